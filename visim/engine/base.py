@@ -1,0 +1,123 @@
+"""The seam between a launch and an engine: what is to run, on what memory, and how it ended.
+
+The unit of execution is a range of thread groups. A launch describes its groups by a `Dispatch`;
+an engine prepares a kernel once and runs ranges of it. Knows no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.errors import Fault
+from visim.link.program import LinkedKernel
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStart:
+    """How a hardware thread starts: register contents and the channels that are on.
+
+    `registers` are (byte offset in the register image, bytes); all other bytes are zero.
+    `mask` has bit i set when channel i is on. `scratch_base` is the address in scratch memory
+    at which the thread's own part starts: what r0.5 says where programs add it, else 0.
+    """
+
+    registers: tuple[tuple[int, bytes], ...]
+    mask: int
+    scratch_base: int = 0
+
+
+class Dispatch(Protocol):
+    """The groups of a launch. Groups are numbered in dispatch order."""
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        ...
+
+    @property
+    def slm_bytes(self) -> int:
+        """Size of each group's shared local memory."""
+        ...
+
+    def threads(self, group: int) -> int:
+        """Return how many hardware threads group `group` has."""
+        ...
+
+    def group_id(self, group: int) -> tuple[int, int, int]:
+        """Return the coordinates of group `group`."""
+        ...
+
+    def start(self, group: int, thread: int) -> ThreadStart:
+        """Return how thread `thread` of group `group` starts."""
+        ...
+
+
+@dataclass(slots=True)
+class Machine:
+    """The memory that a launch's threads share.
+
+    Each thread has `scratch_bytes` of scratch memory of its own. `implicit_arguments` is the
+    ImplicitArgs structure of stack functions (None: nobody reads it); it is its own space, and
+    also stands at `implicit_base` in scratch memory for programs that find it through r0.0.
+    """
+
+    memory: Memory
+    surfaces: Surfaces
+    scratch_bytes: int = 0
+    implicit_arguments: NDArray[np.uint8] | None = None
+    implicit_base: int = 0x4000_0000
+
+
+@dataclass(slots=True)
+class Exit:
+    """How running a range of groups ended: `fault` is None when all of it finished.
+
+    `executed` counts SIMD instructions, `forms` how often each instruction form ran (only when
+    counting was asked for).
+    """
+
+    groups: int = 0
+    threads: int = 0
+    executed: int = 0
+    forms: dict[str, int] = field(default_factory=dict[str, int])
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run may cost and in which order it goes.
+
+    `budget` is the most instructions that a hardware thread may execute (None: no limit);
+    `seed` 0 is dispatch order, any other one permutes the threads of each group.
+    """
+
+    budget: int | None = None
+    seed: int = 0
+    count_forms: bool = False
+
+
+class Executable(Protocol):
+    """A kernel that an engine has prepared."""
+
+    def run(
+        self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> Exit:
+        """Run the given groups in their order; a fault stops the run and is returned."""
+        ...
+
+
+class Engine(Protocol):
+    """A way to execute kernels."""
+
+    name: str
+
+    def prepare(self, kernel: LinkedKernel) -> Executable:
+        """Return `kernel` ready to run; the result may be kept and used again."""
+        ...

@@ -1,0 +1,209 @@
+"""Basic blocks of a linked kernel, bound to one register image and prepared when first reached.
+
+A block is a stretch of instructions that the same channels execute: it ends before a label and
+after a transfer of control, a barrier, or a write to CR0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from visim.engine import lanes
+from visim.engine.lanes import RegisterRange
+from visim.engine.modes import FloatMode
+from visim.engine.plan import Context, Step, StepBuilder
+from visim.isa import Instruction, Unexecutable, trace
+from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
+from visim.link.program import LinkedKernel, LinkedUnit
+from visim.sem.effects import (
+    Barrier,
+    CallFunction,
+    Effect,
+    Jump,
+    RegisterWrite,
+    Transfer,
+    WriteRegister,
+)
+
+CR0 = 14
+MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
+BLOCK_STARTS = (LabelMark, SubroutineMark)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a block ends.
+
+    `select` returns which channels a transfer asks for (bit i is channel i), or is None when it
+    asks for all. `target` returns the handle of an indirect call.
+    """
+
+    transfer: Transfer | Barrier | None
+    changes_mode: bool
+    select: Callable[[], int] | None
+    target: Callable[[], int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Steps from program counter `start` on; `next` is the counter after the block.
+
+    `steps` pairs each step with its program counter. `forms` are the mnemonics of all
+    instructions of the block, the ending included; their number is what the block counts.
+    """
+
+    start: int
+    next: int
+    steps: tuple[tuple[int, Step], ...]
+    ending: Ending
+    forms: tuple[str, ...]
+
+
+class Unready(Exception):
+    """An instruction of the block cannot be executed; raised when it is reached."""
+
+    def __init__(self, pc: int, reason: str, *, undefined: bool = False) -> None:
+        self.pc = pc
+        self.reason = reason
+        self.undefined = undefined
+        super().__init__(reason)
+
+
+class BlockTable:
+    """The blocks of one unit, by program counter, mode and whether all channels are on."""
+
+    def __init__(self, kernel: LinkedKernel, unit: LinkedUnit, context: Context) -> None:
+        self.kernel = kernel
+        self.unit = unit
+        self.context = context
+        self.blocks: dict[tuple[int, FloatMode, bool], Block] = {}
+        self._effects: dict[int, tuple[Effect, ...]] = {}
+
+    def block(self, pc: int, mode: FloatMode, *, full: bool) -> Block:
+        """Return the block that starts at `pc`."""
+        key = (pc, mode, full)
+        found = self.blocks.get(key)
+        if found is None:
+            found = self.blocks[key] = self._prepare(pc, mode, full=full)
+        return found
+
+    def _prepare(self, start: int, mode: FloatMode, *, full: bool) -> Block:
+        body = self.unit.body
+        steps: list[tuple[int, Step]] = []
+        forms: list[str] = []
+        pc = start
+        while pc < len(body):
+            instruction = body[pc]
+            if isinstance(instruction, BLOCK_STARTS) and pc > start:
+                return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
+            if isinstance(instruction, MARKS):
+                pc += 1
+                continue
+            try:
+                step, ending = self._instruction(pc, instruction, mode, full=full)
+            except (Unexecutable, RegisterRange) as reason:
+                step, ending = _refusal(pc, reason), _FALL_THROUGH
+            forms.append(form_name(instruction))
+            if step is not None:
+                steps.append((pc, step))
+            pc += 1
+            if ending is not _FALL_THROUGH:
+                return Block(start, pc, tuple(steps), ending, tuple(forms))
+        return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
+
+    def effects(self, pc: int) -> tuple[Effect, ...]:
+        """Return the traced effects of the instruction at `pc`."""
+        found = self._effects.get(pc)
+        if found is None:
+            found = self._effects[pc] = trace(self.unit.body[pc], self.kernel.platform)
+        return found
+
+    def _builder(self, mode: FloatMode, *, full: bool) -> StepBuilder:
+        return StepBuilder(self.kernel, self.unit, self.context, mode, full=full)
+
+    def _instruction(
+        self, pc: int, instruction: Instruction, mode: FloatMode, *, full: bool
+    ) -> tuple[Step | None, Ending]:
+        effects = self.effects(pc)
+        transfer = next((e for e in effects if isinstance(e, Transfer | Barrier)), None)
+        ordinary = [e for e in effects if e is not transfer]
+        step = None
+        if ordinary:
+            builder = self._builder(mode, full=full)
+            builder.effects(ordinary)
+            step = builder.build()
+        changes = any(_writes_cr0(effect) for effect in ordinary)
+        if transfer is None and not changes:
+            return step, _FALL_THROUGH
+        return step, self._ending(transfer, changes, mode, full=full)
+
+    def _ending(
+        self, transfer: Transfer | Barrier | None, changes: bool, mode: FloatMode, *, full: bool
+    ) -> Ending:
+        select = target = None
+        match transfer:
+            case None | Barrier():
+                pass
+            case Jump(_, condition):
+                if condition is not None:
+                    select = self._integer(condition, 0, mode, full=full)
+            case CallFunction(_, handle, offset, mask):
+                if mask is not None:
+                    select = self._integer(mask, offset, mode, full=full)
+                if handle is not None:
+                    builder = self._builder(mode, full=full)
+                    target = builder.build(f"int({builder.value(handle)}[0])")
+            case _:
+                if transfer.mask is not None:
+                    select = self._integer(transfer.mask, transfer.offset, mode, full=full)
+        return Ending(transfer, changes, select, target)
+
+    def _integer(
+        self, mask: Any, offset: int, mode: FloatMode, *, full: bool
+    ) -> Callable[[], int] | None:
+        builder = self._builder(mode, full=full)
+        name = builder.mask(mask)
+        if name is None:
+            bits = ((1 << mask.lanes) - 1) << offset
+            return lambda: bits
+        integer = builder.bind(lanes.mask_integer)
+        return builder.build(f"{integer}({name}) << {offset}")
+
+
+_FALL_THROUGH = Ending(None, False, None, None)
+
+
+def _refusal(pc: int, reason: Exception) -> Step:
+    undefined = isinstance(reason, RegisterRange)
+
+    def refuse() -> None:
+        raise Unready(pc, str(reason), undefined=undefined)
+
+    return refuse
+
+
+def _writes_cr0(effect: Effect) -> bool:
+    if not isinstance(effect, RegisterWrite):
+        return False
+    return isinstance(effect, WriteRegister) and effect.place.variable.index == CR0
+
+
+def form_name(instruction: Instruction) -> str:
+    """Return the name under which executions of an instruction are counted."""
+    relation = getattr(instruction, "relation", "")
+    kind = getattr(getattr(instruction, "dst", None), "variable", None)
+    types = getattr(getattr(kind, "type", None), "name", "")
+    name = instruction.op.mnemonic + (f".{relation}" if relation else "")
+    return f"{name}:{types}" if types else name
+
+
+def has_barrier(kernel: LinkedKernel) -> bool:
+    """Return whether any code of the kernel's program can wait at a barrier."""
+    return any(
+        instruction.op.mnemonic == "barrier" for unit in kernel.units for instruction in unit.body
+    )
+
+
+__all__ = ["Block", "BlockTable", "Ending", "Unready", "form_name", "has_barrier"]

@@ -1,0 +1,430 @@
+"""The reference interpreter: threads of a group, their control flow, and how they end.
+
+Divergence follows one rule (specification 3, Branch Instructions): each channel has a program
+counter, the machine executes the lowest one, and the channels that have it are active. A forward
+or backward goto, the reconvergence at labels and a scalar goto that passes waiting channels all
+follow from it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.base import Dispatch, Exit, Machine, RunOptions
+from visim.engine.blocks import Block, BlockTable, Ending, Unready, has_barrier
+from visim.engine.lanes import RegisterRange
+from visim.engine.modes import CR0_USED, float_mode
+from visim.engine.plan import Context
+from visim.errors import Fault
+from visim.link.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
+from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
+from visim.machine.surfaces import SharedLocalMemory
+from visim.sem.effects import Barrier, Call, CallFunction, FunctionReturn, Goto, Jump, Return
+
+CHANNELS = 64
+CALL_DEPTH = 10_000
+_CR0 = 14
+
+
+class Stopped(Exception):
+    """Running a thread cannot go on; carries the fault without its place in the launch."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.fault = fault
+        super().__init__(fault.message)
+
+
+@dataclass(slots=True)
+class Frame:
+    """What a call leaves behind: where to go on, with which channels, and the call mask inside.
+
+    `called` are the channels that have not returned yet. `saved` are the bytes of the called
+    function's variables as they were in its previous activation (None for a subroutine).
+    """
+
+    table: BlockTable
+    pc: int
+    active: int
+    waiting: dict[int, int]
+    called: int
+    callee: LinkedUnit | None = None
+    saved: bytes = b""
+
+
+@dataclass(slots=True)
+class Thread:
+    """The control state of one hardware thread; its registers are in the image while it runs."""
+
+    number: int
+    table: BlockTable
+    active: int
+    scratch: Space
+    waiting: dict[int, int] = field(default_factory=dict[int, int])
+    frames: list[Frame] = field(default_factory=list[Frame])
+    pc: int = 0
+    executed: int = 0
+    image: NDArray[np.uint8] | None = None
+    done: bool = False
+
+
+class Interpreter:
+    """The engine `"interpreter"`."""
+
+    name = "interpreter"
+
+    def prepare(self, kernel: LinkedKernel) -> Prepared:
+        """Return the kernel with an image of its own, ready to run."""
+        return Prepared(kernel)
+
+
+class Prepared:
+    """A kernel bound to one register image, which its threads use in turn."""
+
+    def __init__(self, kernel: LinkedKernel) -> None:
+        self.kernel = kernel
+        self.context = Context(
+            np.zeros(kernel.register_bytes, np.uint8), np.zeros(CHANNELS, np.bool_)
+        )
+        self.tables = [BlockTable(kernel, unit, self.context) for unit in kernel.units]
+        self.has_barrier = has_barrier(kernel)
+        self._lock = Lock()
+
+    def run(
+        self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> Exit:
+        """Run the groups one after another; a fault ends the run and is returned."""
+        with self._lock, np.errstate(all="ignore"):
+            run = _Run(self, dispatch, machine, options)
+            run.groups(groups)
+            return run.exit
+
+
+class _Run:
+    """One run of a range of groups."""
+
+    def __init__(
+        self, prepared: Prepared, dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> None:
+        self.kernel = kernel = prepared.kernel
+        self.tables = prepared.tables
+        self.context = context = prepared.context
+        self.has_barrier = prepared.has_barrier
+        self.dispatch = dispatch
+        self.machine = machine
+        self.options = options
+        self.exit = Exit()
+        self._full = (1 << kernel.simd_size) - 1
+        start = kernel.predefined[_CR0]
+        self._cr0 = context.image[start : start + 4].view(np.uint32)
+        context.flat = machine.memory
+        context.surfaces = machine.surfaces
+        context.slm = SharedLocalMemory(dispatch.slm_bytes)
+        context.clock = self._clock
+        if machine.implicit_arguments is not None:
+            context.arguments = _Window(
+                "flat", [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
+            )
+        self._thread: Thread | None = None
+        self._block: Block | None = None
+
+    # Groups and threads
+
+    def groups(self, groups: Sequence[int]) -> None:
+        """Run groups until one faults."""
+        for group in groups:
+            if self.dispatch.slm_bytes:
+                self.context.slm.reset()
+            try:
+                self._group(group)
+            except Stopped as stopped:
+                self.exit.fault = replace(
+                    stopped.fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
+                )
+                return
+            self.exit.groups += 1
+
+    def _group(self, group: int) -> None:
+        order = list(range(self.dispatch.threads(group)))
+        shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
+        if shuffled:
+            shuffled.shuffle(order)
+        if not self.has_barrier or len(order) == 1:
+            for number in order:
+                thread = self._start(group, number)
+                while not thread.done:
+                    self._resume(thread)
+            return
+        threads: list[Thread] = []
+        for number in order:
+            threads.append(self._start(group, number))
+            threads[-1].image = self.context.image.copy()
+        self._take_turns(threads, shuffled)
+
+    def _take_turns(self, threads: list[Thread], shuffled: random.Random | None) -> None:
+        """Run all threads from barrier to barrier until they end together."""
+        while not threads[0].done:
+            for thread in threads:
+                self._resume(thread)
+                thread.image = None if thread.done else self.context.image.copy()
+            if len({thread.done for thread in threads}) > 1:
+                raise Stopped(self._deadlock(threads))
+            if shuffled:
+                shuffled.shuffle(threads)
+
+    def _start(self, group: int, number: int) -> Thread:
+        start = self.dispatch.start(group, number)
+        image = self.context.image
+        image.fill(0)
+        for offset, data in start.registers:
+            image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        self.exit.threads += 1
+        return Thread(number, self.tables[0], start.mask, self._scratch(start.scratch_base))
+
+    def _scratch(self, base: int) -> Space:
+        machine = self.machine
+        parts = [
+            Allocation("scratch", np.zeros(machine.scratch_bytes, np.uint8), True, base),
+        ]
+        if machine.implicit_arguments is not None:
+            data = machine.implicit_arguments
+            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
+        return _Window("scratch", parts)
+
+    def _resume(self, thread: Thread) -> None:
+        """Run a thread until its next barrier or its end."""
+        if thread.image is not None:
+            self.context.image[:] = thread.image
+        self.context.scratch = thread.scratch
+        self._thread = thread
+        before = thread.executed
+        try:
+            self._execute(thread)
+        finally:
+            self.exit.executed += thread.executed - before
+
+    # Control flow
+
+    def _execute(self, thread: Thread) -> None:
+        mode = float_mode(int(self._cr0[0]) & CR0_USED)
+        self._activate(thread.active)
+        budget = self.options.budget
+        while True:
+            block = thread.table.block(thread.pc, mode, full=self._full == thread.active)
+            self._block = block
+            self._steps(block)
+            thread.executed += len(block.forms)
+            if self.options.count_forms:
+                self._count(block)
+            if budget is not None and thread.executed > budget:
+                raise Stopped(self._over_budget(block, budget))
+            ending = block.ending
+            if ending.changes_mode:
+                mode = float_mode(int(self._cr0[0]) & CR0_USED)
+            if isinstance(ending.transfer, Barrier):
+                thread.pc = block.next
+                return
+            self._transfer(thread, block)
+            if thread.done:
+                return
+
+    def _steps(self, block: Block) -> None:
+        pc = block.start
+        try:
+            for pc, step in block.steps:  # noqa: B007 - the handlers need the last one
+                step()
+        except MemoryViolation as violation:
+            raise Stopped(self._memory_fault(violation, pc)) from None
+        except RegisterRange as reach:
+            raise Stopped(self._register_fault(reach, pc)) from None
+        except Unready as unready:
+            raise Stopped(self._unready_fault(unready)) from None
+
+    def _activate(self, active: int) -> None:
+        bits = np.frombuffer(active.to_bytes(CHANNELS // 8, "little"), np.uint8)
+        self.context.execution[:] = np.unpackbits(bits, bitorder="little")
+
+    def _transfer(self, thread: Thread, block: Block) -> None:
+        """Do what the block's ending says, then go on at the lowest program counter."""
+        ending, active = block.ending, thread.active
+        chosen = active if ending.select is None else active & ending.select()
+        match ending.transfer:
+            case None:
+                self._go_on(thread, {block.next: active})
+            case Goto(label):
+                target = thread.table.unit.labels[label]
+                self._go_on(thread, {target: chosen, block.next: active & ~chosen})
+            case Jump(label):
+                self._jump(thread, block, label)
+            case Call(label):
+                target = thread.table.unit.labels[label]
+                self._call(thread, block, thread.table, target, chosen)
+            case CallFunction():
+                if chosen:
+                    table = self._callee(ending, ending.transfer)
+                    self._call(thread, block, table, 0, chosen)
+                else:
+                    self._go_on(thread, {block.next: active})
+            case Return() | FunctionReturn():
+                self._return(thread, block, chosen)
+            case _:
+                pass
+
+    def _go_on(self, thread: Thread, parts: dict[int, int]) -> None:
+        """Send channels to program counters and continue at the lowest one that any has."""
+        waiting = thread.waiting
+        for pc, channels in parts.items():
+            if channels:
+                waiting[pc] = waiting.get(pc, 0) | channels
+        thread.pc = min(waiting)
+        active = waiting.pop(thread.pc)
+        if active != thread.active:
+            thread.active = active
+            self._activate(active)
+        if thread.pc >= len(thread.table.unit.body):
+            raise Stopped(self._fault("undefined", "no-return", "control runs off the end"))
+
+    def _jump(self, thread: Thread, block: Block, label: str) -> None:
+        select = block.ending.select
+        if select is not None and not select() & 1:
+            self._go_on(thread, {block.next: thread.active})
+            return
+        target = thread.table.unit.labels[label]
+        passed = [pc for pc in thread.waiting if block.next <= pc < target]
+        if passed:
+            message = f"the jump to {label} passes a label where channels wait"
+            raise Stopped(self._fault("undefined", "jump-over-waiting", message))
+        self._go_on(thread, {target: thread.active})
+
+    def _callee(self, ending: Ending, transfer: CallFunction) -> BlockTable:
+        if transfer.name is not None:
+            return self.tables[self.kernel.function(transfer.name).number]
+        handle = ending.target() if ending.target is not None else 0
+        number, rest = divmod(handle - FUNCTION_HANDLE, 16)
+        if rest or not 0 <= number < len(self.tables) - 1:
+            message = f"0x{handle:x} is not the handle of a function"
+            raise Stopped(self._fault("undefined", "bad-function-handle", message))
+        return self.tables[number + 1]
+
+    def _call(
+        self, thread: Thread, block: Block, table: BlockTable, target: int, chosen: int
+    ) -> None:
+        if not chosen:
+            self._go_on(thread, {block.next: thread.active})
+            return
+        if len(thread.frames) >= CALL_DEPTH:
+            message = f"more than {CALL_DEPTH} calls are open"
+            raise Stopped(self._fault("out-of-contract", "call-depth", message))
+        frame = Frame(thread.table, block.next, thread.active, thread.waiting, chosen)
+        if table is not thread.table or isinstance(block.ending.transfer, CallFunction):
+            unit = table.unit
+            frame.callee = unit
+            frame.saved = self.context.image[unit.start : unit.end].tobytes()
+        thread.frames.append(frame)
+        thread.table, thread.waiting = table, {}
+        self._go_on(thread, {target: chosen})
+
+    def _return(self, thread: Thread, block: Block, chosen: int) -> None:
+        remaining = thread.active & ~chosen
+        if not thread.frames:
+            if remaining or thread.waiting:
+                self._go_on(thread, {block.next: remaining})
+            else:
+                thread.done = True
+            return
+        frame = thread.frames[-1]
+        frame.called &= ~chosen
+        if frame.called:
+            self._go_on(thread, {block.next: remaining})
+            return
+        thread.frames.pop()
+        if frame.callee is not None:
+            unit = frame.callee
+            self.context.image[unit.start : unit.end] = np.frombuffer(frame.saved, np.uint8)
+        thread.table, thread.waiting = frame.table, frame.waiting
+        self._go_on(thread, {frame.pc: frame.active})
+
+    # Reporting
+
+    def _clock(self, element: int) -> int:
+        if element or self._thread is None:
+            return 0
+        return self._thread.executed & 0xFFFFFFFF
+
+    def _count(self, block: Block) -> None:
+        for form in block.forms:
+            self.exit.forms[form] = self.exit.forms.get(form, 0) + 1
+
+    def _fault(self, category: str, code: str, message: str, pc: int | None = None) -> Fault:
+        thread, block = self._thread, self._block
+        if thread is None or block is None:
+            return Fault(category, code, message)
+        place = block.next - 1 if pc is None else pc
+        body = thread.table.unit.body
+        instruction = body[min(place, len(body) - 1)]
+        origin = instruction.origin
+        return Fault(
+            category,
+            code,
+            message,
+            thread=thread.number,
+            instruction=instruction.show(),
+            file=getattr(getattr(origin, "source", None), "name", None),
+            line=getattr(origin, "line", None),
+        )
+
+    def _over_budget(self, block: Block, budget: int) -> Fault:
+        message = f"the thread executed more than {budget} instructions"
+        return self._fault("out-of-contract", "instruction-budget", message, block.start)
+
+    def _deadlock(self, threads: list[Thread]) -> Fault:
+        ended = sorted(thread.number for thread in threads if thread.done)
+        places: dict[str, list[int]] = {}
+        for thread in threads:
+            if not thread.done:
+                origin = thread.table.unit.body[thread.pc - 1].origin
+                line = getattr(origin, "line", None)
+                where = thread.table.unit.unit.name + (f" line {line}" if line else "")
+                places.setdefault(where, []).append(thread.number)
+        waits = "; ".join(f"threads {sorted(n)} at {where}" for where, n in places.items())
+        message = f"waiting at a barrier: {waits}; threads {ended} ended without it"
+        self._thread = next(thread for thread in threads if not thread.done)
+        return self._fault("undefined", "barrier-deadlock", message, self._thread.pc - 1)
+
+    def _memory_fault(self, violation: MemoryViolation, pc: int) -> Fault:
+        found = self._fault("undefined", "memory-access", str(violation), pc)
+        return replace(
+            found,
+            channel=self._channel(violation.channel, pc),
+            address=violation.address,
+            size=violation.size,
+            buffer=violation.nearest,
+            distance=violation.distance,
+        )
+
+    def _channel(self, lane: int, pc: int) -> int:
+        thread = self._thread
+        exec_size = getattr(thread.table.unit.body[pc], "exec", None) if thread else None
+        return lane + (exec_size.offset if exec_size else 0)
+
+    def _register_fault(self, reach: RegisterRange, pc: int) -> Fault:
+        message = f"an indirect operand reaches register byte {reach.address}, outside its variable"
+        found = self._fault("undefined", "register-access", message, pc)
+        return replace(found, channel=reach.channel, address=reach.address)
+
+    def _unready_fault(self, unready: Unready) -> Fault:
+        category = "undefined" if unready.undefined else "unsupported"
+        return self._fault(category, "not-executable", unready.reason, unready.pc)
+
+
+class _Window(Space):
+    """Several allocations as one address space of their own."""
+
+    def __init__(self, name: SpaceName, parts: list[Allocation]) -> None:
+        self.name = name
+        super().__init__(parts)

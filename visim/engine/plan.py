@@ -1,0 +1,474 @@
+"""From traced effects to steps: straight-line Python over views of the register image.
+
+Each static instruction is traced once. Its graph becomes the source of a small function whose
+free names are NumPy views and constants; equal sources share one code object. There is a version
+for each floating-point mode, and one for the common case that all channels are on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine import floats, lanes
+from visim.engine.modes import FloatMode
+from visim.engine.rounding import Rounding
+from visim.link.program import LinkedKernel, LinkedUnit, function_handle
+from visim.sem.effects import (
+    Atomic,
+    Effect,
+    Load,
+    LoadBlock,
+    Message,
+    Place,
+    RegisterWrite,
+    Space,
+    Store,
+    StoreBlock,
+    WriteAddress,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+    WriteState,
+)
+from visim.sem.expr import Expr
+from visim.sem.uops import Group
+from visim.types import BF, BOOL, DataType
+
+Bytes = NDArray[np.uint8]
+Step = Callable[[], None]
+
+_UFUNCS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "min": np.minimum,
+    "max": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
+    "fneg": np.negative,
+    "fabs": np.absolute,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "select": np.where,
+    "fadd": np.add,
+    "fsub": np.subtract,
+    "fmul": np.multiply,
+    "fdiv": np.divide,
+    "fsqrt": np.sqrt,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **_UFUNCS,
+    "div": lanes.quotient,
+    "rem": lanes.remainder,
+    "popcount": lanes.popcount,
+    "clz": lanes.leading_zeros,
+    "reverse": lanes.reverse_bits,
+    "fmin": floats.fmin,
+    "fmax": floats.fmax,
+    "saturate": floats.saturate,
+    "frac": floats.frac,
+    "mask_bits": lanes.mask_bits,
+}
+_ROUNDED: dict[str, Callable[..., Any]] = {
+    "fadd": floats.add,
+    "fsub": floats.sub,
+    "fmul": floats.mul,
+    "fdiv": floats.div,
+    "fsqrt": floats.sqrt,
+    "ffma": floats.fma,
+}
+
+
+@dataclass(slots=True)
+class Context:
+    """What steps reach beside the register image; the interpreter exchanges it per thread.
+
+    `clock` returns the number of instructions that the thread has executed.
+    """
+
+    image: Bytes
+    execution: NDArray[np.bool_]
+    flat: Any = None
+    surfaces: Any = None
+    slm: Any = None
+    scratch: Any = None
+    arguments: Any = None
+    clock: Callable[[int], int] = field(default=lambda _: 0)
+
+
+class StepBuilder:
+    """Writes the function of one instruction.
+
+    `full` means that every channel below the kernel's dispatch width is known to be on.
+    """
+
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        unit: LinkedUnit,
+        context: Context,
+        mode: FloatMode,
+        *,
+        full: bool,
+    ) -> None:
+        self.kernel = kernel
+        self.unit = unit
+        self.context = context
+        self.mode = mode
+        self.full = full
+        self.lines: list[str] = []
+        self.bound: list[Any] = []
+        self._names: dict[int, str] = {}
+        self._known: dict[Expr, str] = {}
+        self._views: set[str] = set()
+        self._loaded: dict[int, str] = {}
+
+    # Names
+
+    def bind(self, value: Any) -> str:
+        """Return the name under which the function will know `value`."""
+        name = self._names.get(id(value))
+        if name is None:
+            name = f"b{len(self.bound)}"
+            self._names[id(value)] = name
+            self.bound.append(value)
+        return name
+
+    def temporary(self, code: str) -> str:
+        """Assign the value of `code` to a new name."""
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {code}")
+        return name
+
+    def build(self, result: str | None = None) -> Callable[[], Any]:
+        """Return the finished function, which returns `result`."""
+        lines = [*self.lines, f"return {result}"] if result else self.lines or ["pass"]
+        names = ", ".join(f"b{i}" for i in range(len(self.bound)))
+        body = "\n        ".join(lines)
+        source = f"def make({names}):\n    def step():\n        {body}\n    return step\n"
+        scope: dict[str, Any] = {}
+        exec(_code(source), scope)
+        return scope["make"](*self.bound)
+
+    # Register image
+
+    def place(self, place: Place) -> NDArray[Any]:
+        """Return the view of a register place."""
+        start = self.kernel.offset(self.unit, place.variable) + place.offset
+        dtype = np.dtype(place.type.numpy)
+        rows = place.lanes // place.width
+        last = start + (rows - 1) * place.row_stride + (place.width - 1) * place.stride
+        if start < 0 or last + dtype.itemsize > self.context.image.size:
+            raise lanes.RegisterRange(last, place.lanes - 1)
+        if place.stride == dtype.itemsize and rows == 1:
+            return self.context.image[start : start + place.lanes * place.stride].view(dtype)
+        base = np.ndarray((1,), dtype, self.context.image.data, start)
+        shape, strides = (rows, place.width), (place.row_stride, place.stride)
+        if rows == 1:
+            shape, strides = shape[1:], strides[1:]
+        elif place.width == 1:
+            shape, strides = shape[:1], strides[:1]
+        elif place.row_stride == place.width * place.stride:
+            shape, strides = (place.lanes,), (place.stride,)
+        return np.lib.stride_tricks.as_strided(base, shape, strides)
+
+    def other(self, name: str, element: int, count: int, dtype: str) -> NDArray[Any]:
+        """Return the view of elements of a predicate, address, surface or sampler variable."""
+        size = np.dtype(dtype).itemsize
+        start = self.unit.others[name] + element * size
+        return self.context.image[start : start + count * size].view(dtype)
+
+    # Expressions
+
+    def value(self, expr: Expr) -> str:
+        """Return the name of an expression's value, computing it at most once."""
+        name = self._known.get(expr)
+        if name is None:
+            name = self._leaf(expr) if expr.uop.group is Group.LEAF else self._compute(expr)
+            self._known[expr] = name
+        return name
+
+    def mask(self, expr: Expr | None) -> str | None:
+        """Return the name of a mask's value, or None when all its lanes are known to be on."""
+        if expr is None:
+            return None
+        if expr.uop.name == "execution" and self._all_on(expr):
+            return None
+        if expr.uop.name == "and" and expr.type is BOOL:
+            parts = [self.mask(arg) for arg in expr.args]
+            left, right = parts
+            if left is None or right is None:
+                return left or right
+            known = self._known.get(expr)
+            if known is None:
+                known = self._known[expr] = self.temporary(f"{left} & {right}")
+            return known
+        return self.value(expr)
+
+    def _all_on(self, expr: Expr) -> bool:
+        return self.full and expr.attribute + expr.lanes <= self.kernel.simd_size
+
+    def _leaf(self, expr: Expr) -> str:
+        match expr.uop.name:
+            case "constant" | "vector":
+                return self.bind(_constant(expr))
+            case "read":
+                view = self.place(expr.attribute)
+                name = self.bind(view)
+                if view.ndim > 1:
+                    return self.temporary(f"{name}.ravel()")
+                self._views.add(name)
+                return name
+            case "predicate":
+                variable, offset = expr.attribute
+                return self._view(self.other(variable.name, offset, expr.lanes, "bool"))
+            case "execution":
+                first = expr.attribute
+                return self.bind(self.context.execution[first : first + expr.lanes])
+            case "addresses":
+                variable, element = expr.attribute
+                return self._view(self.other(variable.name, element, expr.lanes, "uint32"))
+            case "state":
+                variable, element = expr.attribute
+                return self._view(self.other(variable.name, element, expr.lanes, "uint32"))
+            case "address":
+                variable, offset = expr.attribute
+                start = self.kernel.offset(self.unit, variable) + offset
+                return self.bind(np.full(expr.lanes, start, np.uint32))
+            case "function":
+                number = self.kernel.function(expr.attribute).number
+                return self.bind(np.full(expr.lanes, function_handle(number), np.uint64))
+            case "clock":
+                clock, full = self.bind(self.context.clock), self.bind(np.full)
+                uint32 = self.bind(np.uint32)
+                count = f"{clock}({expr.attribute})"
+                return self.temporary(f"{full}({expr.lanes}, {count}, {uint32})")
+            case "gather":
+                gather, image = self.bind(lanes.gather), self.bind(self.context.image)
+                dtype = self.bind(np.dtype(expr.type.numpy))
+                addresses = self.value(expr.args[0])
+                return self.temporary(f"{gather}({image}, {addresses}, {dtype})")
+            case _:
+                effect, component = expr.attribute
+                found = self._loaded[id(effect)]
+                return f"{found}[:, {component}]" if _components(effect) > 1 else found
+
+    def _view(self, view: NDArray[Any]) -> str:
+        name = self.bind(view)
+        self._views.add(name)
+        return name
+
+    def _compute(self, expr: Expr) -> str:
+        match expr.uop.name:
+            case "convert":
+                return self._convert(expr)
+            case "clamp":
+                arg = expr.args[0]
+                call = f"{self.bind(lanes.clamp)}({self.value(arg)}, {self.bind(arg.type)}"
+                return self.temporary(f"{call}, {self.bind(expr.type)})")
+            case "bitcast":
+                dtype = self.bind(np.dtype(expr.type.numpy))
+                return self.temporary(f"{self.value(expr.args[0])}.view({dtype})")
+            case "broadcast":
+                return self._broadcast(expr)
+            case "take":
+                index = self.bind(np.array(expr.attribute, np.intp))
+                return self.temporary(f"{self.value(expr.args[0])}[{index}]")
+            case "any" | "all":
+                full, arg = self.bind(np.full), self.value(expr.args[0])
+                return self.temporary(f"{full}({expr.lanes}, {arg}.{expr.uop.name}())")
+            case _:
+                return self._apply(expr)
+
+    def _apply(self, expr: Expr) -> str:
+        kind, args = expr.type, [self.value(arg) for arg in expr.args]
+        name = expr.uop.name
+        computed = expr.uop.group in {Group.FLOAT, Group.COMPARE, Group.ROUND}
+        flush = None
+        if computed and name not in {"fneg", "fabs"}:
+            source = expr.args[0].type
+            flush = self.bind(floats.flush_denormals) if self.mode.flushes(source) else None
+        if flush:
+            args = [self.temporary(f"{flush}({arg})") for arg in args]
+        rounding = Rounding.NEAREST_EVEN if expr.attribute == "rne" else self.mode.rounding
+        if name == "ffma" or (name in _ROUNDED and rounding is not Rounding.NEAREST_EVEN):
+            function, extra = _ROUNDED[name], [self.bind(rounding)]
+        else:
+            function, extra = _FUNCTIONS[name], []
+        found = self.temporary(f"{self.bind(function)}({', '.join([*args, *extra])})")
+        if flush and kind.is_float:
+            found = self.temporary(f"{flush}({found})")
+        return found
+
+    def _convert(self, expr: Expr) -> str:
+        source, target = expr.args[0].type, expr.type
+        arg = self.value(expr.args[0])
+        if source.is_float and not target.is_float:
+            call = self.bind(lanes.float_to_integer)
+            rounding = self.bind(self.mode.to_integer)
+        elif source.is_integer and target.is_integer and 128 not in {source.bits, target.bits}:
+            return self.temporary(f"{arg}.astype({self.bind(np.dtype(target.numpy))})")
+        else:
+            call, rounding = self.bind(lanes.convert), self.bind(self.mode.rounding)
+        kinds = f"{self.bind(source)}, {self.bind(target)}"
+        return self.temporary(f"{call}({arg}, {kinds}, {rounding})")
+
+    def _broadcast(self, expr: Expr) -> str:
+        arg = expr.args[0]
+        if arg.uop.name == "read":
+            place: Place = arg.attribute
+            wide = Place(place.variable, place.offset, place.type, expr.lanes, expr.lanes, 0, 0)
+            return self._view(self.place(wide))
+        if arg.uop.name == "constant":
+            return self.bind(_constant(Expr(arg.uop, arg.type, expr.lanes, (), arg.attribute)))
+        return self.temporary(f"{self.value(arg)}.repeat({expr.lanes})")
+
+    # Effects
+
+    def effects(self, effects: Sequence[Effect]) -> None:
+        """Write an instruction's messages in order, then its register writes."""
+        for effect in effects:
+            if isinstance(effect, Message):
+                self._message(effect)
+        writes = [effect for effect in effects if isinstance(effect, RegisterWrite)]
+        values = [(write, self.value(write.value), self.mask(write.mask)) for write in writes]
+        if len(writes) > 1:
+            values = [(write, self._own(value), self._own(mask)) for write, value, mask in values]
+        for write, value, mask in values:
+            self._write(write, value, mask)
+
+    def _own(self, name: str | None) -> str | None:
+        """Return a copy of a bare view of the image, which an earlier write might change."""
+        return self.temporary(f"{name}.copy()") if name in self._views else name
+
+    def _write(self, write: RegisterWrite, value: str | None, mask: str | None) -> None:
+        match write:
+            case WriteRegister(place):
+                view = self.place(place)
+            case WritePredicate(variable, offset):
+                view = self.other(variable.name, offset, write.value.lanes, "bool")
+            case WriteAddress(variable, element) | WriteState(variable, element):
+                view = self.other(variable.name, element, write.value.lanes, "uint32")
+            case WriteIndirect():
+                scatter, image = self.bind(lanes.scatter), self.bind(self.context.image)
+                addresses = self.value(write.addresses)
+                self.lines.append(f"{scatter}({image}, {addresses}, {value}, {mask})")
+                return
+        if mask is None:
+            self.lines.append(f"{self.bind(view)}[...] = {value}")
+        else:
+            copy = self.bind(np.copyto)
+            self.lines.append(f"{copy}({self.bind(view)}, {value}, where={mask})")
+
+    def _message(self, effect: Message) -> None:
+        context = self.bind(self.context)
+        match effect:
+            case Load():
+                call = self._memory(context, effect.space, effect.surface, "load")
+                where = f"{self.value(effect.addresses)}, {self.mask(effect.mask)}"
+                dtype = self.bind(np.dtype(effect.type.numpy))
+                code = f"{call}{where}, {dtype}, {effect.components})"
+                self._loaded[id(effect)] = self.temporary(code)
+            case LoadBlock():
+                self._load_block(context, effect)
+            case Store():
+                call = self._memory(context, effect.space, effect.surface, "store")
+                where = f"{self.value(effect.addresses)}, {self.mask(effect.mask)}"
+                self.lines.append(f"{call}{where}, {self._stored(effect.values)})")
+            case StoreBlock():
+                self._store_block(context, effect)
+            case Atomic():
+                self._atomic(context, effect)
+
+    def _memory(self, context: str, space: Space, surface: Expr | None, verb: str) -> str:
+        """Return the start of a call of one of a memory's methods."""
+        match space:
+            case Space.FLAT:
+                return f"{context}.flat.{verb}("
+            case Space.SLM:
+                return f"{context}.slm.{verb}("
+            case Space.SCRATCH:
+                return f"{context}.scratch.{verb}("
+            case Space.ARGUMENT:
+                return f"{context}.arguments.{verb}("
+            case Space.SURFACE:
+                index = self.value(surface) if surface is not None else "[0]"
+                return f"{context}.surfaces.{verb}(int({index}[0]), "
+
+    def _stored(self, values: tuple[Expr, ...]) -> str:
+        names = [self.value(value) for value in values]
+        if len(names) == 1:
+            return names[0]
+        stack = self.bind(_columns)
+        return f"{stack}(({', '.join(names)})), {len(names)}"
+
+    def _load_block(self, context: str, effect: LoadBlock) -> None:
+        size = effect.count * effect.type.bytes
+        call = self._memory(context, effect.space, effect.surface, "load_block")
+        code = f"{call}int({self.value(effect.address)}[0]), {size})"
+        mask = self.mask(effect.mask)
+        if mask is not None:
+            zeros = self.bind(np.zeros(size, np.uint8))
+            code = f"({code} if {mask}[0] else {zeros})"
+        dtype = self.bind(np.dtype(effect.type.numpy))
+        self._loaded[id(effect)] = self.temporary(f"{code}.view({dtype})")
+
+    def _store_block(self, context: str, effect: StoreBlock) -> None:
+        call = self._memory(context, effect.space, effect.surface, "store_block")
+        octets = f"{self.bind(_octets)}({self.value(effect.value)})"
+        code = f"{call}int({self.value(effect.address)}[0]), {octets})"
+        mask = self.mask(effect.mask)
+        self.lines.append(code if mask is None else f"if {mask}[0]: {code}")
+
+    def _atomic(self, context: str, effect: Atomic) -> None:
+        operation = self.bind(effect.operation)
+        where = f"{self.value(effect.addresses)}, {self.mask(effect.mask)}"
+        dtype = self.bind(np.dtype(effect.type.numpy))
+        operands = "".join(f", {self.value(operand)}" for operand in effect.operands)
+        call = self._memory(context, effect.space, effect.surface, "atomic")
+        self._loaded[id(effect)] = self.temporary(f"{call}{operation}, {where}, {dtype}{operands})")
+
+
+def _components(effect: Message) -> int:
+    return effect.components if isinstance(effect, Load) else 1
+
+
+def _columns(values: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+    return np.stack(values, axis=1)
+
+
+def _octets(value: NDArray[Any]) -> Bytes:
+    return np.ascontiguousarray(value).view(np.uint8)
+
+
+def _constant(expr: Expr) -> NDArray[Any]:
+    kind: DataType = expr.type
+    if kind == BF:
+        raise TypeError("constants of BF are made from their bits")
+    if expr.uop.name == "constant":
+        return np.full(expr.lanes, expr.attribute, kind.numpy)
+    return np.array(expr.attribute, kind.numpy)
+
+
+@cache
+def _code(source: str) -> CodeType:
+    return compile(source, "<step>", "exec")

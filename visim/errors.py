@@ -1,0 +1,109 @@
+"""The exceptions that reach users, grouped by who is at fault (DESIGN 2.4).
+
+Below everything that raises; knows diagnostics only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from visim.diag import Diagnostic, Diagnostics, Origin, Severity
+
+
+class VisimError(Exception):
+    """Base of every error that visim raises on purpose."""
+
+
+class _Diagnosed(VisimError):
+    """An error that carries the findings that led to it."""
+
+    def __init__(self, diagnostics: Diagnostics | str, origin: Origin = None) -> None:
+        if isinstance(diagnostics, str):
+            diagnostics = Diagnostics(
+                [Diagnostic("input", Severity.ERROR, diagnostics, origin)],
+            )
+        self.diagnostics = diagnostics
+        super().__init__(diagnostics.render())
+
+
+class InputError(_Diagnosed):
+    """A file or text is not what it should be; `.diagnostics` has every finding."""
+
+
+class LinkError(_Diagnosed):
+    """Files are fine by themselves but do not fit together."""
+
+
+class ArgumentError(VisimError):
+    """A launch's argument or geometry is wrong; the message names the argument."""
+
+
+class UnsupportedError(VisimError):
+    """What was asked for is not in this build of visim."""
+
+
+class ToolMissing(VisimError):
+    """An outside tool is not installed; the message says which package has it."""
+
+
+class InternalError(VisimError):
+    """A bug in visim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Where and why a run stopped; a field is None where it does not apply.
+
+    `address` is a byte address (flat memory) or offset (surface, SLM, scratch), `size` the
+    bytes of the access, `buffer` the nearest argument's name and `distance` the bytes from it.
+    """
+
+    category: str
+    code: str
+    message: str
+    kernel: str | None = None
+    group: tuple[int, int, int] | None = None
+    thread: int | None = None
+    channel: int | None = None
+    instruction: str | None = None
+    file: str | None = None
+    line: int | None = None
+    address: int | None = None
+    size: int | None = None
+    buffer: str | None = None
+    distance: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fault in the form that `--json` prints."""
+        return asdict(self)
+
+    def render(self) -> str:
+        """Return the fault as text, one fact a line."""
+        lines = [f"fault[{self.category}/{self.code}]: {self.message}"]
+        if self.file is not None and self.line is not None:
+            lines.append(f"  --> {self.file}:{self.line}")
+        if self.instruction:
+            lines.append(f"   | {self.instruction}")
+        place = [
+            f"{name} {value}"
+            for name, value in (
+                ("kernel", self.kernel),
+                ("group", self.group),
+                ("thread", self.thread),
+                ("channel", self.channel),
+            )
+            if value is not None
+        ]
+        if place:
+            lines.append("   = in " + ", ".join(place))
+        return "\n".join(lines)
+
+
+class FaultError(VisimError):
+    """A run stopped; `.fault` says where and why, `.report` is the partial report."""
+
+    def __init__(self, fault: Fault, report: Any = None) -> None:
+        self.fault = fault
+        self.report = report
+        super().__init__(fault.render())

@@ -1,0 +1,630 @@
+"""Kinds of operands: how each is read from text and printed (specification 5 and 8).
+
+Knows the spelling of operands and nothing of what instructions do with them.
+"""
+
+import re
+import struct
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+from visim.isa.registry import Names, field_type_error
+from visim.lex import (
+    INTEGER,
+    NAME,
+    STRING_LITERAL,
+    UNSIGNED,
+    Cursor,
+    parse_integer,
+    quoted,
+    unquoted,
+)
+from visim.operands import (
+    AddressOf,
+    AddressOperand,
+    AddressVariable,
+    Combine,
+    ExecSize,
+    General,
+    GeneralDestination,
+    GeneralSource,
+    Immediate,
+    IndirectDestination,
+    IndirectSource,
+    Modifier,
+    PredicateOperand,
+    PredicateVariable,
+    Predication,
+    RawOperand,
+    Region,
+    SamplerVariable,
+    StateAddressOf,
+    StateOperand,
+    SurfaceVariable,
+    Variable,
+    VectorDestination,
+    VectorSource,
+)
+from visim.types import BOOL, BY_NAME, DF, UQ, DataType, F, Q
+
+_EXEC = re.compile(r"\s*\(\s*(?:(?:M([1-8])(_NM)?|(NoMask))\s*,\s*)?(1|2|4|8|16|32)\s*\)", re.ASCII)
+_PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)(?:\.(any|all))?\s*\)", re.ASCII)
+_MODIFIER = re.compile(r"\(\s*(abs|-abs|-|~)\s*\)\s*")
+_ORIGIN = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.ASCII)
+_ELEMENT = re.compile(r"\s*\(\s*(\d+)\s*\)", re.ASCII)
+_REGION = re.compile(r"\s*<\s*(\d+)\s*;\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
+_ROW_REGION = re.compile(r"\s*<\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
+_STRIDE = re.compile(r"\s*<\s*(\d+)\s*>", re.ASCII)
+_INDIRECT = re.compile(r"r\[\s*([A-Za-z_]\w*)\s*\(\s*(\d+)\s*\)\s*(?:,\s*(-?\d+)\s*)?\]", re.ASCII)
+_TYPE = re.compile(r"\s*:\s*([A-Za-z]+)")
+_INDEX = re.compile(r"\s*\[\s*(\d+)\s*\]", re.ASCII)
+_FLOAT = re.compile(r"-?\d+\.\d+(?:[eE][+-]\d+)?", re.ASCII)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_BARE_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
+_WIDE = frozenset({DF, Q, UQ})
+# The commonest operands in one step each; whatever does not match takes the long way.
+_PLAIN_SOURCE = re.compile(
+    r"\s*(?:\((abs|-abs|-|~)\))?(%?[A-Za-z_]\w*)\((\d+),(\d+)\)<(\d+);(\d+),(\d+)>", re.ASCII
+)
+_PLAIN_DESTINATION = re.compile(r"\s*(%?[A-Za-z_]\w*)\((\d+),(\d+)\)<(\d+)>", re.ASCII)
+_PLAIN_IMMEDIATE = re.compile(r"\s*(-?(?:0[xX][0-9a-fA-F]+|\d+)):([A-Za-z]+)", re.ASCII)
+
+
+def variable(cursor: Cursor, names: Names, expected: str) -> Variable:
+    """Take a variable's name and return the variable, or fail with the nearest name."""
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, expected).group()
+    found = names.lookup(name)
+    if found is None:
+        raise cursor.unknown_name(start, "variable", name, names.known())
+    return found
+
+
+def _of_class(cursor: Cursor, names: Names, wanted: type[Any], expected: str) -> Any:
+    cursor.skip_space()
+    start = cursor.position
+    found = variable(cursor, names, expected)
+    if not isinstance(found, wanted):
+        raise cursor.failure_at(start, "operand-class", field_type_error(found, expected))
+    return found
+
+
+def _type(cursor: Cursor) -> DataType:
+    start = cursor.position
+    name = cursor.need(_TYPE, "a type such as ':ud'").group(1).lower()
+    found = BY_NAME.get(name)
+    if found is None or name == "bool":
+        raise cursor.unknown_name(start + 1, "type", name, BY_NAME)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ExecKind:
+    """Execution size and mask control: `(M1, 16)`, `(M5_NM, 8)`, `(16)`, `(NoMask, 1)`."""
+
+    expected: str = "an execution size such as '(M1, 16)'"
+
+    def parse(self, cursor: Cursor, names: Names) -> ExecSize:
+        """Take the execution size."""
+        return _exec_size(*cursor.need(_EXEC, self.expected).groups())
+
+    def show(self, value: ExecSize) -> str:
+        """Return it as IGC prints it."""
+        return str(value)
+
+
+@cache
+def _exec_size(
+    number: str | None, no_mask: str | None, plain_no_mask: str | None, size: str
+) -> ExecSize:
+    offset = 4 * (int(number) - 1) if number else 0
+    return ExecSize(int(size), offset, bool(no_mask or plain_no_mask))
+
+
+@dataclass(frozen=True, slots=True)
+class PredicationKind:
+    """The predicate before the mnemonic: `(P1) `, `(!P1.any) `."""
+
+    expected: str = "a predicate such as '(!P1.any)'"
+
+    def parse(self, cursor: Cursor, names: Names) -> Predication | None:
+        """Take the predicate if one stands here."""
+        cursor.skip_space()
+        start = cursor.position
+        match = cursor.match(_PREDICATION)
+        if match is None:
+            return None
+        invert, name, combine = match.groups()
+        found = names.lookup(name)
+        if found is None:
+            at = start + match.start(2) - match.start()
+            raise cursor.unknown_name(at, "variable", name, names.known())
+        if not isinstance(found, PredicateVariable):
+            raise cursor.failure_at(
+                start, "operand-class", field_type_error(found, "a predicate variable")
+            )
+        return Predication(found, bool(invert), Combine(combine or ""))
+
+    def show(self, value: Predication | None) -> str:
+        """Return it with the blank that separates it from the mnemonic."""
+        if value is None:
+            return ""
+        combine = f".{value.combine}" if value.combine else ""
+        return f"({'!' if value.invert else ''}{value.variable.name}{combine}) "
+
+
+def _show_region(region: Region) -> str:
+    if region.v is None:
+        return f"<{region.w},{region.h}>"
+    return f"<{region.v};{region.w},{region.h}>"
+
+
+@lru_cache(maxsize=1024)
+def _region(v: str, w: str, h: str) -> Region:
+    return Region(int(v), int(w), int(h))
+
+
+_MODIFIERS = {
+    None: Modifier.NONE,
+    "abs": Modifier.ABS,
+    "-": Modifier.NEG,
+    "-abs": Modifier.NEG_ABS,
+    "~": Modifier.NOT,
+}
+
+
+def _source_region(cursor: Cursor, *, indirect: bool) -> Region:
+    match = cursor.match(_REGION)
+    if match:
+        return Region(*(int(part) for part in match.groups()))
+    match = cursor.match(_ROW_REGION) if indirect else None
+    if match:
+        return Region(None, int(match.group(1)), int(match.group(2)))
+    raise cursor.failure("a region such as '<1;1,0>'")
+
+
+def immediate(cursor: Cursor) -> Immediate:
+    """Take a constant such as `0x3f800000:f`, `-5:w` or `1.5:f`."""
+    plain = cursor.match(_PLAIN_IMMEDIATE)
+    if plain:
+        known = _constant(*plain.groups())
+        if known is not None:
+            return known
+        cursor.position = plain.start()
+    cursor.skip_space()
+    start = cursor.position
+    decimal = cursor.match(_FLOAT)
+    if decimal:
+        return _decimal(cursor, start, decimal.group())
+    value = parse_integer(cursor.need(INTEGER, "a constant").group())
+    return _integer_constant(value, _type(cursor))
+
+
+@lru_cache(maxsize=4096)
+def _constant(digits: str, type_name: str) -> Immediate | None:
+    kind = BY_NAME.get(type_name.lower())
+    if kind is None or kind is BOOL:
+        return None
+    return _integer_constant(parse_integer(digits), kind)
+
+
+def _integer_constant(value: int, kind: DataType) -> Immediate:
+    width = 64 if kind in _WIDE else 32
+    return Immediate(value & ((1 << width) - 1), kind)
+
+
+def _decimal(cursor: Cursor, start: int, digits: str) -> Immediate:
+    kind = _type(cursor)
+    if kind is not F and kind is not DF:
+        raise cursor.failure_at(start, "immediate", f"a decimal fraction cannot be {kind!r}")
+    try:
+        stored = struct.pack("<d" if kind is DF else "<f", float(digits))
+    except OverflowError:
+        message = f"{digits} is too large for {kind!r}"
+        raise cursor.failure_at(start, "immediate", message) from None
+    return Immediate(int.from_bytes(stored, "little"), kind)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A vector source of any class."""
+
+    expected: str = "a source operand"
+
+    def parse(self, cursor: Cursor, names: Names) -> VectorSource:
+        """Take the operand."""
+        plain = cursor.match(_PLAIN_SOURCE)
+        if plain:
+            word, name, row, col, *strides = plain.groups()
+            known = names.lookup(name)
+            if isinstance(known, General):
+                region = _region(*strides)
+                return GeneralSource(known, int(row), int(col), region, _MODIFIERS[word])
+            cursor.position = plain.start()
+        cursor.skip_space()
+        found = cursor.match(_MODIFIER)
+        modifier = _MODIFIERS[found.group(1) if found else None]
+        if cursor.text.startswith("r[", cursor.position):
+            return self._indirect(cursor, names, modifier)
+        if found is None:
+            if cursor.take("&"):
+                return self._address_of(cursor, names)
+            if UNSIGNED.match(cursor.text, cursor.position) or cursor.text.startswith(
+                "-", cursor.position
+            ):
+                return immediate(cursor)
+        return self._named(cursor, names, modifier)
+
+    @staticmethod
+    def _indirect(cursor: Cursor, names: Names, modifier: Modifier) -> IndirectSource:
+        address, element, offset = _indirect_base(cursor, names)
+        region = _source_region(cursor, indirect=True)
+        return IndirectSource(address, element, offset, _type(cursor), region, modifier)
+
+    @staticmethod
+    def _address_of(cursor: Cursor, names: Names) -> AddressOf | StateAddressOf:
+        found = variable(cursor, names, "a variable after '&'")
+        index = cursor.match(_INDEX)
+        offset = int(index.group(1)) if index else 0
+        if isinstance(found, General):
+            return AddressOf(found, offset)
+        if isinstance(found, SurfaceVariable | SamplerVariable):
+            return StateAddressOf(found, offset)
+        message = field_type_error(found, "a general, surface or sampler variable")
+        raise cursor.failure_at(cursor.position, "operand-class", message)
+
+    def _named(self, cursor: Cursor, names: Names, modifier: Modifier) -> VectorSource:
+        start = cursor.position
+        found = variable(cursor, names, self.expected)
+        if isinstance(found, General):
+            origin = cursor.match(_ORIGIN)
+            row, col = (int(origin.group(1)), int(origin.group(2))) if origin else (0, 0)
+            return GeneralSource(found, row, col, _source_region(cursor, indirect=False), modifier)
+        if modifier is not Modifier.NONE:
+            message = f"{found.name} takes no modifier, only general operands do"
+            raise cursor.failure_at(start, "modifier", message)
+        if isinstance(found, PredicateVariable):
+            return PredicateOperand(found)
+        if isinstance(found, AddressVariable):
+            return _address_operand(cursor, found)
+        return StateOperand(found, _element(cursor))
+
+    def show(self, value: VectorSource) -> str:
+        """Return it as IGC prints it."""
+        match value:
+            case GeneralSource(found, row, col, region, modifier):
+                return f"{modifier}{found.name}({row},{col}){_show_region(region)}"
+            case IndirectSource(address, element, offset, kind, region, modifier):
+                base = f"{modifier}r[{address.name}({element}),{offset}]"
+                return f"{base}{_show_region(region)}:{kind.name}"
+            case Immediate(bits, kind):
+                return f"0x{bits:x}:{kind.name}"
+            case AddressOperand(found, element, width):
+                return f"{found.name}({element})<{width}>"
+            case AddressOf(found, offset):
+                return f"&{found.name}[{offset}]" if offset else f"&{found.name}"
+            case StateAddressOf(found, offset):
+                return f"&{found.name}[{offset}]" if offset else f"&{found.name}"
+            case PredicateOperand(found):
+                return found.name
+            case StateOperand(found, element):
+                return f"{found.name}({element})"
+
+
+def _indirect_base(cursor: Cursor, names: Names) -> tuple[AddressVariable, int, int]:
+    start = cursor.position
+    match = cursor.need(_INDIRECT, "an indirect operand such as 'r[A0(0),0]'")
+    name, element, offset = match.groups()
+    found = names.lookup(name)
+    if found is None:
+        raise cursor.unknown_name(start + 2, "variable", name, names.known())
+    if not isinstance(found, AddressVariable):
+        message = field_type_error(found, "an address variable")
+        raise cursor.failure_at(start, "operand-class", message)
+    return found, int(element), int(offset or 0)
+
+
+def _element(cursor: Cursor) -> int:
+    match = cursor.match(_ELEMENT)
+    return int(match.group(1)) if match else 0
+
+
+def _address_operand(cursor: Cursor, found: AddressVariable) -> AddressOperand:
+    element = _element(cursor)
+    width = cursor.match(_STRIDE)
+    return AddressOperand(found, element, int(width.group(1)) if width else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationKind:
+    """A vector destination of any class."""
+
+    expected: str = "a destination operand"
+
+    def parse(self, cursor: Cursor, names: Names) -> VectorDestination:
+        """Take the operand."""
+        plain = cursor.match(_PLAIN_DESTINATION)
+        if plain:
+            name, row, col, step = plain.groups()
+            known = names.lookup(name)
+            if isinstance(known, General):
+                return GeneralDestination(known, int(row), int(col), int(step))
+            cursor.position = plain.start()
+        cursor.skip_space()
+        if cursor.text.startswith("r[", cursor.position):
+            address, element, offset = _indirect_base(cursor, names)
+            stride = int(cursor.need(_STRIDE, "a stride such as '<1>'").group(1))
+            return IndirectDestination(address, element, offset, _type(cursor), stride)
+        found = variable(cursor, names, self.expected)
+        match found:
+            case General():
+                origin = cursor.match(_ORIGIN)
+                row, col = (int(origin.group(1)), int(origin.group(2))) if origin else (0, 0)
+                stride = int(cursor.need(_STRIDE, "a stride such as '<1>'").group(1))
+                return GeneralDestination(found, row, col, stride)
+            case AddressVariable():
+                return _address_operand(cursor, found)
+            case PredicateVariable():
+                return PredicateOperand(found)
+            case SamplerVariable() | SurfaceVariable():
+                return StateOperand(found, _element(cursor))
+
+    def show(self, value: VectorDestination) -> str:
+        """Return it as IGC prints it."""
+        match value:
+            case GeneralDestination(found, row, col, stride):
+                return f"{found.name}({row},{col})<{stride}>"
+            case IndirectDestination(address, element, offset, kind, stride):
+                return f"r[{address.name}({element}),{offset}]<{stride}>:{kind.name}"
+            case AddressOperand(found, element, width):
+                return f"{found.name}({element})<{width}>"
+            case PredicateOperand(found):
+                return found.name
+            case StateOperand(found, element):
+                return f"{found.name}({element})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnregionedSourceKind:
+    """A general source printed without its region: `V40(0,0)` (src2 of dpas)."""
+
+    expected: str = "an operand such as 'V40(0,0)'"
+
+    def parse(self, cursor: Cursor, names: Names) -> GeneralSource:
+        """Take the operand; its region is <1;1,0>."""
+        found = _of_class(cursor, names, General, self.expected)
+        origin = cursor.need(_ORIGIN, "a row and column such as '(0,0)'")
+        return GeneralSource(found, int(origin.group(1)), int(origin.group(2)), Region(1, 1, 0))
+
+    def show(self, value: GeneralSource) -> str:
+        """Return it as IGC prints it."""
+        return f"{value.variable.name}({value.row},{value.col})"
+
+
+@dataclass(frozen=True, slots=True)
+class RawKind:
+    """A raw operand `V40.64`; `lsc` operands print no offset when it is zero."""
+
+    lsc: bool = False
+    expected: str = "a general variable such as 'V40.0'"
+
+    def parse(self, cursor: Cursor, names: Names) -> RawOperand:
+        """Take the operand."""
+        found = _of_class(cursor, names, General, self.expected)
+        offset = int(cursor.need(UNSIGNED, "an offset").group()) if cursor.take(".") else 0
+        return RawOperand(found, offset)
+
+    def show(self, value: RawOperand) -> str:
+        """Return it as IGC prints it."""
+        if self.lsc and value.offset == 0:
+            return value.variable.name
+        return f"{value.variable.name}.{value.offset}"
+
+
+@dataclass(frozen=True, slots=True)
+class RawListKind:
+    """One or more raw operands up to the end of the instruction."""
+
+    expected: str = "a list of raw operands"
+
+    def parse(self, cursor: Cursor, names: Names) -> tuple[RawOperand, ...]:
+        """Take all that stand here."""
+        found = [RawKind().parse(cursor, names)]
+        while not cursor.at_end:
+            found.append(RawKind().parse(cursor, names))
+        return tuple(found)
+
+    def show(self, value: tuple[RawOperand, ...]) -> str:
+        """Return them separated by blanks."""
+        return " ".join(RawKind().show(operand) for operand in value)
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceKind:
+    """A surface variable by name."""
+
+    expected: str = "a surface variable such as 'T6'"
+
+    def parse(self, cursor: Cursor, names: Names) -> SurfaceVariable:
+        """Take the name."""
+        return _of_class(cursor, names, SurfaceVariable, self.expected)
+
+    def show(self, value: SurfaceVariable) -> str:
+        """Return the name."""
+        return value.name
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerKind:
+    """A sampler variable by name."""
+
+    expected: str = "a sampler variable such as 'S0'"
+
+    def parse(self, cursor: Cursor, names: Names) -> SamplerVariable:
+        """Take the name."""
+        return _of_class(cursor, names, SamplerVariable, self.expected)
+
+    def show(self, value: SamplerVariable) -> str:
+        """Return the name."""
+        return value.name
+
+
+@dataclass(frozen=True, slots=True)
+class NameKind:
+    """A bare name: a label or function; '.' and '$' are part of what compilers write."""
+
+    expected: str = "a name"
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the name, without quotes."""
+        cursor.skip_space()
+        literal = cursor.match(STRING_LITERAL)
+        if literal:
+            return unquoted(literal.group())
+        return cursor.need(_BARE_NAME, self.expected).group()
+
+    def show(self, value: str) -> str:
+        """Return the name, quoted where it is no identifier."""
+        return value if _IDENTIFIER.fullmatch(value) else quoted(value)
+
+
+@dataclass(frozen=True, slots=True)
+class StringKind:
+    """A string literal."""
+
+    expected: str = "a string"
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the literal, without its quotes."""
+        return unquoted(cursor.need(STRING_LITERAL, self.expected).group())
+
+    def show(self, value: str) -> str:
+        """Return it in quotes."""
+        return quoted(value)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberKind:
+    """A plain unsigned integer in [0, high)."""
+
+    expected: str = "an integer"
+    high: int = 1 << 32
+    hexadecimal: bool = False
+
+    def parse(self, cursor: Cursor, names: Names) -> int:
+        """Take the integer."""
+        return cursor.integer(self.expected, high=self.high)
+
+    def show(self, value: int) -> str:
+        """Return it in decimal, or with 0x."""
+        return f"0x{value:x}" if self.hexadecimal else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceKind:
+    """One of a few words; `codes` gives each its number in an object."""
+
+    codes: tuple[tuple[str, int], ...]
+    expected: str
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the word."""
+        cursor.skip_space()
+        start = cursor.position
+        word = cursor.need(re.compile(r"\w+"), self.expected).group()
+        if word not in dict(self.codes):
+            raise cursor.unknown_name(
+                start, self.expected.replace(" ", "-"), word, dict(self.codes)
+            )
+        return word
+
+    def show(self, value: str) -> str:
+        """Return the word."""
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class HexSuffixKind:
+    """A byte in hexadecimal without 0x, as after `bfn.x`."""
+
+    expected: str = "two hexadecimal digits"
+
+    def parse(self, cursor: Cursor, names: Names) -> int:
+        """Take the digits."""
+        return int(cursor.need(re.compile(r"[0-9a-fA-F]{1,2}\b"), self.expected).group(), 16)
+
+    def show(self, value: int) -> str:
+        """Return the digits."""
+        return f"{value:x}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelsKind:
+    """A channel mask R, G, B, A in this order (specification GATHER4_SCALED)."""
+
+    expected: str = "channels such as 'RGBA'"
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the letters."""
+        return cursor.need(re.compile(r"R?G?B?A?\b(?<=[RGBA])"), self.expected).group()
+
+    def show(self, value: str) -> str:
+        """Return the letters."""
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalWordKind:
+    """A suffix that may be absent, such as `.64`; prints with its dot."""
+
+    words: tuple[str, ...]
+    expected: str
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the word after a dot, or return "" when there is none."""
+        for word in self.words:
+            pattern = re.compile(rf"\.{re.escape(word)}(?!\w)")
+            if cursor.match(pattern):
+                return word
+        return ""
+
+    def show(self, value: str) -> str:
+        """Return it with its dot."""
+        return f".{value}" if value else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagsKind:
+    """Dot-separated words after the mnemonic, kept as written, such as `.EL1`."""
+
+    expected: str = "options"
+
+    def parse(self, cursor: Cursor, names: Names) -> str:
+        """Take the words, without the first dot."""
+        match = cursor.match(re.compile(r"\.([\w.]*)"))
+        return match.group(1) if match else ""
+
+    def show(self, value: str) -> str:
+        """Return them with the dot."""
+        return f".{value}" if value else ""
+
+
+EXEC = ExecKind()
+PREDICATION = PredicationKind()
+SOURCE = SourceKind()
+DESTINATION = DestinationKind()
+UNREGIONED = UnregionedSourceKind()
+RAW = RawKind()
+RAW_LSC = RawKind(lsc=True, expected="a general variable such as 'V40'")
+RAWS = RawListKind()
+SURFACE = SurfaceKind()
+SAMPLER = SamplerKind()
+LABEL = NameKind("a label")
+FUNCTION = NameKind("a function's name")
+STRING = StringKind()
+NUMBER = NumberKind()
+CHANNELS = ChannelsKind()
+HEX_SUFFIX = HexSuffixKind()
+OPTIONS = FlagsKind()

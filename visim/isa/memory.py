@@ -1,0 +1,411 @@
+"""Surface and shared virtual memory messages before LSC (specification 6).
+
+Layouts of payloads follow the pages of the instructions: component c of all channels stands in a
+block of its own, each block starts at a register.
+"""
+
+from typing import Annotated
+
+from visim.isa.forms import Exec, Pred, Raw, Src
+from visim.isa.kinds import CHANNELS, NUMBER, SURFACE, ChoiceKind, OptionalWordKind
+from visim.isa.registry import Category, Instruction, form
+from visim.isa.table import Table
+from visim.operands import RawOperand, SurfaceVariable
+from visim.sem.effects import Atomic, AtomicOperation, Load, LoadBlock, Space, Store, StoreBlock
+from visim.sem.expr import UOPS, Expr, broadcast, unsigned
+from visim.sem.tracer import Tracer, Unexecutable
+from visim.types import UD, UQ, UW, DataType
+
+TABLE = Table(Category.MEMORY)
+
+SLM, BINDLESS, SCRATCH = 0, 4, 5
+SLM_ADDRESS_BITS = 0x0FFF_FFFF
+
+ATOMICS = (
+    ("add", 0),
+    ("sub", 1),
+    ("inc", 2),
+    ("dec", 3),
+    ("min", 4),
+    ("max", 5),
+    ("xchg", 6),
+    ("cmpxchg", 7),
+    ("and", 8),
+    ("or", 9),
+    ("xor", 10),
+    ("minsint", 11),
+    ("maxsint", 12),
+    ("fmax", 16),
+    ("fmin", 17),
+    ("fcmpwr", 18),
+    ("fadd", 19),
+    ("fsub", 20),
+)
+_OPERATIONS = {
+    "min": AtomicOperation.UMIN,
+    "max": AtomicOperation.UMAX,
+    "minsint": AtomicOperation.SMIN,
+    "maxsint": AtomicOperation.SMAX,
+    "fcmpwr": AtomicOperation.FCAS,
+}
+
+AtomicName = Annotated[str, ChoiceKind(ATOMICS, "an atomic operation")]
+AtomicWidth = Annotated[str, OptionalWordKind(("16", "64"), "a width")]
+Channels = Annotated[str, CHANNELS]
+Surface = Annotated[SurfaceVariable, SURFACE]
+Count = Annotated[int, NUMBER]
+
+
+@form("{pred}{op}.{channels} {exec} {surface} {offset} {offsets} {data}")
+class ScaledChannels(Instruction):
+    """Up to four dwords at each offset into a surface."""
+
+    exec: Exec
+    pred: Pred
+    channels: Channels
+    surface: Surface
+    offset: Src
+    offsets: Raw
+    data: Raw
+
+
+@form("{pred}{op}.{blocks} {exec} {surface} {offset} {offsets} {data}")
+class ScaledBytes(Instruction):
+    """1, 2, 4 or 8 bytes at each offset into a surface."""
+
+    exec: Exec
+    pred: Pred
+    blocks: Count
+    surface: Surface
+    offset: Src
+    offsets: Raw
+    data: Raw
+
+
+@form("{op} ({count}) {surface} {offset} {data}")
+class OwordBlock(Instruction):
+    """Successive 16-byte words of a surface."""
+
+    count: Count
+    surface: Surface
+    offset: Src
+    data: Raw
+
+
+@form("{op} ({count}) {address} {data}")
+class SvmBlock(Instruction):
+    """Successive 16-byte words at a virtual address."""
+
+    count: Count
+    address: Src
+    data: Raw
+
+
+@form("{pred}{op}.{size}.{blocks} {exec} {addresses} {data}")
+class SvmScattered(Instruction):
+    """`blocks` blocks of `size` bytes at each virtual address."""
+
+    exec: Exec
+    pred: Pred
+    size: Count
+    blocks: Count
+    addresses: Raw
+    data: Raw
+
+
+@form("{pred}{op}.{channels} {exec} {address} {offsets} {data}")
+class SvmChannels(Instruction):
+    """Up to four dwords at each offset from a virtual address."""
+
+    exec: Exec
+    pred: Pred
+    channels: Channels
+    address: Src
+    offsets: Raw
+    data: Raw
+
+
+@form("{pred}{op}.{operation}{width} {exec} {addresses} {dst} {src0} {src1}")
+class SvmAtomic(Instruction):
+    """An atomic operation at each virtual address."""
+
+    exec: Exec
+    pred: Pred
+    operation: AtomicName
+    width: AtomicWidth
+    addresses: Raw
+    src0: Raw
+    src1: Raw
+    dst: Raw
+
+
+@form("{pred}{op}.{operation}{width} {exec} {surface} {offsets} {src0} {src1} {dst}")
+class SurfaceAtomic(Instruction):
+    """An atomic operation at each offset into a surface."""
+
+    exec: Exec
+    pred: Pred
+    operation: AtomicName
+    width: AtomicWidth
+    surface: Surface
+    offsets: Raw
+    src0: Raw
+    src1: Raw
+    dst: Raw
+
+
+def surface_space(surface: SurfaceVariable) -> tuple[Space, Expr | None]:
+    """Return the memory behind a surface variable, and the binding table index if it has one."""
+    match surface.index:
+        case 0:
+            return Space.SLM, None
+        case 5:
+            return Space.SCRATCH, None
+        case 4:
+            raise Unexecutable("bindless surfaces (T252)")
+        case _:
+            index = Expr(UOPS["state"], UD, 1, (), (surface, 0))
+            return Space.SURFACE, index
+
+
+def block_bytes(t: Tracer, element: int) -> int:
+    """Return the distance between the blocks of two components: whole registers."""
+    grf = t.platform.grf_bytes
+    return -(-t.lanes * element // grf) * grf
+
+
+def _surface_addresses(t: Tracer, i: ScaledChannels | ScaledBytes) -> Expr:
+    base = broadcast(t.scalar(i.offset, UD), t.lanes)
+    return _in_space(t.raw(i.offsets, UD, t.lanes) + base, i.surface)
+
+
+def _in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
+    """Drop the tag that compilers put into local pointers when the surface is SLM."""
+    return addresses & SLM_ADDRESS_BITS if surface.index == SLM else addresses
+
+
+def loaded(effect: object, kind: DataType, lanes: int, component: int = 0) -> Expr:
+    """Return one component of what a load or atomic brings."""
+    return Expr(UOPS["loaded"], kind, lanes, (), (effect, component))
+
+
+def load_components(t: Tracer, effect: Load, dst: RawOperand, slots: list[int]) -> None:
+    """Record a load and write its components `slots` to successive blocks of `dst`."""
+    t.emit(effect)
+    size = block_bytes(t, effect.type.bytes)
+    for position, component in enumerate(slots):
+        value = loaded(effect, effect.type, t.lanes, component)
+        t.write_raw(dst, value, effect.mask, position * size)
+
+
+_ORDER = "RGBA"
+
+
+@TABLE.effect(0x74, ScaledChannels, example="gather4_scaled.RGBA (M1, 16) T6 0x0:ud V40.0 V41.0")
+def gather4_scaled(t: Tracer, i: ScaledChannels) -> None:
+    """Load dwords at offset + 0, 4, 8, 12 of each channel, as R, G, B, A say."""
+    space, index = surface_space(i.surface)
+    slots = [_ORDER.index(letter) for letter in i.channels]
+    addresses = _surface_addresses(t, i)
+    for position, slot in enumerate(slots):
+        effect = Load(space, index, addresses + 4 * slot, UD, 1, t.mask())
+        t.emit(effect)
+        offset = position * block_bytes(t, 4)
+        t.write_raw(i.data, loaded(effect, UD, t.lanes), effect.mask, offset)
+
+
+@TABLE.effect(0x75, ScaledChannels, example="scatter4_scaled.R (M1, 16) T6 0x0:ud V40.0 V41.0")
+def scatter4_scaled(t: Tracer, i: ScaledChannels) -> None:
+    """Store dwords at offset + 0, 4, 8, 12 of each channel, as R, G, B, A say."""
+    space, index = surface_space(i.surface)
+    addresses = _surface_addresses(t, i)
+    values = _component_values(t, i.data, UD, len(i.channels))
+    _store_slots(t, space, index, addresses, [_ORDER.index(c) for c in i.channels], values)
+
+
+def _component_values(t: Tracer, data: RawOperand, kind: DataType, count: int) -> tuple[Expr, ...]:
+    size = block_bytes(t, kind.bytes)
+    return tuple(t.raw(data, kind, t.lanes, position * size) for position in range(count))
+
+
+def _store_slots(
+    t: Tracer,
+    space: Space,
+    index: Expr | None,
+    addresses: Expr,
+    slots: list[int],
+    values: tuple[Expr, ...],
+) -> None:
+    """Store components; successive ones together, so that a later channel wins as a whole."""
+    if slots == list(range(len(slots))):
+        t.emit(Store(space, index, addresses, values, t.mask()))
+        return
+    for slot, value in zip(slots, values, strict=True):
+        t.emit(Store(space, index, addresses + 4 * slot, (value,), t.mask()))
+
+
+@TABLE.effect(0x78, ScaledBytes, example="gather_scaled.2 (M1, 16) T6 0x0:ud V40.0 V41.0")
+def gather_scaled(t: Tracer, i: ScaledBytes) -> None:
+    """Load 1, 2 or 4 bytes at each offset into the low part of a dword."""
+    space, index = surface_space(i.surface)
+    effect = Load(space, index, _surface_addresses(t, i), _bytes_type(i.blocks), 1, t.mask())
+    t.emit(effect)
+    value = loaded(effect, effect.type, t.lanes).to(UD)
+    t.write_raw(i.data, value, effect.mask)
+
+
+@TABLE.effect(0x79, ScaledBytes, example="scatter_scaled.1 (M1, 16) T6 0x0:ud V40.0 V41.0")
+def scatter_scaled(t: Tracer, i: ScaledBytes) -> None:
+    """Store the low 1, 2 or 4 bytes of a dword at each offset."""
+    space, index = surface_space(i.surface)
+    value = t.raw(i.data, UD, t.lanes).to(_bytes_type(i.blocks))
+    t.emit(Store(space, index, _surface_addresses(t, i), (value,), t.mask()))
+
+
+def _bytes_type(count: int) -> DataType:
+    if count not in {1, 2, 4}:
+        raise Unexecutable(f"{count} bytes a channel")
+    return unsigned(8 * count)
+
+
+def _oword_address(t: Tracer, i: OwordBlock, unit: int) -> tuple[Space, Expr | None, Expr]:
+    space, index = surface_space(i.surface)
+    return space, index, _in_space(t.scalar(i.offset, UD) * unit, i.surface)
+
+
+def _load_owords(t: Tracer, i: OwordBlock, unit: int) -> None:
+    space, index, address = _oword_address(t, i, unit)
+    effect = LoadBlock(space, index, address, UD, 4 * i.count, None)
+    t.emit(effect)
+    t.write_raw(i.data, loaded(effect, UD, effect.count), None)
+
+
+@TABLE.effect(0x35, OwordBlock, example="oword_ld (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_ld(t: Tracer, i: OwordBlock) -> None:
+    """Load successive 16-byte words; the offset counts such words."""
+    _load_owords(t, i, 16)
+
+
+@TABLE.effect(0x3C, OwordBlock, example="oword_ld_unaligned (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_ld_unaligned(t: Tracer, i: OwordBlock) -> None:
+    """Load successive 16-byte words from a byte offset."""
+    _load_owords(t, i, 1)
+
+
+@TABLE.effect(0x36, OwordBlock, example="oword_st (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_st(t: Tracer, i: OwordBlock) -> None:
+    """Store successive 16-byte words; the offset counts such words."""
+    space, index, address = _oword_address(t, i, 16)
+    value = t.raw(i.data, UD, 4 * i.count)
+    t.emit(StoreBlock(space, index, address, value, None))
+
+
+@TABLE.effect(0x4E, SvmBlock, sub=1, example="svm_block_ld (8) V40(0,0)<0;1,0> V41.0")
+def svm_block_ld(t: Tracer, i: SvmBlock) -> None:
+    """Load successive 16-byte words from a virtual address."""
+    effect = LoadBlock(Space.FLAT, None, t.scalar(i.address, UQ), UD, 4 * i.count, None)
+    t.emit(effect)
+    t.write_raw(i.data, loaded(effect, UD, effect.count), None)
+
+
+@TABLE.effect(0x4E, SvmBlock, sub=2, example="svm_block_st (1) V40(0,0)<0;1,0> V41.0")
+def svm_block_st(t: Tracer, i: SvmBlock) -> None:
+    """Store successive 16-byte words at a virtual address."""
+    value = t.raw(i.data, UD, 4 * i.count)
+    t.emit(StoreBlock(Space.FLAT, None, t.scalar(i.address, UQ), value, None))
+
+
+@TABLE.effect(0x4E, SvmScattered, sub=3, example="svm_gather.4.1 (M1, 16) V40.0 V41.0")
+def svm_gather(t: Tracer, i: SvmScattered) -> None:
+    """Load blocks of 1, 4 or 8 bytes from each virtual address."""
+    addresses = t.raw(i.addresses, UQ, t.lanes)
+    if i.size == 1:
+        kind = unsigned(8 * i.blocks)
+        effect = Load(Space.FLAT, None, addresses, kind, 1, t.mask())
+        t.emit(effect)
+        value = loaded(effect, kind, t.lanes)
+        t.write_raw(i.data, value if i.blocks == 8 else value.to(UD), effect.mask)
+        return
+    effect = Load(Space.FLAT, None, addresses, unsigned(8 * i.size), i.blocks, t.mask())
+    t.emit(effect)
+    for block in range(i.blocks):
+        value = loaded(effect, effect.type, t.lanes, block)
+        t.write_raw(i.data, value, effect.mask, block * block_bytes(t, i.size))
+
+
+@TABLE.effect(0x4E, SvmScattered, sub=4, example="svm_scatter.4.4 (M1, 16) V40.0 V41.0")
+def svm_scatter(t: Tracer, i: SvmScattered) -> None:
+    """Store blocks of 1, 4 or 8 bytes at each virtual address."""
+    addresses = t.raw(i.addresses, UQ, t.lanes)
+    if i.size == 1:
+        stored = t.raw(i.data, UQ if i.blocks == 8 else UD, t.lanes).to(unsigned(8 * i.blocks))
+        t.emit(Store(Space.FLAT, None, addresses, (stored,), t.mask()))
+        return
+    values = _component_values(t, i.data, unsigned(8 * i.size), i.blocks)
+    t.emit(Store(Space.FLAT, None, addresses, values, t.mask()))
+
+
+def _svm_channel_addresses(t: Tracer, i: SvmChannels) -> Expr:
+    return t.raw(i.offsets, UQ, t.lanes) + broadcast(t.scalar(i.address, UQ), t.lanes)
+
+
+@TABLE.effect(0x4E, SvmChannels, sub=6, example="svm_gather4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0")
+def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
+    """Load dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
+    addresses = _svm_channel_addresses(t, i)
+    for position, letter in enumerate(i.channels):
+        effect = Load(Space.FLAT, None, addresses + 4 * _ORDER.index(letter), UD, 1, t.mask())
+        t.emit(effect)
+        offset = position * block_bytes(t, 4)
+        t.write_raw(i.data, loaded(effect, UD, t.lanes), effect.mask, offset)
+
+
+@TABLE.effect(
+    0x4E, SvmChannels, sub=7, example="svm_scatter4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0"
+)
+def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
+    """Store dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
+    values = _component_values(t, i.data, UD, len(i.channels))
+    slots = [_ORDER.index(letter) for letter in i.channels]
+    _store_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, values)
+
+
+def _atomic(
+    t: Tracer, i: SvmAtomic | SurfaceAtomic, space: Space, index: Expr | None, addresses: Expr
+) -> None:
+    """Record an atomic of the older messages.
+
+    A compare-and-write has its comparand in src1, but in src0 for floats (DWORD_ATOMIC).
+    """
+    operation = _OPERATIONS.get(i.operation) or AtomicOperation(i.operation)
+    kind = {"16": UW, "64": UQ, "": UD}[i.width]
+    slot = UQ if kind is UQ else UD
+    sources = [t.raw(source, slot, t.lanes).to(kind) for source in (i.src0, i.src1)]
+    match operation:
+        case AtomicOperation.INC | AtomicOperation.DEC:
+            sources = []
+        case AtomicOperation.CMPXCHG:
+            sources.reverse()
+        case AtomicOperation.FCAS:
+            pass
+        case _:
+            del sources[1:]
+    effect = Atomic(operation, space, index, addresses, kind, tuple(sources), t.mask())
+    t.emit(effect)
+    t.write_raw(i.dst, loaded(effect, kind, t.lanes).to(slot), effect.mask)
+
+
+@TABLE.effect(0x4E, SvmAtomic, sub=5, example="svm_atomic.cmpxchg (M1, 8) V40.0 V41.0 V42.0 V43.0")
+def svm_atomic(t: Tracer, i: SvmAtomic) -> None:
+    """Read, modify and write memory at each virtual address; the old values are returned."""
+    _atomic(t, i, Space.FLAT, None, t.raw(i.addresses, UQ, t.lanes))
+
+
+@TABLE.effect(
+    0x7D, SurfaceAtomic, example="dword_atomic.add (M1, 16) %slm V40.0 V41.0 %null.0 V42.0"
+)
+def dword_atomic(t: Tracer, i: SurfaceAtomic) -> None:
+    """Read, modify and write a surface at each byte offset; the old values are returned."""
+    space, index = surface_space(i.surface)
+    addresses = _in_space(t.raw(i.offsets, UD, t.lanes), i.surface)
+    _atomic(t, i, space, index, addresses)

@@ -1,0 +1,224 @@
+"""How tables declare instructions, and the collection of all tables.
+
+A table is a module with a `TABLE`; each decorated function is one instruction. Its docstring is
+the documentation, its body the meaning: a *lane* meaning maps the channels' source values to the
+channels' results, an *effect* meaning talks to the tracer. What is declared here is checked when
+the package is imported.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from visim.isa.registry import (
+    EXACT,
+    Category,
+    DeclarationError,
+    Exactness,
+    Instruction,
+    Op,
+    schema_of,
+)
+from visim.operands import ExecSize
+from visim.sem.effects import Effect
+from visim.sem.expr import Expr
+from visim.sem.tracer import Integers, Tracer, Unexecutable
+from visim.target import Platform
+
+SOURCES = ("src0", "src1", "src2", "src3")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneMeaning:
+    """A pure function of the sources, per channel; the tracer does everything around it."""
+
+    function: Callable[..., Expr]
+    integers: Integers
+
+    def trace(self, tracer: Tracer, instruction: Any) -> None:
+        """Record the instruction's effects."""
+        sources = [getattr(instruction, name) for name in SOURCES if hasattr(instruction, name)]
+        values = tracer.lane_sources(sources, instruction.dst, self.integers)
+        tracer.write(instruction.dst, self.function(*values), tracer.mask())
+
+
+@dataclass(frozen=True, slots=True)
+class EffectMeaning:
+    """A function that records the instruction's effects itself."""
+
+    function: Callable[[Tracer, Any], None]
+
+    def trace(self, tracer: Tracer, instruction: Any) -> None:
+        """Record the instruction's effects."""
+        self.function(tracer, instruction)
+
+
+Meaning = LaneMeaning | EffectMeaning
+LaneFunction = Callable[..., Expr]
+EffectFunction = Callable[[Tracer, Any], None]
+
+
+class Table:
+    """The instructions that one table module declares."""
+
+    def __init__(self, category: Category) -> None:
+        self.category = category
+        self.ops: list[Op] = []
+
+    def lane(
+        self,
+        code: int,
+        form: type[Instruction],
+        *,
+        example: str,
+        integers: Integers = Integers.EXACT,
+        exactness: Exactness = EXACT,
+        sub: int | None = None,
+        page: str | None = None,
+    ) -> Callable[[LaneFunction], LaneFunction]:
+        """Declare an instruction whose meaning is a function of its channels' sources."""
+
+        def declare(function: LaneFunction) -> LaneFunction:
+            meaning = LaneMeaning(function, integers)
+            self._add(function, code, form, example, meaning, exactness, sub, page)
+            return function
+
+        return declare
+
+    def effect(
+        self,
+        code: int,
+        form: type[Instruction],
+        *,
+        example: str,
+        exactness: Exactness = EXACT,
+        sub: int | None = None,
+        page: str | None = None,
+    ) -> Callable[[EffectFunction], EffectFunction]:
+        """Declare an instruction whose meaning records effects."""
+
+        def declare(function: EffectFunction) -> EffectFunction:
+            meaning = EffectMeaning(function)
+            self._add(function, code, form, example, meaning, exactness, sub, page)
+            return function
+
+        return declare
+
+    def _add(
+        self,
+        function: Callable[..., Any],
+        code: int,
+        form: type[Instruction],
+        example: str,
+        meaning: Meaning,
+        exactness: Exactness,
+        sub: int | None,
+        page: str | None,
+    ) -> None:
+        mnemonic = function.__name__.rstrip("_")
+        self.add(
+            Op(
+                mnemonic,
+                code,
+                form,
+                self.category,
+                (function.__doc__ or "").strip(),
+                (example,) if example else (),
+                sub,
+                meaning,
+                exactness,
+                None,
+                page or mnemonic.upper(),
+            )
+        )
+
+    def unexecuted(
+        self,
+        code: int,
+        mnemonic: str,
+        form: type[Instruction],
+        *,
+        doc: str,
+        example: str,
+        reason: str,
+        sub: int | None = None,
+        page: str | None = None,
+    ) -> None:
+        """Declare an instruction that visim reads and writes but does not execute, and why."""
+        self.add(
+            Op(
+                mnemonic,
+                code,
+                form,
+                self.category,
+                doc,
+                (example,),
+                sub,
+                None,
+                EXACT,
+                reason,
+                page or mnemonic.upper(),
+            )
+        )
+
+    def add(self, op: Op) -> None:
+        """Add a row after checking it by itself."""
+        if not op.doc:
+            raise DeclarationError(f"{op.mnemonic}: missing docstring")
+        if not op.examples:
+            raise DeclarationError(f"{op.mnemonic}: needs an example")
+        if isinstance(op.meaning, LaneMeaning):
+            sources = [f.name for f in fields(op.form) if f.name in SOURCES]
+            arity = op.meaning.function.__code__.co_argcount
+            if arity != len(sources):
+                raise DeclarationError(
+                    f"{op.mnemonic}: {arity} operands for {len(sources)} sources"
+                )
+        schema_of(op.form)
+        self.ops.append(op)
+
+
+class Isa:
+    """All declared instructions, by mnemonic and by number."""
+
+    def __init__(self, tables: Iterable[Table], marks: Sequence[Op]) -> None:
+        self.ops: tuple[Op, ...] = (*marks, *(op for table in tables for op in table.ops))
+        self.label, self.subroutine, self.file, self.loc = marks
+        self._by_mnemonic: dict[str, Op] = {}
+        numbers: dict[tuple[int, int | None], Op] = {}
+        for op in self.ops:
+            if op.mnemonic in self._by_mnemonic:
+                raise DeclarationError(f"{op.mnemonic} is declared twice")
+            self._by_mnemonic[op.mnemonic] = op
+            twin = numbers.setdefault((op.code, op.sub), op)
+            if twin is not op and twin.form is not op.form:
+                raise DeclarationError(f"{op.mnemonic} and {twin.mnemonic} share a number")
+
+    def by_mnemonic(self, name: str) -> Op | None:
+        """Return the instruction called `name`, or None."""
+        return self._by_mnemonic.get(name)
+
+    def mnemonics(self) -> list[str]:
+        """Return all mnemonics."""
+        return list(self._by_mnemonic)
+
+
+_NO_EXEC = ExecSize(1, 0, no_mask=True)
+
+
+def trace(instruction: Instruction, platform: Platform) -> tuple[Effect, ...]:
+    """Return what `instruction` does on `platform`.
+
+    Raises:
+        Unexecutable: visim does not execute it; the message says why.
+    """
+    meaning = instruction.op.meaning
+    if meaning is None:
+        raise Unexecutable(instruction.op.reason or "it has no meaning declared")
+    tracer = Tracer(
+        platform,
+        getattr(instruction, "exec", _NO_EXEC),
+        getattr(instruction, "pred", None),
+    )
+    meaning.trace(tracer, instruction)
+    return tuple(tracer.effects)

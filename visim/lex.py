@@ -1,0 +1,179 @@
+"""A cursor over one statement of vISA text, and the failure it reports.
+
+Knows characters and places, no instruction: kinds and parsers ask it for what they expect next.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from visim.diag import Diagnostic, Severity, Source, Span
+
+_SPACE = re.compile(r"[ \t]*")
+_REST_WORD = re.compile(r"[^\s,()\[\]<>;]+|.")
+NAME = re.compile(r"%?[A-Za-z_]\w*", re.ASCII)
+UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|\d+", re.ASCII)
+INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
+STRING_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPES = {ord(value): f"\\{letter}" for letter, value in _ESCAPED.items()}
+_ESCAPES |= {ord("\\"): "\\\\", ord('"'): '\\"', 0: "\\000"}
+
+
+class TextFailure(Exception):
+    """A statement is not what it should be; becomes a diagnostic of the whole text."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        self.diagnostic = diagnostic
+        super().__init__(diagnostic.message)
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that `name` is probably a misspelling of, or None."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def unquoted(literal: str) -> str:
+    """Return what a string literal, quotes included, stands for; escapes are those of C."""
+    inner = literal[1:-1]
+    return _ESCAPE.sub(_unescaped, inner) if "\\" in inner else inner
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    hexadecimal, octal, letter = match.groups()
+    if hexadecimal:
+        return chr(int(hexadecimal, 16))
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return _ESCAPED.get(letter, letter)
+
+
+def quoted(text: str) -> str:
+    """Return the string literal that stands for `text`; the inverse of `unquoted`."""
+    return f'"{text.translate(_ESCAPES)}"'
+
+
+def parse_integer(text: str) -> int:
+    """Return the value of an integer literal; a leading zero does not mean octal."""
+    negative = text.startswith("-")
+    digits = text.lstrip("-")
+    value = int(digits, 16) if digits[:2] in {"0x", "0X"} else int(digits, 10)
+    return -value if negative else value
+
+
+class Cursor:
+    """A position in one statement.
+
+    `text` is the statement (continuation lines joined, comments blanked so that columns hold),
+    `line` its 1-based line in `source`.
+    """
+
+    __slots__ = ("line", "position", "source", "text")
+
+    def __init__(self, source: Source, line: int, text: str, position: int = 0) -> None:
+        self.source = source
+        self.line = line
+        self.text = text
+        self.position = position
+
+    def skip_space(self) -> None:
+        """Move over blanks."""
+        first = self.text[self.position : self.position + 1]
+        if first == " " or first == "\t":  # noqa: PLR1714 - this is the fastest test
+            match = _SPACE.match(self.text, self.position)
+            if match:
+                self.position = match.end()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing but blanks is left."""
+        if self.position < len(self.text):
+            self.skip_space()
+        return self.position >= len(self.text)
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Take what `pattern` matches right here, or return None and stay."""
+        match = pattern.match(self.text, self.position)
+        if match:
+            self.position = match.end()
+        return match
+
+    def take(self, literal: str) -> bool:
+        """Take `literal` if it stands right here."""
+        if self.text.startswith(literal, self.position):
+            self.position += len(literal)
+            return True
+        return False
+
+    def expect(self, literal: str) -> None:
+        """Skip blanks and take `literal`, or fail."""
+        self.skip_space()
+        if not self.take(literal):
+            raise self.failure(f"{literal!r}")
+
+    def need(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
+        """Skip blanks and take what `pattern` matches, or fail saying what was `expected`."""
+        self.skip_space()
+        match = self.match(pattern)
+        if match is None:
+            raise self.failure(expected)
+        return match
+
+    def integer(self, expected: str = "an integer", *, low: int = 0, high: int = 1 << 32) -> int:
+        """Take an integer literal in [low, high), or fail."""
+        self.skip_space()
+        start = self.position
+        value = parse_integer(self.need(INTEGER, expected).group())
+        if not low <= value < high:
+            raise self.failure_at(
+                start, "out-of-range", f"{value} is outside {low} to {high - 1}", label=expected
+            )
+        return value
+
+    def failure(self, expected: str, *, help: str | None = None) -> TextFailure:  # noqa: A002
+        """Return the failure "expected X, found Y" at this position."""
+        self.skip_space()
+        found = _REST_WORD.match(self.text, self.position)
+        shown = f"{found.group()!r}" if found else "the end of the line"
+        length = len(found.group()) if found else 1
+        return self.failure_at(
+            self.position,
+            "syntax",
+            f"expected {expected}, found {shown}",
+            length=length,
+            label="here",
+            help=help,
+        )
+
+    def failure_at(
+        self,
+        position: int,
+        code: str,
+        message: str,
+        *,
+        length: int | None = None,
+        label: str | None = None,
+        help: str | None = None,  # noqa: A002
+    ) -> TextFailure:
+        """Return a failure about the text from `position` to here (or of `length`)."""
+        size = length if length is not None else max(1, self.position - position)
+        span = Span(self.source, self.line, position + 1, size)
+        return TextFailure(Diagnostic(code, Severity.ERROR, message, span, label, help))
+
+    def unknown_name(
+        self, position: int, what: str, name: str, known: Iterable[str]
+    ) -> TextFailure:
+        """Return the failure "unknown `what`" with the nearest known name as help."""
+        guess = nearest(name, known)
+        help_text = f"did you mean {guess!r}?" if guess else None
+        return self.failure_at(
+            position,
+            f"unknown-{what}",
+            f"unknown {what} {name!r}",
+            length=len(name),
+            help=help_text,
+        )

@@ -1,0 +1,191 @@
+"""A linked kernel: every variable has its place in the register image, every label its number.
+
+The register image is what one hardware thread owns: predefined variables first, then the kernel's
+variables, then those of each function that it can call. Addresses of indirect operands are byte
+offsets into this image. Follows specification 3 (Subroutine and Function Calls).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from visim import predefined
+from visim.diag import Diagnostics
+from visim.errors import LinkError
+from visim.isa.flow import FunctionAddress, FunctionCall
+from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.registry import Instruction
+from visim.lex import nearest
+from visim.module import Module, Unit
+from visim.operands import ExecSize, General
+from visim.target import Platform
+
+GUARD = 4096
+"""Bytes between units, so that an operand that reaches beyond its variable stays in the image."""
+
+FUNCTION_HANDLE = 0x1000
+"""Handle of the first function; each next one is 16 more. Zero is no function."""
+
+
+PREDICATE_BYTES = 64
+"""Bytes of a predicate in the image: 32 channels, and room for offsets beyond them."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedUnit:
+    """A kernel or function with its labels' program counters and its storage in the image.
+
+    `[start, end)` are the bytes of the unit's variables, which each activation of a function has
+    for itself. A program counter is an index into `unit.body`. The offsets are those of general
+    variables by index, and of the others by name: a predicate is a byte a channel, an address or
+    the index of a surface or sampler 4 bytes an element.
+    """
+
+    unit: Unit
+    number: int
+    labels: dict[str, int]
+    start: int
+    end: int
+    offsets: dict[int, int] = field(repr=False)
+    others: dict[str, int] = field(repr=False)
+
+    @property
+    def body(self) -> tuple[Instruction, ...]:
+        """The unit's instructions and marks."""
+        return self.unit.body
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedKernel:
+    """A kernel and all functions of its program, ready for an engine.
+
+    `units[0]` is the kernel. `register_bytes` is the size of the register image.
+    """
+
+    name: str
+    platform: Platform
+    simd_size: int
+    units: tuple[LinkedUnit, ...]
+    register_bytes: int
+    predefined: dict[int, int]
+
+    @property
+    def kernel(self) -> Unit:
+        """The kernel's unit."""
+        return self.units[0].unit
+
+    def function(self, name: str) -> LinkedUnit:
+        """Return the function called `name`."""
+        return next(unit for unit in self.units[1:] if unit.unit.name == name)
+
+    def offset(self, unit: LinkedUnit, variable: General) -> int:
+        """Return the byte offset of a variable of `unit` in the register image."""
+        root, offset = variable.root()
+        if root.is_predefined:
+            return self.predefined[root.index] + offset
+        return unit.offsets[root.index] + offset
+
+
+def function_handle(number: int) -> int:
+    """Return the handle of function `number` (1 is the first), as `faddr` gives it."""
+    return FUNCTION_HANDLE + 16 * (number - 1)
+
+
+def link_kernel(module: Module, kernel: Unit, platform: Platform) -> LinkedKernel:
+    """Link one kernel of `module` with the module's functions.
+
+    Raises:
+        LinkError: it calls a function that the module lacks, or jumps to a label that its unit
+            lacks.
+    """
+    grf = platform.grf_bytes
+    fixed, position = _place_predefined(grf)
+    diagnostics = Diagnostics()
+    names = [unit.name for unit in module.functions]
+    units: list[LinkedUnit] = []
+    for number, unit in enumerate((kernel, *module.functions)):
+        start = position + GUARD
+        offsets, end = _place_variables(unit, start, grf)
+        others, end = _place_others(unit, end, grf)
+        labels = {
+            item.name: pc
+            for pc, item in enumerate(unit.body)
+            if isinstance(item, LabelMark | SubroutineMark)
+        }
+        units.append(LinkedUnit(unit, number, labels, start, end, offsets, others))
+        _check_calls(unit, names, diagnostics)
+        position = end
+    if diagnostics.errors:
+        raise LinkError(diagnostics)
+    return LinkedKernel(
+        kernel.name,
+        platform,
+        kernel.simd_size or _widest(kernel),
+        tuple(units),
+        _aligned(position + GUARD, grf),
+        fixed,
+    )
+
+
+def _aligned(position: int, alignment: int) -> int:
+    return -(-position // alignment) * alignment
+
+
+def _place_predefined(grf: int) -> tuple[dict[int, int], int]:
+    offsets: dict[int, int] = {}
+    position = 0
+    for variable in predefined.GENERALS:
+        offsets[variable.index] = position
+        size = predefined.elements(variable, grf) * variable.type.bytes
+        position = _aligned(position + size, grf)
+    return offsets, position
+
+
+def _place_variables(unit: Unit, start: int, grf: int) -> tuple[dict[int, int], int]:
+    """Give each variable that is no alias whole registers (specification 5, region rule 6)."""
+    offsets: dict[int, int] = {}
+    position = _aligned(start, grf)
+    for variable in unit.generals:
+        if variable.alias is None:
+            offsets[variable.index] = position
+            position = _aligned(position + variable.bytes, grf)
+    return offsets, position
+
+
+def _place_others(unit: Unit, start: int, grf: int) -> tuple[dict[str, int], int]:
+    offsets: dict[str, int] = {}
+    position = _aligned(start, 64)
+    for predicate in unit.predicates:
+        offsets[predicate.name] = position
+        position += PREDICATE_BYTES
+    for variable in (*unit.addresses, *unit.surfaces, *unit.samplers):
+        offsets[variable.name] = position
+        position = _aligned(position + 4 * variable.count, 4)
+    return offsets, _aligned(position, grf)
+
+
+def _check_calls(unit: Unit, known: list[str], diagnostics: Diagnostics) -> None:
+    for item in unit.body:
+        if not isinstance(item, FunctionCall | FunctionAddress) or item.function in known:
+            continue
+        guess = nearest(item.function, known)
+        diagnostics.error(
+            "unknown-function",
+            f"function {item.function!r} is not part of the program",
+            item.origin,
+            help=f"did you mean {guess!r}?" if guess else "link it with the file that defines it",
+        )
+
+
+def _widest(kernel: Unit) -> int:
+    """Return the widest execution size, at least 8: the dispatch width when none is stated."""
+    sizes = (getattr(item, "exec", None) for item in kernel.body)
+    return max([8, *(size.size for size in sizes if isinstance(size, ExecSize))])
+
+
+__all__ = [
+    "LinkedKernel",
+    "LinkedUnit",
+    "function_handle",
+    "link_kernel",
+]

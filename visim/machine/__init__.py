@@ -1,0 +1,19 @@
+"""What kernels run on, independent of how they are run: memory spaces and their operations."""
+
+from __future__ import annotations
+
+from visim.machine.atomics import AtomicOp
+from visim.machine.memory import Allocation, Memory, MemoryViolation, Space
+from visim.machine.surfaces import Scratch, SharedLocalMemory, Surface, Surfaces
+
+__all__ = [
+    "Allocation",
+    "AtomicOp",
+    "Memory",
+    "MemoryViolation",
+    "Scratch",
+    "SharedLocalMemory",
+    "Space",
+    "Surface",
+    "Surfaces",
+]

@@ -1,0 +1,533 @@
+"""Memory that kernels reach: allocations, checked loads, stores and atomics, the flat space.
+
+Knows nothing of instructions, threads or engines: it acts on vectors of byte addresses, one per
+channel, and raises `MemoryViolation` for an access that no allocation holds. Follows the
+specification's chapter 3, Memory Access. Little-endian hosts only, as the machine is.
+
+Every space works alike. All active channels of one instruction mostly fall into one allocation;
+then one gather or scatter through a view with an element at *every byte* of that allocation does
+the work, whatever the alignment. Otherwise channels are done one at a time. An instruction is
+checked in full before it changes memory.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.errors import ArgumentError
+from visim.machine.atomics import AtomicOp, arithmetic_type, check_operands, perform
+
+Addresses = NDArray[np.unsignedinteger[Any]]
+Mask = NDArray[np.bool_]
+Bytes = NDArray[np.uint8]
+Vector = NDArray[Any]
+SpaceName = Literal["flat", "surface", "SLM", "scratch"]
+AccessKind = Literal["load", "store", "atomic"]
+
+OUT_OF_RANGE = "out of range"
+READ_ONLY = "read-only"
+MISALIGNED = "misaligned"
+NULL_POINTER = "null pointer"
+
+NULL_PAGE = 4096
+"""Flat addresses below this are taken for null pointers with a small offset."""
+
+_UINT64 = np.dtype(np.uint64)
+
+
+class HasBytes(Protocol):
+    """Memory that can show itself as an array, such as `visim.Buffer`."""
+
+    def array(self, dtype: Any) -> NDArray[Any]:
+        """Return the whole memory as a one-dimensional view of `dtype`."""
+        ...
+
+
+class MemoryViolation(Exception):
+    """An access that memory refused; the engine makes a fault of it.
+
+    Attributes:
+        space: "flat", "surface", "SLM" or "scratch".
+        kind: "load", "store" or "atomic".
+        address: Byte address (flat) or offset (other spaces) of the first offending channel.
+        size: Bytes that this channel wanted, all components together.
+        channel: Its index in the vector of addresses; 0 for a block.
+        reason: "out of range", "read-only", "misaligned", "null pointer" or "unbound binding
+            table index N".
+        nearest: Name of the allocation that is nearest to `address`, None without any.
+        distance: Bytes from it: how far the first byte out of range lies behind its end (0 is
+            directly behind), negative how far `address` lies before its start; 0 inside.
+    """
+
+    def __init__(
+        self,
+        *,
+        space: SpaceName,
+        kind: AccessKind,
+        address: int,
+        size: int,
+        channel: int,
+        reason: str,
+        nearest: str | None = None,
+        distance: int | None = None,
+    ) -> None:
+        self.space: SpaceName = space
+        self.kind: AccessKind = kind
+        self.address = address
+        self.size = size
+        self.channel = channel
+        self.reason = reason
+        self.nearest = nearest
+        self.distance = distance
+        super().__init__(
+            f"{space} {kind} of {size} bytes at 0x{address:x} by channel {channel}: {reason}"
+            + self._where()
+        )
+
+    def _where(self) -> str:
+        if self.nearest is None or self.distance is None:
+            return ""
+        if self.reason != OUT_OF_RANGE:
+            return f" (in {self.nearest!r})"
+        side = "before the start" if self.distance < 0 else "behind the end"
+        return f" ({abs(self.distance)} bytes {side} of {self.nearest!r})"
+
+
+def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
+    """Return the bytes of an array or buffer as a one-dimensional view, never a copy.
+
+    Raises:
+        ArgumentError: The array is not C-contiguous, or holds Python objects; names `name`.
+    """
+    array = memory if isinstance(memory, np.ndarray) else memory.array(np.uint8)
+    if not array.flags.c_contiguous:
+        raise ArgumentError(
+            f"{name}: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"
+        )
+    if array.dtype.hasobject:
+        raise ArgumentError(f"{name}: an array of Python objects has no bytes a kernel could use")
+    return np.asarray(array).reshape(-1).view(np.uint8)
+
+
+class Allocation:
+    """A stretch of memory at consecutive addresses: [base, end).
+
+    Args:
+        name: What messages call it.
+        host: Its bytes, one-dimensional and contiguous; kept, not copied.
+        writable: Whether stores are allowed.
+        base: Address of the first byte; None for the host's own address (flat memory).
+    """
+
+    __slots__ = ("_base", "_elements", "base", "end", "host", "name", "size", "writable")
+
+    def __init__(
+        self,
+        name: str,
+        host: Bytes,
+        writable: bool,
+        base: int | None = None,
+    ) -> None:
+        self.name = name
+        self.host = host
+        self.writable = writable
+        self.size = host.size
+        self.base = int(host.ctypes.data) if base is None else base
+        self.end = self.base + self.size
+        self._base = np.array(self.base, np.uint64)
+        self._elements: dict[np.dtype[Any], Vector] = {}
+
+    def elements(self, element: np.dtype[Any]) -> Vector:
+        """Return the view whose item i is the `element` that begins at byte i."""
+        view = self._elements.get(element)
+        if view is None:
+            count = max(0, self.size - element.itemsize + 1)
+            view = np.ndarray((count,), element, self.host, 0, (1,))
+            self._elements[element] = view
+        return view
+
+    def offsets(self, addresses: NDArray[np.uint64], size: int) -> NDArray[np.intp] | None:
+        """Return the byte offset of each address, or None unless `size` bytes fit at all of them.
+
+        Subtraction of unsigned numbers wraps, so an address below the base is a huge offset.
+        """
+        offsets = addresses - self._base
+        if max(offsets.tolist()) > self.size - size:
+            return None
+        return offsets.view(np.intp)
+
+    def distance(self, address: int) -> int:
+        """Return how far `address` is from here, as `MemoryViolation.distance` says."""
+        return min(0, address - self.base) or max(0, address - self.end)
+
+
+class _Intervals:
+    """Finds, for an address, the allocation that holds it and reaches furthest.
+
+    Allocations may overlap. An access lies within some allocation if and only if it lies within
+    the furthest-reaching one of those that hold its first byte, so one owner per stretch of
+    addresses is enough. Among equals the one that begins first wins.
+    """
+
+    __slots__ = ("_allocations", "_owners", "_points")
+
+    def __init__(self) -> None:
+        self._allocations: list[Allocation] = []
+        self._points: list[int] | None = None
+        self._owners: list[Allocation | None] = []
+
+    def add(self, allocation: Allocation) -> None:
+        """Add an allocation; one without bytes holds no address."""
+        if allocation.size:
+            self._allocations.append(allocation)
+            self._points = None
+
+    def find(self, address: int) -> Allocation | None:
+        """Return the furthest-reaching allocation that holds the byte at `address`."""
+        if self._points is None:
+            self._points = self._build()
+        return self._owners[bisect_right(self._points, address)]
+
+    def holds(self, address: int, size: int) -> bool:
+        """Return whether one allocation holds all `size` bytes from `address` on."""
+        owner = self.find(address)
+        return owner is not None and address + size <= owner.end
+
+    def _build(self) -> list[int]:
+        """Return the addresses where the owner changes; `_owners[i]` owns those before point i."""
+        waiting = sorted(self._allocations, key=lambda one: one.base, reverse=True)
+        points = sorted({p for one in self._allocations for p in (one.base, one.end)})
+        begun: list[tuple[int, int, int, Allocation]] = []
+        self._owners = [None]
+        for point in points:
+            while waiting and waiting[-1].base <= point:
+                one = waiting.pop()
+                heapq.heappush(begun, (-one.end, one.base, len(waiting), one))
+            while begun and begun[0][3].end <= point:
+                heapq.heappop(begun)
+            self._owners.append(begun[0][3] if begun else None)
+        return points
+
+
+class Space:
+    """An address space: the one implementation of every load, store and atomic.
+
+    Subclasses say what an access outside of all allocations means; here it is a violation.
+    In every method `addresses` has one byte address per channel, of an unsigned type, and `mask`
+    tells the active channels (None: all). Inactive channels are neither checked nor touched.
+    """
+
+    name: SpaceName
+
+    def __init__(self, allocations: Iterable[Allocation] = ()) -> None:
+        self._allocations: list[Allocation] = []
+        self._readable = _Intervals()
+        self._writable = _Intervals()
+        for allocation in allocations:
+            self._add(allocation)
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """All allocations in the order in which they were added."""
+        return tuple(self._allocations)
+
+    def _add(self, allocation: Allocation) -> None:
+        self._allocations.append(allocation)
+        self._readable.add(allocation)
+        if allocation.writable:
+            self._writable.add(allocation)
+
+    def load(
+        self,
+        addresses: Addresses,
+        mask: Mask | None,
+        dtype: np.dtype[Any],
+        components: int = 1,
+    ) -> Vector:
+        """Return `components` consecutive elements from each address; inactive channels get 0.
+
+        Returns:
+            A new array of shape (n,), or (n, components) for more than one component.
+
+        Raises:
+            MemoryViolation: An active channel's access is refused; channels are tried in order.
+        """
+        lanes, active = _active(addresses, mask)
+        element = _element(dtype, components)
+        if not active.size:
+            found = np.zeros(addresses.size, element)
+        else:
+            found = self._gather(active, element, lanes)
+        if active.size and lanes is not None:
+            gathered, found = found, np.zeros(addresses.size, element)
+            found[lanes] = gathered
+        return found if components == 1 else found.view(dtype).reshape(-1, components)
+
+    def store(
+        self, addresses: Addresses, mask: Mask | None, values: Vector, components: int = 1
+    ) -> None:
+        """Write `components` consecutive elements to each address.
+
+        Where channels write the same byte the highest channel's value stays; the specification
+        leaves that open (chapter 3, Memory Model).
+
+        Args:
+            addresses: Shape (n,).
+            mask: Shape (n,) or None.
+            values: Shape (n,) or (n, components); its type is the type in memory.
+            components: Elements per channel.
+
+        Raises:
+            MemoryViolation: An active channel's access is refused; then nothing was written.
+        """
+        lanes, active = _active(addresses, mask)
+        if not active.size:
+            return
+        dense = values if lanes is None else values[lanes]
+        element = _element(values.dtype, components)
+        if dense.ndim != 1 or components != 1:
+            dense = np.ascontiguousarray(dense).reshape(-1).view(element)
+        owner = self._writable.find(active.item(0))
+        offsets = None if owner is None else owner.offsets(active, element.itemsize)
+        if owner is not None and offsets is not None:
+            owner.elements(element)[offsets] = dense
+            return
+        data = np.ascontiguousarray(dense).view(np.uint8).reshape(active.size, element.itemsize)
+        self._store_singly(active.tolist(), data, lanes)
+
+    def atomic(  # noqa: PLR0917 - the parts of the message, in its order
+        self,
+        op: AtomicOp,
+        addresses: Addresses,
+        mask: Mask | None,
+        dtype: np.dtype[Any],
+        operand0: Vector | None = None,
+        operand1: Vector | None = None,
+    ) -> Vector:
+        """Do an atomic operation at each address, in channel order where addresses are the same.
+
+        Args:
+            op: The operation; `AtomicOp` says how operands are ordered and bits are read.
+            addresses: Shape (n,); each a multiple of the type's size.
+            mask: Shape (n,) or None.
+            dtype: Type of the result; its size, 2, 4 or 8 bytes, is the size in memory.
+            operand0: Shape (n,), operand or comparand, of any type of that size.
+            operand1: Shape (n,), new value of a compare and exchange.
+
+        Returns:
+            The old values (`PREDEC`: the new ones), 0 for inactive channels. Shape (n,).
+
+        Raises:
+            MemoryViolation: An active channel's access is refused; then nothing was written.
+            InternalError: The size or an operand does not fit the operation.
+        """
+        check_operands(op, dtype.itemsize, (operand0, operand1))
+        arithmetic = arithmetic_type(op, dtype.itemsize)
+        lanes, active = _active(addresses, mask)
+        returned = np.zeros(addresses.size, arithmetic)
+        if active.size:
+            chosen = slice(None) if lanes is None else lanes
+            a = operand0[chosen] if operand0 is not None and op.operand_count > 0 else None
+            b = operand1[chosen] if operand1 is not None and op.operand_count > 1 else None
+            returned[chosen] = self._atomic(op, active, arithmetic, (a, b), lanes)
+        return returned.view(dtype)
+
+    def load_block(self, address: int, nbytes: int) -> Bytes:
+        """Return a copy of `nbytes` bytes from `address` on.
+
+        Raises:
+            MemoryViolation: The block is refused; its channel is 0.
+        """
+        owner = self._readable.find(address)
+        if owner is not None and address + nbytes <= owner.end:
+            start = address - owner.base
+            return owner.host[start : start + nbytes].copy()
+        if not nbytes:
+            return np.zeros(0, np.uint8)
+        return self._load_singly([address], nbytes, None).reshape(-1)
+
+    def store_block(self, address: int, data: Bytes) -> None:
+        """Write the bytes `data` from `address` on.
+
+        Raises:
+            MemoryViolation: The block is refused; its channel is 0 and nothing was written.
+        """
+        owner = self._writable.find(address)
+        if owner is not None and address + data.size <= owner.end:
+            start = address - owner.base
+            owner.host[start : start + data.size] = data
+        elif data.size:
+            self._store_singly([address], data.reshape(1, -1), None)
+
+    def _gather(
+        self,
+        active: NDArray[np.uint64],
+        element: np.dtype[Any],
+        lanes: NDArray[np.intp] | None,
+    ) -> Vector:
+        owner = self._readable.find(active.item(0))
+        offsets = None if owner is None else owner.offsets(active, element.itemsize)
+        if owner is not None and offsets is not None:
+            return owner.elements(element)[offsets]
+        data = self._load_singly(active.tolist(), element.itemsize, lanes)
+        return data.reshape(-1).view(element)
+
+    def _load_singly(
+        self, addresses: Sequence[int], size: int, lanes: NDArray[np.intp] | None
+    ) -> NDArray[np.uint8]:
+        """Return (n, size) bytes; those that no allocation holds are 0, if that is tolerated."""
+        self._check(addresses, size, lanes, "load", self._readable)
+        data = np.zeros((len(addresses), size), np.uint8)
+        for row, address in zip(data, addresses, strict=True):
+            owner = self._readable.find(address)
+            if owner is not None:
+                start = address - owner.base
+                held = owner.host[start : start + size]
+                row[: held.size] = held
+        return data
+
+    def _store_singly(
+        self, addresses: Sequence[int], data: NDArray[np.uint8], lanes: NDArray[np.intp] | None
+    ) -> None:
+        """Write (n, size) bytes in channel order, but those that no allocation holds."""
+        size = data.shape[1]
+        self._check(addresses, size, lanes, "store", self._writable)
+        for row, address in zip(data, addresses, strict=True):
+            owner = self._writable.find(address)
+            if owner is not None:
+                start = address - owner.base
+                held = owner.host[start : start + size]
+                held[:] = row[: held.size]
+
+    def _atomic(
+        self,
+        op: AtomicOp,
+        active: NDArray[np.uint64],
+        arithmetic: np.dtype[Any],
+        operands: Sequence[Vector | None],
+        lanes: NDArray[np.intp] | None,
+    ) -> Vector:
+        size = arithmetic.itemsize
+        intervals = self._readable if op is AtomicOp.LOAD else self._writable
+        owner = intervals.find(active.item(0))
+        offsets = None if owner is None else owner.offsets(active, size)
+        addresses = active.tolist()
+        if owner is not None and offsets is not None and not any(a % size for a in addresses):
+            return perform(op, owner.elements(arithmetic), offsets, *operands)
+        self._check(addresses, size, lanes, "atomic", intervals, alignment=size)
+        returned = np.zeros(active.size, arithmetic)
+        for lane, address in enumerate(addresses):
+            owner = intervals.find(address)
+            if owner is None or address + size > owner.end:
+                continue
+            one = slice(lane, lane + 1)
+            place = np.array([address - owner.base], np.intp)
+            single = [None if operand is None else operand[one] for operand in operands]
+            returned[one] = perform(op, owner.elements(arithmetic), place, *single)
+        return returned
+
+    def _check(
+        self,
+        addresses: Sequence[int],
+        size: int,
+        lanes: NDArray[np.intp] | None,
+        kind: AccessKind,
+        intervals: _Intervals,
+        *,
+        alignment: int = 1,
+    ) -> None:
+        """Hand every access that is not in order to `_refuse`, in channel order."""
+        for lane, address in enumerate(addresses):
+            reason = self._objection(address, size, intervals, alignment)
+            if reason is not None:
+                channel = lane if lanes is None else int(lanes[lane])
+                self._refuse(kind, address, size, channel, reason)
+
+    def _objection(
+        self, address: int, size: int, intervals: _Intervals, alignment: int
+    ) -> str | None:
+        """Return what is wrong with an access, or None."""
+        if not intervals.holds(address, size):
+            return READ_ONLY if self._readable.holds(address, size) else OUT_OF_RANGE
+        return MISALIGNED if address % alignment else None
+
+    def _refuse(self, kind: AccessKind, address: int, size: int, channel: int, reason: str) -> None:
+        """Raise the violation; a space that tolerates some accesses overrides this."""
+        nearest = min(self._allocations, key=lambda one: abs(one.distance(address)), default=None)
+        if reason == NULL_POINTER:
+            nearest = None
+        raise MemoryViolation(
+            space=self.name,
+            kind=kind,
+            address=address,
+            size=size,
+            channel=channel,
+            reason=reason,
+            nearest=None if nearest is None else nearest.name,
+            distance=None if nearest is None else nearest.distance(address),
+        )
+
+
+class Memory(Space):
+    """Flat memory of one launch: addresses are those of the host (shared virtual memory)."""
+
+    name = "flat"
+
+    def add(self, memory: NDArray[Any] | HasBytes, name: str) -> int:
+        """Let kernels use an array or buffer in place and return its address.
+
+        The array is kept alive. It may be empty, read-only, overlap others or be added again; a
+        store needs one writable allocation that covers all its bytes.
+
+        Raises:
+            ArgumentError: The array is not C-contiguous or holds Python objects.
+        """
+        host = byte_view(memory, name)
+        allocation = Allocation(name, host, bool(host.flags.writeable))
+        self._add(allocation)
+        return allocation.base
+
+    def add_private(self, nbytes: int, name: str, alignment: int = 64) -> int:
+        """Add `nbytes` of zeroed memory of visim's own and return its address.
+
+        Args:
+            nbytes: Size in bytes, 0 or more.
+            name: What messages call it.
+            alignment: What the address is a multiple of, in bytes.
+        """
+        raw = np.zeros(nbytes + alignment, np.uint8)
+        start = -int(raw.ctypes.data) % alignment
+        return self.add(raw[start : start + nbytes], name)
+
+    def _objection(
+        self, address: int, size: int, intervals: _Intervals, alignment: int
+    ) -> str | None:
+        if address < NULL_PAGE:
+            return NULL_POINTER
+        return super()._objection(address, size, intervals, alignment)
+
+
+def _active(
+    addresses: Addresses, mask: Mask | None
+) -> tuple[NDArray[np.intp] | None, NDArray[np.uint64]]:
+    """Return the active channels (None: all) and their addresses as 64-bit numbers."""
+    wide = addresses if addresses.dtype is _UINT64 else addresses.astype(np.uint64)
+    if mask is None:
+        return None, wide
+    lanes = mask.nonzero()[0]
+    if lanes.size == mask.size:
+        return None, wide
+    return lanes, wide[lanes]
+
+
+@cache
+def _element(dtype: np.dtype[Any], components: int) -> np.dtype[Any]:
+    """Return the type of what one channel moves: the element, or its components as one value."""
+    return dtype if components == 1 else np.dtype(f"V{dtype.itemsize * components}")

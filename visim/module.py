@@ -1,0 +1,108 @@
+"""The program as visim holds it between reading and linking: a module of kernels and functions.
+
+Plain frozen data that text, objects and checks share; equality ignores where it was read.
+Follows specification 4 (Kernel, Function). Knows no syntax and no bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from visim.diag import Origin, Source
+from visim.isa.registry import Instruction
+from visim.operands import (
+    AddressVariable,
+    Attribute,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+)
+
+EXPLICIT = "explicit"
+PARAMETER = "parameter"
+#: Names of implicit inputs, by their provenance number (specification 4, Input Variables).
+IMPLICIT_KINDS = {1: "LOCAL_SIZE", 2: "GROUP_COUNT", 3: "LOCAL_ID"}
+
+
+class UnitKind(StrEnum):
+    """What a unit is called by: a launch, or other units."""
+
+    KERNEL = "kernel"
+    FUNCTION = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An argument's place: `size` bytes at byte `offset` of the register file.
+
+    `kind` is EXPLICIT for the user's arguments, PARAMETER for a function's, else the name of an
+    implicit input: one of `IMPLICIT_KINDS`, or UNDEFINED_<n> for the other numbers.
+    """
+
+    variable: General | SamplerVariable | SurfaceVariable
+    offset: int
+    size: int
+    kind: str = EXPLICIT
+    origin: Origin = field(default=None, compare=False)
+
+    @property
+    def is_implicit(self) -> bool:
+        """Whether the runtime provides the value, and not the user."""
+        return self.kind not in {EXPLICIT, PARAMETER}
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A kernel or a function: its declarations in the order of their indices, and its body.
+
+    `function_declarations` are the names that `.funcdecl` announces. A body holds instructions
+    and marks (labels, subroutines, files, lines) in program order.
+    """
+
+    name: str
+    kind: UnitKind
+    function_declarations: tuple[str, ...] = ()
+    generals: tuple[General, ...] = ()
+    addresses: tuple[AddressVariable, ...] = ()
+    predicates: tuple[PredicateVariable, ...] = ()
+    samplers: tuple[SamplerVariable, ...] = ()
+    surfaces: tuple[SurfaceVariable, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    body: tuple[Instruction, ...] = ()
+    origin: Origin = field(default=None, compare=False)
+
+    def attribute(self, name: str) -> int | str | Literal[True] | None:
+        """Return the value of attribute `name`, True for a bare flag, None when it is absent."""
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return True if attribute.value is None else attribute.value
+        return None
+
+    @property
+    def simd_size(self) -> int | None:
+        """The dispatch width that the attribute SimdSize states, or None."""
+        value = self.attribute("SimdSize")
+        return value if isinstance(value, int) and value is not True else None
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Everything that one text or object file holds, in its order."""
+
+    version: tuple[int, int]
+    units: tuple[Unit, ...]
+    source: Source | None = field(default=None, compare=False)
+
+    @property
+    def kernels(self) -> tuple[Unit, ...]:
+        """The units that can be launched."""
+        return tuple(unit for unit in self.units if unit.kind is UnitKind.KERNEL)
+
+    @property
+    def functions(self) -> tuple[Unit, ...]:
+        """The units that other units call."""
+        return tuple(unit for unit in self.units if unit.kind is UnitKind.FUNCTION)

@@ -1,0 +1,333 @@
+"""Variables, and the operands that name them (specification 4 and 5).
+
+Plain frozen data: how an operand is written in text or bytes is the business of `isa.kinds`,
+what it reads is the business of `sem.tracer`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from visim.types import DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A named attribute of a kernel or variable; value None for a flag that is merely present."""
+
+    name: str
+    value: int | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Says that a general variable overlays `base` from byte `offset` on."""
+
+    base: General
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """A general variable: `count` elements of `type` in the register file.
+
+    `index` is the id in the variable table; predefined variables have 0 to 31.
+    `align` is the alignment's name as in text ("dword", "GRF", ...) or "" for byte.
+    """
+
+    name: str
+    type: DataType
+    count: int
+    align: str = ""
+    alias: Alias | None = None
+    attributes: tuple[Attribute, ...] = ()
+    index: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Size in bytes."""
+        return self.count * self.type.bytes
+
+    @property
+    def is_predefined(self) -> bool:
+        """Whether the variable belongs to the machine, not to the program."""
+        return self.index < FIRST_DECLARED_GENERAL
+
+    def root(self) -> tuple[General, int]:
+        """Return the variable that owns the storage and this variable's byte offset in it."""
+        variable, offset = self, 0
+        while variable.alias is not None:
+            offset += variable.alias.offset
+            variable = variable.alias.base
+        return variable, offset
+
+
+FIRST_DECLARED_GENERAL = 32
+
+
+@dataclass(frozen=True, slots=True)
+class AddressVariable:
+    """`count` addresses of elements of general variables, for indirect operands."""
+
+    name: str
+    count: int
+    attributes: tuple[Attribute, ...] = ()
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateVariable:
+    """`count` booleans, one a channel. P0 means "no predicate" and is never declared."""
+
+    name: str
+    count: int
+    attributes: tuple[Attribute, ...] = ()
+    index: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerVariable:
+    """`count` sampler indices."""
+
+    name: str
+    count: int
+    attributes: tuple[Attribute, ...] = ()
+    index: int = 0
+    v_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceVariable:
+    """`count` binding table indices; T0 to T5 are predefined (T0 is %slm)."""
+
+    name: str
+    count: int
+    attributes: tuple[Attribute, ...] = ()
+    index: int = 0
+    v_name: str | None = None
+
+
+StateVariable = SamplerVariable | SurfaceVariable
+Variable = General | AddressVariable | PredicateVariable | SamplerVariable | SurfaceVariable
+
+
+@dataclass(frozen=True, slots=True)
+class ExecSize:
+    """How many channels an instruction has, and where its mask control starts (M1 is offset 0)."""
+
+    size: int
+    offset: int = 0
+    no_mask: bool = False
+
+    def __str__(self) -> str:
+        return f"(M{self.offset // 4 + 1}{'_NM' if self.no_mask else ''}, {self.size})"
+
+
+class Combine(StrEnum):
+    """How a predicate's bits are combined before they enable channels."""
+
+    NONE = ""
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Predication:
+    """The predicate in front of an instruction (specification 5, Predication)."""
+
+    variable: PredicateVariable
+    invert: bool = False
+    combine: Combine = Combine.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A source region <v;w,h> in elements; `v` is None for multi-address indirect operands."""
+
+    v: int | None
+    w: int
+    h: int
+
+
+SCALAR = Region(0, 1, 0)
+
+
+class Modifier(StrEnum):
+    """A change that an operand makes to the value it reads."""
+
+    NONE = ""
+    ABS = "(abs)"
+    NEG = "(-)"
+    NEG_ABS = "(-abs)"
+    NOT = "(~)"
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralSource:
+    """Source V(row, col)<v;w,h>."""
+
+    variable: General
+    row: int
+    col: int
+    region: Region
+    modifier: Modifier = Modifier.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralDestination:
+    """Destination V(row, col)<stride>; the binary object keeps the saturation bit here."""
+
+    variable: General
+    row: int
+    col: int
+    stride: int
+    saturate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndirectSource:
+    """Source r[A(element), offset]<v;w,h>:type."""
+
+    address: AddressVariable
+    element: int
+    offset: int
+    type: DataType
+    region: Region
+    modifier: Modifier = Modifier.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class IndirectDestination:
+    """Destination r[A(element), offset]<stride>:type."""
+
+    address: AddressVariable
+    element: int
+    offset: int
+    type: DataType
+    stride: int
+    saturate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A constant: its bits (32, or 64 for q, uq, df) and its type."""
+
+    bits: int
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOperand:
+    """`width` successive addresses A(element)<width>, as a source or destination."""
+
+    variable: AddressVariable
+    element: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOf:
+    """The address of a byte of a general variable: &V[offset], `offset` in bytes."""
+
+    variable: General
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateAddressOf:
+    """The address of an element of a surface or sampler variable: &T[offset]."""
+
+    variable: StateVariable
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateOperand:
+    """A predicate variable read or written as data."""
+
+    variable: PredicateVariable
+
+
+@dataclass(frozen=True, slots=True)
+class StateOperand:
+    """Element `element` of a surface or sampler variable."""
+
+    variable: StateVariable
+    element: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawOperand:
+    """A message's data: contiguous bytes of a general variable from byte `offset` on."""
+
+    variable: General
+    offset: int = 0
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is %null: nothing is read, what is written is dropped."""
+        return self.variable.index == 0
+
+
+class AddressModel(StrEnum):
+    """How an LSC message finds its memory (specification LSC_UNTYPED)."""
+
+    FLAT = "flat"
+    BINDLESS_SURFACE = "bss"
+    SURFACE_STATE = "ss"
+    BINDING_TABLE = "bti"
+    ARGUMENT = "arg"
+
+
+@dataclass(frozen=True, slots=True)
+class LscCache:
+    """Cache controls of an LSC message, by their names in text; "df" is the default."""
+
+    l1: str = "df"
+    l3: str = "df"
+
+
+@dataclass(frozen=True, slots=True)
+class LscAddress:
+    """The address of an LSC message: `scale * base + offset`, addresses of `bits` each.
+
+    `surface` is the surface state or binding table operand of the models that have one.
+    """
+
+    model: AddressModel
+    surface: VectorSource | None
+    base: RawOperand
+    bits: int
+    scale: int = 1
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LscShape:
+    """What an LSC message moves for each address.
+
+    `data` names the element as in text (d8 to d64, d8c32, ...), `count` the elements of a
+    vector, `transposed` whether they lie one after another in the register, `channels` the
+    enabled components (x, y, z, w) of the quad forms, else "".
+    """
+
+    data: str
+    count: int = 1
+    transposed: bool = False
+    channels: str = ""
+
+
+VectorSource = (
+    GeneralSource
+    | IndirectSource
+    | Immediate
+    | AddressOperand
+    | AddressOf
+    | StateAddressOf
+    | PredicateOperand
+    | StateOperand
+)
+VectorDestination = (
+    GeneralDestination | IndirectDestination | AddressOperand | PredicateOperand | StateOperand
+)

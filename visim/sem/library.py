@@ -1,0 +1,88 @@
+"""Compound meanings: what is not one micro-operation but a short, exact graph of them.
+
+Inexact mathematics lives here as well, so that every engine computes the same bits. These graphs
+round to nearest whatever CR0 says (attribute "rne").
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from visim.operands import GeneralDestination, VectorDestination
+from visim.sem.exactness import Exactness
+from visim.sem.expr import Expr, constant, node, select
+from visim.sem.tracer import Tracer, Unexecutable, source_type
+from visim.target import Platform
+from visim.types import DF, HF, UD, D, DataType, F
+from visim.types import Q as _WIDE
+
+RNE = "rne"
+
+
+def next_register_block(
+    destination: VectorDestination, lanes: int, platform: Platform
+) -> VectorDestination:
+    """Return the destination of the second block of `lanes` dwords, in the next registers."""
+    if not isinstance(destination, GeneralDestination):
+        raise Unexecutable("an indirect destination of two blocks")
+    rows = -(-lanes * 4 // platform.grf_bytes)
+    return GeneralDestination(
+        destination.variable, destination.row + rows, destination.col, destination.stride
+    )
+
+
+def one_where(condition: Expr, kind: DataType) -> Expr:
+    """Return 1 where the condition is true, else 0."""
+    lanes = condition.lanes
+    return select(condition, constant(1, kind, lanes), constant(0, kind, lanes))
+
+
+def dot_product_4(t: Tracer, i: Any) -> None:
+    """Record src0 + the dot product of the four bytes of src1 and src2."""
+    total = t.modified(i.src0, D if source_type(i.src0).is_signed else UD)
+    total = total.to(_WIDE)
+    for byte in range(4):
+        total = total + _byte(t, i.src1, byte) * _byte(t, i.src2, byte)
+    t.write(i.dst, total, t.mask())
+
+
+def _byte(t: Tracer, source: Any, index: int) -> Expr:
+    kind = D if source_type(source).is_signed else UD
+    value = t.read(source).bits_as(kind)
+    return ((value << (24 - 8 * index)) >> 24).to(_WIDE)
+
+
+def reciprocal(a: Expr) -> Expr:
+    """Return 1 / a, correctly rounded."""
+    return quotient(constant(1, a.type, a.lanes), a)
+
+
+def quotient(a: Expr, b: Expr) -> Expr:
+    """Return a / b, correctly rounded."""
+    return node("fdiv", a.type, a, b, attribute=RNE)
+
+
+def square_root(a: Expr) -> Expr:
+    """Return the square root, correctly rounded."""
+    return node("fsqrt", a.type, a, attribute=RNE)
+
+
+def reciprocal_square_root(a: Expr) -> Expr:
+    """Return 1 / sqrt(a), computed one precision up and rounded once more."""
+    wide = {HF: F, F: DF}.get(a.type, a.type)
+    root = node("fsqrt", wide, a.to(wide), attribute=RNE)
+    return quotient(constant(1, wide, a.lanes), root).to(a.type)
+
+
+EXP_EXACTNESS = LOG_EXACTNESS = SIN_EXACTNESS = COS_EXACTNESS = POW_EXACTNESS = Exactness(1.0)
+
+
+def _later(a: Expr) -> Expr:
+    raise Unexecutable("later")
+
+
+exp2 = log2 = sine = cosine = _later
+
+
+def power(a: Expr, b: Expr) -> Expr:
+    return _later(a)

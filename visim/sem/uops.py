@@ -1,0 +1,125 @@
+"""The table of micro-operations: the only vocabulary that engines must know.
+
+Each row says how many operands it takes, whether they share one type, and what it means in one
+sentence. All are exact: the floating-point ones are correctly rounded in the rounding mode of
+CR0 (or to nearest, where the attribute of the node is "rne").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from visim.sem.expr import Expr
+
+
+class Group(Enum):
+    """What a micro-operation is about."""
+
+    LEAF = auto()
+    INTEGER = auto()
+    BITS = auto()
+    FLOAT = auto()
+    ROUND = auto()
+    COMPARE = auto()
+    CONVERT = auto()
+    SHAPE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Uop:
+    """A micro-operation; `same_type` asks that all operands (select: the values) agree."""
+
+    name: str
+    group: Group
+    arity: int
+    doc: str
+    same_type: bool = True
+
+    def typed(self, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Return the operands that must share a type."""
+        return args[1:] if self.name == "select" else args
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _rows() -> tuple[Uop, ...]:
+    g = Group
+    # fmt: off
+    return (
+        Uop("constant",  g.LEAF,    0, "the attribute's value in every lane"),
+        Uop("vector",    g.LEAF,    0, "the attribute's values, one a lane"),
+        Uop("read",      g.LEAF,    0, "the elements of a register place (attribute)"),
+        Uop("gather",    g.LEAF,    1, "register elements at byte addresses", same_type=False),
+        Uop("address",   g.LEAF,    0, "the register address of a variable's byte (attribute)"),
+        Uop("addresses", g.LEAF,    0, "elements of an address variable (attribute)"),
+        Uop("state",     g.LEAF,    0, "the index that a surface variable holds (attribute)"),
+        Uop("predicate", g.LEAF,    0, "bits of a predicate variable (attribute)"),
+        Uop("execution", g.LEAF,    0, "the execution mask from an offset on (attribute)"),
+        Uop("loaded",    g.LEAF,    0, "a component of what a message returned (attribute)"),
+        Uop("clock",     g.LEAF,    0, "the instructions that the thread has executed"),
+        Uop("function",  g.LEAF,    0, "the handle of a function (attribute: its name)"),
+
+        Uop("add",       g.INTEGER, 2, "sum, modulo 2**n"),
+        Uop("sub",       g.INTEGER, 2, "difference, modulo 2**n"),
+        Uop("mul",       g.INTEGER, 2, "product, modulo 2**n"),
+        Uop("div",       g.INTEGER, 2, "quotient rounded to zero; by zero: all ones"),
+        Uop("rem",       g.INTEGER, 2, "remainder with the dividend's sign; by zero: all ones"),
+        Uop("neg",       g.INTEGER, 1, "negative, modulo 2**n"),
+        Uop("abs",       g.INTEGER, 1, "magnitude, modulo 2**n"),
+        Uop("min",       g.INTEGER, 2, "smaller of two"),
+        Uop("max",       g.INTEGER, 2, "larger of two"),
+
+        Uop("and",       g.BITS,    2, "bitwise and"),
+        Uop("or",        g.BITS,    2, "bitwise or"),
+        Uop("xor",       g.BITS,    2, "bitwise exclusive or"),
+        Uop("not",       g.BITS,    1, "bitwise complement"),
+        Uop("shl",       g.BITS,    2, "shift left; the count is below the width"),
+        Uop("shr",       g.BITS,    2, "shift right, arithmetic when signed; count below the width"),
+        Uop("popcount",  g.BITS,    1, "number of one bits"),
+        Uop("clz",       g.BITS,    1, "number of leading zero bits"),
+        Uop("reverse",   g.BITS,    1, "bits in reverse order"),
+
+        Uop("fadd",      g.FLOAT,   2, "sum, rounded once"),
+        Uop("fsub",      g.FLOAT,   2, "difference, rounded once"),
+        Uop("fmul",      g.FLOAT,   2, "product, rounded once"),
+        Uop("fdiv",      g.FLOAT,   2, "quotient, rounded once"),
+        Uop("fsqrt",     g.FLOAT,   1, "square root, rounded once"),
+        Uop("ffma",      g.FLOAT,   3, "product and sum, rounded once"),
+        Uop("fneg",      g.FLOAT,   1, "sign bit inverted"),
+        Uop("fabs",      g.FLOAT,   1, "sign bit cleared"),
+        Uop("fmin",      g.FLOAT,   2, "smaller of two; of a number and a NaN the number"),
+        Uop("fmax",      g.FLOAT,   2, "larger of two; of a number and a NaN the number"),
+        Uop("saturate",  g.FLOAT,   1, "clamped to [0, 1]; NaN gives 0"),
+
+        Uop("floor",     g.ROUND,   1, "next integer not above"),
+        Uop("ceil",      g.ROUND,   1, "next integer not below"),
+        Uop("trunc",     g.ROUND,   1, "next integer towards zero"),
+        Uop("rint",      g.ROUND,   1, "nearest integer, ties to even"),
+        Uop("frac",      g.ROUND,   1, "x - floor(x)"),
+
+        Uop("eq",        g.COMPARE, 2, "equal and ordered"),
+        Uop("ne",        g.COMPARE, 2, "not equal, or unordered"),
+        Uop("lt",        g.COMPARE, 2, "less and ordered"),
+        Uop("le",        g.COMPARE, 2, "less or equal, and ordered"),
+
+        Uop("convert",   g.CONVERT, 1, "value as another type: integers wrap, float to integer "
+                                       "truncates and clamps with NaN as 0, the rest rounds"),
+        Uop("clamp",     g.CONVERT, 1, "integer as another type, clamped to its range"),
+        Uop("bitcast",   g.CONVERT, 1, "same bits, other type"),
+
+        Uop("select",    g.SHAPE,   3, "second operand where the first is true, else third"),
+        Uop("any",       g.SHAPE,   1, "in every lane: whether any lane is true"),
+        Uop("all",       g.SHAPE,   1, "in every lane: whether all lanes are true"),
+        Uop("broadcast", g.SHAPE,   1, "the only lane, repeated"),
+        Uop("take",      g.SHAPE,   1, "lanes by number (attribute)"),
+        Uop("concat",    g.SHAPE,   2, "lanes of several operands one after another"),
+        Uop("mask_bits", g.SHAPE,   1, "booleans as the bits of one UD, lane 0 lowest"),
+    )
+    # fmt: on
+
+
+UOPS = {row.name: row for row in _rows()}

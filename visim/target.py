@@ -1,0 +1,54 @@
+"""The devices that vISA programs are made for, and what differs between them.
+
+Facts: format_facts section 1 (platform codes of Gen binaries), runtime_abi section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visim.errors import ArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One device family: `grf_bytes` is the size of a register, `order` its age."""
+
+    name: str
+    order: int
+    grf_bytes: int
+    gen_codes: tuple[int, ...]
+    has_fp64: bool
+
+    @property
+    def arg_bytes(self) -> int:
+        """Size of the predefined variable %arg: 32 registers."""
+        return 32 * self.grf_bytes
+
+    @property
+    def retval_bytes(self) -> int:
+        """Size of the predefined variable %retval: 12 registers."""
+        return 12 * self.grf_bytes
+
+
+# fmt: off
+PLATFORMS = (
+    #        name     age grf  Gen codes     double
+    Platform("bdw",   0,  32,  (3, 4),       has_fp64=True),
+    Platform("skl",   1,  32,  (5, 6),       has_fp64=True),
+    Platform("icllp", 2,  32,  (10,),        has_fp64=False),
+    Platform("tgllp", 3,  32,  (12,),        has_fp64=False),
+    Platform("dg2",   4,  32,  (11, 13),     has_fp64=False),
+    Platform("pvc",   5,  64,  (14, 15),     has_fp64=True),
+)
+# fmt: on
+_BY_NAME = {platform.name: platform for platform in PLATFORMS}
+
+
+def platform(name: str) -> Platform:
+    """Return the platform called `name` (any case); `ArgumentError` lists the known ones."""
+    try:
+        return _BY_NAME[name.lower()]
+    except KeyError:
+        known = ", ".join(_BY_NAME)
+        raise ArgumentError(f"unknown platform {name!r}; known: {known}") from None
