@@ -255,10 +255,10 @@ class _Run:
         chosen = active if ending.select is None else active & ending.select()
         match ending.transfer:
             case None:
-                self._go_on(thread, {block.next: active})
+                self._go_on(thread, (block.next, active))
             case Goto(label):
                 target = thread.table.unit.labels[label]
-                self._go_on(thread, {target: chosen, block.next: active & ~chosen})
+                self._go_on(thread, (target, chosen), (block.next, active & ~chosen))
             case Jump(label):
                 self._jump(thread, block, label)
             case Call(label):
@@ -269,16 +269,19 @@ class _Run:
                     table = self._callee(ending, ending.transfer)
                     self._call(thread, block, table, 0, chosen)
                 else:
-                    self._go_on(thread, {block.next: active})
+                    self._go_on(thread, (block.next, active))
             case Return() | FunctionReturn():
                 self._return(thread, block, chosen)
             case _:
                 pass
 
-    def _go_on(self, thread: Thread, parts: dict[int, int]) -> None:
-        """Send channels to program counters and continue at the lowest one that any has."""
+    def _go_on(self, thread: Thread, *parts: tuple[int, int]) -> None:
+        """Send channels to program counters and continue at the lowest one that any has.
+
+        Each part is a program counter and its channels; two parts may name the same counter.
+        """
         waiting = thread.waiting
-        for pc, channels in parts.items():
+        for pc, channels in parts:
             if channels:
                 waiting[pc] = waiting.get(pc, 0) | channels
         thread.pc = min(waiting)
@@ -292,14 +295,14 @@ class _Run:
     def _jump(self, thread: Thread, block: Block, label: str) -> None:
         select = block.ending.select
         if select is not None and not select() & 1:
-            self._go_on(thread, {block.next: thread.active})
+            self._go_on(thread, (block.next, thread.active))
             return
         target = thread.table.unit.labels[label]
         passed = [pc for pc in thread.waiting if block.next <= pc < target]
         if passed:
             message = f"the jump to {label} passes a label where channels wait"
             raise Stopped(self._fault("undefined", "jump-over-waiting", message))
-        self._go_on(thread, {target: thread.active})
+        self._go_on(thread, (target, thread.active))
 
     def _callee(self, ending: Ending, transfer: CallFunction) -> BlockTable:
         if transfer.name is not None:
@@ -315,7 +318,7 @@ class _Run:
         self, thread: Thread, block: Block, table: BlockTable, target: int, chosen: int
     ) -> None:
         if not chosen:
-            self._go_on(thread, {block.next: thread.active})
+            self._go_on(thread, (block.next, thread.active))
             return
         if len(thread.frames) >= CALL_DEPTH:
             message = f"more than {CALL_DEPTH} calls are open"
@@ -327,27 +330,27 @@ class _Run:
             frame.saved = self.context.image[unit.start : unit.end].tobytes()
         thread.frames.append(frame)
         thread.table, thread.waiting = table, {}
-        self._go_on(thread, {target: chosen})
+        self._go_on(thread, (target, chosen))
 
     def _return(self, thread: Thread, block: Block, chosen: int) -> None:
         remaining = thread.active & ~chosen
         if not thread.frames:
             if remaining or thread.waiting:
-                self._go_on(thread, {block.next: remaining})
+                self._go_on(thread, (block.next, remaining))
             else:
                 thread.done = True
             return
         frame = thread.frames[-1]
         frame.called &= ~chosen
         if frame.called:
-            self._go_on(thread, {block.next: remaining})
+            self._go_on(thread, (block.next, remaining))
             return
         thread.frames.pop()
         if frame.callee is not None:
             unit = frame.callee
             self.context.image[unit.start : unit.end] = np.frombuffer(frame.saved, np.uint8)
         thread.table, thread.waiting = frame.table, frame.waiting
-        self._go_on(thread, {frame.pc: frame.active})
+        self._go_on(thread, (frame.pc, frame.active))
 
     # Reporting
 

@@ -302,9 +302,11 @@ class StepBuilder:
     def _apply(self, expr: Expr) -> str:
         kind, args = expr.type, [self.value(arg) for arg in expr.args]
         name = expr.uop.name
+        if name == "canonical":
+            return self._flushed(args[0], kind)
         computed = expr.uop.group in {Group.FLOAT, Group.COMPARE, Group.ROUND}
         flush = None
-        if computed and name not in {"fneg", "fabs"}:
+        if computed and name not in {"fneg", "fabs"} and expr.attribute != "rne":
             source = expr.args[0].type
             flush = self.bind(floats.flush_denormals) if self.mode.flushes(source) else None
         if flush:
@@ -319,16 +321,23 @@ class StepBuilder:
             found = self.temporary(f"{flush}({found})")
         return found
 
+    def _flushed(self, name: str, kind: DataType) -> str:
+        if not self.mode.flushes(kind):
+            return name
+        return self.temporary(f"{self.bind(floats.flush_denormals)}({name})")
+
     def _convert(self, expr: Expr) -> str:
         source, target = expr.args[0].type, expr.type
         arg = self.value(expr.args[0])
+        fixed = expr.attribute == "rne"
         if source.is_float and not target.is_float:
             call = self.bind(lanes.float_to_integer)
-            rounding = self.bind(self.mode.to_integer)
+            rounding = self.bind(Rounding.ZERO if fixed else self.mode.to_integer)
         elif source.is_integer and target.is_integer and 128 not in {source.bits, target.bits}:
             return self.temporary(f"{arg}.astype({self.bind(np.dtype(target.numpy))})")
         else:
-            call, rounding = self.bind(lanes.convert), self.bind(self.mode.rounding)
+            call = self.bind(lanes.convert)
+            rounding = self.bind(Rounding.NEAREST_EVEN if fixed else self.mode.rounding)
         kinds = f"{self.bind(source)}, {self.bind(target)}"
         return self.temporary(f"{call}({arg}, {kinds}, {rounding})")
 

@@ -1,9 +1,9 @@
 """Arithmetic instructions (specification 6, Arithmetic Instructions)."""
 
 from visim.isa.forms import Binary, Carry, Ternary, Unary, UnpredicatedBinary
-from visim.isa.registry import Category, Exactness
+from visim.isa.registry import Category
 from visim.isa.table import Table
-from visim.sem import library
+from visim.sem import functions, library
 from visim.sem.expr import Expr, fma, maximum, minimum, node, unary
 from visim.sem.tracer import Integers, Tracer
 from visim.types import UD, UQ, D, Q
@@ -195,67 +195,67 @@ def sqrt(a: Expr) -> Expr:
 @TABLE.lane(
     0x1A,
     Unary,
-    exactness=Exactness(0.51, "computed in double precision, rounded once"),
+    exactness=functions.RSQRT,
     example="rsqrt (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
 def rsqrt(a: Expr) -> Expr:
     """Reciprocal square root."""
-    return library.reciprocal_square_root(a)
+    return functions.single_precision(functions.reciprocal_square_root, a)
 
 
 @TABLE.lane(
     0x08,
     Unary,
-    exactness=library.EXP_EXACTNESS,
+    exactness=functions.EXP,
     example="exp (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
 def exp(a: Expr) -> Expr:
     """Two to the power of the source."""
-    return library.exp2(a)
+    return functions.single_precision(functions.exp2, a)
 
 
 @TABLE.lane(
     0x0B,
     Unary,
-    exactness=library.LOG_EXACTNESS,
+    exactness=functions.LOG,
     example="log (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
 def log(a: Expr) -> Expr:
     """Logarithm to the base two."""
-    return library.log2(a)
+    return functions.single_precision(functions.log2, a)
 
 
 @TABLE.lane(
     0x17,
     Unary,
-    exactness=library.SIN_EXACTNESS,
+    exactness=functions.SIN,
     example="sin (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
 def sin(a: Expr) -> Expr:
     """Sine of radians."""
-    return library.sine(a)
+    return functions.single_precision(functions.sine, a)
 
 
 @TABLE.lane(
     0x18,
     Unary,
-    exactness=library.COS_EXACTNESS,
+    exactness=functions.COS,
     example="cos (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
 def cos(a: Expr) -> Expr:
     """Cosine of radians."""
-    return library.cosine(a)
+    return functions.single_precision(functions.cosine, a)
 
 
 @TABLE.lane(
     0x11,
     Binary,
-    exactness=library.POW_EXACTNESS,
+    exactness=functions.POW,
     example="pow (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )
 def pow_(a: Expr, b: Expr) -> Expr:
     """Magnitude of the first source to the power of the second."""
-    return library.power(a, b)
+    return functions.single_precision(functions.power, a, b)
 
 
 @TABLE.effect(

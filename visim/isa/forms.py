@@ -123,14 +123,14 @@ class SubroutineMark(Instruction):
     name: Label
 
 
-@form("FILE {name}")
+@form("{op} {name}")
 class FileMark(Instruction):
     """Names the source file of the instructions that follow."""
 
     name: Annotated[str, STRING]
 
 
-@form("LOC {number}")
+@form("{op} {number}")
 class LineMark(Instruction):
     """Gives the source line of the instructions that follow."""
 

@@ -51,7 +51,7 @@ from visim.types import BOOL, BY_NAME, DF, UQ, DataType, F, Q
 _EXEC = re.compile(r"\s*\(\s*(?:(?:M([1-8])(_NM)?|(NoMask))\s*,\s*)?(1|2|4|8|16|32)\s*\)", re.ASCII)
 _PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)(?:\.(any|all))?\s*\)", re.ASCII)
 _MODIFIER = re.compile(r"\(\s*(abs|-abs|-|~)\s*\)\s*")
-_ORIGIN = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.ASCII)
+ORIGIN = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.ASCII)
 _ELEMENT = re.compile(r"\s*\(\s*(\d+)\s*\)", re.ASCII)
 _REGION = re.compile(r"\s*<\s*(\d+)\s*;\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
 _ROW_REGION = re.compile(r"\s*<\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
@@ -63,11 +63,15 @@ _FLOAT = re.compile(r"-?\d+\.\d+(?:[eE][+-]\d+)?", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _WIDE = frozenset({DF, Q, UQ})
+_STEPS = frozenset({0, 1, 2, 4, 8, 16, 32})
 # The commonest operands in one step each; whatever does not match takes the long way.
+_BYTE = r"(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"
+_STEP = r"(0|1|2|4|8|16|32)"
 _PLAIN_SOURCE = re.compile(
-    r"\s*(?:\((abs|-abs|-|~)\))?(%?[A-Za-z_]\w*)\((\d+),(\d+)\)<(\d+);(\d+),(\d+)>", re.ASCII
+    rf"\s*(?:\((abs|-abs|-|~)\))?(%?[A-Za-z_]\w*)\({_BYTE},{_BYTE}\)<{_STEP};{_STEP},{_STEP}>",
+    re.ASCII,
 )
-_PLAIN_DESTINATION = re.compile(r"\s*(%?[A-Za-z_]\w*)\((\d+),(\d+)\)<(\d+)>", re.ASCII)
+_PLAIN_DESTINATION = re.compile(rf"\s*(%?[A-Za-z_]\w*)\({_BYTE},{_BYTE}\)<{_STEP}>", re.ASCII)
 _PLAIN_IMMEDIATE = re.compile(r"\s*(-?(?:0[xX][0-9a-fA-F]+|\d+)):([A-Za-z]+)", re.ASCII)
 
 
@@ -175,13 +179,46 @@ _MODIFIERS = {
 }
 
 
+def _bounded(cursor: Cursor, match: re.Match[str], group: int, low: int, high: int) -> int:
+    """Return a group's number, which an object stores in a field for [low, high)."""
+    value = int(match.group(group))
+    if not low <= value < high:
+        message = f"{value} is outside {low} to {high - 1}"
+        length = match.end(group) - match.start(group)
+        raise cursor.failure_at(match.start(group), "out-of-range", message, length=length)
+    return value
+
+
+def _step(cursor: Cursor, match: re.Match[str], group: int) -> int:
+    """Return a group's number, which is a stride or width of a region."""
+    value = int(match.group(group))
+    if value not in _STEPS:
+        message = f"{value} is no stride or width of a region"
+        length = match.end(group) - match.start(group)
+        raise cursor.failure_at(
+            match.start(group), "region", message, length=length, help="use 0, 1, 2, 4, 8, 16 or 32"
+        )
+    return value
+
+
+def place(cursor: Cursor, match: re.Match[str] | None) -> tuple[int, int]:
+    """Return the row and column that `match` of `ORIGIN` found, (0, 0) if it found none."""
+    if match is None:
+        return 0, 0
+    return _bounded(cursor, match, 1, 0, 256), _bounded(cursor, match, 2, 0, 256)
+
+
+def _needed_step(cursor: Cursor) -> int:
+    return _step(cursor, cursor.need(_STRIDE, "a stride such as '<1>'"), 1)
+
+
 def _source_region(cursor: Cursor, *, indirect: bool) -> Region:
     match = cursor.match(_REGION)
     if match:
-        return Region(*(int(part) for part in match.groups()))
+        return Region(*(_step(cursor, match, group) for group in (1, 2, 3)))
     match = cursor.match(_ROW_REGION) if indirect else None
     if match:
-        return Region(None, int(match.group(1)), int(match.group(2)))
+        return Region(None, _step(cursor, match, 1), _step(cursor, match, 2))
     raise cursor.failure("a region such as '<1;1,0>'")
 
 
@@ -267,7 +304,7 @@ class SourceKind:
     def _address_of(cursor: Cursor, names: Names) -> AddressOf | StateAddressOf:
         found = variable(cursor, names, "a variable after '&'")
         index = cursor.match(_INDEX)
-        offset = int(index.group(1)) if index else 0
+        offset = _bounded(cursor, index, 1, 0, 1 << 14) if index else 0
         if isinstance(found, General):
             return AddressOf(found, offset)
         if isinstance(found, SurfaceVariable | SamplerVariable):
@@ -279,8 +316,7 @@ class SourceKind:
         start = cursor.position
         found = variable(cursor, names, self.expected)
         if isinstance(found, General):
-            origin = cursor.match(_ORIGIN)
-            row, col = (int(origin.group(1)), int(origin.group(2))) if origin else (0, 0)
+            row, col = place(cursor, cursor.match(ORIGIN))
             return GeneralSource(found, row, col, _source_region(cursor, indirect=False), modifier)
         if modifier is not Modifier.NONE:
             message = f"{found.name} takes no modifier, only general operands do"
@@ -316,25 +352,26 @@ class SourceKind:
 def _indirect_base(cursor: Cursor, names: Names) -> tuple[AddressVariable, int, int]:
     start = cursor.position
     match = cursor.need(_INDIRECT, "an indirect operand such as 'r[A0(0),0]'")
-    name, element, offset = match.groups()
+    name, _number, offset = match.groups()
     found = names.lookup(name)
     if found is None:
         raise cursor.unknown_name(start + 2, "variable", name, names.known())
     if not isinstance(found, AddressVariable):
         message = field_type_error(found, "an address variable")
         raise cursor.failure_at(start, "operand-class", message)
-    return found, int(element), int(offset or 0)
+    number = _bounded(cursor, match, 2, 0, 256)
+    return found, number, _bounded(cursor, match, 3, -(1 << 15), 1 << 15) if offset else 0
 
 
 def _element(cursor: Cursor) -> int:
     match = cursor.match(_ELEMENT)
-    return int(match.group(1)) if match else 0
+    return _bounded(cursor, match, 1, 0, 256) if match else 0
 
 
 def _address_operand(cursor: Cursor, found: AddressVariable) -> AddressOperand:
     element = _element(cursor)
     width = cursor.match(_STRIDE)
-    return AddressOperand(found, element, int(width.group(1)) if width else 1)
+    return AddressOperand(found, element, _step(cursor, width, 1) if width else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,14 +392,13 @@ class DestinationKind:
         cursor.skip_space()
         if cursor.text.startswith("r[", cursor.position):
             address, element, offset = _indirect_base(cursor, names)
-            stride = int(cursor.need(_STRIDE, "a stride such as '<1>'").group(1))
+            stride = _needed_step(cursor)
             return IndirectDestination(address, element, offset, _type(cursor), stride)
         found = variable(cursor, names, self.expected)
         match found:
             case General():
-                origin = cursor.match(_ORIGIN)
-                row, col = (int(origin.group(1)), int(origin.group(2))) if origin else (0, 0)
-                stride = int(cursor.need(_STRIDE, "a stride such as '<1>'").group(1))
+                row, col = place(cursor, cursor.match(ORIGIN))
+                stride = _needed_step(cursor)
                 return GeneralDestination(found, row, col, stride)
             case AddressVariable():
                 return _address_operand(cursor, found)
@@ -395,8 +431,8 @@ class UnregionedSourceKind:
     def parse(self, cursor: Cursor, names: Names) -> GeneralSource:
         """Take the operand; its region is <1;1,0>."""
         found = _of_class(cursor, names, General, self.expected)
-        origin = cursor.need(_ORIGIN, "a row and column such as '(0,0)'")
-        return GeneralSource(found, int(origin.group(1)), int(origin.group(2)), Region(1, 1, 0))
+        origin = cursor.need(ORIGIN, "a row and column such as '(0,0)'")
+        return GeneralSource(found, *place(cursor, origin), Region(1, 1, 0))
 
     def show(self, value: GeneralSource) -> str:
         """Return it as IGC prints it."""
@@ -413,7 +449,7 @@ class RawKind:
     def parse(self, cursor: Cursor, names: Names) -> RawOperand:
         """Take the operand."""
         found = _of_class(cursor, names, General, self.expected)
-        offset = int(cursor.need(UNSIGNED, "an offset").group()) if cursor.take(".") else 0
+        offset = cursor.integer("a byte offset", high=1 << 16) if cursor.take(".") else 0
         return RawOperand(found, offset)
 
     def show(self, value: RawOperand) -> str:

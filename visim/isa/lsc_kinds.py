@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from visim.isa.kinds import RAW_LSC, SOURCE, immediate
+from visim.isa.kinds import ORIGIN, RAW_LSC, SOURCE, immediate, place
 from visim.isa.registry import Names
 from visim.lex import INTEGER, Cursor, parse_integer
 from visim.operands import (
@@ -16,6 +16,7 @@ from visim.operands import (
     Region,
     VectorSource,
 )
+from visim.types import UD
 
 CACHES = ("df", "uc", "ca", "wb", "wt", "st", "ri")
 DATA_SIZES = {
@@ -28,7 +29,7 @@ DATA_SIZES = {
     "d16c32": (2, 4),
     "d16c32h": (2, 4),
 }
-_CACHES = re.compile(r"\.(df|uc|ca|cc|wb|wt|st|ri)(?:\.(df|uc|ca|cc|wb|wt|st|ri))?(?!\w)")
+_CACHES = re.compile(r"\.(df|uc|ca|cc|wb|wt|st|ri)(?:\.(df|uc|ca|cc|wb|wt|st|ri))?(?!\w)", re.ASCII)
 _DATA = re.compile(
     r":\s*([du]8c32|[du]8u32|[du]16c32h|[du]16u32h|[du]16c32|[du]16u32|[du]64|[du]32|[du]16|[du]8)"
 )
@@ -36,9 +37,8 @@ _COUNT = re.compile(r"x(64|32|16|8|4|3|2|1)")
 _QUAD = re.compile(r"\.([xyzw]{1,4})")
 _MODEL = re.compile(r"(flat|bss|ss|bti|arg)\s*(?=[\[(])")
 _ADDRESS_BITS = re.compile(r":a(16|32|64)")
-_SCALE = re.compile(r"(0x[0-9a-fA-F]+|\d+)\s*\*")
-_SIGNED_OFFSET = re.compile(r"([+-])\s*(0x[0-9a-fA-F]+|\d+)")
-_SURFACE_SHORT = re.compile(r"\(\s*(\d+)\s*,\s*(\d+)\s*\)")
+_SCALE = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)\s*\*", re.ASCII)
+_SIGNED_OFFSET = re.compile(r"([+-])\s*(0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class AddressKind:
         scale = cursor.match(_SCALE)
         base = RAW_LSC.parse(cursor, names)
         cursor.skip_space()
-        offset = cursor.match(_SIGNED_OFFSET)
+        offset = _signed_offset(cursor)
         cursor.expect("]")
         bits = int(cursor.need(_ADDRESS_BITS, "an address size such as ':a64'").group(1))
         return LscAddress(
@@ -115,8 +115,8 @@ class AddressKind:
             surface,
             base,
             bits,
-            parse_integer(scale.group(1)) if scale else 1,
-            parse_integer(f"{offset.group(1).strip('+')}{offset.group(2)}") if offset else 0,
+            _scale(cursor, scale) if scale else 1,
+            offset,
         )
 
     def show(self, value: LscAddress) -> str:
@@ -129,6 +129,27 @@ class AddressKind:
         return f"{value.model}{surface}[{scale}{RAW_LSC.show(value.base)}{offset}]:a{value.bits}"
 
 
+def _scale(cursor: Cursor, match: re.Match[str]) -> int:
+    value = parse_integer(match.group(1))
+    if value >= 1 << 16:
+        length = match.end(1) - match.start(1)
+        message = f"the scale {value} does not fit 16 bits"
+        raise cursor.failure_at(match.start(1), "out-of-range", message, length=length)
+    return value
+
+
+def _signed_offset(cursor: Cursor) -> int:
+    match = cursor.match(_SIGNED_OFFSET)
+    if match is None:
+        return 0
+    value = parse_integer(match.group(2))
+    value = -value if match.group(1) == "-" else value
+    if not -(1 << 31) <= value < 1 << 31:
+        message = f"the offset {value} does not fit 32 bits"
+        raise cursor.failure_at(match.start(), "out-of-range", message)
+    return value
+
+
 def surface_operand(cursor: Cursor, names: Names) -> VectorSource:
     """Take the surface of a message: a bare constant, a scalar variable or any source."""
     cursor.skip_space()
@@ -139,18 +160,16 @@ def surface_operand(cursor: Cursor, names: Names) -> VectorSource:
         if cursor.text.startswith(":", number.end()):
             return immediate(cursor)
         cursor.position = number.end()
-        from visim.types import UD
-
         return Immediate(parse_integer(number.group()) & 0xFFFFFFFF, UD)
     raw = RAW_LSC.parse(cursor, names)
     if cursor.text.startswith("<", cursor.position) or "<" in cursor.text[start : cursor.position]:
         cursor.position = start
         return SOURCE.parse(cursor, names)
-    place = cursor.match(_SURFACE_SHORT)
+    origin = cursor.match(ORIGIN)
     if cursor.text.startswith("<", cursor.position):
         cursor.position = start
         return SOURCE.parse(cursor, names)
-    row, col = (int(place.group(1)), int(place.group(2))) if place else (0, 0)
+    row, col = place(cursor, origin)
     return GeneralSource(raw.variable, row, col, Region(0, 1, 0))
 
 

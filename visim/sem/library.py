@@ -1,22 +1,17 @@
-"""Compound meanings: what is not one micro-operation but a short, exact graph of them.
-
-Inexact mathematics lives here as well, so that every engine computes the same bits. These graphs
-round to nearest whatever CR0 says (attribute "rne").
-"""
+"""Compound meanings: what is not one micro-operation but a short, exact graph of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from visim.operands import GeneralDestination, VectorDestination
-from visim.sem.exactness import Exactness
-from visim.sem.expr import Expr, constant, node, select
+from visim.sem.expr import Expr, constant, select
+from visim.sem.functions import canonical
+from visim.sem.nearest import Nearest
 from visim.sem.tracer import Tracer, Unexecutable, source_type
 from visim.target import Platform
-from visim.types import DF, HF, UD, D, DataType, F
+from visim.types import UD, D, DataType
 from visim.types import Q as _WIDE
-
-RNE = "rne"
 
 
 def next_register_block(
@@ -53,36 +48,15 @@ def _byte(t: Tracer, source: Any, index: int) -> Expr:
 
 
 def reciprocal(a: Expr) -> Expr:
-    """Return 1 / a, correctly rounded."""
+    """Return 1 / a, correctly rounded to nearest."""
     return quotient(constant(1, a.type, a.lanes), a)
 
 
 def quotient(a: Expr, b: Expr) -> Expr:
-    """Return a / b, correctly rounded."""
-    return node("fdiv", a.type, a, b, attribute=RNE)
+    """Return a / b, correctly rounded to nearest."""
+    return canonical((Nearest(canonical(a)) / Nearest(canonical(b))).expr)
 
 
 def square_root(a: Expr) -> Expr:
-    """Return the square root, correctly rounded."""
-    return node("fsqrt", a.type, a, attribute=RNE)
-
-
-def reciprocal_square_root(a: Expr) -> Expr:
-    """Return 1 / sqrt(a), computed one precision up and rounded once more."""
-    wide = {HF: F, F: DF}.get(a.type, a.type)
-    root = node("fsqrt", wide, a.to(wide), attribute=RNE)
-    return quotient(constant(1, wide, a.lanes), root).to(a.type)
-
-
-EXP_EXACTNESS = LOG_EXACTNESS = SIN_EXACTNESS = COS_EXACTNESS = POW_EXACTNESS = Exactness(1.0)
-
-
-def _later(a: Expr) -> Expr:
-    raise Unexecutable("later")
-
-
-exp2 = log2 = sine = cosine = _later
-
-
-def power(a: Expr, b: Expr) -> Expr:
-    return _later(a)
+    """Return the square root, correctly rounded to nearest."""
+    return canonical(Nearest(canonical(a)).root().expr)

@@ -78,7 +78,7 @@ def _rows() -> tuple[Uop, ...]:
         Uop("xor",       g.BITS,    2, "bitwise exclusive or"),
         Uop("not",       g.BITS,    1, "bitwise complement"),
         Uop("shl",       g.BITS,    2, "shift left; the count is below the width"),
-        Uop("shr",       g.BITS,    2, "shift right, arithmetic when signed; count below the width"),
+        Uop("shr",       g.BITS,    2, "shift right, arithmetic when signed"),
         Uop("popcount",  g.BITS,    1, "number of one bits"),
         Uop("clz",       g.BITS,    1, "number of leading zero bits"),
         Uop("reverse",   g.BITS,    1, "bits in reverse order"),
@@ -93,6 +93,7 @@ def _rows() -> tuple[Uop, ...]:
         Uop("fabs",      g.FLOAT,   1, "sign bit cleared"),
         Uop("fmin",      g.FLOAT,   2, "smaller of two; of a number and a NaN the number"),
         Uop("fmax",      g.FLOAT,   2, "larger of two; of a number and a NaN the number"),
+        Uop("canonical", g.FLOAT,   1, "denormals kept or flushed to zero, as CR0 says"),
         Uop("saturate",  g.FLOAT,   1, "clamped to [0, 1]; NaN gives 0"),
 
         Uop("floor",     g.ROUND,   1, "next integer not above"),

@@ -1,0 +1,154 @@
+"""Inexact mathematics of F and HF: exponent, logarithm, sine, cosine, power.
+
+Each function computes in double precision and rounds once, so its error stays close to half a
+unit in the last place. The polynomials are minimax fits; the bounds were measured against exact
+values (docs/numerics.md). HF goes through F.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from visim.sem.exactness import Exactness
+from visim.sem.expr import Expr, node
+from visim.sem.nearest import Nearest, choose, nearest, polynomial
+from visim.sem.tracer import Unexecutable
+from visim.types import DF, HF, D, F, Q
+
+METHOD = "computed in double precision, rounded once"
+EXP = LOG = SIN = COS = POW = RSQRT = Exactness(0.51, METHOD)
+
+_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+_TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
+_HALF_PI = tuple(map(float.fromhex, ("0x1.921fb5p+0", "0x1.110b46p-26", "0x1.1a62633145c07p-54")))
+
+
+def canonical(a: Expr) -> Expr:
+    """Return floats with denormals kept or flushed to zero, as CR0 says."""
+    return node("canonical", a.type, a)
+
+
+def single_precision(function: Callable[..., Nearest], *sources: Expr) -> Expr:
+    """Apply a function of F values to F or HF sources."""
+    kind = sources[0].type
+    if kind not in {F, HF}:
+        raise Unexecutable(f"this function of {kind!r} values")
+    values = [Nearest(canonical(source)).single() for source in sources]
+    return canonical(function(*values).to(kind))
+
+
+def exp2(x: Nearest) -> Nearest:
+    """Return two to the power of F values."""
+    return _exp2_core(x.double()).single()
+
+
+def log2(x: Nearest) -> Nearest:
+    """Return the logarithm to the base two; -inf at zero, NaN below."""
+    y = choose(x < math.inf, _log2_core(x).single(), x)
+    y = choose(x < 0.0, math.nan, y)
+    return choose(x.equals(0.0), -math.inf, y)
+
+
+def power(x: Nearest, y: Nearest) -> Nearest:
+    """Return the magnitude of x to the power of y, as exp2(y * log2(x)) in double precision."""
+    magnitude = x.magnitude()
+    log = choose(magnitude < math.inf, _log2_core(magnitude), magnitude.double())
+    log = choose(magnitude.equals(0.0), -math.inf, log)
+    return _exp2_core(y.double() * log).single()
+
+
+def sine(x: Nearest) -> Nearest:
+    """Return the sine of radians."""
+    r, quarter = _reduced(x)
+    square = r * r
+    y = choose((quarter & 1).eq(0), _sine_core(r, square), _cosine_core(square))
+    signed = choose((quarter & 2).eq(0), y, -y).single()
+    return choose(x.equals(0.0), x, signed)
+
+
+def cosine(x: Nearest) -> Nearest:
+    """Return the cosine of radians."""
+    r, quarter = _reduced(x)
+    square = r * r
+    y = choose((quarter & 1).eq(0), _cosine_core(square), _sine_core(r, square))
+    return choose(((quarter + 1) & 2).eq(0), y, -y).single()
+
+
+def reciprocal_square_root(x: Nearest) -> Nearest:
+    """Return 1 / sqrt(x)."""
+    return (1.0 / x.double().root()).single()
+
+
+def _exp2_core(t: Nearest) -> Nearest:
+    """Return 2**t in DF, with a relative error below 2**-34."""
+    t = choose(t < -200.0, -200.0, t)
+    t = choose(t > 200.0, 200.0, t)
+    whole = t.rounded()
+    r = t - whole
+    q = polynomial(
+        r,
+        float.fromhex("0x1.62e42ff0e1ae6p-1"),
+        float.fromhex("0x1.ebfbe07787a5ep-3"),
+        float.fromhex("0x1.c6b08ac04f279p-5"),
+        float.fromhex("0x1.3b29f39d28b63p-7"),
+        float.fromhex("0x1.5d8a8613e2196p-10"),
+        float.fromhex("0x1.445c83fdd9277p-13"),
+        float.fromhex("0x1.fde5e8ff7098dp-17"),
+    )
+    scale = ((whole.to(D).to(Q) + 1023) << 52).bits_as(DF)
+    return (q * r + 1.0) * Nearest(scale)
+
+
+def _log2_core(x: Nearest) -> Nearest:
+    """Return log2 of positive finite F values in DF, with a relative error below 2**-44."""
+    bits = x.double().expr.bits_as(Q)
+    exponent = (bits - _SQRT_HALF_BITS) >> 52
+    fraction = Nearest((bits - (exponent << 52)).bits_as(DF)) - 1.0
+    s = fraction / (fraction + 2.0)
+    p = polynomial(
+        s * s,
+        float.fromhex("0x1.71547652b8251p+1"),
+        float.fromhex("0x1.ec709dc53c737p-1"),
+        float.fromhex("0x1.2776c293306e2p-1"),
+        float.fromhex("0x1.a61a2ed565c94p-2"),
+        float.fromhex("0x1.479554420d89bp-2"),
+        float.fromhex("0x1.21b107aa3ff9dp-2"),
+    )
+    return s * p + nearest(exponent)
+
+
+def _reduced(x: Nearest) -> tuple[Nearest, Expr]:
+    """Return x minus a whole number of quarter turns, in DF, and that number modulo 4.
+
+    pi / 2 stands in three parts, so that every product with a number below 2**28 is exact; beyond
+    |x| = 4e8 the remainder has no meaning and becomes 0.
+    """
+    wide = x.double()
+    turns = (wide * _TWO_OVER_PI).rounded()
+    r = wide
+    for part in _HALF_PI:
+        r = r - turns * part
+    r = choose(r.magnitude() > 0.79, 0.0, r)
+    quarter = turns - (turns * 0.25).rounded() * 4.0
+    return r, quarter.to(D) & 3
+
+
+def _sine_core(r: Nearest, square: Nearest) -> Nearest:
+    return r + r * square * polynomial(
+        square,
+        float.fromhex("-0x1.5555554c60171p-3"),
+        float.fromhex("0x1.1111085d6fbd4p-7"),
+        float.fromhex("-0x1.a00f74b016f9cp-13"),
+        float.fromhex("0x1.6ccf709c8d200p-19"),
+    )
+
+
+def _cosine_core(square: Nearest) -> Nearest:
+    return (1.0 - square * 0.5) + square * square * polynomial(
+        square,
+        float.fromhex("0x1.5555554ecc5a0p-5"),
+        float.fromhex("-0x1.6c16b81c04631p-10"),
+        float.fromhex("0x1.a010d596d4e92p-16"),
+        float.fromhex("-0x1.241cb6402a2acp-22"),
+    )
