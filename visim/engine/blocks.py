@@ -16,7 +16,9 @@ from visim.engine.modes import FloatMode
 from visim.engine.plan import Context, Step, StepBuilder
 from visim.isa import Instruction, Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
+from visim.isa.table import SOURCES
 from visim.link.program import LinkedKernel, LinkedUnit
+from visim.operands import GeneralSource
 from visim.sem.effects import (
     Barrier,
     CallFunction,
@@ -27,7 +29,7 @@ from visim.sem.effects import (
     WriteRegister,
 )
 
-CR0 = 14
+TSC, CR0 = 6, 14
 MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
 BLOCK_STARTS = (LabelMark, SubroutineMark)
 
@@ -78,12 +80,12 @@ class BlockTable:
         self.kernel = kernel
         self.unit = unit
         self.context = context
-        self.blocks: dict[tuple[int, FloatMode, bool], Block] = {}
+        self.blocks: dict[tuple[int, int, bool], Block] = {}
         self._effects: dict[int, tuple[Effect, ...]] = {}
 
     def block(self, pc: int, mode: FloatMode, *, full: bool) -> Block:
         """Return the block that starts at `pc`."""
-        key = (pc, mode, full)
+        key = (pc, mode.bits, full)
         found = self.blocks.get(key)
         if found is None:
             found = self.blocks[key] = self._prepare(pc, mode, full=full)
@@ -96,7 +98,8 @@ class BlockTable:
         pc = start
         while pc < len(body):
             instruction = body[pc]
-            if isinstance(instruction, BLOCK_STARTS) and pc > start:
+            starts_block = isinstance(instruction, BLOCK_STARTS) or _reads_clock(instruction)
+            if starts_block and pc > start:
                 return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
             if isinstance(instruction, MARKS):
                 pc += 1
@@ -104,13 +107,17 @@ class BlockTable:
             try:
                 step, ending = self._instruction(pc, instruction, mode, full=full)
             except (Unexecutable, RegisterRange) as reason:
-                step, ending = _refusal(pc, reason), _FALL_THROUGH
+                undefined = isinstance(reason, RegisterRange)
+                step = _refusal(pc, str(reason), undefined=undefined)
+                ending = _FALL_THROUGH
             forms.append(form_name(instruction))
             if step is not None:
                 steps.append((pc, step))
             pc += 1
             if ending is not _FALL_THROUGH:
                 return Block(start, pc, tuple(steps), ending, tuple(forms))
+        if start == pc:
+            steps.append((pc, _refusal(pc, "control runs off the end", undefined=True)))
         return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
 
     def effects(self, pc: int) -> tuple[Effect, ...]:
@@ -175,13 +182,20 @@ class BlockTable:
 _FALL_THROUGH = Ending(None, False, None, None)
 
 
-def _refusal(pc: int, reason: Exception) -> Step:
-    undefined = isinstance(reason, RegisterRange)
-
+def _refusal(pc: int, reason: str, *, undefined: bool) -> Step:
     def refuse() -> None:
-        raise Unready(pc, str(reason), undefined=undefined)
+        raise Unready(pc, reason, undefined=undefined)
 
     return refuse
+
+
+def _reads_clock(instruction: Instruction) -> bool:
+    """Whether an instruction reads %tsc, whose value is exact at the start of a block only."""
+    operands = (getattr(instruction, name, None) for name in SOURCES)
+    return any(
+        isinstance(operand, GeneralSource) and operand.variable.root()[0].index == TSC
+        for operand in operands
+    )
 
 
 def _writes_cr0(effect: Effect) -> bool:

@@ -50,10 +50,7 @@ from visim.engine.rounding import (
 # Python floats take the type of the array that they meet.
 _LEAST_NORMAL = {2: 2.0**-14, 4: 2.0**-126, 8: 2.0**-1022}
 _BELOW_ONE = {2: 1.0 - 2.0**-11, 4: 1.0 - 2.0**-24, 8: 1.0 - 2.0**-53}
-# What a float64 holds beyond float32: 29 bits, and the 28 that are zero in every halfway case.
-_EXTRA_BITS = np.array(0x1FFFFFFF)
 _BELOW_HALF = np.array(0x0FFFFFFF)
-_HALF = np.array(0x10000000)
 
 
 def add(a: Floats, b: Floats, rounding: Rounding) -> Floats:
@@ -192,17 +189,17 @@ def _fma32_nearest(a: Floats, b: Floats, c: Floats) -> npt.NDArray[np.float32]:
     product = a.astype(FLOAT64) * b.astype(FLOAT64)
     addend = c.astype(FLOAT64)
     total = product + addend
-    bits = total.view(INT64)
-    # Rounding twice is wrong only if the first rounding ends halfway between two float32, and
-    # then the low 28 bits are zero. So they are for exact sums too, which are common.
-    if np.count_nonzero(bits & _BELOW_HALF) == bits.size:
-        return total.astype(FLOAT32)
-    halfway = np.count_nonzero((bits & _EXTRA_BITS) == _HALF)
-    small = np.count_nonzero(np.abs(total) < _LEAST_NORMAL[4])
-    # Among denormals the halfway points lie elsewhere; zeros are exact.
-    if halfway or small != bits.size - np.count_nonzero(total):
-        total = to_odd(total, sum_error(product, addend, total))
-    return total.astype(FLOAT32)
+    result = total.astype(FLOAT32)
+    # Rounding twice is wrong only if the first rounding ends halfway between two float32, of
+    # which even denormals have 24 bits: then the low 28 bits of the float64 are zero.
+    low = total.view(INT64) & _BELOW_HALF
+    if np.count_nonzero(low) == low.size:
+        return result
+    # So they are for sums that float32 holds. Those are common, and right.
+    inexact = total != result.astype(FLOAT64)
+    if np.count_nonzero(inexact) and np.count_nonzero(inexact & (low == 0)):
+        return to_odd(total, sum_error(product, addend, total)).astype(FLOAT32)
+    return result
 
 
 def _fma64(a: Doubles, b: Doubles, c: Doubles, rounding: Rounding) -> Doubles:

@@ -45,7 +45,8 @@ class Frame:
     """What a call leaves behind: where to go on, with which channels, and the call mask inside.
 
     `called` are the channels that have not returned yet. `saved` are the bytes of the called
-    function's variables as they were in its previous activation (None for a subroutine).
+    function's variables as they were in its previous activation (none for a subroutine); the new
+    activation starts with zeros, like every register that was never written.
     """
 
     table: BlockTable
@@ -184,7 +185,8 @@ class _Run:
         for offset, data in start.registers:
             image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self.exit.threads += 1
-        return Thread(number, self.tables[0], start.mask, self._scratch(start.scratch_base))
+        scratch = self._scratch(start.scratch_base)
+        return Thread(number, self.tables[0], start.mask, scratch, done=not start.mask)
 
     def _scratch(self, base: int) -> Space:
         machine = self.machine
@@ -198,6 +200,8 @@ class _Run:
 
     def _resume(self, thread: Thread) -> None:
         """Run a thread until its next barrier or its end."""
+        if thread.done:
+            return
         if thread.image is not None:
             self.context.image[:] = thread.image
         self.context.scratch = thread.scratch
@@ -226,8 +230,11 @@ class _Run:
             ending = block.ending
             if ending.changes_mode:
                 mode = float_mode(int(self._cr0[0]) & CR0_USED)
-            if isinstance(ending.transfer, Barrier):
+            if ending.transfer is None and not thread.waiting:
                 thread.pc = block.next
+                continue
+            if isinstance(ending.transfer, Barrier):
+                self._go_on(thread, (block.next, thread.active))
                 return
             self._transfer(thread, block)
             if thread.done:
@@ -289,8 +296,6 @@ class _Run:
         if active != thread.active:
             thread.active = active
             self._activate(active)
-        if thread.pc >= len(thread.table.unit.body):
-            raise Stopped(self._fault("undefined", "no-return", "control runs off the end"))
 
     def _jump(self, thread: Thread, block: Block, label: str) -> None:
         select = block.ending.select
@@ -327,7 +332,9 @@ class _Run:
         if table is not thread.table or isinstance(block.ending.transfer, CallFunction):
             unit = table.unit
             frame.callee = unit
-            frame.saved = self.context.image[unit.start : unit.end].tobytes()
+            own = self.context.image[unit.start : unit.end]
+            frame.saved = own.tobytes()
+            own.fill(0)
         thread.frames.append(frame)
         thread.table, thread.waiting = table, {}
         self._go_on(thread, (target, chosen))

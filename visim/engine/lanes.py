@@ -91,7 +91,8 @@ def reverse_bits(a: Vector) -> Vector:
     """Return the bits in reverse order."""
     octets = np.ascontiguousarray(a).view(np.uint8).reshape(a.size, a.dtype.itemsize)
     bits = np.unpackbits(octets, axis=1, bitorder="little")
-    return np.packbits(bits, axis=1, bitorder="big").view(a.dtype).reshape(a.size)
+    reverse = np.packbits(bits[:, ::-1], axis=1, bitorder="little")
+    return reverse.view(a.dtype).reshape(a.size)
 
 
 def convert(a: Vector, source: DataType, target: DataType, rounding: Rounding) -> Vector:
@@ -112,10 +113,26 @@ def convert(a: Vector, source: DataType, target: DataType, rounding: Rounding) -
 
 def _to_float(a: Vector, dtype: np.dtype[Any], rounding: Rounding) -> Vector:
     if a.dtype == object:
-        return int_to_float(a.astype(np.int64), dtype, rounding)
+        return _wide_to_float(a, dtype, rounding)
     if a.dtype.kind == "f":
         return convert_float(a, dtype, rounding)
     return int_to_float(a, dtype, rounding)
+
+
+def _wide_to_float(a: Vector, dtype: np.dtype[Any], rounding: Rounding) -> Vector:
+    """Convert integers of up to 128 bits, rounding once.
+
+    The highest 62 bits, rounded to odd, decide every rounding; the scale that is put back is
+    exact, but for float16, where any number that has one is an overflow already.
+    """
+    numbers = [int(value) for value in a]
+    scales = [max(0, number.bit_length() - 62) for number in numbers]
+    odd = [
+        number >> scale | (number & ((1 << scale) - 1) != 0)
+        for number, scale in zip(numbers, scales, strict=True)
+    ]
+    found = int_to_float(np.array(odd, np.int64), dtype, rounding)
+    return found if dtype.itemsize == 2 else np.ldexp(found, np.array(scales, np.int32))
 
 
 def float_to_integer(a: Vector, source: DataType, target: DataType, rounding: Rounding) -> Vector:

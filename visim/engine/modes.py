@@ -13,8 +13,12 @@ CR0_USED = 0x1000 | 0x4C0 | 0x30
 
 @dataclass(frozen=True, slots=True)
 class FloatMode:
-    """Rounding, the types whose denormals count as zero, and the rounding of float to integer."""
+    """Rounding, the types whose denormals count as zero, and the rounding of float to integer.
 
+    `bits` are those of CR0 that say so.
+    """
+
+    bits: int
     rounding: Rounding
     flushed: frozenset[DataType]
     to_integer: Rounding
@@ -30,4 +34,6 @@ def float_mode(bits: int) -> FloatMode:
     rounding = Rounding(bits >> 4 & 3)
     keeps = ((DF, 1 << 6), (F, 1 << 7), (HF, 1 << 10))
     flushed = frozenset(kind for kind, bit in keeps if not bits & bit)
-    return FloatMode(rounding, flushed, rounding if bits & 1 << 12 else Rounding.ZERO)
+    return FloatMode(
+        bits & CR0_USED, rounding, flushed, rounding if bits & 1 << 12 else Rounding.ZERO
+    )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from visim.engine import floats, lanes
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
-from visim.link.program import LinkedKernel, LinkedUnit, function_handle
+from visim.link.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Effect,
@@ -255,8 +255,8 @@ class StepBuilder:
                 start = self.kernel.offset(self.unit, variable) + offset
                 return self.bind(np.full(expr.lanes, start, np.uint32))
             case "function":
-                number = self.kernel.function(expr.attribute).number
-                return self.bind(np.full(expr.lanes, function_handle(number), np.uint64))
+                address = self.kernel.address(expr.attribute)
+                return self.bind(np.full(expr.lanes, address, np.uint64))
             case "clock":
                 clock, full = self.bind(self.context.clock), self.bind(np.full)
                 uint32 = self.bind(np.uint32)

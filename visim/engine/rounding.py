@@ -2,7 +2,7 @@
 
 Owns the rounding-mode enumeration, error-free transformations on float64 vectors, rounding to
 odd, the step from a nearest result to a directed one, and the exact evaluation of single lanes
-with rational numbers. Knows nothing of instructions, registers or integers types.
+with rational numbers. Knows nothing of instructions, registers or integer types.
 
 The method everywhere: compute the nearest result `r`, learn on which side of `r` the exact value
 lies, then step to the neighbour where the mode asks for it. Rounding to odd (truncate, then set
