@@ -28,8 +28,8 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return line `number` (1-based) without its line end; empty beyond the last line."""
-        lines = self.text.splitlines()
-        return lines[number - 1] if 0 < number <= len(lines) else ""
+        lines = self.text.split("\n", number)
+        return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,12 @@ INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
 STRING_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_ESCAPES = {ord(value): f"\\{letter}" for letter, value in _ESCAPED.items()}
-_ESCAPES |= {ord("\\"): "\\\\", ord('"'): '\\"', 0: "\\000"}
+_ESCAPES = {
+    **{ord(value): f"\\{letter}" for letter, value in _ESCAPED.items()},
+    ord("\\"): "\\\\",
+    ord('"'): '\\"',
+    0: "\\000",
+}
 
 
 class TextFailure(Exception):

@@ -55,11 +55,32 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredLabel:
+    """A label of an object file: its name in the unit, its name there, and its kind there."""
+
+    name: str
+    stored_name: str
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectOrder:
+    """In which order an object file numbers the strings and labels of a unit.
+
+    Only a wish for writing it again: what the unit lacks or has beyond it does no harm.
+    """
+
+    strings: tuple[str, ...]
+    labels: tuple[StoredLabel, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A kernel or a function: its declarations in the order of their indices, and its body.
 
     `function_declarations` are the names that `.funcdecl` announces. A body holds instructions
-    and marks (labels, subroutines, files, lines) in program order.
+    and marks (labels, subroutines, files, lines) in program order. `order` is that of the object
+    file from which the unit was read.
     """
 
     name: str
@@ -74,6 +95,7 @@ class Unit:
     attributes: tuple[Attribute, ...] = ()
     body: tuple[Instruction, ...] = ()
     origin: Origin = field(default=None, compare=False)
+    order: ObjectOrder | None = field(default=None, compare=False, repr=False)
 
     def attribute(self, name: str) -> int | str | Literal[True] | None:
         """Return the value of attribute `name`, True for a bare flag, None when it is absent."""

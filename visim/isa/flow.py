@@ -14,16 +14,17 @@ from visim.isa.forms import (
     Src,
     SubroutineMark,
 )
-from visim.isa.kinds import FUNCTION, NUMBER
+from visim.isa.kinds import FUNCTION
 from visim.isa.registry import Category, Instruction, Op, form
 from visim.isa.table import EffectMeaning, Table
+from visim.isa.word_kinds import BYTE
 from visim.sem.effects import Call, CallFunction, FunctionReturn, Goto, Jump, Return
 from visim.sem.expr import UOPS, Expr, broadcast
 from visim.sem.tracer import CHANNELS, Tracer
 from visim.types import UD, UQ
 
 TABLE = Table(Category.FLOW)
-Count = Annotated[int, NUMBER]
+Count = Annotated[int, BYTE]
 
 
 @form("{pred}{op} {exec} {function} {arguments} {returned}")

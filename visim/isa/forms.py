@@ -2,17 +2,9 @@
 
 from typing import Annotated
 
-from visim.isa.kinds import (
-    DESTINATION,
-    EXEC,
-    LABEL,
-    NUMBER,
-    PREDICATION,
-    RAW,
-    SOURCE,
-    STRING,
-)
+from visim.isa.kinds import DESTINATION, EXEC, LABEL, PREDICATION, RAW, SOURCE, STRING
 from visim.isa.registry import Instruction, form
+from visim.isa.word_kinds import NUMBER
 from visim.operands import ExecSize, Predication, RawOperand, VectorDestination, VectorSource
 
 Exec = Annotated[ExecSize, EXEC]
@@ -68,9 +60,9 @@ class Carry(Instruction):
     src1: Src
 
 
-@form("{op}{sat} {exec} {dst} {src0} {src1}")
+@form("{op}{sat} {exec} {dst} {src0} {src1}", layout="{exec} {sub} {dst} {src0} {src1}")
 class UnpredicatedBinary(Instruction):
-    """Two sources, no predicate."""
+    """Two sources, no predicate; an object says after the execution size which it is."""
 
     exec: Exec
     dst: Dst

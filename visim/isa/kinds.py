@@ -1,4 +1,4 @@
-"""Kinds of operands: how each is read from text and printed (specification 5 and 8).
+"""Kinds of operands: how each is read and written, in text and bytes (specification 5 and 8).
 
 Knows the spelling of operands and nothing of what instructions do with them.
 """
@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
+from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, put
+from visim.isa.operand_bytes import (
+    decode_address_base,
+    decode_destination,
+    decode_raw,
+    decode_source,
+    encode_address_base,
+    encode_destination,
+    encode_raw,
+    encode_source,
+)
 from visim.isa.registry import Names, field_type_error
+from visim.layout import Reader, Writer
 from visim.lex import (
     INTEGER,
     NAME,
@@ -64,6 +76,8 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _WIDE = frozenset({DF, Q, UQ})
 _STEPS = frozenset({0, 1, 2, 4, 8, 16, 32})
+_SIZES = frozenset({1, 2, 4, 8, 16, 32})
+_COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
 # The commonest operands in one step each; whatever does not match takes the long way.
 _BYTE = r"(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"
 _STEP = r"(0|1|2|4|8|16|32)"
@@ -105,7 +119,7 @@ def _type(cursor: Cursor) -> DataType:
 
 
 @dataclass(frozen=True, slots=True)
-class ExecKind:
+class ExecKind(CodedKind):
     """Execution size and mask control: `(M1, 16)`, `(M5_NM, 8)`, `(16)`, `(NoMask, 1)`."""
 
     expected: str = "an execution size such as '(M1, 16)'"
@@ -117,6 +131,21 @@ class ExecKind:
     def show(self, value: ExecSize) -> str:
         """Return it as IGC prints it."""
         return str(value)
+
+    def to_code(self, value: ExecSize) -> int:
+        """Return the byte: the size's logarithm, then the mask control."""
+        known = value.size in _SIZES and value.offset % 4 == 0 and 0 <= value.offset < 32
+        if not known:
+            raise CodingError(f"there is no execution size {value}")
+        control = value.offset // 4 + (8 if value.no_mask else 0)
+        return value.size.bit_length() - 1 | control << 4
+
+    def from_code(self, code: int) -> ExecSize:
+        """Return the execution size of a byte."""
+        size, control = 1 << (code & 15), code >> 4
+        if size not in _SIZES:
+            raise CodingError(f"execution size code {code & 15} is not known")
+        return ExecSize(size, 4 * (control & 7), control >= 8)
 
 
 @cache
@@ -157,6 +186,27 @@ class PredicationKind:
             return ""
         combine = f".{value.combine}" if value.combine else ""
         return f"({'!' if value.invert else ''}{value.variable.name}{combine}) "
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Predication | None:
+        """Take the predicate; number 0 is none."""
+        code = reader.unsigned(2)
+        if code == 0:
+            return None
+        combine = next((c for c, bits in _COMBINE_CODES.items() if bits == code >> 13 & 3), None)
+        if combine is None or code & 0x1000 or not code & 0xFFF:
+            raise CodingError(f"0x{code:04x} is no predicate")
+        return Predication(tables.predicate(code & 0xFFF), bool(code >> 15), combine)
+
+    def encode(self, value: Predication | None, writer: Writer, tables: EncodeTables) -> None:
+        """Append the predicate."""
+        if value is None:
+            writer.unsigned(0, 2)
+            return
+        number = tables.number(value.variable)
+        if not 0 < number < 1 << 12:
+            raise CodingError(f"predicate variable {value.variable.name} has number {number}")
+        bits = number | _COMBINE_CODES[value.combine] << 13 | (0x8000 if value.invert else 0)
+        writer.unsigned(bits, 2)
 
 
 def _show_region(region: Region) -> str:
@@ -348,6 +398,27 @@ class SourceKind:
             case StateOperand(found, element):
                 return f"{found.name}({element})"
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> VectorSource:
+        """Take the operand's bytes."""
+        return decode_source(reader, tables)
+
+    def encode(self, value: VectorSource, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        encode_source(value, writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressBaseKind(SourceKind):
+    """A vector source where an object stores a general variable for its address (ADDR_ADD)."""
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> VectorSource:
+        """Take the operand's bytes."""
+        return decode_address_base(reader, tables)
+
+    def encode(self, value: VectorSource, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        encode_address_base(value, writer, tables)
+
 
 def _indirect_base(cursor: Cursor, names: Names) -> tuple[AddressVariable, int, int]:
     start = cursor.position
@@ -421,6 +492,14 @@ class DestinationKind:
             case StateOperand(found, element):
                 return f"{found.name}({element})"
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> VectorDestination:
+        """Take the operand's bytes."""
+        return decode_destination(reader, tables)
+
+    def encode(self, value: VectorDestination, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        encode_destination(value, writer, tables)
+
 
 @dataclass(frozen=True, slots=True)
 class UnregionedSourceKind:
@@ -437,6 +516,17 @@ class UnregionedSourceKind:
     def show(self, value: GeneralSource) -> str:
         """Return it as IGC prints it."""
         return f"{value.variable.name}({value.row},{value.col})"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> GeneralSource:
+        """Take the operand's bytes; its region must be <1;1,0>."""
+        found = decode_source(reader, tables)
+        if not isinstance(found, GeneralSource) or found.region != Region(1, 1, 0):
+            raise CodingError("an operand is not a general variable with the region <1;1,0>")
+        return found
+
+    def encode(self, value: GeneralSource, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        encode_source(value, writer, tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,6 +548,14 @@ class RawKind:
             return value.variable.name
         return f"{value.variable.name}.{value.offset}"
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> RawOperand:
+        """Take the operand's bytes."""
+        return decode_raw(reader, tables)
+
+    def encode(self, value: RawOperand, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        encode_raw(value, writer, tables)
+
 
 @dataclass(frozen=True, slots=True)
 class RawListKind:
@@ -476,6 +574,19 @@ class RawListKind:
         """Return them separated by blanks."""
         return " ".join(RawKind().show(operand) for operand in value)
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> tuple[RawOperand, ...]:
+        """Take a count and as many operands."""
+        count = reader.unsigned(1)
+        if not count:
+            raise CodingError("the list of raw operands is empty")
+        return tuple(decode_raw(reader, tables) for _ in range(count))
+
+    def encode(self, value: tuple[RawOperand, ...], writer: Writer, tables: EncodeTables) -> None:
+        """Append the count and the operands."""
+        put(writer, len(value), 1, "the number of raw operands")
+        for operand in value:
+            encode_raw(operand, writer, tables)
+
 
 @dataclass(frozen=True, slots=True)
 class SurfaceKind:
@@ -490,6 +601,14 @@ class SurfaceKind:
     def show(self, value: SurfaceVariable) -> str:
         """Return the name."""
         return value.name
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> SurfaceVariable:
+        """Take the variable's number."""
+        return tables.surface(reader.unsigned(1))
+
+    def encode(self, value: SurfaceVariable, writer: Writer, tables: EncodeTables) -> None:
+        """Append the variable's number."""
+        put(writer, tables.number(value), 1, "a surface variable's number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,12 +625,21 @@ class SamplerKind:
         """Return the name."""
         return value.name
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> SamplerVariable:
+        """Take the variable's number."""
+        return tables.sampler(reader.unsigned(1))
+
+    def encode(self, value: SamplerVariable, writer: Writer, tables: EncodeTables) -> None:
+        """Append the variable's number."""
+        put(writer, tables.number(value), 1, "a sampler variable's number")
+
 
 @dataclass(frozen=True, slots=True)
 class NameKind:
     """A bare name: a label or function; '.' and '$' are part of what compilers write."""
 
     expected: str = "a name"
+    is_label: bool = False
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the name, without quotes."""
@@ -524,6 +652,16 @@ class NameKind:
     def show(self, value: str) -> str:
         """Return the name, quoted where it is no identifier."""
         return value if _IDENTIFIER.fullmatch(value) else quoted(value)
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> str:
+        """Take the number of a label, or of a string."""
+        number = reader.unsigned(2)
+        return tables.label(number) if self.is_label else tables.string(number)
+
+    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
+        """Append the number of the label or string."""
+        number = tables.label(value) if self.is_label else tables.string(value)
+        put(writer, number, 2, "a name's number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -540,116 +678,19 @@ class StringKind:
         """Return it in quotes."""
         return quoted(value)
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> str:
+        """Take the string's number."""
+        return tables.string(reader.unsigned(4))
 
-@dataclass(frozen=True, slots=True)
-class NumberKind:
-    """A plain unsigned integer in [0, high)."""
-
-    expected: str = "an integer"
-    high: int = 1 << 32
-    hexadecimal: bool = False
-
-    def parse(self, cursor: Cursor, names: Names) -> int:
-        """Take the integer."""
-        return cursor.integer(self.expected, high=self.high)
-
-    def show(self, value: int) -> str:
-        """Return it in decimal, or with 0x."""
-        return f"0x{value:x}" if self.hexadecimal else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceKind:
-    """One of a few words; `codes` gives each its number in an object."""
-
-    codes: tuple[tuple[str, int], ...]
-    expected: str
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the word."""
-        cursor.skip_space()
-        start = cursor.position
-        word = cursor.need(re.compile(r"\w+"), self.expected).group()
-        if word not in dict(self.codes):
-            raise cursor.unknown_name(
-                start, self.expected.replace(" ", "-"), word, dict(self.codes)
-            )
-        return word
-
-    def show(self, value: str) -> str:
-        """Return the word."""
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class HexSuffixKind:
-    """A byte in hexadecimal without 0x, as after `bfn.x`."""
-
-    expected: str = "two hexadecimal digits"
-
-    def parse(self, cursor: Cursor, names: Names) -> int:
-        """Take the digits."""
-        return int(cursor.need(re.compile(r"[0-9a-fA-F]{1,2}\b"), self.expected).group(), 16)
-
-    def show(self, value: int) -> str:
-        """Return the digits."""
-        return f"{value:x}"
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelsKind:
-    """A channel mask R, G, B, A in this order (specification GATHER4_SCALED)."""
-
-    expected: str = "channels such as 'RGBA'"
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the letters."""
-        return cursor.need(re.compile(r"R?G?B?A?\b(?<=[RGBA])"), self.expected).group()
-
-    def show(self, value: str) -> str:
-        """Return the letters."""
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class OptionalWordKind:
-    """A suffix that may be absent, such as `.64`; prints with its dot."""
-
-    words: tuple[str, ...]
-    expected: str
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the word after a dot, or return "" when there is none."""
-        for word in self.words:
-            pattern = re.compile(rf"\.{re.escape(word)}(?!\w)")
-            if cursor.match(pattern):
-                return word
-        return ""
-
-    def show(self, value: str) -> str:
-        """Return it with its dot."""
-        return f".{value}" if value else ""
-
-
-@dataclass(frozen=True, slots=True)
-class FlagsKind:
-    """Dot-separated words after the mnemonic, kept as written, such as `.EL1`."""
-
-    expected: str = "options"
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the words, without the first dot."""
-        match = cursor.match(re.compile(r"\.([\w.]*)"))
-        return match.group(1) if match else ""
-
-    def show(self, value: str) -> str:
-        """Return them with the dot."""
-        return f".{value}" if value else ""
+    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
+        """Append the string's number."""
+        put(writer, tables.string(value), 4, "a string's number")
 
 
 EXEC = ExecKind()
 PREDICATION = PredicationKind()
 SOURCE = SourceKind()
+ADDRESS_BASE = AddressBaseKind()
 DESTINATION = DestinationKind()
 UNREGIONED = UnregionedSourceKind()
 RAW = RawKind()
@@ -657,10 +698,6 @@ RAW_LSC = RawKind(lsc=True, expected="a general variable such as 'V40'")
 RAWS = RawListKind()
 SURFACE = SurfaceKind()
 SAMPLER = SamplerKind()
-LABEL = NameKind("a label")
+LABEL = NameKind("a label", is_label=True)
 FUNCTION = NameKind("a function's name")
 STRING = StringKind()
-NUMBER = NumberKind()
-CHANNELS = ChannelsKind()
-HEX_SUFFIX = HexSuffixKind()
-OPTIONS = FlagsKind()

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Pred, Src, Ternary, Unary
-from visim.isa.kinds import HEX_SUFFIX
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
 from visim.sem.expr import Expr, constant, select, unary, unsigned
 from visim.sem.tracer import Integers, Tracer, destination_type, source_type

@@ -3,12 +3,13 @@
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred
-from visim.isa.kinds import RAW_LSC, ChoiceKind
+from visim.isa.kinds import RAW_LSC
 from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, SHAPE
 from visim.isa.memory import SLM_ADDRESS_BITS, block_bytes, loaded
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sync import SFIDS
 from visim.isa.table import Table
+from visim.isa.word_kinds import ChoiceKind
 from visim.operands import AddressModel, LscAddress, LscCache, LscShape, RawOperand
 from visim.sem.effects import Atomic, AtomicOperation, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr, broadcast, unsigned
@@ -23,8 +24,18 @@ Shape = Annotated[LscShape, SHAPE]
 Address = Annotated[LscAddress, ADDRESS]
 Data = Annotated[RawOperand, RAW_LSC]
 
+# What all messages begin with. An object has the length of the vector twice, and a raw operand of
+# 6 bytes that are 0 where the message has none.
+_MESSAGE = (
+    "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
+    "{address.bits} {shape.data} {shape.transposed} {shape.count} {shape.count} {address.surface}"
+)
 
-@form("{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}")
+
+@form(
+    "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}",
+    layout=f"{_MESSAGE} {{dst}} {{address.base}} 0:6 0:6",
+)
 class LscLoad(Instruction):
     """A load."""
 
@@ -37,7 +48,10 @@ class LscLoad(Instruction):
     dst: Data
 
 
-@form("{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}")
+@form(
+    "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}",
+    layout=f"{_MESSAGE} 0:6 {{address.base}} {{data}} 0:6",
+)
 class LscStore(Instruction):
     """A store."""
 
@@ -50,7 +64,10 @@ class LscStore(Instruction):
     data: Data
 
 
-@form("{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}  {src0}  {src1}")
+@form(
+    "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}  {src0}  {src1}",
+    layout=f"{_MESSAGE} {{dst}} {{address.base}} {{src0}} {{src1}}",
+)
 class LscAtomic(Instruction):
     """An atomic operation."""
 

@@ -1,10 +1,16 @@
 """Kinds of operands that only LSC messages have (specification LSC_UNTYPED, LSC_FENCE)."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from visim.isa.kinds import ORIGIN, RAW_LSC, SOURCE, immediate, place
+from visim.isa.layouts import Codec, CodingError, DecodeTables, EncodeTables
+from visim.isa.operand_bytes import decode_source, encode_source
 from visim.isa.registry import Names
+from visim.isa.word_kinds import ChoiceKind, NumberKind, SignedNumberKind, SizeKind
+from visim.layout import Reader, Writer
 from visim.lex import INTEGER, Cursor, parse_integer
 from visim.operands import (
     AddressModel,
@@ -19,6 +25,9 @@ from visim.operands import (
 from visim.types import UD
 
 CACHES = ("df", "uc", "ca", "wb", "wt", "st", "ri")
+_LEVEL = ChoiceKind(tuple((word, code) for code, word in enumerate(CACHES)), "a cache control")
+_WITHOUT_SURFACE = frozenset({AddressModel.FLAT, AddressModel.ARGUMENT})
+_NO_SURFACE = Immediate(0, UD)
 DATA_SIZES = {
     # name: (bytes in memory, bytes in a register)
     "d8": (1, 1),
@@ -59,6 +68,15 @@ class CacheKind:
         """Return them as IGC prints them."""
         return "" if value == LscCache() else f".{value.l1}.{value.l3}"
 
+    def decode(self, reader: Reader, tables: DecodeTables) -> LscCache:
+        """Take a byte for each level."""
+        return LscCache(_LEVEL.decode(reader, tables), _LEVEL.decode(reader, tables))
+
+    def encode(self, value: LscCache, writer: Writer, tables: EncodeTables) -> None:
+        """Append a byte for each level."""
+        _LEVEL.encode(value.l1, writer, tables)
+        _LEVEL.encode(value.l3, writer, tables)
+
 
 @dataclass(frozen=True, slots=True)
 class ShapeKind:
@@ -83,6 +101,15 @@ class ShapeKind:
         count = f"x{value.count}" if value.count > 1 else ""
         return f":{value.data}{count}{'t' if value.transposed else ''}"
 
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _SHAPE_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscShape:
+        """Return the shape with these parts."""
+        return LscShape(**parts)
+
 
 @dataclass(frozen=True, slots=True)
 class AddressKind:
@@ -98,7 +125,7 @@ class AddressKind:
         else:
             model = AddressModel(cursor.need(_MODEL, self.expected).group(1))
         surface = None
-        if model not in {AddressModel.FLAT, AddressModel.ARGUMENT}:
+        if model not in _WITHOUT_SURFACE:
             cursor.expect("(")
             surface = surface_operand(cursor, names)
             cursor.expect(")")
@@ -127,6 +154,34 @@ class AddressKind:
             f"{'-' if value.offset < 0 else '+'}0x{abs(value.offset):X}" if value.offset else ""
         )
         return f"{value.model}{surface}[{scale}{RAW_LSC.show(value.base)}{offset}]:a{value.bits}"
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _ADDRESS_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscAddress:
+        """Return the address with these parts; only models with a surface keep it."""
+        model = AddressModel(parts["model"])
+        found: dict[str, Any] = {**parts, "model": model}
+        if model in _WITHOUT_SURFACE:
+            if parts["surface"] != _NO_SURFACE:
+                raise CodingError(f"an address of model {model} has a surface")
+            found["surface"] = None
+        return LscAddress(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressSurfaceKind:
+    """The surface of an address in bytes; where there is none stands the constant 0:ud."""
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> VectorSource:
+        """Take the operand."""
+        return decode_source(reader, tables)
+
+    def encode(self, value: VectorSource | None, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand."""
+        encode_source(_NO_SURFACE if value is None else value, writer, tables)
 
 
 def _scale(cursor: Cursor, match: re.Match[str]) -> int:
@@ -183,6 +238,23 @@ def show_surface(value: VectorSource) -> str:
     return SOURCE.show(value)
 
 
+_ADDRESS_PARTS: Mapping[str, Codec] = {
+    "model": ChoiceKind(
+        tuple((str(model), code) for code, model in enumerate(AddressModel, 1)), "an address model"
+    ),
+    "scale": NumberKind(width=2),
+    "offset": SignedNumberKind(4),
+    "bits": SizeKind(((16, 1), (32, 2), (64, 3))),
+    "surface": AddressSurfaceKind(),
+    "base": RAW_LSC,
+}
+_SHAPE_PARTS: Mapping[str, Codec] = {
+    "data": ChoiceKind(
+        tuple((name, code) for code, name in enumerate(DATA_SIZES, 1)), "a data size"
+    ),
+    "transposed": SizeKind(((False, 1), (True, 2))),
+    "count": SizeKind(tuple((n, code) for code, n in enumerate((1, 2, 3, 4, 8, 16, 32, 64), 1))),
+}
 CACHE = CacheKind()
 SHAPE = ShapeKind()
 ADDRESS = AddressKind()

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from visim.isa.forms import Exec, Raw
-from visim.isa.kinds import NUMBER, UNREGIONED, ChoiceKind
+from visim.isa.kinds import UNREGIONED
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import BYTE, ChoiceKind
 from visim.operands import GeneralSource
 
 TABLE = Table(Category.MATRIX)
@@ -25,7 +26,7 @@ PRECISIONS = (
     ("tf32", 12),
 )
 Precision = Annotated[str, ChoiceKind(PRECISIONS, "precision")]
-Count = Annotated[int, NUMBER]
+Count = Annotated[int, BYTE]
 
 
 @form("{op}.{weights}.{activations}.{depth}.{repeats} {exec} {dst} {src0} {src1} {src2}")

@@ -4,12 +4,22 @@ Layouts of payloads follow the pages of the instructions: component c of all cha
 block of its own, each block starts at a register.
 """
 
+from dataclasses import field
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.kinds import CHANNELS, NUMBER, SURFACE, ChoiceKind, OptionalWordKind
+from visim.isa.kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import (
+    BITS,
+    CHANNELS,
+    OWORDS,
+    UP_TO_8,
+    ChoiceKind,
+    OptionalWordKind,
+    SizeKind,
+)
 from visim.operands import RawOperand, SurfaceVariable
 from visim.sem.effects import Atomic, AtomicOperation, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import UOPS, Expr, broadcast, unsigned
@@ -50,13 +60,18 @@ _OPERATIONS = {
 }
 
 AtomicName = Annotated[str, ChoiceKind(ATOMICS, "an atomic operation")]
-AtomicWidth = Annotated[str, OptionalWordKind(("16", "64"), "a width")]
+AtomicWidth = Annotated[str, OptionalWordKind((("16", 0x20), ("64", 0x40)), "a width")]
 Channels = Annotated[str, CHANNELS]
 Surface = Annotated[SurfaceVariable, SURFACE]
-Count = Annotated[int, NUMBER]
+Blocks = Annotated[int, UP_TO_8]
+BlockBytes = Annotated[int, SizeKind(((1, 0), (4, 1), (8, 2)))]
+Owords = Annotated[int, OWORDS]
 
 
-@form("{pred}{op}.{channels} {exec} {surface} {offset} {offsets} {data}")
+@form(
+    "{pred}{op}.{channels} {exec} {surface} {offset} {offsets} {data}",
+    layout="{exec} {pred} {channels} 0:2 {surface} {offset} {offsets} {data}",
+)
 class ScaledChannels(Instruction):
     """Up to four dwords at each offset into a surface."""
 
@@ -69,13 +84,16 @@ class ScaledChannels(Instruction):
     data: Raw
 
 
-@form("{pred}{op}.{blocks} {exec} {surface} {offset} {offsets} {data}")
+@form(
+    "{pred}{op}.{blocks} {exec} {surface} {offset} {offsets} {data}",
+    layout="{exec} {pred} 0 {blocks} 0:2 {surface} {offset} {offsets} {data}",
+)
 class ScaledBytes(Instruction):
     """1, 2, 4 or 8 bytes at each offset into a surface."""
 
     exec: Exec
     pred: Pred
-    blocks: Count
+    blocks: Blocks
     surface: Surface
     offset: Src
     offsets: Raw
@@ -83,37 +101,61 @@ class ScaledBytes(Instruction):
 
 
 @form("{op} ({count}) {surface} {offset} {data}")
-class OwordBlock(Instruction):
-    """Successive 16-byte words of a surface."""
+class OwordStore(Instruction):
+    """Successive 16-byte words to a surface."""
 
-    count: Count
+    count: Owords
     surface: Surface
     offset: Src
     data: Raw
 
 
-@form("{op} ({count}) {address} {data}")
-class SvmBlock(Instruction):
-    """Successive 16-byte words at a virtual address."""
+@form("{op} ({count}) {surface} {offset} {data}", layout="{count} 0 {surface} {offset} {data}")
+class OwordLoad(Instruction):
+    """Successive 16-byte words of a surface."""
 
-    count: Count
-    address: Src
+    count: Owords
+    surface: Surface
+    offset: Src
     data: Raw
 
 
-@form("{pred}{op}.{size}.{blocks} {exec} {addresses} {data}")
+@form(
+    "{op} ({count}) {address} {data}",
+    layout="{sub} {count&0x07|unaligned&0x80} {address} {data}",
+)
+class SvmBlock(Instruction):
+    """Successive 16-byte words at a virtual address.
+
+    `unaligned` is a bit of an object that text does not show: 0x80 where the address need not be
+    a multiple of 16.
+    """
+
+    count: Owords
+    address: Src
+    data: Raw
+    unaligned: Annotated[int, BITS] = field(default=0, compare=False)
+
+
+@form(
+    "{pred}{op}.{size}.{blocks} {exec} {addresses} {data}",
+    layout="{sub} {exec} {pred} {size} {blocks} {addresses} {data}",
+)
 class SvmScattered(Instruction):
     """`blocks` blocks of `size` bytes at each virtual address."""
 
     exec: Exec
     pred: Pred
-    size: Count
-    blocks: Count
+    size: BlockBytes
+    blocks: Blocks
     addresses: Raw
     data: Raw
 
 
-@form("{pred}{op}.{channels} {exec} {address} {offsets} {data}")
+@form(
+    "{pred}{op}.{channels} {exec} {address} {offsets} {data}",
+    layout="{sub} {exec} {pred} {channels} 0:2 {address} {offsets} {data}",
+)
 class SvmChannels(Instruction):
     """Up to four dwords at each offset from a virtual address."""
 
@@ -125,7 +167,10 @@ class SvmChannels(Instruction):
     data: Raw
 
 
-@form("{pred}{op}.{operation}{width} {exec} {addresses} {dst} {src0} {src1}")
+@form(
+    "{pred}{op}.{operation}{width} {exec} {addresses} {dst} {src0} {src1}",
+    layout="{sub} {exec} {pred} {operation&0x1f|width&0x60} {addresses} {src0} {src1} {dst}",
+)
 class SvmAtomic(Instruction):
     """An atomic operation at each virtual address."""
 
@@ -139,7 +184,10 @@ class SvmAtomic(Instruction):
     dst: Raw
 
 
-@form("{pred}{op}.{operation}{width} {exec} {surface} {offsets} {src0} {src1} {dst}")
+@form(
+    "{pred}{op}.{operation}{width} {exec} {surface} {offsets} {src0} {src1} {dst}",
+    layout="{operation&0x1f|width&0x60} {exec} {pred} {surface} {offsets} {src0} {src1} {dst}",
+)
 class SurfaceAtomic(Instruction):
     """An atomic operation at each offset into a surface."""
 
@@ -268,32 +316,34 @@ def _bytes_type(count: int) -> DataType:
     return unsigned(8 * count)
 
 
-def _oword_address(t: Tracer, i: OwordBlock, unit: int) -> tuple[Space, Expr | None, Expr]:
+def _oword_address(
+    t: Tracer, i: OwordLoad | OwordStore, unit: int
+) -> tuple[Space, Expr | None, Expr]:
     space, index = surface_space(i.surface)
     return space, index, _in_space(t.scalar(i.offset, UD) * unit, i.surface)
 
 
-def _load_owords(t: Tracer, i: OwordBlock, unit: int) -> None:
+def _load_owords(t: Tracer, i: OwordLoad, unit: int) -> None:
     space, index, address = _oword_address(t, i, unit)
     effect = LoadBlock(space, index, address, UD, 4 * i.count, None)
     t.emit(effect)
     t.write_raw(i.data, loaded(effect, UD, effect.count), None)
 
 
-@TABLE.effect(0x35, OwordBlock, example="oword_ld (8) T6 V40(0,0)<0;1,0> V41.0")
-def oword_ld(t: Tracer, i: OwordBlock) -> None:
+@TABLE.effect(0x35, OwordLoad, example="oword_ld (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_ld(t: Tracer, i: OwordLoad) -> None:
     """Load successive 16-byte words; the offset counts such words."""
     _load_owords(t, i, 16)
 
 
-@TABLE.effect(0x3C, OwordBlock, example="oword_ld_unaligned (8) T6 V40(0,0)<0;1,0> V41.0")
-def oword_ld_unaligned(t: Tracer, i: OwordBlock) -> None:
+@TABLE.effect(0x3C, OwordLoad, example="oword_ld_unaligned (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_ld_unaligned(t: Tracer, i: OwordLoad) -> None:
     """Load successive 16-byte words from a byte offset."""
     _load_owords(t, i, 1)
 
 
-@TABLE.effect(0x36, OwordBlock, example="oword_st (8) T6 V40(0,0)<0;1,0> V41.0")
-def oword_st(t: Tracer, i: OwordBlock) -> None:
+@TABLE.effect(0x36, OwordStore, example="oword_st (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_st(t: Tracer, i: OwordStore) -> None:
     """Store successive 16-byte words; the offset counts such words."""
     space, index, address = _oword_address(t, i, 16)
     value = t.raw(i.data, UD, 4 * i.count)

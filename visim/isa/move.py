@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from visim.isa.forms import Binary, Dst, Exec, Src, Unary, UnpredicatedBinary, UnpredicatedUnary
-from visim.isa.kinds import ChoiceKind
+from visim.isa.forms import Binary, Dst, Exec, Src, Unary, UnpredicatedUnary
+from visim.isa.kinds import ADDRESS_BASE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import ChoiceKind
 from visim.operands import (
     AddressOf,
     GeneralSource,
@@ -38,6 +39,16 @@ class Compare(Instruction):
     relation: Annotated[str, ChoiceKind(RELATIONS, "a relation")]
     dst: Dst
     src0: Src
+    src1: Src
+
+
+@form("{op} {exec} {dst} {src0} {src1}")
+class AddressAdd(Instruction):
+    """Adds to an address; an object keeps `&V[n]` as the element of V there."""
+
+    exec: Exec
+    dst: Dst
+    src0: Annotated[VectorSource, ADDRESS_BASE]
     src1: Src
 
 
@@ -120,8 +131,8 @@ def movs(t: Tracer, i: UnpredicatedUnary) -> None:
     t.write(i.dst, t.read(i.src0), t.mask())
 
 
-@TABLE.effect(0x28, UnpredicatedBinary, example="addr_add (M1, 16) A0(0)<1> &V40 V41(0,0)<1;1,0>")
-def addr_add(t: Tracer, i: UnpredicatedBinary) -> None:
+@TABLE.effect(0x28, AddressAdd, example="addr_add (M1, 16) A0(0)<1> &V40 V41(0,0)<1;1,0>")
+def addr_add(t: Tracer, i: AddressAdd) -> None:
     """Add a signed 16-bit byte offset to an address or to the address of a variable."""
     base = i.src0
     if isinstance(base, GeneralSource):

@@ -1,14 +1,15 @@
 """What a declared instruction is: `Instruction`, `Form`s of it, `Op` rows, and their checks.
 
-An instruction object is an instance of its form's class. A form lists its fields in the order of
-the binary object, each with the kind that reads and writes it, and a template that gives the
-order in text. Everything else in visim reads these records; nothing here knows a single
-instruction. Annotations are data in this package, so it must not postpone their evaluation.
+An instruction object is an instance of its form's class. A form lists its fields, each with the
+kind that reads and writes it, a template that gives their order in text, and a layout that gives
+it in a binary object: without one, fields stand as listed. Everything else in visim reads these
+records; nothing here knows a single instruction. Annotations are data in this package, so it must
+not postpone their evaluation.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
 from typing import (
@@ -22,7 +23,17 @@ from typing import (
     get_type_hints,
 )
 
-from visim.diag import Origin
+from visim.diag import ByteSpan, Origin
+from visim.errors import InputError
+from visim.isa.layouts import (
+    CodingError,
+    DeclarationError,
+    DecodeTables,
+    EncodeTables,
+    Layout,
+    compile_layout,
+)
+from visim.layout import Reader, Writer
 from visim.lex import Cursor
 from visim.operands import (
     AddressVariable,
@@ -35,10 +46,6 @@ from visim.operands import (
     Variable,
 )
 from visim.sem.exactness import EXACT, Exactness
-
-
-class DeclarationError(Exception):
-    """A table of visim contradicts itself; never reaches a user."""
 
 
 class Names(Protocol):
@@ -54,7 +61,10 @@ class Names(Protocol):
 
 
 class Kind(Protocol):
-    """How one operand is read from text and written to it."""
+    """How one operand is read from text and written to it.
+
+    Its binary side is a `Codec` or a `Compound` of them (`visim.isa.layouts`).
+    """
 
     expected: str
 
@@ -129,15 +139,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A form's fields in binary order, and its template cut into literals and field names.
+    """A form's fields, its template cut into literals and field names, and its bytes.
 
-    `read_pieces` are the pieces that reading a text takes account of: without mnemonic and blanks.
+    `fields` has those that text shows. `read_pieces` are the pieces that reading a text takes
+    account of: without mnemonic and blanks.
     """
 
     fields: tuple[Field, ...]
     pieces: tuple[str | Field, ...]
     read_pieces: tuple[str | Field, ...]
     saturates: bool
+    layout: Layout
 
     def show(self, instruction: Instruction) -> str:
         """Return the text of `instruction`, which has this schema."""
@@ -174,6 +186,32 @@ class Schema:
             values["dst"] = _saturated(values["dst"], cursor)
         return op.form(op, **values, origin=origin)
 
+    def decode(self, op: Op, reader: Reader, tables: DecodeTables) -> Instruction:
+        """Take what follows the opcode of `op`.
+
+        Raises:
+            InputError: the bytes are not what the form says.
+        """
+        start = reader.position - 1
+        try:
+            values = self.layout.decode(reader, tables)
+        except CodingError as error:
+            origin = ByteSpan(reader.file, start, reader.position - start)
+            raise InputError(f"{op.mnemonic}: {error}", origin) from None
+        return op.form(op, **values, origin=ByteSpan(reader.file, start, reader.position - start))
+
+    def encode(self, instruction: Instruction, writer: Writer, tables: EncodeTables) -> None:
+        """Append the bytes of `instruction`, which has this schema.
+
+        Raises:
+            InputError: an operand has no place in an object.
+        """
+        writer.unsigned(instruction.op.code, 1)
+        try:
+            self.layout.encode(instruction, writer, tables)
+        except CodingError as error:
+            raise InputError(f"{instruction.op.mnemonic}: {error}", instruction.origin) from None
+
 
 def _saturated(destination: Any, cursor: Cursor) -> Any:
     match destination:
@@ -200,38 +238,36 @@ _PIECE = re.compile(r"\{(\w+)\}|[^{]+")
 _T = TypeVar("_T")
 
 
-@dataclass_transform(frozen_default=True)
-def form(template: str) -> Callable[[type[_T]], type[_T]]:
-    """Declare a form: a frozen dataclass whose annotated fields stand in binary order.
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], type[_T]]:
+    """Declare a form: a frozen dataclass whose annotations name the kinds of its fields.
 
     `template` gives the text: `{op}` the mnemonic, `{sat}` the saturation suffix, `{field}` a
-    field, blanks as printed.
+    field, blanks as printed. Fields with a default may be missing from it: only objects have them.
+    `layout` gives the bytes after the opcode (see `visim.isa.layouts`); without it the fields
+    stand there in their order.
     """
 
     def declare(cls: type[_T]) -> type[_T]:
         made = dataclass(frozen=True, slots=True)(cls)
-        _TEMPLATES[made] = template
+        _TEMPLATES[made] = template, layout
         schema_of(made)
         return made
 
     return declare
 
 
-_TEMPLATES: dict[type[Any], str] = {}
+_TEMPLATES: dict[type[Any], tuple[str, str | None]] = {}
 
 
 @cache
 def schema_of(cls: type[Any]) -> Schema:
     """Return the schema of a form's class."""
-    template = _TEMPLATES[cls]
-    fields: list[Field] = []
-    for name, hint in get_type_hints(cls, include_extras=True).items():
-        if name in {"op", "origin"}:
-            continue
-        if get_origin(hint) is not Annotated:
-            raise DeclarationError(f"{cls.__name__}.{name} names no kind")
-        fields.append(Field(name, get_args(hint)[1]))
-    by_name = {entry.name: entry for entry in fields}
+    template, layout = _TEMPLATES[cls]
+    kinds = _kinds_of(cls)
+    if layout is None:
+        layout = " ".join(f"{{{name}}}" for name in kinds)
+    by_name = {name: Field(name, kind) for name, kind in kinds.items()}
     pieces: list[str | Field] = []
     for match in _PIECE.finditer(template):
         word = match.group(1)
@@ -243,11 +279,33 @@ def schema_of(cls: type[Any]) -> Schema:
             pieces.append(by_name[word])
         else:
             pieces.append(match.group())
-    missing = set(by_name) - {p.name for p in pieces if isinstance(p, Field)}
+    shown = {p.name for p in pieces if isinstance(p, Field)}
+    missing = set(by_name) - shown - _optional_fields(cls)
     if missing:
         raise DeclarationError(f"template of {cls.__name__} omits {sorted(missing)}")
     read = (p if isinstance(p, Field) else p.strip() for p in pieces if p != "{op}")
-    return Schema(tuple(fields), tuple(pieces), tuple(p for p in read if p), "{sat}" in pieces)
+    return Schema(
+        tuple(entry for entry in by_name.values() if entry.name in shown),
+        tuple(pieces),
+        tuple(p for p in read if p),
+        "{sat}" in pieces,
+        compile_layout(cls.__name__, layout, kinds),
+    )
+
+
+def _kinds_of(cls: type[Any]) -> dict[str, Any]:
+    kinds: dict[str, Any] = {}
+    for name, hint in get_type_hints(cls, include_extras=True).items():
+        if name in {"op", "origin"}:
+            continue
+        if get_origin(hint) is not Annotated:
+            raise DeclarationError(f"{cls.__name__}.{name} names no kind")
+        kinds[name] = get_args(hint)[1]
+    return kinds
+
+
+def _optional_fields(cls: type[Any]) -> set[str]:
+    return {entry.name for entry in fields(cls) if entry.default is not MISSING}
 
 
 def field_type_error(value: Variable, expected: str) -> str:

@@ -1,11 +1,13 @@
 """Messages to the sampler and typed surfaces: read and written, not executed yet."""
 
+from dataclasses import field
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.kinds import CHANNELS, NUMBER, RAWS, SAMPLER, SURFACE
+from visim.isa.kinds import RAWS, SAMPLER, SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import BITS, BYTE, CHANNELS
 from visim.operands import RawOperand, SamplerVariable, SurfaceVariable
 
 TABLE = Table(Category.SAMPLER)
@@ -14,10 +16,17 @@ IMAGES = "images and samplers are not there yet"
 Channels = Annotated[str, CHANNELS]
 Surface = Annotated[SurfaceVariable, SURFACE]
 Parameters = Annotated[tuple[RawOperand, ...], RAWS]
-Count = Annotated[int, NUMBER]
+Count = Annotated[int, BYTE]
+#: What an object says beside the operation, which text does not show: whether null pixels are
+#: masked (bit 8), coarse shading (9), a sampler that differs between channels (10).
+Flags = Annotated[int, BITS]
 
 
-@form("{pred}{op}.{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}")
+@form(
+    "{pred}{op}.{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
+    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} "
+    "{parameters}",
+)
 class Sample(Instruction):
     """A filtered read of an image."""
 
@@ -29,9 +38,13 @@ class Sample(Instruction):
     surface: Surface
     dst: Raw
     parameters: Parameters
+    flags: Flags = field(default=0, compare=False)
 
 
-@form("{pred}{op}.{channels} {exec}  {offsets} {surface} {dst} {parameters}")
+@form(
+    "{pred}{op}.{channels} {exec}  {offsets} {surface} {dst} {parameters}",
+    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}",
+)
 class SamplerLoad(Instruction):
     """An unfiltered read of an image through the sampler."""
 
@@ -42,13 +55,15 @@ class SamplerLoad(Instruction):
     surface: Surface
     dst: Raw
     parameters: Parameters
+    flags: Flags = field(default=0, compare=False)
 
 
-@form("{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}")
+@form("{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}")
 class TypedChannels(Instruction):
     """A read or write of texels with conversion to the surface's format."""
 
     exec: Exec
+    pred: Pred
     channels: Channels
     surface: Surface
     u: Raw
@@ -58,7 +73,10 @@ class TypedChannels(Instruction):
     data: Raw
 
 
-@form("{op}.nomod ({width},{height}) {surface} {plane} {x} {y} {data}")
+@form(
+    "{op}.nomod ({width},{height}) {surface} {plane} {x} {y} {data}",
+    layout="0 {surface} {plane} {width} {height} {x} {y} {data}",
+)
 class MediaBlock(Instruction):
     """A two-dimensional block of a surface."""
 

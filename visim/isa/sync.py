@@ -1,11 +1,12 @@
 """Synchronization instructions (specification 6, Synchronization Instructions)."""
 
+from dataclasses import field
 from typing import Annotated
 
 from visim.isa.forms import Bare
-from visim.isa.kinds import OPTIONS, ChoiceKind
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind
 from visim.sem.effects import Barrier, Fence
 from visim.sem.tracer import Tracer
 
@@ -32,14 +33,21 @@ SCOPES = (
 )
 
 
-@form("{op}{options}")
+@form("{op}{options}", layout="{sub|options&0x5f}")
 class FenceOptions(Instruction):
     """A fence with its cache options."""
 
     options: Annotated[str, OPTIONS]
 
 
-@form("{op}.{sfid}.{operation}.{scope}")
+@form("{op}", layout="{sub|flags&0x7f}")
+class SoftwareFence(Instruction):
+    """A fence for the compiler only; `flags` are bits of an object that text does not show."""
+
+    flags: Annotated[int, BITS] = field(default=0, compare=False)
+
+
+@form("{op}.{sfid}.{operation}.{scope}", layout="0x80 0:2 {sfid} {operation} {scope}")
 class LscFence(Instruction):
     """A fence of one kind of memory, with what happens to caches and how far it reaches."""
 
@@ -54,8 +62,8 @@ def barrier(t: Tracer, i: Bare) -> None:
     t.emit(Barrier())
 
 
-@TABLE.effect(0x5C, Bare, sub=0x80, page="FENCE", example="fence_sw")
-def fence_sw(t: Tracer, i: Bare) -> None:
+@TABLE.effect(0x5C, SoftwareFence, sub=0x80, page="FENCE", example="fence_sw")
+def fence_sw(t: Tracer, i: SoftwareFence) -> None:
     """Keep the compiler from moving accesses; nothing to do when they run in order."""
     t.emit(Fence())
 

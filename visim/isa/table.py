@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from visim.isa.layouts import DecodeTables, EncodeTables, SubCode
 from visim.isa.registry import (
     EXACT,
     Category,
@@ -19,6 +20,7 @@ from visim.isa.registry import (
     Op,
     schema_of,
 )
+from visim.layout import Reader, Writer
 from visim.operands import ExecSize
 from visim.sem.effects import Effect
 from visim.sem.expr import Expr
@@ -178,6 +180,39 @@ class Table:
         self.ops.append(op)
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """Instructions of one opcode: one, or several by their sub-codes."""
+
+    only: Op | None
+    subs: tuple[tuple[SubCode, dict[int, Op]], ...] = ()
+
+    def find(self, data: bytes, position: int) -> Op | None:
+        """Return the instruction whose operands begin at `position`."""
+        for place, ops in self.subs:
+            found = ops.get(place.read(data, position))
+            if found is not None:
+                return found
+        return self.only
+
+
+def _numbered(code: int, ops: Sequence[Op]) -> _Numbered:
+    """Return the instructions `ops` of the opcode `code`."""
+    subs: dict[SubCode, dict[int, Op]] = {}
+    for op in ops:
+        place = schema_of(op.form).layout.sub
+        if (place is None) != (op.sub is None):
+            raise DeclarationError(f"{op.mnemonic}: its layout and row disagree about a sub-code")
+        if place is None and len(ops) > 1:
+            names = ", ".join(other.mnemonic for other in ops)
+            raise DeclarationError(f"{names} share the number 0x{code:x}")
+        if place is not None and op.sub is not None:
+            twin = subs.setdefault(place, {}).setdefault(op.sub & place.mask, op)
+            if twin is not op:
+                raise DeclarationError(f"{op.mnemonic} and {twin.mnemonic} share a number")
+    return _Numbered(None if subs else ops[0], tuple(subs.items()))
+
+
 class Isa:
     """All declared instructions, by mnemonic and by number."""
 
@@ -185,14 +220,13 @@ class Isa:
         self.ops: tuple[Op, ...] = (*marks, *(op for table in tables for op in table.ops))
         self.label, self.subroutine, self.file, self.loc = marks
         self._by_mnemonic: dict[str, Op] = {}
-        numbers: dict[tuple[int, int | None], Op] = {}
+        by_code: dict[int, list[Op]] = {}
         for op in self.ops:
             if op.mnemonic in self._by_mnemonic:
                 raise DeclarationError(f"{op.mnemonic} is declared twice")
             self._by_mnemonic[op.mnemonic] = op
-            twin = numbers.setdefault((op.code, op.sub), op)
-            if twin is not op and twin.form is not op.form:
-                raise DeclarationError(f"{op.mnemonic} and {twin.mnemonic} share a number")
+            by_code.setdefault(op.code, []).append(op)
+        self._by_code = {code: _numbered(code, ops) for code, ops in by_code.items()}
 
     def by_mnemonic(self, name: str) -> Op | None:
         """Return the instruction called `name`, or None."""
@@ -201,6 +235,28 @@ class Isa:
     def mnemonics(self) -> list[str]:
         """Return all mnemonics."""
         return list(self._by_mnemonic)
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Instruction:
+        """Take the instruction at the reader's position.
+
+        Raises:
+            InputError: there is none, or it is not one that visim knows.
+        """
+        code = reader.unsigned(1)
+        numbered = self._by_code.get(code)
+        op = numbered.find(reader.data, reader.position) if numbered else None
+        if op is None:
+            detail = ", sub-code not known" if numbered else ""
+            raise reader.failure(f"opcode 0x{code:02x} is no instruction that visim reads{detail}")
+        return schema_of(op.form).decode(op, reader, tables)
+
+    def encode(self, instruction: Instruction, writer: Writer, tables: EncodeTables) -> None:
+        """Append the bytes of an instruction.
+
+        Raises:
+            InputError: one of its operands has no place in an object.
+        """
+        schema_of(type(instruction)).encode(instruction, writer, tables)
 
 
 _NO_EXEC = ExecSize(1, 0, no_mask=True)

@@ -7,6 +7,7 @@ offsets into this image. Follows specification 3 (Subroutine and Function Calls)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from visim import predefined
@@ -59,7 +60,8 @@ class LinkedUnit:
 class LinkedKernel:
     """A kernel and all functions of its program, ready for an engine.
 
-    `units[0]` is the kernel. `register_bytes` is the size of the register image.
+    `units[0]` is the kernel. `register_bytes` is the size of the register image. `symbols` are the
+    addresses of the program's variables in memory, by name.
     """
 
     name: str
@@ -68,6 +70,7 @@ class LinkedKernel:
     units: tuple[LinkedUnit, ...]
     register_bytes: int
     predefined: dict[int, int]
+    symbols: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
 
     @property
     def kernel(self) -> Unit:
@@ -77,6 +80,12 @@ class LinkedKernel:
     def function(self, name: str) -> LinkedUnit:
         """Return the function called `name`."""
         return next(unit for unit in self.units[1:] if unit.unit.name == name)
+
+    def address(self, name: str) -> int:
+        """Return what `faddr` gives for `name`: a variable's address or a function's handle."""
+        if name in self.symbols:
+            return self.symbols[name]
+        return function_handle(self.function(name).number)
 
     def offset(self, unit: LinkedUnit, variable: General) -> int:
         """Return the byte offset of a variable of `unit` in the register image."""
@@ -91,8 +100,16 @@ def function_handle(number: int) -> int:
     return FUNCTION_HANDLE + 16 * (number - 1)
 
 
-def link_kernel(module: Module, kernel: Unit, platform: Platform) -> LinkedKernel:
+def link_kernel(
+    module: Module, kernel: Unit, platform: Platform, symbols: Mapping[str, int] | None = None
+) -> LinkedKernel:
     """Link one kernel of `module` with the module's functions.
+
+    Args:
+        module: the kernel's module.
+        kernel: one of its kernels.
+        platform: the device.
+        symbols: addresses of the program's variables, by name.
 
     Raises:
         LinkError: it calls a function that the module lacks, or jumps to a label that its unit
@@ -102,6 +119,7 @@ def link_kernel(module: Module, kernel: Unit, platform: Platform) -> LinkedKerne
     fixed, position = _place_predefined(grf)
     diagnostics = Diagnostics()
     names = [unit.name for unit in module.functions]
+    addresses = dict(symbols or {})
     units: list[LinkedUnit] = []
     for number, unit in enumerate((kernel, *module.functions)):
         start = position + GUARD
@@ -113,7 +131,7 @@ def link_kernel(module: Module, kernel: Unit, platform: Platform) -> LinkedKerne
             if isinstance(item, LabelMark | SubroutineMark)
         }
         units.append(LinkedUnit(unit, number, labels, start, end, offsets, others))
-        _check_calls(unit, names, diagnostics)
+        _check_calls(unit, names, addresses, diagnostics)
         position = end
     if diagnostics.errors:
         raise LinkError(diagnostics)
@@ -124,6 +142,7 @@ def link_kernel(module: Module, kernel: Unit, platform: Platform) -> LinkedKerne
         tuple(units),
         _aligned(position + GUARD, grf),
         fixed,
+        addresses,
     )
 
 
@@ -164,9 +183,13 @@ def _place_others(unit: Unit, start: int, grf: int) -> tuple[dict[str, int], int
     return offsets, _aligned(position, grf)
 
 
-def _check_calls(unit: Unit, known: list[str], diagnostics: Diagnostics) -> None:
+def _check_calls(
+    unit: Unit, known: list[str], symbols: Mapping[str, int], diagnostics: Diagnostics
+) -> None:
     for item in unit.body:
         if not isinstance(item, FunctionCall | FunctionAddress) or item.function in known:
+            continue
+        if isinstance(item, FunctionAddress) and item.function in symbols:
             continue
         guess = nearest(item.function, known)
         diagnostics.error(

@@ -302,7 +302,7 @@ class Space:
         data = np.ascontiguousarray(dense).view(np.uint8).reshape(active.size, element.itemsize)
         self._store_singly(active.tolist(), data, lanes)
 
-    def atomic(  # noqa: PLR0917 - the parts of the message, in its order
+    def atomic(
         self,
         op: AtomicOp,
         addresses: Addresses,

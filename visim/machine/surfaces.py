@@ -148,7 +148,7 @@ class Surfaces:
         size = values.dtype.itemsize * components
         self._surface(index, "store", offsets, mask, size).store(offsets, mask, values, components)
 
-    def atomic(  # noqa: PLR0917 - the parts of the message, in its order
+    def atomic(
         self,
         index: int,
         op: AtomicOp,

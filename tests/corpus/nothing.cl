@@ -1,0 +1,1 @@
+// no kernel is here

@@ -1,0 +1,379 @@
+"""The binary side of a form: which bytes its fields become, and in which order (format_facts 2).
+
+A layout is a line of pieces:
+
+- `{field}` is the field, as its kind writes it;
+- `{field.part}` is one part of a field whose kind has parts, such as `{address.scale}`;
+- `{sub}` is the sub-code that tells the instructions of one opcode apart;
+- `{a&0x1f|b&0x60}` are coded fields that share a byte, each with its bits; `sub` can be one of
+  them, without bits: it has those that are left;
+- `0x80` is a byte that is always the same.
+
+A number of bytes may follow: `{sub:2}`, `0:6`. What stands twice is stored twice.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from visim.layout import Reader, Writer
+from visim.operands import (
+    AddressVariable,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+    Variable,
+)
+
+
+class DeclarationError(Exception):
+    """A table of visim contradicts itself; never reaches a user."""
+
+
+class CodingError(Exception):
+    """Bytes stand for no operand, or no bytes stand for an operand; the message says which."""
+
+
+class DecodeTables(Protocol):
+    """What the numbers in an instruction stand for; unknown ones raise `CodingError`."""
+
+    @property
+    def grf_bytes(self) -> int:
+        """Size of a register in bytes."""
+        ...
+
+    def general(self, number: int) -> General:
+        """Return a general variable, which may be a predefined one."""
+        ...
+
+    def address(self, number: int) -> AddressVariable:
+        """Return an address variable."""
+        ...
+
+    def predicate(self, number: int) -> PredicateVariable:
+        """Return a predicate variable."""
+        ...
+
+    def sampler(self, number: int) -> SamplerVariable:
+        """Return a sampler variable, which may be the predefined one."""
+        ...
+
+    def surface(self, number: int) -> SurfaceVariable:
+        """Return a surface variable, which may be a predefined one."""
+        ...
+
+    def label(self, number: int) -> str:
+        """Return a label's name."""
+        ...
+
+    def string(self, number: int) -> str:
+        """Return a string of the unit's pool."""
+        ...
+
+
+class EncodeTables(Protocol):
+    """The numbers that stand for variables and names; unknown ones raise `CodingError`."""
+
+    @property
+    def grf_bytes(self) -> int:
+        """Size of a register in bytes."""
+        ...
+
+    def number(self, variable: Variable) -> int:
+        """Return the number of a variable in its class."""
+        ...
+
+    def label(self, name: str) -> int:
+        """Return a label's number."""
+        ...
+
+    def string(self, text: str) -> int:
+        """Return a string's number in the unit's pool, where it is added if it is new."""
+        ...
+
+
+@runtime_checkable
+class Codec(Protocol):
+    """How one operand is read from bytes and written to them."""
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Any:
+        """Take the operand at the reader's position."""
+        ...
+
+    def encode(self, value: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        ...
+
+
+@runtime_checkable
+class Coded(Protocol):
+    """A codec whose operand is one number, which may share a byte with others."""
+
+    def to_code(self, value: Any) -> int:
+        """Return the number for a value."""
+        ...
+
+    def from_code(self, code: int) -> Any:
+        """Return the value for a number."""
+        ...
+
+
+@runtime_checkable
+class Compound(Protocol):
+    """An operand whose parts, attributes of its value, do not stand side by side."""
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        ...
+
+    def join(self, parts: dict[str, Any]) -> Any:
+        """Return the value that has these parts."""
+        ...
+
+
+class CodedKind:
+    """Decodes and encodes an operand that is one number of `width` bytes."""
+
+    __slots__ = ()
+
+    width: int = 1
+
+    def to_code(self, value: Any) -> int:
+        """Return the number for a value."""
+        raise NotImplementedError
+
+    def from_code(self, code: int) -> Any:
+        """Return the value for a number."""
+        raise NotImplementedError
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Any:
+        """Take the operand at the reader's position."""
+        return self.from_code(reader.unsigned(self.width))
+
+    def encode(self, value: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes."""
+        put(writer, self.to_code(value), self.width, "a number")
+
+
+def put(writer: Writer, value: int, width: int, what: str) -> None:
+    """Append `value` in `width` bytes, or fail because it does not fit."""
+    if not 0 <= value < 1 << 8 * width:
+        raise CodingError(f"{what} is {value}, an object stores it in {width} bytes")
+    writer.unsigned(value, width)
+
+
+Values = dict[str, Any]
+
+
+def _keep(values: Values, key: str, found: Any) -> None:
+    """Note what was read; a second mention of the same must agree with the first."""
+    if values.setdefault(key, found) != found:
+        raise CodingError(f"{key} is stored twice, as {values[key]} and as {found}")
+
+
+class Piece(Protocol):
+    """Some of an instruction's bytes."""
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        """Take the bytes and note what they stand for."""
+        ...
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    name: str
+    codec: Codec
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        _keep(values, self.name, self.codec.decode(reader, tables))
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        self.codec.encode(getattr(instruction, self.name), writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    name: str
+    part: str
+    key: str
+    codec: Codec
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        _keep(values, self.key, self.codec.decode(reader, tables))
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        value = getattr(getattr(instruction, self.name), self.part)
+        self.codec.encode(value, writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    value: int
+    width: int
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        found = reader.unsigned(self.width)
+        if found != self.value:
+            at = reader.position - self.width
+            raise CodingError(f"byte {at} holds 0x{found:x} where only 0x{self.value:x} is known")
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        writer.unsigned(self.value, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    entries: tuple[tuple[str, Coded, int], ...]
+    sub_mask: int
+    width: int
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        bits = reader.unsigned(self.width)
+        unused = bits & ~self.sub_mask
+        for name, kind, mask in self.entries:
+            values[name] = kind.from_code(bits & mask)
+            unused &= ~mask
+        if unused:
+            raise CodingError(f"0x{bits:x} has unknown bits 0x{unused:x}")
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        bits = (instruction.op.sub or 0) & self.sub_mask
+        for name, kind, mask in self.entries:
+            code = kind.to_code(getattr(instruction, name))
+            if code & ~mask:
+                raise CodingError(f"{name} 0x{code:x} does not fit the bits 0x{mask:x}")
+            bits |= code
+        writer.unsigned(bits, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class SubCode:
+    """Where the sub-code stands: bytes after the opcode, width in bytes, and its bits."""
+
+    offset: int
+    width: int
+    mask: int
+
+    def read(self, data: bytes, position: int) -> int:
+        """Return the sub-code of the instruction whose operands begin at `position`."""
+        start = position + self.offset
+        return int.from_bytes(data[start : start + self.width], "little") & self.mask
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A form's bytes after the opcode; `sub` is None for forms without a sub-code."""
+
+    pieces: tuple[Piece, ...]
+    compounds: tuple[tuple[str, Compound, tuple[tuple[str, str], ...]], ...]
+    sub: SubCode | None
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Values:
+        """Return the fields of the instruction whose operands begin at the reader's position."""
+        values: Values = {}
+        for piece in self.pieces:
+            piece.decode(reader, tables, values)
+        for name, kind, keys in self.compounds:
+            values[name] = kind.join({part: values.pop(key) for part, key in keys})
+        return values
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the bytes after the opcode."""
+        for piece in self.pieces:
+            piece.encode(instruction, writer, tables)
+
+
+_WORD = re.compile(r"\{([^{}:]+)(?::(\d+))?\}|(0[xX][0-9a-fA-F]+|\d+)(?::(\d+))?")
+
+
+def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layout:
+    """Return the layout that `template` describes for the form `owner` with these fields.
+
+    Raises:
+        DeclarationError: the template names no field, omits one, or a kind has no binary side.
+    """
+    pieces: list[Piece] = []
+    parts: dict[str, dict[str, str]] = {}
+    named: set[str] = set()
+    sub: SubCode | None = None
+    for word in template.split():
+        match = _WORD.fullmatch(word)
+        if match is None:
+            raise DeclarationError(f"layout of {owner} has {word!r}")
+        inner, own_width, number, width = match.groups()
+        if number is not None:
+            piece: Piece = _Constant(int(number, 0), int(width or 1))
+        elif "." in inner:
+            piece = _part(owner, inner, kinds)
+            parts.setdefault(piece.name, {})[piece.part] = piece.key
+            named.add(piece.name)
+        elif inner == "sub" or "&" in inner:
+            piece = _packed(owner, inner, int(own_width or 1), kinds)
+            named |= {name for name, _kind, _mask in piece.entries}
+            if piece.sub_mask:
+                sub = SubCode(_bytes_before_sub(owner, pieces), piece.width, piece.sub_mask)
+        else:
+            piece = _Whole(inner, _codec(owner, inner, kinds))
+            named.add(inner)
+        pieces.append(piece)
+    if named != set(kinds):
+        raise DeclarationError(f"layout of {owner} omits {sorted(set(kinds) - named)}")
+    compounds = tuple((name, kinds[name], tuple(keys.items())) for name, keys in parts.items())
+    return Layout(tuple(pieces), compounds, sub)
+
+
+def _bytes_before_sub(owner: str, pieces: list[Piece]) -> int:
+    count = 0
+    for piece in pieces:
+        if not isinstance(piece, _Whole) or not isinstance(piece.codec, CodedKind):
+            raise DeclarationError(f"layout of {owner}: before its sub-code stands no number")
+        count += piece.codec.width
+    return count
+
+
+def _kind(owner: str, name: str, kinds: Mapping[str, Any]) -> Any:
+    if name not in kinds:
+        raise DeclarationError(f"layout of {owner} names {name!r}, not a field")
+    return kinds[name]
+
+
+def _codec(owner: str, name: str, kinds: Mapping[str, Any]) -> Codec:
+    kind = _kind(owner, name, kinds)
+    if not isinstance(kind, Codec):
+        raise DeclarationError(f"{type(kind).__name__} of {owner}.{name} has no binary side")
+    return kind
+
+
+def _part(owner: str, path: str, kinds: Mapping[str, Any]) -> _Part:
+    name, part = path.split(".")
+    kind = _kind(owner, name, kinds)
+    if not isinstance(kind, Compound) or part not in kind.parts:
+        raise DeclarationError(f"{owner}.{name} has no part {part!r}")
+    return _Part(name, part, path, kind.parts[part])
+
+
+def _packed(owner: str, inner: str, width: int, kinds: Mapping[str, Any]) -> _Packed:
+    entries: list[tuple[str, Coded, int]] = []
+    has_sub = False
+    for word in inner.split("|"):
+        name, _and, mask = word.partition("&")
+        if name == "sub":
+            has_sub = True
+            continue
+        kind = _kind(owner, name, kinds)
+        if not isinstance(kind, Coded) or not mask:
+            raise DeclarationError(f"layout of {owner}: {name} cannot share a byte")
+        entries.append((name, kind, int(mask, 0)))
+    left = (1 << 8 * width) - 1
+    for _, _, mask in entries:
+        if mask & ~left:
+            raise DeclarationError(f"layout of {owner}: bits of {inner} overlap")
+        left &= ~mask
+    return _Packed(tuple(entries), left if has_sub else 0, width)

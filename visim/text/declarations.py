@@ -1,0 +1,318 @@
+"""Directives that declare: variables, inputs and attributes (specification 4, text format).
+
+Each function takes a cursor behind the directive's name and fails at what it did not expect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from visim.attributes import (
+    ALIGNMENT_NAMES,
+    KERNEL_ATTRIBUTES,
+    TARGETS,
+    VARIABLE_ATTRIBUTES,
+    AttributeValue,
+)
+from visim.diag import Origin
+from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
+from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
+from visim.operands import (
+    AddressVariable,
+    Alias,
+    Attribute,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+    Variable,
+)
+from visim.text.symbols import Symbols
+from visim.types import BY_NAME, UD, DataType
+
+VARIABLE_CLASSES: dict[str, type[Variable]] = {
+    "G": General,
+    "A": AddressVariable,
+    "P": PredicateVariable,
+    "S": SamplerVariable,
+    "T": SurfaceVariable,
+}
+_COMMON = ("v_type", "num_elts", "attrs")
+_KEYS = {
+    General: (*_COMMON, "type", "align", "alias"),
+    AddressVariable: (*_COMMON, "type"),
+    PredicateVariable: (*_COMMON, "type"),
+    SamplerVariable: (*_COMMON, "v_name"),
+    SurfaceVariable: (*_COMMON, "v_name"),
+}
+_ALL_KEYS = (*_COMMON, "type", "align", "alias", "v_name")
+_KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_WORD = re.compile(r"\w+", re.ASCII)
+_VALUE = re.compile(r"[^\s,{}\"]+")
+_V_TYPE = re.compile(r"v_type\s*=\s*([GAPST])(?!\w)")
+# What compilers write for nearly every variable; all else takes the long way.
+_PLAIN_GENERAL = re.compile(
+    r" ([A-Za-z_]\w*) v_type=G type=([a-z]+) num_elts=([1-9]\d{0,3})"
+    r"(?: align=(\w+))?(?: alias=<(%?[A-Za-z_]\w*), (\d{1,4})>)?$",
+    re.ASCII,
+)
+_MAX_COUNT = 1 << 16
+_MAX_BYTE = 1 << 16
+_EXPECTED_KEY = "a property such as 'num_elts='"
+
+
+@dataclass(slots=True)
+class _Properties:
+    """What a `.decl` line says so far, and where each property stands."""
+
+    places: dict[str, int]
+    kind: type[Variable] = General
+    type: DataType | None = None
+    count: int | None = None
+    align: str = ""
+    alias: Alias | None = None
+    attributes: tuple[Attribute, ...] = ()
+    v_name: str | None = None
+
+
+def declaration(cursor: Cursor, symbols: Symbols) -> None:
+    """Declare the variable of a `.decl` line in `symbols`."""
+    if _plain_general(cursor, symbols):
+        return
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, "a variable's name").group()
+    try:
+        properties = _properties(cursor, symbols)
+        symbols.check(cursor, start, name, properties.kind)
+        variable = _variable(cursor, symbols, name, properties)
+    except TextFailure:
+        _announce(cursor, symbols, name)
+        raise
+    symbols.declare(name, variable)
+
+
+def _plain_general(cursor: Cursor, symbols: Symbols) -> bool:
+    """Declare a general variable in the form that compilers write, if nothing is unusual."""
+    plain = _PLAIN_GENERAL.match(cursor.text, cursor.position)
+    if plain is None:
+        return False
+    name, type_name, count, align, base_name, offset = plain.groups()
+    kind = BY_NAME.get(type_name)
+    shown_align = ALIGNMENT_NAMES.get(align) if align else ""
+    base = symbols.lookup(base_name) if base_name else None
+    if kind is None or shown_align is None or (base_name and not isinstance(base, General)):
+        return False
+    alias = Alias(base, int(offset)) if isinstance(base, General) else None
+    symbols.check(cursor, plain.start(1), name, General)
+    index = symbols.next_index(General)
+    own = symbols.own_name(name)
+    symbols.declare(name, General(own, kind, int(count), shown_align, alias, (), index))
+    cursor.position = plain.end()
+    return True
+
+
+def _announce(cursor: Cursor, symbols: Symbols, name: str) -> None:
+    stated = _V_TYPE.search(cursor.text)
+    if stated is None:
+        return
+    kind = VARIABLE_CLASSES[stated.group(1)]
+    stand_in = General(name, UD, 1) if kind is General else kind(name, 1)  # pyright: ignore[reportCallIssue]
+    symbols.announce(name, stand_in)
+
+
+def _properties(cursor: Cursor, symbols: Symbols) -> _Properties:
+    found = _Properties({})
+    while not cursor.at_end:
+        start = cursor.position
+        key = cursor.need(_KEY, _EXPECTED_KEY).group()
+        if key not in _ALL_KEYS:
+            raise cursor.unknown_name(start, "property", key, _ALL_KEYS)
+        if key in found.places:
+            raise cursor.failure_at(start, "duplicate-property", f"{key} is given twice")
+        found.places[key] = start
+        cursor.expect("=")
+        cursor.skip_space()
+        _read_property(key, cursor, symbols, found)
+    for key in ("v_type", "num_elts"):
+        if key not in found.places:
+            raise cursor.failure(f"'{key}='")
+    for key, place in found.places.items():
+        if key not in _KEYS[found.kind]:
+            message = f"a variable of this v_type has no {key}"
+            raise cursor.failure_at(place, "property", message, length=len(key))
+    return found
+
+
+def _read_property(key: str, cursor: Cursor, symbols: Symbols, found: _Properties) -> None:
+    match key:
+        case "v_type":
+            letter = _choice(cursor, "v_type", VARIABLE_CLASSES, "one of G, A, P, S, T")
+            found.kind = VARIABLE_CLASSES[letter]
+        case "type":
+            found.type = _data_type(cursor)
+        case "num_elts":
+            found.count = cursor.integer("a number of elements", low=1, high=_MAX_COUNT)
+        case "align":
+            spelled = _choice(cursor, "alignment", ALIGNMENT_NAMES, "an alignment such as 'GRF'")
+            found.align = ALIGNMENT_NAMES[spelled]
+        case "alias":
+            found.alias = _alias(cursor, symbols)
+        case "attrs":
+            found.attributes = _attribute_list(cursor)
+        case _:
+            found.v_name = cursor.need(_VALUE, "a name").group()
+
+
+def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> str:
+    start = cursor.position
+    word = cursor.need(_WORD, expected).group()
+    if word not in known:
+        raise cursor.unknown_name(start, what, word, known)
+    return word
+
+
+def _data_type(cursor: Cursor) -> DataType:
+    start = cursor.position
+    word = cursor.need(_WORD, "a type such as 'ud'").group()
+    found = BY_NAME.get(word.lower())
+    if found is None:
+        raise cursor.unknown_name(start, "type", word, BY_NAME)
+    return found
+
+
+def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
+    closing = ")" if cursor.take("(") else ">"
+    if closing == ">":
+        cursor.expect("<")
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, "the name of the aliased variable").group()
+    base = symbols.lookup(name)
+    if base is None:
+        raise cursor.unknown_name(start, "variable", name, symbols.known())
+    if not isinstance(base, General):
+        message = f"{name} is no general variable and cannot be aliased"
+        raise cursor.failure_at(start, "operand-class", message)
+    cursor.expect(",")
+    offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    cursor.expect(closing)
+    return Alias(base, offset)
+
+
+def _variable(cursor: Cursor, symbols: Symbols, name: str, given: _Properties) -> Variable:
+    kind, count = given.kind, given.count or 1
+    index = symbols.next_index(kind)
+    if kind is AddressVariable:
+        return AddressVariable(name, count, given.attributes, index)
+    if kind is PredicateVariable:
+        return PredicateVariable(name, count, given.attributes, index)
+    if kind is SamplerVariable:
+        return SamplerVariable(name, count, given.attributes, index, given.v_name)
+    if kind is SurfaceVariable:
+        return SurfaceVariable(name, count, given.attributes, index, given.v_name)
+    if given.type is None:
+        raise cursor.failure("'type='")
+    own = symbols.own_name(name)
+    return General(own, given.type, count, given.align, given.alias, given.attributes, index)
+
+
+def _attribute_list(cursor: Cursor) -> tuple[Attribute, ...]:
+    cursor.expect("{")
+    found: list[Attribute] = []
+    cursor.skip_space()
+    if cursor.take("}"):
+        return ()
+    while True:
+        found.append(_attribute(cursor, VARIABLE_ATTRIBUTES))
+        cursor.skip_space()
+        if not cursor.take(","):
+            cursor.expect("}")
+            return tuple(found)
+
+
+def kernel_attribute(cursor: Cursor) -> Attribute:
+    """Return the attribute of a `.kernel_attr` line; the cursor stays behind it."""
+    return _attribute(cursor, KERNEL_ATTRIBUTES)
+
+
+def _attribute(cursor: Cursor, known: dict[str, AttributeValue]) -> Attribute:
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(_KEY, "an attribute's name").group()
+    if name not in known:
+        raise cursor.unknown_name(start, "attribute", name, known)
+    kind = known[name]
+    cursor.skip_space()
+    if not cursor.take("="):
+        if kind is AttributeValue.FLAG:
+            return Attribute(name)
+        raise cursor.failure(f"'=' and the value of {name}")
+    cursor.skip_space()
+    if kind is AttributeValue.TEXT:
+        return Attribute(name, _text_value(cursor, name))
+    value = cursor.integer(f"the value of {name}")
+    return Attribute(name, None if kind is AttributeValue.FLAG and value == 1 else value)
+
+
+def _text_value(cursor: Cursor, name: str) -> str:
+    start = cursor.position
+    quoted = cursor.match(STRING_LITERAL)
+    value = unquoted(quoted.group()) if quoted else cursor.need(_VALUE, "a string").group()
+    if name != "Target":
+        return value
+    if INTEGER.fullmatch(value) and 0 <= parse_integer(value) < len(TARGETS):
+        return TARGETS[parse_integer(value)]
+    if value not in TARGETS:
+        raise cursor.unknown_name(start, "target", value, TARGETS)
+    return value
+
+
+def input_kind(directive: str) -> str | None:
+    """Return the kind of input that `directive` declares, or None when it is no such directive."""
+    if directive in {".input", ".parameter"}:
+        return EXPLICIT if directive == ".input" else PARAMETER
+    if not directive.startswith(".implicit_"):
+        return None
+    kind = directive.removeprefix(".implicit_")
+    if kind in IMPLICIT_KINDS.values():
+        return kind
+    number = kind.removeprefix("UNDEFINED_")
+    if number == kind or not number.isascii() or not number.isdigit() or len(number) > 2:
+        return None
+    if not 0 < int(number) < 32:
+        return None
+    return IMPLICIT_KINDS.get(int(number), f"UNDEFINED_{int(number)}")
+
+
+def input_line(cursor: Cursor, symbols: Symbols, kind: str, origin: Origin) -> Input:
+    """Return the input of an `.input`, `.parameter` or `.implicit_...` line."""
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, "a variable's name").group()
+    found = symbols.lookup(name)
+    if found is None:
+        raise cursor.unknown_name(start, "variable", name, symbols.known())
+    if not isinstance(found, General | SamplerVariable | SurfaceVariable):
+        message = f"{name} cannot be an input, only general, sampler and surface variables can"
+        raise cursor.failure_at(start, "operand-class", message)
+    offset = 0
+    if kind != PARAMETER:
+        _keyword(cursor, "offset")
+        offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    size = found.bytes if isinstance(found, General) else 4 * found.count
+    if not cursor.at_end:
+        _keyword(cursor, "size")
+        size = cursor.integer("a size in bytes", high=_MAX_BYTE)
+    if not cursor.at_end:
+        raise cursor.failure("the end of the line")
+    return Input(found, offset, size, kind, origin)
+
+
+def _keyword(cursor: Cursor, word: str) -> None:
+    cursor.skip_space()
+    if not cursor.take(word):
+        raise cursor.failure(f"'{word}='")
+    cursor.expect("=")

@@ -1,0 +1,223 @@
+"""Writes modules as vISA text, byte for byte as IGC dumps them (format_facts 4).
+
+Comments and spacing of a text that was read are not kept; names of subroutines are: they do not
+grow a number with every round trip.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, cast
+
+from visim import predefined
+from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
+from visim.isa.registry import Instruction
+from visim.lex import quoted
+from visim.module import EXPLICIT, PARAMETER, Input, Module, Unit, UnitKind
+from visim.operands import (
+    AddressVariable,
+    Attribute,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+    Variable,
+)
+from visim.text.shapes import shape_of
+
+_COMMENT_COLUMN = 80
+_PLAIN_LABEL = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
+_UNPRINTED = re.compile(r"[.$]")
+_NOT_SHOWN = frozenset({"OutputAsmPath", "AsmName"})
+_VARIABLES = (General, AddressVariable, PredicateVariable, SamplerVariable, SurfaceVariable)
+_LETTERS: tuple[tuple[type[Variable], str], ...] = (
+    (AddressVariable, "A"),
+    (PredicateVariable, "P"),
+    (SamplerVariable, "S"),
+    (SurfaceVariable, "T"),
+)
+
+
+def show_module(module: Module) -> str:
+    """Return the text of `module`: one `.version`, then the kernels, then the functions."""
+    units = (*module.kernels, *module.functions)
+    return _version(module.version) + "".join(_show(unit) for unit in units)
+
+
+def show_unit(unit: Unit, version: tuple[int, int]) -> str:
+    """Return the text of `unit` as a file of its own."""
+    return _version(version) + _show(unit)
+
+
+def _version(version: tuple[int, int]) -> str:
+    return f".version {version[0]}.{version[1]}\n"
+
+
+def _show(unit: Unit) -> str:
+    unit = _with_printed_names(unit)
+    head = "\n".join([*_name_lines(unit), _PREDEFINED, *_declaration_lines(unit)])
+    body = "".join(_body_pieces(unit.body))
+    if unit.body and not isinstance(unit.body[0], LabelMark | SubroutineMark):
+        head += "\n"
+    return f"{head}{body}" if body else f"{head}\n"
+
+
+def _predefined_lines() -> Iterator[str]:
+    yield "\n/// VISA Predefined Variables"
+    for variable in predefined.GENERALS:
+        yield f"// .decl V{variable.index} v_type=G v_name={variable.name}"
+    for variable in predefined.SURFACES:
+        yield f"// .decl T{variable.index} v_type=T v_name={variable.name}"
+    yield ""
+
+
+_PREDEFINED = "\n".join(_predefined_lines())
+
+
+def _name_lines(unit: Unit) -> Iterator[str]:
+    directive = ".kernel" if unit.kind is UnitKind.KERNEL else ".global_function"
+    yield f"{directive} {quoted(unit.name.replace('.', ' '))}"
+    for name in unit.function_declarations:
+        yield f".funcdecl {quoted(name)}"
+
+
+def _declaration_lines(unit: Unit) -> Iterator[str]:
+    for general in unit.generals:
+        yield _show_general(general)
+    for address in unit.addresses:
+        yield _show_plain(address, "A", "")
+    for predicate in unit.predicates:
+        yield _show_plain(predicate, "P", "")
+    for sampler in unit.samplers:
+        yield _show_plain(sampler, "S", f" v_name={sampler.v_name or sampler.name}")
+    for surface in unit.surfaces:
+        yield _show_plain(surface, "T", f" v_name={surface.v_name or surface.name}")
+    for entry in unit.inputs:
+        yield _show_input(entry)
+    for attribute in unit.attributes:
+        if attribute.name not in _NOT_SHOWN:
+            yield f".kernel_attr {_show_attribute(attribute)}"
+
+
+def _show_general(variable: General) -> str:
+    parts = [f".decl {variable.name} v_type=G type={variable.type.name} num_elts={variable.count}"]
+    if variable.align:
+        parts.append(f"align={variable.align}")
+    if variable.alias is not None:
+        parts.append(f"alias=<{variable.alias.base.name}, {variable.alias.offset}>")
+    return " ".join(parts) + _show_attributes(variable.attributes)
+
+
+def _show_plain(
+    variable: AddressVariable | PredicateVariable | SamplerVariable | SurfaceVariable,
+    letter: str,
+    own_name: str,
+) -> str:
+    head = f".decl {variable.name} v_type={letter} num_elts={variable.count}{own_name}"
+    return head + _show_attributes(variable.attributes)
+
+
+def _show_attributes(attributes: tuple[Attribute, ...]) -> str:
+    if not attributes:
+        return ""
+    return f" attrs={{{', '.join(_show_attribute(entry) for entry in attributes)}}}"
+
+
+def _show_attribute(attribute: Attribute) -> str:
+    if attribute.value is None:
+        return attribute.name
+    value = attribute.value
+    return f"{attribute.name}={quoted(value) if isinstance(value, str) else value}"
+
+
+def _show_input(entry: Input) -> str:
+    if entry.kind == PARAMETER:
+        return f".parameter {entry.variable.name} size={entry.size}"
+    directive = ".input" if entry.kind == EXPLICIT else f".implicit_{entry.kind}"
+    return f"{directive} {entry.variable.name} offset={entry.offset} size={entry.size}"
+
+
+def _body_pieces(body: tuple[Instruction, ...]) -> Iterator[str]:
+    for number, instruction in enumerate(body):
+        match instruction:
+            case LabelMark(name=name):
+                yield f"\n{_show_label(name)}:\n"
+            case SubroutineMark(name=name):
+                yield f"    \n.function {quoted(name)}\n\n{_show_label(name)}:\n"
+            case FileMark() | LineMark():
+                yield f"    {instruction.show()}\n"
+            case _:
+                yield f"    {instruction.show()}".ljust(_COMMENT_COLUMN) + f" /// ${number}\n"
+
+
+def _show_label(name: str) -> str:
+    return name if _PLAIN_LABEL.fullmatch(name) else quoted(name)
+
+
+def _with_printed_names(unit: Unit) -> Unit:
+    """Return `unit` with the names that are printed.
+
+    All but general variables are called by number; names of subroutines have no '.' and no '$'.
+    """
+    return _with_printed_subroutines(_with_printed_variables(unit))
+
+
+def _with_printed_subroutines(unit: Unit) -> Unit:
+    marks = [entry.name for entry in unit.body if isinstance(entry, LabelMark | SubroutineMark)]
+    taken = set(marks)
+    printed: dict[str, str] = {}
+    for entry in unit.body:
+        if not isinstance(entry, SubroutineMark) or not _UNPRINTED.search(entry.name):
+            continue
+        name = _UNPRINTED.sub("_", entry.name)
+        if name not in taken:
+            taken.add(name)
+            printed[entry.name] = name
+    if not printed:
+        return unit
+    return replace(unit, body=tuple(_with_labels(entry, printed) for entry in unit.body))
+
+
+def _with_labels(instruction: Instruction, printed: dict[str, str]) -> Instruction:
+    names = {field: getattr(instruction, field) for field in shape_of(type(instruction)).labels}
+    changes: dict[str, Any] = {
+        field: printed[name] for field, name in names.items() if name in printed
+    }
+    return replace(instruction, **changes) if changes else instruction
+
+
+def _with_printed_variables(unit: Unit) -> Unit:
+    printed: dict[Variable, Variable] = {}
+    declared = (*unit.addresses, *unit.predicates, *unit.samplers, *unit.surfaces)
+    for variable in declared:
+        letter = next(letter for kind, letter in _LETTERS if isinstance(variable, kind))
+        name = f"{letter}{variable.index}"
+        if name == variable.name:
+            continue
+        if isinstance(variable, SamplerVariable | SurfaceVariable):
+            own = variable.v_name or variable.name
+            printed[variable] = replace(variable, name=name, v_name=own)
+        else:
+            printed[variable] = replace(variable, name=name)
+    return _renamed(unit, printed) if printed else unit
+
+
+def _renamed(value: Any, printed: dict[Variable, Variable]) -> Any:
+    """Return `value` with the variables replaced, in whatever tuples and operands they stand."""
+    if isinstance(value, _VARIABLES):
+        return printed.get(value, value)
+    if isinstance(value, tuple):
+        return tuple(_renamed(entry, printed) for entry in cast("tuple[Any, ...]", value))
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    changes: dict[str, Any] = {}
+    for entry in fields(value):
+        if entry.name in {"op", "origin"}:
+            continue
+        before = getattr(value, entry.name)
+        after = _renamed(before, printed)
+        if after is not before:
+            changes[entry.name] = after
+    return replace(value, **changes) if changes else value

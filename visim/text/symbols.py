@@ -1,0 +1,128 @@
+"""The variables of one unit while its text is read: scopes, numbers, and limits.
+
+Follows specification 4 (Variables): inner scopes see outer names and may hide them; every
+variable has a number in its class, whatever its scope.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from visim import predefined
+from visim.lex import Cursor, TextFailure
+from visim.operands import (
+    FIRST_DECLARED_GENERAL,
+    AddressVariable,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+    Variable,
+)
+
+#: The most variables of each class that a unit may declare (specification 8, Declarations).
+LIMITS: dict[type[Variable], int] = {
+    General: 65536,
+    AddressVariable: 4096,
+    PredicateVariable: 4095,
+    SamplerVariable: 31,
+    SurfaceVariable: 250,
+}
+_FIRST: dict[type[Variable], int] = {
+    General: FIRST_DECLARED_GENERAL,
+    AddressVariable: 0,
+    PredicateVariable: 1,
+    SamplerVariable: 0,
+    SurfaceVariable: len(predefined.SURFACES),
+}
+_WORDS: dict[type[Variable], str] = {
+    General: "general",
+    AddressVariable: "address",
+    PredicateVariable: "predicate",
+    SamplerVariable: "sampler",
+    SurfaceVariable: "surface",
+}
+MAX_NESTING = 64
+_RESERVED = frozenset({"P0", *predefined.BY_NAME})
+
+
+class Symbols:
+    """Names that are visible at this point of a unit."""
+
+    def __init__(self) -> None:
+        self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}
+        self._visible: dict[str, Variable] = dict(predefined.BY_NAME)
+        self._scopes: deque[dict[str, Variable | None]] = deque([{}])
+        self._general_names: set[str] = set()
+
+    def lookup(self, name: str) -> Variable | None:
+        """Return the variable called `name`, predefined ones included, or None."""
+        return self._visible.get(name)
+
+    def known(self) -> list[str]:
+        """Return the visible names that tools print, for suggestions."""
+        return [name for name, variable in self._visible.items() if self._is_usual(name, variable)]
+
+    @staticmethod
+    def _is_usual(name: str, variable: Variable) -> bool:
+        return name not in predefined.BY_NAME or name == variable.name
+
+    @property
+    def depth(self) -> int:
+        """How many scopes are open."""
+        return len(self._scopes) - 1
+
+    def open_scope(self, cursor: Cursor) -> None:
+        """Begin a scope, or fail when scopes are nested too deeply."""
+        if self.depth >= MAX_NESTING:
+            raise cursor.failure_at(0, "limit", f"more than {MAX_NESTING} nested scopes")
+        self._scopes.append({})
+
+    def close_scope(self) -> None:
+        """End the innermost scope; what its names hid is visible again."""
+        for name, hidden in self._scopes.pop().items():
+            if hidden is None:
+                del self._visible[name]
+            else:
+                self._visible[name] = hidden
+
+    def next_index(self, kind: type[Variable]) -> int:
+        """Return the number of the next variable of class `kind`."""
+        return _FIRST[kind] + len(self.declared[kind])
+
+    def own_name(self, name: str) -> str:
+        """Return `name`, or, where another scope's general variable has it, a variant of it."""
+        own = name
+        while own in self._general_names:
+            own = f"{own}_{self.next_index(General)}"
+        return own
+
+    def check(self, cursor: Cursor, position: int, name: str, kind: type[Variable]) -> None:
+        """Fail when a variable of class `kind` cannot be declared under `name` here."""
+        if name in _RESERVED:
+            message = f"{name} is predefined and cannot be declared"
+            raise _failure(cursor, position, name, "reserved-name", message)
+        if name in self._scopes[-1]:
+            message = f"{name} is declared twice"
+            raise _failure(cursor, position, name, "duplicate-declaration", message)
+        if len(self.declared[kind]) >= LIMITS[kind]:
+            message = f"more than {LIMITS[kind]} {_WORDS[kind]} variables"
+            raise _failure(cursor, position, name, "limit", message)
+
+    def declare(self, name: str, variable: Variable) -> None:
+        """Make `variable` visible as `name` in the innermost scope; see `check`."""
+        self.declared[type(variable)].append(variable)
+        if isinstance(variable, General):
+            self._general_names.add(variable.name)
+        self._scopes[-1][name] = self._visible.get(name)
+        self._visible[name] = variable
+
+    def announce(self, name: str, variable: Variable) -> None:
+        """Make a variable whose declaration failed visible, to spare errors about its uses."""
+        if name not in self._visible:
+            self._scopes[-1][name] = None
+            self._visible[name] = variable
+
+
+def _failure(cursor: Cursor, position: int, name: str, code: str, message: str) -> TextFailure:
+    return cursor.failure_at(position, code, message, length=len(name))
