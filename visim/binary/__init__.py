@@ -1,0 +1,1 @@
+"""Readers and writers of the binary files that hold vISA programs."""

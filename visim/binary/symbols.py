@@ -1,0 +1,281 @@
+"""The numbers of an object's strings, variables and labels, in both directions.
+
+`UnitTables` gives what a number stands for while a unit is read; `Numbering` gives the number
+while it is written. Facts: format_facts section 1 (string pool, numbering).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from visim import predefined
+from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.layouts import CodingError
+from visim.isa.registry import schema_of
+from visim.module import ObjectOrder, StoredLabel, Unit
+from visim.operands import (
+    FIRST_DECLARED_GENERAL,
+    AddressVariable,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+    Variable,
+)
+from visim.target import Platform
+
+BLOCK, SUBROUTINE = 0, 1
+FIRST_PREDICATE = 1
+FIRST_SURFACE = len(predefined.SURFACES)
+MAX_GENERALS = 65536
+MAX_ADDRESSES = 4096
+MAX_PREDICATES = 4095
+MAX_SAMPLERS = predefined.BINDLESS_SAMPLER.index
+MAX_SURFACES = 256 - FIRST_SURFACE
+
+_T = TypeVar("_T")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NUMBERED_NAME = re.compile(r"[APST]\d+", re.ASCII)
+_LABEL_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
+_NUMBERED_LABEL = re.compile(r"(.+)_(0|[1-9]\d{0,4})", re.DOTALL)
+_KIND_WORDS = {
+    General: "general",
+    AddressVariable: "address",
+    PredicateVariable: "predicate",
+    SamplerVariable: "sampler",
+    SurfaceVariable: "surface",
+}
+
+
+class Names:
+    """Gives each general variable a name of its own that a text can hold."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = {"P0", *predefined.BY_NAME}
+
+    def general(self, stored: str, number: int) -> str:
+        """Return the name of a variable that an object calls `stored`."""
+        name = stored
+        if not _VARIABLE_NAME.fullmatch(name) or _NUMBERED_NAME.fullmatch(name):
+            name = f"V{number}"
+        while name in self._used:
+            name = f"{name}_{number}"
+        self._used.add(name)
+        return name
+
+
+class UnitTables:
+    """What the numbers in a unit's objects stand for; `grf_bytes` needs a known platform."""
+
+    def __init__(self, strings: Sequence[str], platform: Platform | None) -> None:
+        self.strings = strings
+        self.platform = platform
+        self.generals: list[General] = []
+        self.addresses: list[AddressVariable] = []
+        self.predicates: list[PredicateVariable] = []
+        self.samplers: list[SamplerVariable] = []
+        self.surfaces: list[SurfaceVariable] = []
+        self.labels: list[StoredLabel] = []
+        self.mentioned: set[str] = set()
+
+    @property
+    def grf_bytes(self) -> int:
+        """Size of a register in bytes."""
+        if self.platform is None:
+            raise CodingError("its place in a variable depends on the platform, which is unknown")
+        return self.platform.grf_bytes
+
+    def general(self, number: int) -> General:
+        """Return a general variable, which may be a predefined one."""
+        if number < len(predefined.GENERALS):
+            return predefined.GENERALS[number]
+        return _entry(self.generals, number, FIRST_DECLARED_GENERAL, "general variable")
+
+    def address(self, number: int) -> AddressVariable:
+        """Return an address variable."""
+        return _entry(self.addresses, number, 0, "address variable")
+
+    def predicate(self, number: int) -> PredicateVariable:
+        """Return a predicate variable."""
+        return _entry(self.predicates, number, FIRST_PREDICATE, "predicate variable")
+
+    def sampler(self, number: int) -> SamplerVariable:
+        """Return a sampler variable, which may be the predefined one."""
+        if number == predefined.BINDLESS_SAMPLER.index:
+            return predefined.BINDLESS_SAMPLER
+        return _entry(self.samplers, number, 0, "sampler variable")
+
+    def surface(self, number: int) -> SurfaceVariable:
+        """Return a surface variable, which may be a predefined one."""
+        if number < FIRST_SURFACE:
+            return predefined.SURFACES[number]
+        return _entry(self.surfaces, number, FIRST_SURFACE, "surface variable")
+
+    def label(self, number: int) -> str:
+        """Return a label's name."""
+        name = _entry(self.labels, number, 0, "label").name
+        self.mentioned.add(name)
+        return name
+
+    def string(self, number: int) -> str:
+        """Return a string of the pool."""
+        return _entry(self.strings, number, 0, "string")
+
+    def declare_labels(self, entries: Iterable[tuple[str, int]]) -> None:
+        """Declare the labels by name and kind; subroutines are printed with their numbers."""
+        used: set[str] = set()
+        for number, (stored, kind) in enumerate(entries):
+            name = f"{stored}_{number}" if kind == SUBROUTINE else stored
+            if not _LABEL_NAME.fullmatch(name):
+                name = f"label_{number}"
+            while name in used:
+                name = f"{name}_{number}"
+            used.add(name)
+            self.labels.append(StoredLabel(name, stored, kind))
+
+
+def _entry(table: Sequence[_T], number: int, first: int, what: str) -> _T:
+    if not first <= number < first + len(table):
+        raise CodingError(f"{what} {number} does not exist, the unit has {len(table)}")
+    return table[number - first]
+
+
+class Numbering:
+    """The numbers of one unit's strings, variables and labels, for writing it."""
+
+    def __init__(self, unit: Unit, platform: Platform) -> None:
+        order = unit.order
+        self.grf_bytes = platform.grf_bytes
+        self._strings = list(order.strings if order else (unit.name, *_predefined_names()))
+        self._numbers: dict[str, deque[int]] = {}
+        for number, text in enumerate(self._strings):
+            self._numbers.setdefault(text, deque()).append(number)
+        self._variables: dict[type[Variable], Sequence[Variable]] = {
+            General: unit.generals,
+            AddressVariable: unit.addresses,
+            PredicateVariable: unit.predicates,
+            SamplerVariable: unit.samplers,
+            SurfaceVariable: unit.surfaces,
+        }
+        self.labels = _number_labels(unit, order)
+        self._label_numbers = {label.name: n for n, label in enumerate(self.labels)}
+        self._label_strings: dict[int, int] = {}
+
+    @property
+    def strings(self) -> tuple[str, ...]:
+        """The pool as it is now."""
+        return tuple(self._strings)
+
+    def string(self, text: str) -> int:
+        """Return a string's number; a new string is added.
+
+        Compilers put a function's name into the pool once for each call; each mention takes the
+        next one then.
+        """
+        numbers = self._numbers.get(text)
+        if numbers is None:
+            if "\0" in text:
+                raise CodingError(f"{text!r} has a zero byte, which ends a string")
+            numbers = self._numbers[text] = deque([len(self._strings)])
+            self._strings.append(text)
+        return numbers.popleft() if len(numbers) > 1 else numbers[0]
+
+    def label(self, name: str) -> int:
+        """Return a label's number."""
+        number = self._label_numbers.get(name)
+        if number is None:
+            raise CodingError(f"label {name} is not defined")
+        self.label_string(number)
+        return number
+
+    def label_string(self, number: int) -> int:
+        """Return the number of a label's name."""
+        if number not in self._label_strings:
+            self._label_strings[number] = self.string(self.labels[number].stored_name)
+        return self._label_strings[number]
+
+    def number(self, variable: Variable) -> int:
+        """Return a variable's number in its class."""
+        if _is_predefined(variable):
+            return variable.index
+        kind = type(variable)
+        table, first = self._variables[kind], FIRST_NUMBERS[kind]
+        place = variable.index - first
+        if not 0 <= place < len(table) or table[place].name != variable.name:
+            words = f"{_KIND_WORDS[kind]} variable {variable.name}"
+            raise CodingError(f"{words} is not variable {variable.index} of the unit")
+        return variable.index
+
+
+FIRST_NUMBERS: dict[type[Variable], int] = {
+    General: FIRST_DECLARED_GENERAL,
+    AddressVariable: 0,
+    PredicateVariable: FIRST_PREDICATE,
+    SamplerVariable: 0,
+    SurfaceVariable: FIRST_SURFACE,
+}
+
+
+def _predefined_names() -> Iterable[str]:
+    for variable in (*predefined.GENERALS, *predefined.SURFACES, predefined.BINDLESS_SAMPLER):
+        yield variable.name
+
+
+def _is_predefined(variable: Variable) -> bool:
+    match variable:
+        case General():
+            return variable.index < len(predefined.GENERALS)
+        case SurfaceVariable():
+            return variable.index < FIRST_SURFACE
+        case SamplerVariable():
+            return variable.index == predefined.BINDLESS_SAMPLER.index
+        case _:
+            return False
+
+
+def _number_labels(unit: Unit, order: ObjectOrder | None) -> list[StoredLabel]:
+    """Return the unit's labels in the order of their numbers.
+
+    Those of the object from which the unit was read come first. A subroutine that is called
+    `<name>_<number>` gets that number if it can, since readers append it; all others get the
+    lowest number that is left, in the order of their first mention.
+    """
+    kinds = _label_kinds(unit)
+    known = order.labels if order else ()
+    labels: dict[int, StoredLabel] = dict(enumerate(known))
+    known_names = {label.name for label in known}
+    rest = {name: kind for name, kind in kinds.items() if name not in known_names}
+    count = len(labels) + len(rest)
+    for name, kind in list(rest.items()):
+        match = _NUMBERED_LABEL.fullmatch(name) if kind == SUBROUTINE else None
+        if match and int(match.group(2)) < count and int(match.group(2)) not in labels:
+            labels[int(match.group(2))] = StoredLabel(name, match.group(1), kind)
+            del rest[name]
+    free = (n for n in range(count) if n not in labels)
+    given = [
+        (n, StoredLabel(name, name, kind))
+        for (name, kind), n in zip(rest.items(), free, strict=True)
+    ]
+    labels.update(given)
+    return [labels[n] for n in sorted(labels)]
+
+
+def _label_kinds(unit: Unit) -> dict[str, int]:
+    """Return the kinds of the unit's labels in the order of their first mention."""
+    defined: dict[str, int] = {}
+    for item in unit.body:
+        if isinstance(item, LabelMark):
+            defined[item.name] = BLOCK
+        elif isinstance(item, SubroutineMark):
+            defined[item.name] = SUBROUTINE
+    found: dict[str, int] = {}
+    for item in unit.body:
+        for entry in schema_of(type(item)).fields:
+            if getattr(entry.kind, "is_label", False):
+                name = getattr(item, entry.name)
+                if name in defined:
+                    found[name] = defined[name]
+    return found

@@ -1,0 +1,243 @@
+"""Writes one kernel or function as an object of version 4.1, the inverse of `unitreader`.
+
+The order of strings and labels follows the object from which the unit was read; for other units
+it is that of GenX_IR: predefined names, declarations, attributes, then what the body mentions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from visim.attributes import (
+    ALIGNMENTS,
+    TARGETS,
+)
+from visim.binary.symbols import (
+    FIRST_NUMBERS,
+    MAX_ADDRESSES,
+    MAX_GENERALS,
+    MAX_PREDICATES,
+    MAX_SAMPLERS,
+    MAX_SURFACES,
+    Numbering,
+)
+from visim.errors import InputError
+from visim.isa import ISA
+from visim.isa.layouts import CodingError, put
+from visim.layout import Writer
+from visim.module import (
+    EXPLICIT,
+    IMPLICIT_KINDS,
+    PARAMETER,
+    Input,
+    Unit,
+    UnitKind,
+)
+from visim.operands import (
+    FIRST_DECLARED_GENERAL,
+    AddressVariable,
+    Attribute,
+    General,
+    PredicateVariable,
+    SamplerVariable,
+    StateVariable,
+    SurfaceVariable,
+    Variable,
+)
+from visim.target import Platform
+
+_INPUT_GENERAL, _INPUT_SAMPLER, _INPUT_SURFACE = 0, 1, 2
+_IMPLICIT_NUMBERS = {name: number for number, name in IMPLICIT_KINDS.items()}
+_DEFAULT_INTEGER_WIDTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedUnit:
+    """A unit's object, and where its inputs begin in it."""
+
+    data: bytes
+    input_offset: int
+
+
+def write_unit(unit: Unit, platform: Platform) -> EncodedUnit:
+    """Return the object of `unit`, version 4.1.
+
+    Raises:
+        InputError: something in the unit has no place in an object.
+    """
+    try:
+        return _UnitWriter(unit, platform).write()
+    except CodingError as error:
+        raise InputError(f"{unit.name}: {error}", unit.origin) from None
+
+
+class _UnitWriter:
+    """Writes one object; `write` does it."""
+
+    def __init__(self, unit: Unit, platform: Platform) -> None:
+        self.unit = unit
+        self.numbering = Numbering(unit, platform)
+
+    def write(self) -> EncodedUnit:
+        """Write the object: what mentions strings first, and the pool of strings before it."""
+        name_number = self.numbering.string(self.unit.name)
+        symbols = self._symbols()
+        inputs = self._inputs()
+        attributes = Writer()
+        self._attributes(attributes, self.unit.attributes, 2)
+        body = self._body()
+        labels = self._labels()
+        pool = self._pool()
+        pool.unsigned(name_number, 4)
+        general, rest = symbols
+        head = bytes(pool.data + general.data + labels.data + rest.data)
+        is_function = self.unit.kind is UnitKind.FUNCTION
+        entry = len(head) + len(inputs.data) + 8 + (2 if is_function else 0) + len(attributes.data)
+        sizes = Writer()
+        sizes.unsigned(len(body.data), 4)
+        sizes.unsigned(entry, 4)
+        if is_function:
+            sizes.unsigned(0, 2)
+        tail = bytes(inputs.data + sizes.data + attributes.data + body.data)
+        return EncodedUnit(head + tail, len(head))
+
+    def _pool(self) -> Writer:
+        writer = Writer()
+        strings = self.numbering.strings
+        writer.unsigned(len(strings), 4)
+        for text in strings:
+            writer.data += _utf8(text) + b"\0"
+        return writer
+
+    def _symbols(self) -> tuple[Writer, Writer]:
+        """Return the tables before that of the labels, and those after it."""
+        first, rest = Writer(), Writer()
+        self._count(first, self.unit.generals, MAX_GENERALS - FIRST_DECLARED_GENERAL, 4)
+        for general in self.unit.generals:
+            self._general(first, general)
+        for table, limit in (
+            (self.unit.addresses, MAX_ADDRESSES),
+            (self.unit.predicates, MAX_PREDICATES),
+        ):
+            self._count(first, table, limit, 2)
+            for variable in table:
+                self._plain(first, variable, variable.stored_name)
+        for states, limit in (
+            (self.unit.samplers, MAX_SAMPLERS),
+            (self.unit.surfaces, MAX_SURFACES),
+        ):
+            self._count(rest, states, limit, 1)
+            for state in states:
+                self._plain(rest, state, state.v_name)
+        rest.unsigned(0, 1)
+        return first, rest
+
+    def _count(self, writer: Writer, table: Sequence[Variable], limit: int, width: int) -> None:
+        if len(table) > limit:
+            raise CodingError(f"{len(table)} variables of a class, at most {limit} are possible")
+        for place, variable in enumerate(table):
+            if variable.index != FIRST_NUMBERS[type(variable)] + place:
+                raise CodingError(f"{variable.name} has number {variable.index}, not its place's")
+        writer.unsigned(len(table), width)
+
+    def _general(self, writer: Writer, variable: General) -> None:
+        writer.unsigned(self.numbering.string(variable.stored_name or variable.name), 4)
+        if variable.align not in ALIGNMENTS:
+            raise CodingError(f"{variable.name} has the unknown alignment {variable.align!r}")
+        writer.unsigned(variable.type.code | ALIGNMENTS.index(variable.align) << 4, 1)
+        put(writer, variable.count, 2, f"the number of elements of {variable.name}")
+        alias = variable.alias
+        writer.unsigned(self.numbering.number(alias.base) if alias else 0, 4)
+        put(writer, alias.offset if alias else 0, 2, f"the alias offset of {variable.name}")
+        writer.unsigned(0, 1)
+        self._attributes(writer, variable.attributes, 1)
+
+    def _plain(
+        self,
+        writer: Writer,
+        variable: AddressVariable | PredicateVariable | StateVariable,
+        stored_name: str | None,
+    ) -> None:
+        writer.unsigned(self.numbering.string(stored_name or variable.name), 4)
+        put(writer, variable.count, 2, f"the number of elements of {variable.name}")
+        self._attributes(writer, variable.attributes, 1)
+
+    def _labels(self) -> Writer:
+        writer = Writer()
+        put(writer, len(self.numbering.labels), 2, "the number of labels")
+        for number, label in enumerate(self.numbering.labels):
+            writer.unsigned(self.numbering.label_string(number), 4)
+            writer.unsigned(label.kind, 1)
+            writer.unsigned(0, 1)
+        return writer
+
+    def _attributes(self, writer: Writer, attributes: Sequence[Attribute], width: int) -> None:
+        put(writer, len(attributes), width, "the number of attributes")
+        for attribute in attributes:
+            value = _attribute_bytes(attribute)
+            writer.unsigned(self.numbering.string(attribute.name), 4)
+            put(writer, len(value), 1, f"the length of attribute {attribute.name}")
+            writer.data += value
+
+    def _inputs(self) -> Writer:
+        writer = Writer()
+        if self.unit.kind is UnitKind.FUNCTION:
+            return writer
+        inputs = [entry for entry in self.unit.inputs if entry.kind != PARAMETER]
+        writer.unsigned(len(inputs), 4)
+        for entry in inputs:
+            writer.unsigned(_input_class(entry) | _implicit_number(entry.kind) << 3, 1)
+            writer.unsigned(self.numbering.number(entry.variable), 4)
+            put(writer, entry.offset, 2, f"the offset of input {entry.variable.name}")
+            put(writer, entry.size, 2, f"the size of input {entry.variable.name}")
+        return writer
+
+    def _body(self) -> Writer:
+        writer = Writer()
+        for item in self.unit.body:
+            ISA.encode(item, writer, self.numbering)
+        return writer
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise CodingError(f"{text!r} cannot be encoded as UTF-8") from None
+
+
+def _input_class(entry: Input) -> int:
+    match entry.variable:
+        case General():
+            return _INPUT_GENERAL
+        case SamplerVariable():
+            return _INPUT_SAMPLER
+        case SurfaceVariable():
+            return _INPUT_SURFACE
+
+
+def _implicit_number(kind: str) -> int:
+    if kind == EXPLICIT:
+        return 0
+    digits = kind.removeprefix("UNDEFINED_")
+    number = int(digits) if digits.isdecimal() else _IMPLICIT_NUMBERS.get(kind, 0)
+    if not 0 < number < 1 << 5:
+        raise CodingError(f"{kind} is no kind of input")
+    return number
+
+
+def _attribute_bytes(attribute: Attribute) -> bytes:
+    value, width = attribute.value, attribute.width
+    if attribute.name == "Target":
+        if value not in TARGETS:
+            raise CodingError(f"attribute Target is {value!r}, known are {', '.join(TARGETS)}")
+        return TARGETS.index(value).to_bytes(width or 1, "little")
+    if isinstance(value, str):
+        return _utf8(value)
+    if value is None:
+        return (1).to_bytes(width, "little") if width else b""
+    size = width or _DEFAULT_INTEGER_WIDTH
+    if not 0 <= value < 1 << 8 * size:
+        raise CodingError(f"attribute {attribute.name} is {value}, which {size} bytes cannot hold")
+    return value.to_bytes(size, "little")
