@@ -1,0 +1,115 @@
+"""visim runs Intel GPU kernels (vISA text, zebins, OpenCL C through ocloc) on any machine.
+
+```python
+program = visim.load("saxpy.zebin")
+report = program["saxpy"].launch([y, x, np.float32(2)], global_size=1024)
+```
+
+Importing this package is cheap: each name is looked up in its module when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from visim import opencl
+    from visim.diag import Diagnostic, Diagnostics
+    from visim.errors import (
+        ArgumentError,
+        Fault,
+        FaultError,
+        InputError,
+        InternalError,
+        LinkError,
+        ToolMissing,
+        UnsupportedError,
+        VisimError,
+    )
+    from visim.runtime.buffers import Buffer, Local
+    from visim.runtime.handles import LaunchHandle
+    from visim.runtime.program import Kernel, Program, assemble, link, load, verify
+    from visim.runtime.report import Report
+
+__all__ = [
+    "ArgumentError",
+    "Buffer",
+    "Diagnostic",
+    "Diagnostics",
+    "Fault",
+    "FaultError",
+    "InputError",
+    "InternalError",
+    "Kernel",
+    "LaunchHandle",
+    "LinkError",
+    "Local",
+    "Program",
+    "Report",
+    "ToolMissing",
+    "UnsupportedError",
+    "VisimError",
+    "assemble",
+    "link",
+    "load",
+    "opencl",
+    "verify",
+]
+
+_MODULES = {
+    "visim.diag": ("Diagnostic", "Diagnostics"),
+    "visim.errors": (
+        "ArgumentError",
+        "Fault",
+        "FaultError",
+        "InputError",
+        "InternalError",
+        "LinkError",
+        "ToolMissing",
+        "UnsupportedError",
+        "VisimError",
+    ),
+    "visim.runtime.buffers": ("Buffer", "Local"),
+    "visim.runtime.handles": ("LaunchHandle",),
+    "visim.runtime.program": ("Kernel", "Program", "assemble", "load", "verify"),
+    "visim.runtime.report": ("Report",),
+}
+_OWNERS = {name: module for module, names in _MODULES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """The type of this module: `link` is the public function, although a package is called so.
+
+    Importing `visim.link` makes Python set the attribute to that package; it is left alone.
+    """
+
+    @property
+    def link(self) -> Any:
+        """Return the function `link`."""
+        from visim.runtime import program
+
+        return program.link
+
+    @link.setter
+    def link(self, value: object) -> None:
+        del value
+
+
+def __getattr__(name: str) -> Any:
+    if name == "opencl":
+        return importlib.import_module("visim.opencl")
+    if name not in _OWNERS:
+        raise AttributeError(f"module 'visim' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_OWNERS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+sys.modules[__name__].__class__ = _Package

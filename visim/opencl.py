@@ -1,0 +1,32 @@
+"""`visim.opencl`: programs from OpenCL C, through Intel's offline compiler."""
+
+from __future__ import annotations
+
+from visim.errors import InputError, ToolMissing
+from visim.runtime import loading
+from visim.runtime.opencl import build_zebin
+from visim.runtime.program import Program
+from visim.target import platform
+
+__all__ = ["ToolMissing", "build"]
+
+
+def build(source: str, *, device: str, options: str = "", name: str = "source.cl") -> Program:
+    """Compile OpenCL C and return the program.
+
+    Args:
+        source: the program's text.
+        device: the platform to compile for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
+        options: options of clBuildProgram, separated by spaces.
+        name: what messages call the program.
+
+    Raises:
+        ArgumentError: there is no such device.
+        InputError: the build failed; `.diagnostics` are the compiler's findings.
+        ToolMissing: the compiler is not installed.
+    """
+    zebin = build_zebin(source, device=device, options=options, name=name)
+    contents, findings = loading.examine_data(zebin, name, platform(device))
+    if contents is None or findings.errors:
+        raise InputError(findings)
+    return Program(contents)

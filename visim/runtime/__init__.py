@@ -1,0 +1,1 @@
+"""What a driver does: building programs, binding arguments, launching kernels."""

@@ -1,0 +1,112 @@
+"""Memory that callers make for kernels: `Buffer`, and `Local` for shared local memory arguments.
+
+Knows nothing of launches. Follows DESIGN 2.3.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from visim.errors import ArgumentError
+
+
+class Buffer:
+    """`nbytes` of zeroed memory that kernels and the caller share.
+
+    `buffer[a:b]` is a sub-buffer of the bytes a to b that shares them; `buffer.array(dtype)` shows
+    the bytes as an array.
+
+    Raises:
+        ArgumentError: The size is not an integer of 0 or more.
+    """
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, nbytes: int) -> None:
+        size = _size(nbytes, "Buffer")
+        if size < 0:
+            raise ArgumentError(f"Buffer: the size is {size} bytes; it has to be 0 or more")
+        self._bytes: NDArray[np.uint8] = np.zeros(size, np.uint8)
+
+    def __len__(self) -> int:
+        """Return the size in bytes."""
+        return self._bytes.size
+
+    def __getitem__(self, part: slice) -> Buffer:
+        """Return the sub-buffer of the bytes `part`, which shares memory with this one.
+
+        Raises:
+            ArgumentError: Not a slice, a step other than 1, or bytes that are not in the buffer.
+        """
+        if not isinstance(part, slice):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"Buffer: {part!r} is no range of bytes; write buffer[a:b]")
+        if part.step not in {None, 1}:
+            raise ArgumentError(f"Buffer: a sub-buffer has step 1, not {part.step}")
+        start = self._position(part.start, 0)
+        stop = self._position(part.stop, len(self))
+        if not 0 <= start <= stop <= len(self):
+            raise ArgumentError(
+                f"Buffer: bytes {start} to {stop} are not within the buffer's {len(self)}"
+            )
+        sub = object.__new__(Buffer)
+        sub._bytes = self._bytes[start:stop]
+        return sub
+
+    def __repr__(self) -> str:
+        return f"Buffer({len(self)})"
+
+    @property
+    def address(self) -> int:
+        """The address of the first byte, as kernels see it."""
+        return int(self._bytes.ctypes.data)
+
+    def array(self, dtype: DTypeLike) -> NDArray[Any]:
+        """Return the whole buffer as a one-dimensional array of `dtype`; memory is shared.
+
+        Raises:
+            ArgumentError: The size is not a multiple of the type's, or the type holds objects.
+        """
+        kind = np.dtype(dtype)
+        if kind.hasobject or not kind.itemsize:
+            raise ArgumentError(f"Buffer: type {kind} has no bytes of its own")
+        if len(self) % kind.itemsize:
+            raise ArgumentError(
+                f"Buffer: {len(self)} bytes are no whole number of {kind} ({kind.itemsize} bytes)"
+            )
+        return self._bytes.view(kind)
+
+    def _position(self, bound: Any, default: int) -> int:
+        """Return a bound of a slice as a byte position; negative ones count from the end."""
+        if bound is None:
+            return default
+        position = _size(bound, "Buffer")
+        return position + len(self) if position < 0 else position
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """An argument that is `nbytes` of shared local memory of each work-group.
+
+    Raises:
+        ArgumentError: The size is not a positive integer.
+    """
+
+    nbytes: int
+
+    def __post_init__(self) -> None:
+        if _size(self.nbytes, "Local") <= 0:
+            raise ArgumentError(f"Local: the size is {self.nbytes} bytes; it has to be positive")
+
+
+def _size(value: Any, what: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentError(
+            f"{what}: {value!r} is no number of bytes; expected an integer"
+        ) from None

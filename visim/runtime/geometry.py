@@ -1,0 +1,269 @@
+"""How many threads a launch has and which work-items they hold (DESIGN 2.2).
+
+Validates sizes, chooses a local size, cuts an ND-range into walks of groups of one size, and
+says which local ids the channels of a thread have. Knows no bytes and no engine.
+
+Facts: runtime_abi section 2 (local ids, execution mask) and section 3 (launch recipe).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.errors import ArgumentError, UnsupportedError
+from visim.target import Platform
+
+Triple = tuple[int, int, int]
+
+MAX_WORK_ITEMS = 1024
+MAX_GROUP_THREADS = 256
+"""Hardware threads of a bare kernel's group: r0.2 has eight bits for a thread's index."""
+
+_CHOSEN_AT_MOST = 256
+_MAX_SIZE = (1 << 32) - 1
+_KIBIBYTE = 1024
+_AXES = "xyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes that a caller gave to `Kernel.launch`; None where nothing was given."""
+
+    global_size: object = None
+    local_size: object = None
+    global_offset: object = None
+    thread_groups: object = None
+    group_size: object = None
+    thread_space: object = None
+    dependency: object = "none"
+
+    def refuse(self, names: Sequence[str], why: str) -> None:
+        """Raise ArgumentError if one of the sizes `names` was given."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise ArgumentError(f"{name}: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A box of groups that all have the same local size; group ids begin at `first_group`."""
+
+    first_group: Triple
+    groups: Triple
+    local_size: Triple
+
+    @property
+    def group_count(self) -> int:
+        """How many groups the walk has."""
+        return math.prod(self.groups)
+
+    def group_id(self, number: int) -> Triple:
+        """Return the id of the walk's group `number`; x varies fastest."""
+        rest, x = divmod(number, self.groups[0])
+        z, y = divmod(rest, self.groups[1])
+        first = self.first_group
+        return (first[0] + x, first[1] + y, first[2] + z)
+
+
+@dataclass(frozen=True, slots=True)
+class NDRange:
+    """A launch in work-items.
+
+    `local_size` is the size of every full group; the groups at the far edges are smaller where
+    it does not divide `global_size`. `dimensions` is how many sizes the caller gave.
+    """
+
+    global_size: Triple
+    local_size: Triple
+    global_offset: Triple
+    dimensions: int
+    is_local_size_chosen: bool = False
+
+    @property
+    def group_count(self) -> Triple:
+        """Groups in each dimension, the smaller ones included."""
+        pairs = zip(self.global_size, self.local_size, strict=True)
+        x, y, z = (-(-size // local) for size, local in pairs)
+        return (x, y, z)
+
+    @property
+    def walks(self) -> tuple[Walk, ...]:
+        """The groups: first the full ones, then the smaller ones at each edge and corner."""
+        parts: list[list[tuple[int, int, int]]] = []
+        for size, local in zip(self.global_size, self.local_size, strict=True):
+            full, rest = divmod(size, local)
+            both = [(0, full, local)] * bool(full) + [(full, 1, rest)] * bool(rest)
+            parts.append(both)
+        return tuple(
+            Walk((x[0], y[0], z[0]), (x[1], y[1], z[1]), (x[2], y[2], z[2]))
+            for z, y, x in itertools.product(*reversed(parts))
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the geometry in the form that reports have."""
+        return {
+            "global_size": list(self.global_size),
+            "local_size": list(self.local_size),
+            "local_size_chosen": self.is_local_size_chosen,
+            "global_offset": list(self.global_offset),
+            "group_count": list(self.group_count),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadGroups:
+    """A launch of a bare kernel, in hardware threads."""
+
+    thread_groups: Triple
+    group_size: Triple
+
+    @property
+    def threads(self) -> int:
+        """Hardware threads of each group."""
+        return math.prod(self.group_size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the geometry in the form that reports have."""
+        return {"thread_groups": list(self.thread_groups), "group_size": list(self.group_size)}
+
+
+def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
+    """Return the geometry of a kernel with metadata.
+
+    Args:
+        sizes: what the caller gave.
+        required: the local size that the kernel was compiled for, or None.
+
+    Raises:
+        ArgumentError: a size is missing, wrong, or not what the kernel requires.
+    """
+    sizes.refuse(
+        ("thread_groups", "group_size", "thread_space"),
+        "the kernel has metadata, its launch is given by global_size and local_size",
+    )
+    _refuse_dependency(sizes)
+    if sizes.global_size is None:
+        raise ArgumentError("global_size: the kernel has metadata, so it is required")
+    extent, dimensions = triple(sizes.global_size, "global_size")
+    given = sizes.global_offset
+    offset = (0, 0, 0) if given is None else triple(given, "global_offset", least=0)[0]
+    if sizes.local_size is not None:
+        local = triple(sizes.local_size, "local_size")[0]
+    else:
+        local = required or (_largest_divisor(extent[0]), 1, 1)
+    _check_local_size(local, extent, required)
+    chosen = sizes.local_size is None
+    return NDRange(extent, local, offset, dimensions, chosen)
+
+
+def thread_groups(sizes: Sizes) -> ThreadGroups:
+    """Return the geometry of a bare vISA kernel.
+
+    Raises:
+        ArgumentError: a size is wrong, or belongs to another kind of launch.
+        UnsupportedError: the launch is a media thread space.
+    """
+    sizes.refuse(
+        ("global_size", "local_size", "global_offset"),
+        "the kernel has no metadata, its launch is given by thread_groups and group_size",
+    )
+    if sizes.thread_space is not None:
+        sizes.refuse(("thread_groups", "group_size"), "a launch has it or thread_space, not both")
+        triple(sizes.thread_space, "thread_space")
+        raise UnsupportedError("thread_space: media thread spaces come later")
+    _refuse_dependency(sizes)
+    groups = (1, 1, 1) if sizes.thread_groups is None else sizes.thread_groups
+    size = (1, 1, 1) if sizes.group_size is None else sizes.group_size
+    found = ThreadGroups(triple(groups, "thread_groups")[0], triple(size, "group_size")[0])
+    if found.threads > MAX_GROUP_THREADS:
+        raise ArgumentError(
+            f"group_size: {found.threads} hardware threads, at most {MAX_GROUP_THREADS} fit"
+        )
+    return found
+
+
+def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:
+    """Return a size of one to three dimensions as three, and how many were given.
+
+    Raises:
+        ArgumentError: it is no such size, or an element is below `least` or beyond 32 bits.
+    """
+    given = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
+    if not 1 <= len(given) <= 3:
+        raise ArgumentError(f"{name}: {value!r} has {len(given)} dimensions, expected 1 to 3")
+    numbers: list[int] = []
+    for item in given:
+        try:
+            number = operator.index(cast("Any", item))
+        except TypeError:
+            number = None
+        if number is None or isinstance(item, bool):
+            raise ArgumentError(f"{name}: expected an integer or 1 to 3 of them, found {value!r}")
+        if not least <= number <= _MAX_SIZE:
+            raise ArgumentError(f"{name}: {number} is not in {least}..{_MAX_SIZE}")
+        numbers.append(number)
+    x, y, z = (*numbers, *[1 if least else 0] * (3 - len(numbers)))
+    return (x, y, z), len(numbers)
+
+
+def slm_limit(device: Platform) -> int:
+    """Return the bytes of shared local memory that a group can have on a device."""
+    return (128 if device.name == "pvc" else 64) * _KIBIBYTE
+
+
+def local_ids(size: Triple, simd_size: int, order: Triple) -> NDArray[np.uint16]:
+    """Return the local ids of a group as an array [thread, dimension, channel].
+
+    Channel c of thread t is work-item `t * simd_size + c`, counted along the dimensions in
+    `order`. Channels behind the last item have ids too; they are never on.
+    """
+    threads = -(-math.prod(size) // simd_size)
+    item = np.arange(threads * simd_size)
+    ids = np.empty((3, threads * simd_size), np.uint16)
+    for place, dimension in enumerate(order):
+        extent = size[dimension]
+        ids[dimension] = item % extent if place < 2 else item
+        item //= extent
+    return np.ascontiguousarray(ids.reshape(3, threads, simd_size).swapaxes(0, 1))
+
+
+def thread_masks(items: int, simd_size: int) -> list[int]:
+    """Return the channels that are on in each thread of a group of `items` work-items."""
+    full, rest = divmod(items, simd_size)
+    return [(1 << simd_size) - 1] * full + [(1 << rest) - 1] * bool(rest)
+
+
+def _largest_divisor(size: int) -> int:
+    return next(n for n in range(min(size, _CHOSEN_AT_MOST), 0, -1) if size % n == 0)
+
+
+def _check_local_size(local: Triple, extent: Triple, required: Triple | None) -> None:
+    if required and local != required:
+        raise ArgumentError(
+            f"local_size: found {local}, the kernel is compiled for {required} only "
+            "(reqd_work_group_size)"
+        )
+    items = math.prod(local)
+    if items > MAX_WORK_ITEMS:
+        raise ArgumentError(
+            f"local_size: {local} are {items} work-items, at most {MAX_WORK_ITEMS} fit in a group"
+        )
+    for axis, size, step in zip(_AXES, extent, local, strict=True):
+        if required and size % step:
+            raise ArgumentError(
+                f"global_size: {size} in {axis} is no multiple of {step}, the only local size "
+                "that the kernel is compiled for (reqd_work_group_size)"
+            )
+
+
+def _refuse_dependency(sizes: Sizes) -> None:
+    if sizes.dependency != "none":
+        raise ArgumentError("dependency: only a launch with thread_space has dependencies")

@@ -1,0 +1,63 @@
+"""A launch that goes on in the background: what `Kernel.launch(..., wait=False)` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError
+from threading import Event, Thread
+
+from visim.runtime.report import Report
+
+__all__ = ["CancelledError", "LaunchHandle"]
+
+
+class LaunchHandle:
+    """A running launch.
+
+    Args:
+        run: does the launch; it asks the event now and then and returns None once it is set.
+    """
+
+    def __init__(self, run: Callable[[Event], Report | None]) -> None:
+        self._run = run
+        self._stop = Event()
+        self._report: Report | None = None
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._work, name="visim launch", daemon=True)
+        self._thread.start()
+
+    def done(self) -> bool:
+        """Return whether the launch has ended, in whatever way."""
+        return not self._thread.is_alive()
+
+    def cancel(self) -> bool:
+        """Ask the launch to stop after the groups it is at; return whether it still ran."""
+        running = not self.done()
+        self._stop.set()
+        return running
+
+    def result(self, timeout: float | None = None) -> Report:
+        """Wait for the end and return the report.
+
+        Args:
+            timeout: seconds to wait at most; None waits as long as it takes.
+
+        Raises:
+            TimeoutError: the launch still runs after `timeout` seconds.
+            CancelledError: it was cancelled before its last group.
+            FaultError: it stopped with a fault.
+        """
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"the launch still runs after {timeout} s")
+        if self._error is not None:
+            raise self._error
+        if self._report is None:
+            raise CancelledError("the launch was cancelled")
+        return self._report
+
+    def _work(self) -> None:
+        try:
+            self._report = self._run(self._stop)
+        except BaseException as error:
+            self._error = error

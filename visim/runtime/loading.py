@@ -1,0 +1,234 @@
+"""From files and texts to what programs are made of: sniffing, reading, and checking.
+
+Owns which formats there are, and which vISA text belongs to which kernel's metadata. Findings are
+collected, so that one look finds everything that is wrong with a file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from visim.binary.zebin import Zebin, ZeKernel, is_zebin, read_zebin
+from visim.check import verify_module
+from visim.diag import Diagnostics, Source
+from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
+from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
+from visim.link import LinkedKernel, link_kernel
+from visim.module import Module, Unit, UnitKind
+from visim.runtime.segments import Segments
+from visim.target import PLATFORMS, Platform
+from visim.target import platform as find_platform
+from visim.text import parse_text
+
+ISA_MAGIC = b"CISA"
+TEXT, ZEBIN = "vISA text", "zebin"
+
+ProgramSource = str | bytes | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedKernel:
+    """A kernel under its real name; `metadata` is None for bare vISA kernels."""
+
+    unit: Unit
+    metadata: ZeKernel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a file holds, read and understood.
+
+    `version` is the format's version as the file says it, `isa_version` that of its vISA text.
+    `raw` are the file's bytes where they are worth keeping (a zebin).
+    """
+
+    name: str
+    format: str
+    version: str
+    isa_version: tuple[int, int]
+    platform: Platform | None
+    kernels: tuple[LoadedKernel, ...]
+    functions: tuple[Unit, ...]
+    segments: Segments | None = None
+    raw: bytes | None = field(default=None, repr=False)
+
+    def link(self, kernel: LoadedKernel, device: Platform) -> LinkedKernel:
+        """Return a kernel linked with the functions that it can reach.
+
+        Raises:
+            LinkError: it calls a function that is not there.
+        """
+        functions = self.functions if _calls_functions(kernel.unit) else ()
+        symbols = self.segments.symbols if self.segments is not None else {}
+        module = Module(self.isa_version, (kernel.unit, *functions))
+        return link_kernel(module, kernel.unit, device, symbols)
+
+
+def read_program(source: ProgramSource, device: str | None) -> Contents:
+    """Read and check a program.
+
+    Args:
+        source: a path (a `str` is always a path), or the bytes of a file.
+        device: the name of the platform, None to take the file's.
+
+    Raises:
+        InputError: the file is not what it should be.
+        LinkError: it calls functions that it does not have.
+        ArgumentError: there is no such platform, or the file is for another one.
+        UnsupportedError: its format is not read yet.
+        FileNotFoundError: there is no such file.
+    """
+    contents, findings = examine(source, device)
+    if contents is None or findings.errors:
+        raise InputError(findings)
+    unresolved = check_links(contents)
+    if unresolved.errors:
+        raise LinkError(unresolved)
+    return contents
+
+
+def examine(source: ProgramSource, device: str | None) -> tuple[Contents | None, Diagnostics]:
+    """Return what could be read of a program, and what is wrong with it by itself."""
+    target = None if device is None else find_platform(device)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return examine_data(bytes(source), "<bytes>", target)
+    path = Path(source)
+    return examine_data(path.read_bytes(), str(path), target)
+
+
+def examine_data(
+    data: bytes, name: str, target: Platform | None
+) -> tuple[Contents | None, Diagnostics]:
+    """Do the same for the bytes of a file called `name`."""
+    if data.startswith(ISA_MAGIC):
+        raise UnsupportedError(f"{name}: reading .isa objects comes with a later version of visim")
+    if is_zebin(data):
+        return _examine_zebin(data, name, target)
+    findings = Diagnostics()
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = "this is no vISA text, no zebin and no .isa object"
+        where = f"byte {error.start} is not UTF-8"
+        findings.error("unknown-format", f"{name}: {message} ({where})")
+        return None, findings
+    return examine_text(Source(name, text), target)
+
+
+def examine_text(source: Source, target: Platform | None) -> tuple[Contents, Diagnostics]:
+    """Return what could be read of a vISA text, and what is wrong with it."""
+    module, findings = _checked(source, target)
+    kernels = tuple(LoadedKernel(unit) for unit in module.kernels)
+    version = ".".join(str(number) for number in module.version)
+    contents = Contents(
+        source.name, TEXT, version, module.version, target, kernels, module.functions
+    )
+    return contents, findings
+
+
+def check_links(contents: Contents) -> Diagnostics:
+    """Return which functions kernels and functions call that the program does not have."""
+    findings = Diagnostics()
+    device = contents.platform or PLATFORMS[-1]  # what is missing is missing on every platform
+    for kernel in contents.kernels:
+        try:
+            contents.link(kernel, device)
+        except LinkError as error:
+            known = set(findings)
+            findings.extend(found for found in error.diagnostics if found not in known)
+    return findings
+
+
+def merge(parts: Sequence[Contents], target: Platform | None) -> Contents:
+    """Return several vISA texts as one program.
+
+    Raises:
+        LinkError: two of them define the same name.
+        UnsupportedError: one of them is no vISA text.
+    """
+    findings = Diagnostics()
+    owners: dict[str, str] = {}
+    for part in parts:
+        if part.format != TEXT:
+            raise UnsupportedError(f"{part.name}: only vISA texts can be linked, not {part.format}")
+        for unit in (*(kernel.unit for kernel in part.kernels), *part.functions):
+            owner = owners.setdefault(unit.name, part.name)
+            if owner != part.name:
+                message = f"{unit.name!r} is defined in {owner} and in {part.name}"
+                findings.error("duplicate-definition", message, unit.origin)
+    if findings.errors:
+        raise LinkError(findings)
+    version = max(part.isa_version for part in parts)
+    return Contents(
+        " + ".join(part.name for part in parts),
+        TEXT,
+        f"{version[0]}.{version[1]}",
+        version,
+        target,
+        tuple(kernel for part in parts for kernel in part.kernels),
+        tuple(function for part in parts for function in part.functions),
+    )
+
+
+def _examine_zebin(
+    data: bytes, name: str, target: Platform | None
+) -> tuple[Contents | None, Diagnostics]:
+    findings = Diagnostics()
+    try:
+        zebin = read_zebin(data, name)
+    except InputError as error:
+        return None, error.diagnostics
+    device = _device_of(zebin, target)
+    version: tuple[int, int] = (0, 0)
+    kernels: list[LoadedKernel] = []
+    functions: list[Unit] = []
+    for entry in (*zebin.kernels, *zebin.functions):
+        module, found = _checked(Source(f"{name}:{entry.name}", entry.visaasm), device)
+        findings.extend(found)
+        kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
+        unit = next((unit for unit in module.units if unit.kind is kind), None)
+        if unit is None:
+            findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
+            continue
+        version = max(version, module.version)
+        if isinstance(entry, ZeKernel):
+            kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
+        else:
+            functions.append(unit)
+    segments = Segments(zebin, [function.name for function in functions])
+    contents = Contents(
+        name,
+        ZEBIN,
+        zebin.version,
+        version,
+        device,
+        tuple(kernels),
+        tuple(functions),
+        segments,
+        data,
+    )
+    return contents, findings
+
+
+def _device_of(zebin: Zebin, target: Platform | None) -> Platform | None:
+    """Return the platform of a zebin; ArgumentError if the caller wants another one."""
+    found = zebin.platform
+    if found is not None and target is not None and found != target:
+        raise ArgumentError(f"platform: {zebin.name} is for {found.name}, not for {target.name}")
+    return found or target
+
+
+def _checked(source: Source, device: Platform | None) -> tuple[Module, Diagnostics]:
+    """Read a vISA text and verify what was read, unless there was something unreadable."""
+    module, findings = parse_text(source)
+    if not findings.errors:
+        findings.extend(verify_module(module, device))
+    return module, findings
+
+
+def _calls_functions(unit: Unit) -> bool:
+    calls = (FunctionCall, FunctionAddress, IndirectFunctionCall)
+    return any(isinstance(item, calls) for item in unit.body)

@@ -1,0 +1,126 @@
+"""The process that calls libocloc, so that a crash of the compiler does not end its user.
+
+Run by path with nothing but the standard library. It says where the library is, then answers
+requests on its standard input until that is closed. A message is a JSON head and a body of
+bytes, each after its length (8 bytes, little-endian). The compiler prints to standard output and
+leaves files in the current directory: the first goes nowhere, the second is a folder that
+belongs to this process and is emptied after each request.
+
+Facts: runtime_abi section 6.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+
+def main(library: str, folder: str) -> None:
+    """Serve requests with `library`; `folder` is this process's own and is removed at the end."""
+    replies = os.fdopen(os.dup(1), "wb")
+    requests = sys.stdin.buffer
+    work = Path(folder, "work")
+    work.mkdir()
+    os.chdir(work)
+    _silence(Path(folder, "stderr"))
+    try:
+        compiler = ctypes.CDLL(library)
+        compiler.oclocInvoke.restype = ctypes.c_int
+        send(replies, {"path": _path_of(library)})
+    except (OSError, AttributeError) as error:
+        send(replies, {"missing": str(error)})
+        return
+    while True:
+        request = receive(requests)
+        if request is None:
+            break
+        os.ftruncate(2, 0)
+        head, source = request
+        code, outputs = _invoke(compiler, head["arguments"], head.get("source"), source)
+        log = outputs.get("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
+        send(replies, {"code": code, "log": log}, outputs.get(head["output"], b""))
+        _empty(work)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def send(stream: BinaryIO, head: dict[str, Any], body: bytes = b"") -> None:
+    """Write one message to `stream`."""
+    parts = (json.dumps(head).encode(), body)
+    stream.writelines(len(part).to_bytes(8, "little") + part for part in parts)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> tuple[Any, bytes] | None:
+    """Read one message, or None where `stream` ends."""
+    parts: list[bytes] = []
+    for _ in range(2):
+        length = stream.read(8)
+        if len(length) < 8:
+            return None
+        parts.append(stream.read(int.from_bytes(length, "little")))
+    return json.loads(parts[0]), parts[1]
+
+
+def _silence(errors: Path) -> None:
+    """Send what the compiler prints to nowhere, and its dying words to the file `errors`."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _path_of(library: str) -> str:
+    """Return the file from which a loaded library came."""
+    if "/" in library:
+        return library
+    maps = Path("/proc/self/maps")
+    lines = maps.read_text().splitlines() if maps.exists() else []
+    return next((line.split(maxsplit=5)[5] for line in lines if line.endswith(library)), library)
+
+
+def _invoke(
+    compiler: Any, arguments: list[str], name: str | None, source: bytes
+) -> tuple[int, dict[str, bytes]]:
+    """Call oclocInvoke with at most one source; return its code and the outputs by name.
+
+    The length of a source must count a trailing NUL, else later builds read beyond it.
+    """
+    argv = (ctypes.c_char_p * len(arguments))(*(os.fsencode(text) for text in arguments))
+    count = 1 if name else 0
+    text = ctypes.create_string_buffer(source, len(source) + 1)
+    data = (ctypes.c_void_p * 1)(ctypes.addressof(text))
+    lengths = (ctypes.c_uint64 * 1)(len(source) + 1)
+    names = (ctypes.c_char_p * 1)((name or "").encode())
+    out_count = ctypes.c_uint32()
+    out_data = ctypes.POINTER(ctypes.c_void_p)()
+    out_lengths = ctypes.POINTER(ctypes.c_uint64)()
+    out_names = ctypes.POINTER(ctypes.c_char_p)()
+    results = [ctypes.byref(out) for out in (out_count, out_data, out_lengths, out_names)]
+    inputs = (count, data, lengths, names) if name else (0, None, None, None)
+    code = compiler.oclocInvoke(len(argv), argv, *inputs, 0, None, None, None, *results)
+    outputs = {
+        os.fsdecode(out_names[i] or b""): ctypes.string_at(out_data[i] or 0, out_lengths[i])
+        for i in range(out_count.value)
+        if out_data[i]
+    }
+    compiler.oclocFreeOutput(*results)
+    return code, outputs
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

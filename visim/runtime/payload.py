@@ -1,0 +1,187 @@
+"""Where the payload of a kernel with metadata lies, and what each hardware thread gets of it.
+
+Owns the order of the payload in registers (r0, local ids, argument table), the slices of it that
+`.input` lines copy into variables, and the dispatch that hands them to engines. What is in the
+argument table is the business of `runtime.abi`.
+
+Facts: runtime_abi section 2 (thread payload, local ids, execution mask, r0).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.binary.zebin import ZeKernel
+from visim.engine.base import ThreadStart
+from visim.errors import UnsupportedError
+from visim.link.program import LinkedKernel
+from visim.module import Input
+from visim.operands import General
+from visim.runtime.geometry import Triple, Walk, thread_masks
+from visim.runtime.threads import Register, ThreadHeader
+
+_SCRATCH_GRANULE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """An `.input` line: where its variable stands in the register image, and which bytes it gets.
+
+    `start` counts from the beginning of what the slice is cut from.
+    """
+
+    register: int
+    start: int
+    size: int
+
+    def cut(self, data: bytes) -> Register:
+        """Return the register with its part of `data`."""
+        return (self.register, data[self.start : self.start + self.size])
+
+
+class PayloadLayout:
+    """Where a kernel's payload lies in registers; the same for all launches.
+
+    Raises:
+        UnsupportedError: the kernel needs something that visim cannot give it.
+    """
+
+    def __init__(self, kernel: ZeKernel, linked: LinkedKernel) -> None:
+        self.kernel = kernel
+        self.linked = linked
+        self.simd_size = kernel.execution_env.simd_size
+        self.grf = linked.platform.grf_bytes
+        self.header = ThreadHeader(linked)
+        self.local_id_bytes = _local_id_bytes(kernel)
+        self.dimension_bytes = 32 if self.grf == 32 and self.simd_size <= 16 else 64
+        if self.local_id_bytes % self.dimension_bytes:
+            raise UnsupportedError(
+                f"kernel {kernel.name!r}: local ids of {self.local_id_bytes} bytes for "
+                f"{self.simd_size} channels"
+            )
+        self.cross_base = self._cross_base()
+        thread, cross = self._slices()
+        self.thread_slices = thread
+        self.cross_slices = cross
+
+    def _cross_base(self) -> int:
+        """Return the byte at which cross-thread data begins; older devices keep a free register."""
+        if self.local_id_bytes:
+            return self.grf + self.local_id_bytes
+        return self.grf if self.linked.platform.name in {"dg2", "pvc"} else 2 * self.grf
+
+    def _slices(self) -> tuple[tuple[Slice, ...], tuple[Slice, ...]]:
+        thread: list[Slice] = []
+        cross: list[Slice] = []
+        unit = self.linked.units[0]
+        for entry in self.linked.kernel.inputs:
+            variable = entry.variable
+            if not isinstance(variable, General):
+                raise self._unexplained(entry)
+            register = self.linked.offset(unit, variable)
+            end = entry.offset + entry.size
+            if entry.offset >= self.grf and end <= self.grf + self.local_id_bytes:
+                thread.append(Slice(register, entry.offset - self.grf, entry.size))
+            elif self._is_described(entry.offset - self.cross_base):
+                cross.append(Slice(register, entry.offset - self.cross_base, entry.size))
+            else:
+                raise self._unexplained(entry)
+        return tuple(thread), tuple(cross)
+
+    def _is_described(self, offset: int) -> bool:
+        return any(p.offset <= offset < p.offset + p.size for p in self.kernel.payload)
+
+    def _unexplained(self, entry: Input) -> UnsupportedError:
+        return UnsupportedError(
+            f"kernel {self.kernel.name!r}: its metadata does not say what the input "
+            f"{entry.variable.name} at byte {entry.offset} is (global barriers and motion "
+            "estimation have such inputs)"
+        )
+
+    def thread_bytes(self, ids: NDArray[np.uint16]) -> bytes:
+        """Return the per-thread data of a thread with the local ids [dimension, channel]."""
+        dimensions = self.local_id_bytes // self.dimension_bytes
+        block = np.zeros((dimensions, self.dimension_bytes // 2), np.uint16)
+        block[:, : self.simd_size] = ids[:dimensions]
+        return block.tobytes()
+
+
+class WalkDispatch:
+    """The groups of one walk, as engines see them (`visim.engine.base.Dispatch`)."""
+
+    def __init__(
+        self,
+        layout: PayloadLayout,
+        walk: Walk,
+        cross_thread: bytes,
+        ids: NDArray[np.uint16],
+        *,
+        slm_bytes: int,
+        implicit: int,
+        scratch_bytes: int,
+        private: NDArray[np.uint8] | None,
+    ) -> None:
+        self._walk = walk
+        self._header = layout.header
+        self._slm_bytes = slm_bytes
+        self._implicit = implicit
+        self._private = private
+        self._masks = thread_masks(math.prod(walk.local_size), layout.simd_size)
+        self._scratch = _scratch_bases(layout, len(self._masks), scratch_bytes)
+        shared = tuple(piece.cut(cross_thread) for piece in layout.cross_slices)
+        self._registers: list[tuple[Register, ...]] = []
+        for thread in range(len(self._masks)):
+            own = layout.thread_bytes(ids[thread])
+            local = tuple(piece.cut(own) for piece in layout.thread_slices)
+            self._registers.append(shared + local + layout.header.thread_registers(thread))
+
+    @property
+    def group_count(self) -> int:
+        """How many groups there are."""
+        return self._walk.group_count
+
+    @property
+    def slm_bytes(self) -> int:
+        """Size of each group's shared local memory."""
+        return self._slm_bytes
+
+    def threads(self, group: int) -> int:
+        """Return how many hardware threads a group has; all have the same number."""
+        del group
+        return len(self._masks)
+
+    def group_id(self, group: int) -> Triple:
+        """Return the coordinates of group `group` in the whole launch."""
+        return self._walk.group_id(group)
+
+    def start(self, group: int, thread: int) -> ThreadStart:
+        """Return how a thread starts; its private memory is zero then."""
+        if self._private is not None:
+            self._private[thread] = 0
+        group_id = self._walk.group_id(group)
+        base = self._scratch[thread]
+        r0 = self._header.r0(group_id, thread, implicit=self._implicit, scratch=base)
+        registers = self._registers[thread] + self._header.group_registers(group_id, r0)
+        return ThreadStart(registers, self._masks[thread], base)
+
+
+def _local_id_bytes(kernel: ZeKernel) -> int:
+    for entry in kernel.per_thread_payload:
+        if entry.arg_type != "local_id" or entry.offset:
+            raise UnsupportedError(
+                f"kernel {kernel.name!r}: per-thread data {entry.arg_type!r} at byte "
+                f"{entry.offset} is not known"
+            )
+    return sum(entry.size for entry in kernel.per_thread_payload)
+
+
+def _scratch_bases(layout: PayloadLayout, threads: int, size: int) -> list[int]:
+    """Return where each thread's scratch begins: pvc's hardware adds it, programs elsewhere do."""
+    if layout.linked.platform.name == "pvc" or not size:
+        return [0] * threads
+    step = -(-size // _SCRATCH_GRANULE) * _SCRATCH_GRANULE
+    return [step * (thread + 1) for thread in range(threads)]

@@ -1,0 +1,106 @@
+"""What a launch did: the report that `Kernel.launch` returns (DESIGN 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class FormUse:
+    """How often an instruction ran, and what its results are worth ("exact", or a bound)."""
+
+    form: str
+    count: int
+    exactness: str
+    is_exact: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry in the form that `--json` prints."""
+        return {"form": self.form, "count": self.count, "exactness": self.exactness}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The facts of one launch.
+
+    `geometry` has the sizes by name. `groups` and `threads` are those that ran, `threads` counts
+    hardware threads. `instructions` are SIMD instructions, `fidelity` says of each instruction
+    how often it ran and how exact it is; both are None unless collected. `wall_s` and `compile_s`
+    are seconds of running and of preparing. `dropped_accesses` are accesses to surfaces out of
+    their range. `notes` are sentences about what was asked for and did not apply.
+    """
+
+    kernel: str
+    engine: str
+    platform: str
+    geometry: Mapping[str, Any]
+    groups: int
+    threads: int
+    instructions: int | None
+    wall_s: float
+    compile_s: float
+    fidelity: tuple[FormUse, ...] | None
+    dropped_accesses: int
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report in the form that `--json` prints."""
+        fidelity = None if self.fidelity is None else [use.to_dict() for use in self.fidelity]
+        return {
+            "kernel": self.kernel,
+            "engine": self.engine,
+            "platform": self.platform,
+            "geometry": dict(self.geometry),
+            "groups": self.groups,
+            "threads": self.threads,
+            "instructions": self.instructions,
+            "wall_s": self.wall_s,
+            "compile_s": self.compile_s,
+            "fidelity": fidelity,
+            "dropped_accesses": self.dropped_accesses,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} {_shown(value)}" for name, value in self._sizes())
+        lines = [
+            f"{self.kernel} on {self.platform}, {self.engine}: {sizes}",
+            f"  {self.groups} groups, {self.threads} hardware threads",
+        ]
+        if self.instructions is not None:
+            lines[-1] += f", {self.instructions} instructions"
+        lines.append(f"  {_seconds(self.wall_s)} running, {_seconds(self.compile_s)} preparing")
+        if self.dropped_accesses:
+            lines.append(f"  {self.dropped_accesses} accesses out of range of surfaces dropped")
+        if self.fidelity is not None:
+            lines += self._fidelity_lines(self.fidelity)
+        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+
+    def _sizes(self) -> list[tuple[str, Any]]:
+        shown: list[tuple[str, Any]] = []
+        for name, value in self.geometry.items():
+            if isinstance(value, bool) or (name == "global_offset" and not any(value)):
+                continue
+            chosen = name == "local_size" and self.geometry.get("local_size_chosen")
+            shown.append((name.replace("_", " ") + (" (chosen)" if chosen else ""), value))
+        return shown
+
+    @staticmethod
+    def _fidelity_lines(fidelity: tuple[FormUse, ...]) -> list[str]:
+        inexact = [use for use in fidelity if not use.is_exact]
+        if not inexact:
+            return ["  every instruction that ran is bit-exact"]
+        return [f"  {use.form}: {use.exactness}, ran {use.count} times" for use in inexact]
+
+
+def _shown(value: Any) -> str:
+    sizes = list(value)
+    while len(sizes) > 1 and sizes[-1] == 1:
+        sizes.pop()
+    return "x".join(str(size) for size in sizes)
+
+
+def _seconds(value: float) -> str:
+    return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"

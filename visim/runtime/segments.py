@@ -1,0 +1,84 @@
+"""The variables of a program: the data segments of a zebin, at addresses, with pointers filled in.
+
+They live as long as the program, so that what a launch stores the next one finds.
+
+Facts: runtime_abi section 1 (data sections, relocations) and section 3 (function handles).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Zebin
+from visim.errors import LinkError
+from visim.link import function_handle
+from visim.machine.memory import Memory
+
+_ALIGNMENT = 64
+_NAMES = {
+    SegmentKind.CONST: "program constants",
+    SegmentKind.GLOBAL: "program variables",
+    SegmentKind.STRING: "program strings",
+}
+
+
+class Segments:
+    """A program's data in host memory.
+
+    Args:
+        zebin: what the file holds.
+        functions: names of the program's functions in the order of their handles.
+
+    Raises:
+        LinkError: a pointer in the data names something that the program does not have.
+    """
+
+    def __init__(self, zebin: Zebin, functions: Sequence[str]) -> None:
+        self._arrays = {
+            SegmentKind.CONST: _aligned(zebin.constant_data),
+            SegmentKind.GLOBAL: _aligned(zebin.global_data),
+            SegmentKind.STRING: _aligned(zebin.string_data),
+        }
+        self.symbols = {
+            symbol.name: int(self._arrays[symbol.segment].ctypes.data) + symbol.value
+            for symbol in zebin.symbols
+            if symbol.segment in self._arrays
+        }
+        """Address of each variable, by name."""
+        handles = {name: function_handle(i) for i, name in enumerate(functions, start=1)}
+        for relocation in zebin.data_relocations:
+            self._relocate(relocation, handles | self.symbols)
+        for kind in (SegmentKind.CONST, SegmentKind.STRING):
+            self._arrays[kind].flags.writeable = False
+
+    def add_to(self, memory: Memory) -> None:
+        """Let a launch's kernels reach the segments."""
+        for kind, array in self._arrays.items():
+            if array.size:
+                memory.add(array, _NAMES[kind])
+
+    def _relocate(self, relocation: DataRelocation, addresses: dict[str, int]) -> None:
+        address = addresses.get(relocation.symbol)
+        if address is None:
+            raise LinkError(
+                f"a pointer in the {_NAMES[relocation.target]} names {relocation.symbol!r}, "
+                "which is not part of the program"
+            )
+        if relocation.kind is RelocationKind.ADDRESS32_HIGH:
+            address >>= 32
+        size = relocation.kind.size
+        value = (relocation.addend + address) % (1 << 8 * size)
+        slot = self._arrays[relocation.target][relocation.offset : relocation.offset + size]
+        slot[:] = np.frombuffer(value.to_bytes(size, "little"), np.uint8)
+
+
+def _aligned(data: bytes) -> NDArray[np.uint8]:
+    """Return a copy of `data` at an address that suits every type."""
+    raw = np.zeros(len(data) + _ALIGNMENT, np.uint8)
+    start = -int(raw.ctypes.data) % _ALIGNMENT
+    array = raw[start : start + len(data)]
+    array[:] = np.frombuffer(data, np.uint8)
+    return array

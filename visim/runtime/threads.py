@@ -1,0 +1,133 @@
+"""What every hardware thread finds in its registers before any payload: r0 and its relatives.
+
+Owns the fields of r0, the numbers by which programs tell threads apart, and the plan of a launch
+that engines are driven by. Knows neither zebins nor arguments.
+
+Facts: runtime_abi section 2 (r0, and addressing of private data); DESIGN 2.2 (thread state).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim import predefined
+from visim.engine.base import Dispatch, Machine
+from visim.errors import ArgumentError
+from visim.link.program import LinkedKernel
+from visim.machine.surfaces import Surfaces
+from visim.runtime import values
+from visim.runtime.geometry import Triple
+from visim.target import Platform
+
+Register = tuple[int, bytes]
+"""Bytes, and the byte offset in the register image at which they stand."""
+
+PRINTF_BYTES = 1 << 22
+"""Size of the printf buffer; programs have this number built in."""
+
+_R0 = struct.Struct("<8I")
+_UD = struct.Struct("<I")
+_PRINTF_EMPTY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Groups of one local size, and the memory that they run on."""
+
+    dispatch: Dispatch
+    machine: Machine
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchPlan:
+    """A launch that is ready to run, as often as wanted.
+
+    The parts run one after another; all share their memory and surfaces. `printf` is the buffer
+    that the kernel prints into, if it does.
+    """
+
+    geometry: Mapping[str, Any]
+    parts: tuple[Part, ...]
+    surfaces: Surfaces
+    printf: NDArray[np.uint8] | None = None
+
+    def reset(self) -> None:
+        """Make everything that a launch leaves behind as it was before the first one."""
+        if self.printf is not None:
+            self.printf[:4].view(np.uint32)[0] = _PRINTF_EMPTY
+
+    @property
+    def printed_bytes(self) -> int:
+        """How many bytes of printf records the last launch has left."""
+        if self.printf is None:
+            return 0
+        return min(int(self.printf[:4].view(np.uint32)[0]), PRINTF_BYTES) - _PRINTF_EMPTY
+
+
+class ThreadHeader:
+    """Where r0, the group's id and the thread's numbers stand in a kernel's register image."""
+
+    def __init__(self, kernel: LinkedKernel) -> None:
+        def place(name: str) -> int:
+            return kernel.predefined[predefined.BY_NAME[name].index]
+
+        self._platform = kernel.platform
+        self._r0 = place("%r0")
+        self._group_id = tuple(place(f"%group_id_{axis}") for axis in "xyz")
+        self._hw_id = place("%hw_id")
+        self._sr0 = place("%sr0")
+        self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
+
+    def r0(self, group_id: Triple, thread: int, *, implicit: int = 0, scratch: int = 0) -> bytes:
+        """Return the bytes of r0.
+
+        Args:
+            group_id: the group's id.
+            thread: the thread's index in its group, from 0; it is also its hardware id.
+            implicit: where in scratch memory the ImplicitArgs structure stands, a multiple of 32.
+            scratch: where the thread's own scratch memory begins, a multiple of 1024.
+        """
+        x, y, z = group_id
+        return _R0.pack(implicit, x, thread & 0xFF, 0, 0, scratch | thread, y, z) + self._padding
+
+    def group_registers(self, group_id: Triple, r0: bytes) -> tuple[Register, ...]:
+        """Return the registers that differ from group to group."""
+        x, y, z = self._group_id
+        return (
+            (self._r0, r0),
+            (x, r0[4:8]),
+            (y, _UD.pack(group_id[1])),
+            (z, _UD.pack(group_id[2])),
+        )
+
+    def thread_registers(self, thread: int) -> tuple[Register, ...]:
+        """Return the registers that thread `thread` has in every group."""
+        state = state_register(self._platform, thread)
+        return ((self._hw_id, _UD.pack(thread)), (self._sr0, _UD.pack(state)))
+
+
+def state_register(device: Platform, number: int) -> int:
+    """Return the sr0.0 from which programs compute `number`, leaving out bits that are fused off.
+
+    Programs for dg2 squeeze bits 3 and 6 out, those for pvc bits 3, 6 and 7; older ones use
+    %hw_id instead.
+    """
+    if device.name not in {"dg2", "pvc"}:
+        return 0
+    low, middle, high = number & 7, number >> 3 & 3, number >> 5
+    return low | middle << 4 | high << (8 if device.name == "pvc" else 7)
+
+
+def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:
+    """Bind what a caller gave for a binding table index; `ArgumentError` names the index."""
+    name = f"surface:{index}"
+    found = values.memory(value, name)
+    if found is None:
+        raise ArgumentError(f"argument {name!r}: expected an array or a Buffer, found None")
+    surfaces.bind(index, found, name)
