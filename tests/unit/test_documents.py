@@ -1,0 +1,109 @@
+"""What README and tutorial tell the reader to do works as they tell it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.unit.test_pictures import decode_png
+from visim.cli import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    """Return the fenced blocks of `language` in a page."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(text):
+    """Return the words of each `visim` command in the shell blocks of a page."""
+    lines = "".join(blocks(text, "sh")).replace("\\\n", "").splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("visim ")]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the README's kernel, as the current one."""
+    [kernel] = blocks(README, "visa")
+    (tmp_path / "scale.visaasm").write_text(kernel)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_of(text, file):
+    return next(words for words in commands(text) if words[:2] == ["run", file])
+
+
+def test_the_gate_runs_the_readmes_test_command():
+    [command] = [line for line in README.splitlines() if line.endswith(".venv/bin/pytest")]
+    assert f"\n{command}\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_readmes_kernel_runs(folder):
+    words = run_of(README, "scale.visaasm")
+    assert main([*words, "--out", "data=out.npy"]) == 0
+    np.testing.assert_array_equal(np.load("out.npy"), np.arange(1024, dtype=np.float32) * 2)
+
+
+def test_a_group_too_many_is_a_fault(folder, capsys):
+    words = next(words for words in commands(TUTORIAL) if "65" in words)
+    assert main(words) == 1
+    assert "fault[" in capsys.readouterr().err
+
+
+def test_the_tutorials_launch_file_runs(folder):
+    [launch] = blocks(TUTORIAL, "toml")
+    (folder / "launch.toml").write_text(launch)
+    assert main(run_of(TUTORIAL, "launch.toml")) == 0
+    np.testing.assert_array_equal(np.load("scaled.npy"), np.arange(1024, dtype=np.float32) * 2)
+
+
+def test_the_tutorials_other_commands_on_the_kernel_work(folder):
+    looks = [words for words in commands(TUTORIAL) if words[:2] != ["run", "launch.toml"]]
+    for words in looks:
+        if "scale.visaasm" in words and "65" not in words:
+            assert main(words) == 0
+
+
+def test_the_readmes_example_runs(tmp_path):
+    [command] = [block for block in blocks(README, "sh") if "mandelbrot" in block]
+    words = shlex.split(command.replace("\\\n", ""), comments=True)
+    words = words[words.index(".venv/bin/visim") + 1 :]
+    assert words[-2:] == ["--out", "out=mandelbrot.png"]
+    words[1], words[-1] = str(ROOT / words[1]), f"out={tmp_path / 'picture.png'}"
+    assert main(words) == 0
+    shown, made = (ROOT / "docs" / "mandelbrot.png", tmp_path / "picture.png")
+    np.testing.assert_array_equal(decode_png(made.read_bytes()), decode_png(shown.read_bytes()))
+
+
+def test_the_readmes_opencl_kernel_and_python_program_run(folder, capsys):
+    from visim.runtime.opencl import find_ocloc
+
+    if find_ocloc() is None:
+        pytest.skip("libocloc is not installed")
+    [source] = blocks(README, "c")
+    (folder / "saxpy.cl").write_text(source)
+    compiling = next(words for words in commands(README) if words[0] == "cl")
+    assert main(compiling) == 0
+    assert main([*run_of(README, "saxpy.zebin"), "--out", "y=y.npy"]) == 0
+    np.testing.assert_array_equal(np.load("y.npy"), 1 + 2 * np.arange(1024, dtype=np.float32))
+    [program] = blocks(README, "python")
+    capsys.readouterr()
+    exec(compile(program, "README.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("[1. 3. 5. 7.]\n")
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in ROOT.glob("docs/*.md"))]
+)
+def test_links_between_pages_lead_somewhere(page):
+    path = ROOT / page
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target

@@ -1,0 +1,12 @@
+"""The command line `visim`: the verbs of DESIGN 2.5.
+
+Nothing here computes: a verb reads its options, calls the public functions of visim and shows
+what they return. Engines and NumPy are imported by the verb that needs them, so that help and
+usage errors come at once.
+"""
+
+from __future__ import annotations
+
+from visim.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,257 @@
+"""The verbs and their options; each verb does its work in a module that it imports itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from visim.cli import failures
+from visim.errors import ArgumentError, UnsupportedError
+
+if TYPE_CHECKING:
+    from visim.diag import Diagnostics
+
+_PLATFORMS = "bdw, skl, icllp, tgllp, dg2 or pvc"
+_INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+_VALUES = """
+An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE is
+
+\b
+  npy:FILE                      the array in a NumPy file
+  zeros:f32:1024                an array; 1024 may be a shape such as 480x640x4;
+  ones:..., iota:..., rand:...  likewise: ones, 0 1 2 ..., random numbers
+  f32:2.5, u32:7, i8:-1, ...    a number; f32:1,2,3,4 is a vector
+  hex:0000803f                  the bytes of a struct
+  local:256                     bytes of local memory
+  null                          the null pointer
+"""
+
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_platform_option = click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code (DESIGN 2.5).
+
+    Args:
+        arguments: the words after the program's name; None takes them from the process.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        result = app.main(words, prog_name="visim", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has gone; what Python still flushes at exit must not complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return failures.BROKEN
+    except click.Abort:  # what click makes of an interrupt from the keyboard
+        return failures.report_failure(KeyboardInterrupt(), as_json="--json" in words)
+    except Exception as error:
+        return failures.report_failure(error, as_json="--json" in words)
+    return result if isinstance(result, int) else 0
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="visim", message="visim %(version)s")
+def app() -> None:
+    """Run Intel GPU kernels (vISA, zebin, OpenCL C through ocloc) on any machine."""
+
+
+@app.command(epilog=_VALUES)
+@click.argument("file", type=_INPUT)
+@click.option("-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one.")
+@_platform_option
+@click.option("--global", "global", metavar="X[,Y[,Z]]", help="Work-items in each dimension.")
+@click.option("--local", metavar="X[,Y[,Z]]", help="Work-items of a group (chosen if not given).")
+@click.option("--offset", metavar="X[,Y[,Z]]", help="The first work-item's global id.")
+@click.option("--groups", metavar="X[,Y[,Z]]", help="Bare vISA: thread groups.")
+@click.option("--group-size", metavar="X[,Y[,Z]]", help="Bare vISA: hardware threads of a group.")
+@click.option("--thread-space", metavar="W,H", help="Media: hardware threads in two dimensions.")
+@click.option("--dependency", metavar="D", help="Media: wavefront, ... or vectors -1,0;0,-1.")
+@click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument; see below.")
+@click.option("--surface", multiple=True, metavar="N=VALUE", help="The surface bti(N).")
+@click.option("--out", multiple=True, metavar="NAME=FILE", help="Write an array: .npy or .png.")
+@click.option("--engine", metavar="E", help="jit or interpreter; the fastest if not given.")
+@click.option("--seed", type=click.IntRange(min=0), help="For rand: values and the schedule.")
+@click.option("--budget", type=int, metavar="N", help="Instructions a hardware thread may execute.")
+@click.option("--workers", type=int, metavar="N", help="Threads of this machine to use.")
+@click.option("--checks", metavar="MODE", help="Run-time checks; on if not given.")
+@click.option("--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact.")
+@click.option("--collect", multiple=True, metavar="NAMES", help="Extra figures for the report.")
+@click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal.")
+@_json_option
+def run(file: str, *, as_json: bool, **given: Any) -> None:
+    """Run a kernel of FILE, or what a launch.toml describes.
+
+    A launch.toml has the key file and the names of these options as keys; arg, surface and out are
+    tables. Files in it are relative to its own folder. Options given here win.
+    """
+    from visim.cli.options import read_options
+    from visim.cli.run import run as run_kernel
+
+    raw = {key: value for key, value in given.items() if value not in (None, (), False)}
+    run_kernel(read_options(file, raw), as_json=as_json)
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+@click.option("--unit", metavar="NAME", help="Only this kernel or function.")
+@_platform_option
+@_json_option
+def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_json: bool) -> None:
+    """Print FILE as vISA text.
+
+    The text has one .version, then the kernels, then the functions.
+    """
+    from visim.cli.files import is_standard, load_program, write_text
+
+    program = load_program(file, platform)
+    try:
+        text = program.text(unit)
+    except KeyError as error:
+        raise ArgumentError(f"--unit: {error.args[0]}") from None
+    if not as_json:
+        write_text(output, text)
+    elif is_standard(output):
+        _print_json({"file": file, "text": text})
+    else:
+        write_text(output, text)
+        _print_json({"file": output})
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@_platform_option
+@_json_option
+def info(file: str, platform: str | None, *, as_json: bool) -> None:
+    """Show the kernels of FILE: arguments, resources, instructions."""
+    from visim.cli.files import load_program
+
+    facts = load_program(file, platform).info()
+    if as_json:
+        _print_json(facts)
+        return
+    from visim.cli.info import show_info
+
+    show_info(facts)
+
+
+@app.command()
+@click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="FILE...")
+@_platform_option
+@_json_option
+@click.pass_context
+def check(
+    context: click.Context, files: tuple[str, ...], platform: str | None, *, as_json: bool
+) -> None:
+    """Verify files.
+
+    Exits with 1 if there is an error in one of them.
+    """
+    import visim
+    from visim.cli.files import read_source
+
+    found = {file: visim.verify(read_source(file), platform=platform) for file in files}
+    if as_json:
+        _print_json({"files": [_checked_to_dict(*item) for item in found.items()]})
+    else:
+        for file, findings in found.items():
+            click.echo(findings.render() + "\n" if len(findings) else f"{file}: fine")
+    if any(findings.errors for findings in found.values()):
+        context.exit(failures.BROKEN)
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@click.option("--device", required=True, metavar="D", help=f"The device: {_PLATFORMS}.")
+@click.option("--options", default="", metavar="S", help="Options of the OpenCL compiler.")
+@click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
+@_json_option
+def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
+    """Compile OpenCL C with ocloc, for visim run."""
+    import visim
+    from visim.cli.files import is_standard, read_text, write_bytes
+    from visim.cli.progress import working
+    from visim.runtime.opencl import build_zebin
+
+    if output is None and is_standard(file):
+        raise click.UsageError("the source comes from the standard input: give -o OUT")
+    target = output or str(Path(file).with_suffix(".zebin"))
+    source = read_text(file)
+    with working(f"compiling {file} for {device}"):
+        zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
+    write_bytes(target, zebin)
+    names = [kernel.name for kernel in visim.load(zebin).kernels]
+    if as_json:
+        _print_json({"file": target, "kernels": names})
+        return
+    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+@app.command()
+@_json_option
+@click.pass_context
+def doctor(context: click.Context, *, as_json: bool) -> None:
+    """Say what this machine has and what is missing.
+
+    Exits with 1 if visim itself cannot work; missing tools are no failure.
+    """
+    from visim.runtime.doctor import State, examine
+
+    findings = examine()
+    if as_json:
+        _print_json({"findings": [finding.to_dict() for finding in findings]})
+    else:
+        from visim.cli.info import show_findings
+
+        show_findings(findings)
+    if any(finding.state is State.BROKEN for finding in findings):
+        context.exit(failures.BROKEN)
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@click.option("--platform", required=True, metavar="P", help=f"The device: {_PLATFORMS}.")
+@click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
+@click.option("--isa-version", default="4.1", metavar="V", help="The binary format's version.")
+@_json_option
+def asm(**_given: Any) -> NoReturn:
+    """Assemble vISA text (comes with a later version)."""
+    raise _later("asm")
+
+
+@app.command()
+@click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="A B ...")
+@click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
+@_json_option
+def link(**_given: Any) -> NoReturn:
+    """Link several files to one (comes with a later version)."""
+    raise _later("link")
+
+
+def _source_name(file: str) -> str:
+    return "stdin.cl" if file == "-" else file
+
+
+def _later(verb: str) -> Exception:
+    return UnsupportedError(
+        f"visim {verb} comes with a later version; this one runs, checks and prints programs"
+        " (visim run, check, dis)"
+    )
+
+
+def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:
+    described = [failures.diagnostic_to_dict(finding) for finding in findings]
+    return {"file": file, "diagnostics": described}
+
+
+def _print_json(form: object) -> None:
+    click.echo(json.dumps(form, indent=2))

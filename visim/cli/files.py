@@ -1,0 +1,54 @@
+"""Files as the command line means them: `-` is the standard input or output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from visim import Program
+
+STANDARD = "-"
+
+
+def is_standard(file: str) -> bool:
+    """Whether `file` stands for the standard input or output."""
+    return file == STANDARD
+
+
+def read_source(file: str) -> str | bytes:
+    """Return what `visim.load` takes for `file`: its path, or the bytes of the standard input."""
+    return sys.stdin.buffer.read() if is_standard(file) else file
+
+
+def read_text(file: str) -> str:
+    """Return the text of `file`."""
+    if is_standard(file):
+        return sys.stdin.read()
+    return Path(file).read_text(encoding="utf-8")
+
+
+def load_program(file: str, platform: str | None) -> Program:
+    """Load the program in `file` and check it."""
+    import visim
+
+    return visim.load(read_source(file), platform=platform)
+
+
+def write_text(file: str, text: str) -> None:
+    """Write `text` to `file`, with one line end at its end."""
+    if is_standard(file):
+        click.echo(text.removesuffix("\n"))
+        return
+    Path(file).write_text(text.removesuffix("\n") + "\n", encoding="utf-8")
+
+
+def write_bytes(file: str, data: bytes) -> None:
+    """Write `data` to `file`."""
+    if is_standard(file):
+        sys.stdout.buffer.write(data)
+        return
+    Path(file).write_bytes(data)

@@ -1,0 +1,89 @@
+"""`visim info` and `visim doctor`: facts as tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from visim.runtime.doctor import Finding
+
+_MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
+
+
+def show_info(info: Mapping[str, Any]) -> None:
+    """Print what `Program.info()` says of a program."""
+    console = _console()
+    head = [f"{key} {info[key]}" for key in ("format", "version", "platform") if info.get(key)]
+    console.print(Text(", ".join(head) or "no facts about the file"))
+    for kernel in info.get("kernels", ()):
+        _show_kernel(console, kernel)
+    functions = info.get("functions", ())
+    if functions:
+        console.print(Text("\nfunctions: " + ", ".join(item["name"] for item in functions)))
+
+
+def show_findings(findings: Sequence[Finding]) -> None:
+    """Print what doctor found, with what to do about what is missing."""
+    table = _table("", "what", "found", "needed for")
+    for finding in findings:
+        state = Text(str(finding.state), _MARKS.get(str(finding.state), ""))
+        table.add_row(state, *(Text(t) for t in (finding.name, finding.detail, finding.purpose)))
+    console = _console()
+    console.print(table)
+    for finding in findings:
+        if finding.help:
+            console.print(Text(f"{finding.name}: {finding.help}"))
+
+
+def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
+    facts = (
+        ("SIMD{}", kernel.get("simd_size")),
+        ("{} bytes of SLM", kernel.get("slm_size")),
+        ("{} barriers", kernel.get("barriers")),
+        ("{} instructions", kernel.get("instructions")),
+    )
+    known = [what.format(value) for what, value in facts if value]
+    console.print(Text(f"\nkernel {kernel['name']}: " + ", ".join(known), "bold"))
+    if kernel.get("args"):
+        console.print(_arguments_table(kernel["args"]))
+    opcodes: Mapping[str, int] = kernel.get("opcodes") or {}
+    if opcodes:
+        by_count = sorted(opcodes.items(), key=lambda item: (-item[1], item[0]))
+        console.print(Text("opcodes: " + ", ".join(f"{name} {count}" for name, count in by_count)))
+    for what in kernel.get("not_executable") or ():
+        place = f" (line {what['line']})" if what.get("line") else ""
+        text = f"not executable: {what['mnemonic']}{place}: {what['reason']}"
+        console.print(Text(text, "red"))
+
+
+def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
+    table = _table("", "argument", "kind", "type", "bytes")
+    for index, argument in enumerate(arguments):
+        size = argument.get("size")
+        row = (
+            str(index),
+            str(argument["name"]),
+            str(argument["kind"]),
+            str(argument.get("type_name") or ""),
+            "" if size is None else str(size),
+        )
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _console() -> Console:
+    # A file or pipe has no width; 80 columns would fold long names in it.
+    return Console() if sys.stdout.isatty() else Console(width=200)

@@ -1,0 +1,274 @@
+"""The options of `visim run`, from the command line and from launch.toml alike (DESIGN 2.5).
+
+Both give a table of raw values under the same keys; this module checks them, lays the command
+line over the file and returns one `RunOptions`. Knows nothing of how options are typed.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from visim.errors import ArgumentError
+from visim.runtime.arguments_text import ArgumentText, split_option
+
+_SUFFIXES = (".npy", ".png")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One `--out`: the argument's name or index (or surface:N) and the file it goes to."""
+
+    key: str
+    file: str
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether the array is written as a picture."""
+        return self.file.lower().endswith(".png")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Everything that `visim run` needs to know.
+
+    `launch` holds keyword arguments of `Kernel.launch`, only those that were given.
+    """
+
+    file: str
+    kernel: str | None = None
+    platform: str | None = None
+    launch: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    arguments: tuple[ArgumentText, ...] = ()
+    surfaces: tuple[ArgumentText, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    show: bool = False
+
+    @property
+    def seed(self) -> int:
+        """The seed of the schedule and of random arguments."""
+        return int(self.launch.get("seed", 0))
+
+
+def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
+    """Return the options of `visim run FILE`.
+
+    Args:
+        file: a program, or a launch.toml (told by the suffix .toml).
+        raw: the options given on the command line under their names without dashes.
+
+    Raises:
+        ArgumentError: a key is unknown, or a value is not what the key takes.
+        FileNotFoundError: there is no such launch.toml.
+    """
+    given = _typed(raw, Path())
+    if not file.lower().endswith(".toml"):
+        return _merged({"file": file}, given)
+    path = Path(file)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"{file}: not a TOML file: {error}") from None
+    try:
+        described = _typed(table, path.parent)
+    except ArgumentError as error:
+        raise ArgumentError(f"{file}: {error}") from None
+    if "file" not in described:
+        raise ArgumentError(f"{file}: the key 'file', the program to run, is missing")
+    return _merged(described, given)
+
+
+def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
+    both = {**_without_other_geometry(under, over), **over}
+    for key in ("arg", "surface", "out"):
+        overridden = {item.key for item in over.get(key, ())}
+        kept = tuple(item for item in under.get(key, ()) if item.key not in overridden)
+        both[key] = kept + over.get(key, ())
+    return RunOptions(
+        file=both["file"],
+        kernel=both.get("kernel"),
+        platform=both.get("platform"),
+        launch={_LAUNCH[key]: both[key] for key in _LAUNCH if key in both},
+        arguments=both["arg"],
+        surfaces=both["surface"],
+        outputs=both["out"],
+        show=both.get("show", False),
+    )
+
+
+def _without_other_geometry(under: Mapping[str, Any], over: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Drop the file's geometry where the command line has one of another kind."""
+    kinds = [kind for kind in _GEOMETRIES if kind & over.keys()]
+    if not kinds:
+        return under
+    dropped = frozenset[str]().union(*(kind for kind in _GEOMETRIES if kind not in kinds))
+    return {key: value for key, value in under.items() if key not in dropped}
+
+
+def _typed(raw: Mapping[str, object], folder: Path) -> dict[str, Any]:
+    typed: dict[str, Any] = {}
+    for written, value in raw.items():
+        key = written.replace("_", "-")
+        if key not in _READERS:
+            known = ", ".join(_READERS)
+            raise ArgumentError(f"unknown key {written!r}; known: {known}")
+        typed[key] = _READERS[key](key, value, folder)
+    return typed
+
+
+def _text(key: str, value: object, _folder: Path) -> str:
+    if not isinstance(value, str):
+        raise ArgumentError(f"{key}: expected text, found {value!r}")
+    return value
+
+
+def _file(key: str, value: object, folder: Path) -> str:
+    file = _text(key, value, folder)
+    return file if file == "-" else str(folder / file)
+
+
+def _integer(key: str, value: object, _folder: Path) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ArgumentError(f"{key}: expected an integer, found {value!r}")
+    return value
+
+
+def _natural(key: str, value: object, folder: Path) -> int:
+    number = _integer(key, value, folder)
+    if number < 0:
+        raise ArgumentError(f"{key}: expected an integer from 0, found {number}")
+    return number
+
+
+def _flag(key: str, value: object, _folder: Path) -> bool:
+    if not isinstance(value, bool):
+        raise ArgumentError(f"{key}: expected true or false, found {value!r}")
+    return value
+
+
+def _sizes(key: str, value: object, _folder: Path) -> tuple[int, ...]:
+    if isinstance(value, str) and re.fullmatch(r"\s*\d+\s*([,x]\s*\d+\s*){0,2}", value):
+        return tuple(int(part) for part in re.split("[,x]", value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value,)
+    if isinstance(value, list):
+        sizes = tuple(item for item in cast("list[object]", value) if type(item) is int)
+        if len(sizes) == len(cast("list[object]", value)) and 1 <= len(sizes) <= 3:
+            return sizes
+    raise ArgumentError(f"{key}: expected 1 to 3 integers such as 64 or 64,32, found {value!r}")
+
+
+def _dependency(key: str, value: object, _folder: Path) -> str | list[tuple[int, int]]:
+    if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9]*", value):
+        return value
+    vectors: list[tuple[int, int]] = []
+    if isinstance(value, str):
+        for vector in value.split(";"):
+            match = re.fullmatch(r"\s*\(?\s*(-?\d+)\s*,\s*(-?\d+)\s*\)?\s*", vector)
+            if match is None:
+                break
+            vectors.append((int(match[1]), int(match[2])))
+        else:
+            return vectors
+    elif isinstance(value, list):
+        for vector in cast("list[object]", value):
+            match vector:
+                case [int() as dx, int() as dy]:
+                    vectors.append((dx, dy))
+                case _:
+                    break
+        else:
+            return vectors
+    raise ArgumentError(
+        f"{key}: expected a name such as wavefront or vectors such as -1,0;0,-1, found {value!r}"
+    )
+
+
+def _names(key: str, value: object, folder: Path) -> tuple[str, ...]:
+    items = cast("Sequence[object]", [value] if isinstance(value, str) else value)
+    if not isinstance(items, (list, tuple)):
+        raise ArgumentError(f"{key}: expected a list of names, found {value!r}")
+    texts = (_text(key, item, folder) for item in items)
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
+
+
+def _pairs(key: str, value: object, folder: Path) -> tuple[tuple[str, object], ...]:
+    if isinstance(value, Mapping):
+        return tuple(cast("Mapping[str, object]", value).items())
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+        return tuple(split_option(_text(key, item, folder), f"--{key}") for item in items)
+    raise ArgumentError(f"{key}: expected a table or a list of NAME=VALUE, found {value!r}")
+
+
+def _argument_texts(key: str, value: object, folder: Path) -> tuple[ArgumentText, ...]:
+    texts: list[ArgumentText] = []
+    for name, given in _pairs(key, value, folder):
+        if not isinstance(given, (str, int, float)):
+            raise ArgumentError(f"{key} {name}: expected text or a number, found {given!r}")
+        texts.append(ArgumentText(name, given, folder))
+    return tuple(texts)
+
+
+def _outputs(key: str, value: object, folder: Path) -> tuple[Output, ...]:
+    outputs: list[Output] = []
+    for name, given in _pairs(key, value, folder):
+        file = _text(f"{key} {name}", given, folder)
+        if file != "-" and not file.lower().endswith(_SUFFIXES):
+            raise ArgumentError(f"{key} {name}: expected a file .npy or .png, found {file!r}")
+        outputs.append(Output(name, file if file == "-" else str(folder / file)))
+    return tuple(outputs)
+
+
+_Reader = Callable[[str, object, Path], Any]
+
+# fmt: off
+_READERS: Mapping[str, _Reader] = {
+    "file":          _file,
+    "kernel":        _text,
+    "platform":      _text,
+    "global":        _sizes,
+    "local":         _sizes,
+    "offset":        _sizes,
+    "groups":        _sizes,
+    "group-size":    _sizes,
+    "thread-space":  _sizes,
+    "dependency":    _dependency,
+    "arg":           _argument_texts,
+    "surface":       _argument_texts,
+    "out":           _outputs,
+    "engine":        _text,
+    "seed":          _natural,
+    "budget":        _integer,
+    "workers":       _integer,
+    "checks":        _text,
+    "require-exact": _flag,
+    "collect":       _names,
+    "show":          _flag,
+}
+_LAUNCH = {
+    "global":        "global_size",
+    "local":         "local_size",
+    "offset":        "global_offset",
+    "groups":        "thread_groups",
+    "group-size":    "group_size",
+    "thread-space":  "thread_space",
+    "dependency":    "dependency",
+    "engine":        "engine",
+    "seed":          "seed",
+    "budget":        "budget",
+    "workers":       "workers",
+    "checks":        "checks",
+    "require-exact": "require_exact",
+    "collect":       "collect",
+}
+# fmt: on
+_GEOMETRIES = (
+    frozenset({"global", "local", "offset"}),
+    frozenset({"groups", "group-size"}),
+    frozenset({"thread-space", "dependency"}),
+)

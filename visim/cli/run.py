@@ -1,0 +1,182 @@
+"""`visim run`: load, read the arguments, launch, write and show the results."""
+
+from __future__ import annotations
+
+import difflib
+import io
+import json
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.cli.files import is_standard, load_program, write_bytes
+from visim.cli.options import Output, RunOptions
+from visim.cli.progress import working
+from visim.errors import ArgumentError
+from visim.runtime import pictures
+from visim.runtime.arguments_text import find_parameter, read_arguments, read_surfaces
+
+if TYPE_CHECKING:
+    from visim import Kernel, Program
+
+_PREVIEWED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A run that is ready: values and surfaces, and of the outputs their arrays and pictures.
+
+    Pictures share memory with their arrays, so they show what the run has written.
+    """
+
+    kernel: Kernel
+    values: Sequence[object]
+    surfaces: Mapping[int, object]
+    results: Mapping[str, NDArray[Any]]
+    pictures: Mapping[str, pictures.Picture]
+
+
+def run(options: RunOptions, *, as_json: bool) -> None:
+    """Run one kernel as `options` say; print the report and what the kernel wrote.
+
+    Raises:
+        VisimError: whatever loading, the arguments or the launch find wrong.
+    """
+    _check_files(options, as_json=as_json)
+    prepared = _prepare(options)
+    launch: dict[str, Any] = dict(options.launch)
+    if prepared.surfaces:
+        launch["surfaces"] = prepared.surfaces
+    with working(f"running {prepared.kernel.name}"):
+        report = prepared.kernel.launch(prepared.values, **launch)
+    for output in options.outputs:
+        write_bytes(output.file, _encoded(output, prepared))
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), indent=2))
+        return
+    to_stderr = any(is_standard(output.file) for output in options.outputs)
+    click.echo(str(report), err=to_stderr)
+    for line in preview_lines(_previewed(options.outputs, prepared)):
+        click.echo(line, err=to_stderr)
+    if options.show or (sys.stdout.isatty() and not to_stderr):
+        columns = shutil.get_terminal_size().columns
+        for picture in prepared.pictures.values():
+            text = pictures.terminal_picture(picture, columns=columns)
+            click.echo(text, err=to_stderr, color=True)
+
+
+def _prepare(options: RunOptions) -> _Prepared:
+    """Read everything that a run needs, and refuse outputs that cannot be written."""
+    kernel = choose_kernel(load_program(options.file, options.platform), options.kernel)
+    values = read_arguments(options.arguments, kernel.args, seed=options.seed)
+    surfaces = read_surfaces(options.surfaces, seed=options.seed)
+    results = _find_results(options.outputs, kernel, values, surfaces)
+    size = picture_size(options.launch)
+    shown = {
+        output.key: pictures.as_picture(results[output.key], name=output.key, size=size)
+        for output in options.outputs
+        if output.is_picture
+    }
+    if options.show and not shown:
+        raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
+    return _Prepared(kernel, values, surfaces, results, shown)
+
+
+def choose_kernel(program: Program, name: str | None) -> Kernel:
+    """Return the kernel called `name`, or the only one where no name is given."""
+    names = [kernel.name for kernel in program.kernels]
+    if name is None and len(names) == 1:
+        return program.kernels[0]
+    if name is None:
+        listed = ", ".join(names) or "none"
+        raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}")
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        listed = ", ".join(names) or "none"
+        raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}")
+    return program[name]
+
+
+def picture_size(launch: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Return width and height of a two-dimensional launch, None for any other."""
+    size = tuple(launch.get("global_size") or launch.get("thread_space") or ())
+    while size and size[-1] == 1:
+        size = size[:-1]
+    return (size[0], size[1]) if len(size) == 2 and min(size) > 0 else None
+
+
+def preview_lines(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+    """Return one line for each array: name, type, shape and its first elements."""
+    heads = {name: f"{array.dtype}{list(array.shape)}" for name, array in arrays.items()}
+    names = max((len(name) for name in arrays), default=0)
+    width = max((len(head) for head in heads.values()), default=0)
+    lines: list[str] = []
+    for name, array in arrays.items():
+        first = " ".join(str(element) for element in array.ravel()[:_PREVIEWED])
+        more = " ..." if array.size > _PREVIEWED else ""
+        lines.append(f"{name:<{names}}  {heads[name]:<{width}}  {first}{more}")
+    return lines
+
+
+def _check_files(options: RunOptions, *, as_json: bool) -> None:
+    standard_outputs = [output for output in options.outputs if is_standard(output.file)]
+    if len(standard_outputs) + as_json > 1:
+        raise ArgumentError("the standard output can take only one of --json and --out NAME=-")
+    for output in options.outputs:
+        if not Path(output.file).parent.is_dir():
+            raise ArgumentError(f"--out {output.key}: there is no folder for {output.file}")
+    texts = [text.value for text in (*options.arguments, *options.surfaces)]
+    if texts.count("npy:-") + is_standard(options.file) > 1:
+        raise ArgumentError("the standard input can be read only once: the program or one npy:-")
+
+
+def _output_name(key: str, kernel: Kernel) -> str:
+    if key.startswith("surface:"):
+        return key
+    return kernel.args[find_parameter(key, kernel.args)].name
+
+
+def _find_results(
+    outputs: Sequence[Output],
+    kernel: Kernel,
+    values: Sequence[object],
+    surfaces: Mapping[int, object],
+) -> dict[str, NDArray[Any]]:
+    results: dict[str, NDArray[Any]] = {}
+    for output in outputs:
+        prefix, _, number = output.key.partition("surface:")
+        value: object
+        if not prefix and number:
+            value = surfaces.get(int(number)) if number.isdecimal() else None
+        else:
+            value = values[find_parameter(output.key, kernel.args)]
+        if not isinstance(value, np.ndarray):
+            raise ArgumentError(f"--out {output.key}: this argument is no array")
+        results[output.key] = value
+    return results
+
+
+def _previewed(outputs: Sequence[Output], prepared: _Prepared) -> dict[str, NDArray[Any]]:
+    if outputs:
+        kernel, results = prepared.kernel, prepared.results
+        return {_output_name(output.key, kernel): results[output.key] for output in outputs}
+    names = [argument.name for argument in prepared.kernel.args]
+    names += [f"surface:{index}" for index in prepared.surfaces]
+    everything = zip(names, [*prepared.values, *prepared.surfaces.values()], strict=True)
+    return {name: value for name, value in everything if isinstance(value, np.ndarray)}
+
+
+def _encoded(output: Output, prepared: _Prepared) -> bytes:
+    if output.is_picture:
+        return pictures.encode_png(prepared.pictures[output.key])
+    buffer = io.BytesIO()
+    np.save(buffer, prepared.results[output.key], allow_pickle=False)
+    return buffer.getvalue()
