@@ -1,0 +1,29 @@
+"""Options of the whole suite, and the collector of the file tests in `files/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.file_suite import ENGINES, TestFile
+
+FILES = Path(__file__).parent / "files"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("visim")
+    group.addoption(
+        "--bless", action="store_true", help="write what `RUN: print` gives as its expectation"
+    )
+    group.addoption(
+        "--engines",
+        default=",".join(ENGINES),
+        help="engines that run the file tests, separated by commas (default: %(default)s)",
+    )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".visaasm" and file_path.is_relative_to(FILES):
+        return TestFile.from_parent(parent, path=file_path)
+    return None

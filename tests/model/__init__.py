@@ -1,0 +1,1 @@
+"""Scalar reference models, in plain Python integers and exact rationals."""

@@ -1,0 +1,70 @@
+"""Real OpenCL C programs give on every device what NumPy gives."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+import visim
+import visim.opencl
+from tests.opencl.case import ALL_DEVICES, Case, LocalBytes, Values
+from tests.opencl.cases import CASES
+
+ENGINES = ("interpreter",)
+RUNS = [
+    pytest.param(case, device, id=f"{case.name}-{device}")
+    for case in CASES
+    for device in ALL_DEVICES
+]
+
+
+def _build(text: str, device: str, options: str) -> visim.Program:
+    try:
+        return visim.opencl.build(text, device=device, options=options)
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+
+
+_cached_build = cache(_build)
+
+
+def _program(case: Case, device: str) -> visim.Program:
+    if device not in case.devices:
+        pytest.skip(case.devices_why)
+    build = _build if case.keeps_state else _cached_build
+    return build(case.text, device, case.options)
+
+
+def _argument(value: Any) -> Any:
+    return visim.Local(value.nbytes) if isinstance(value, LocalBytes) else value
+
+
+def _run(case: Case, program: visim.Program, engine: str) -> Values:
+    values = case.values()
+    for launch in case.launches:
+        program[launch.kernel].launch(
+            [_argument(values[name]) for name in launch.names],
+            global_size=launch.global_size,
+            local_size=launch.local_size,
+            global_offset=launch.global_offset,
+            engine=engine,
+        )
+    return values
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("case", "device"), RUNS)
+def test_results_are_those_of_the_reference(case: Case, device: str, engine: str) -> None:
+    program = _program(case, device)
+    assert case.mismatches(_run(case, program, engine)) == []
+
+
+@pytest.mark.parametrize(("case", "device"), [run for run in RUNS if run.values[0].features])
+def test_program_holds_the_feature_it_is_for(case: Case, device: str) -> None:
+    program = _program(case, device)
+    text = program.text()
+    patterns = (*case.features.get("*", ()), *case.features.get(device, ()))
+    assert [pattern for pattern in patterns if not re.search(pattern, text)] == []
