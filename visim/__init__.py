@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from visim.runtime.buffers import Buffer, Local
     from visim.runtime.handles import LaunchHandle
+    from visim.runtime.images import Image, Sampler
+    from visim.runtime.printf import printf_to
     from visim.runtime.program import Kernel, Program, assemble, link, load, verify
     from visim.runtime.report import Report
 
@@ -41,6 +43,7 @@ __all__ = [
     "Diagnostics",
     "Fault",
     "FaultError",
+    "Image",
     "InputError",
     "InternalError",
     "Kernel",
@@ -49,6 +52,7 @@ __all__ = [
     "Local",
     "Program",
     "Report",
+    "Sampler",
     "ToolMissing",
     "UnsupportedError",
     "VisimError",
@@ -56,6 +60,7 @@ __all__ = [
     "link",
     "load",
     "opencl",
+    "printf_to",
     "verify",
 ]
 
@@ -74,6 +79,8 @@ _MODULES = {
     ),
     "visim.runtime.buffers": ("Buffer", "Local"),
     "visim.runtime.handles": ("LaunchHandle",),
+    "visim.runtime.images": ("Image", "Sampler"),
+    "visim.runtime.printf": ("printf_to",),
     "visim.runtime.program": ("Kernel", "Program", "assemble", "load", "verify"),
     "visim.runtime.report": ("Report",),
 }

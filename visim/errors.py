@@ -74,6 +74,18 @@ class Fault:
     buffer: str | None = None
     distance: int | None = None
 
+    @property
+    def place(self) -> str:
+        """Where it is, in one line."""
+        known = (
+            ("kernel", self.kernel),
+            ("group", self.group),
+            ("thread", self.thread),
+            ("line", self.line),
+        )
+        parts = [f"{name} {value}" for name, value in known if value is not None]
+        return ", ".join(parts) + (f": {self.instruction}" if self.instruction else "")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fault in the form that `--json` prints."""
         return asdict(self)

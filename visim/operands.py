@@ -6,7 +6,7 @@ what it reads is the business of `sem.tracer`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from visim.types import DataType
@@ -14,10 +14,14 @@ from visim.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A named attribute of a kernel or variable; value None for a flag that is merely present."""
+    """A named attribute of a kernel or variable; value None for a flag that is merely present.
+
+    `width` is the number of bytes that an object file spends on an integer, None if unknown.
+    """
 
     name: str
     value: int | str | None = None
+    width: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class General:
     """A general variable: `count` elements of `type` in the register file.
 
     `index` is the id in the variable table; predefined variables have 0 to 31.
-    `align` is the alignment's name as in text ("dword", "GRF", ...) or "" for byte.
+    `align` is the alignment's name as in text ("dword", "GRF", ...) or "" for byte. `stored_name`
+    is the name in an object file, where it differs.
     """
 
     name: str
@@ -43,6 +48,7 @@ class General:
     alias: Alias | None = None
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
+    stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
     def bytes(self) -> int:
@@ -74,6 +80,7 @@ class AddressVariable:
     count: int
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
+    stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,7 @@ class PredicateVariable:
     count: int
     attributes: tuple[Attribute, ...] = ()
     index: int = 1
+    stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +300,8 @@ class LscCache:
 class LscAddress:
     """The address of an LSC message: `scale * base + offset`, addresses of `bits` each.
 
-    `surface` is the surface state or binding table operand of the models that have one.
+    `surface` is the surface state or binding table operand of the models that have one. `pitch`
+    is the distance in bytes between the channels of the strided forms, None in all others.
     """
 
     model: AddressModel
@@ -301,6 +310,63 @@ class LscAddress:
     bits: int
     scale: int = 1
     offset: int = 0
+    pitch: VectorSource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LscSurface:
+    """The surface of an LSC message that has no addresses (append counters)."""
+
+    model: AddressModel
+    surface: VectorSource
+
+
+@dataclass(frozen=True, slots=True)
+class LscTexel:
+    """The address of a typed LSC message: coordinates of `bits` each in a surface.
+
+    Coordinates that a message does not have are %null.
+    """
+
+    model: AddressModel
+    surface: VectorSource
+    bits: int
+    u: RawOperand
+    v: RawOperand
+    r: RawOperand
+    lod: RawOperand
+
+
+@dataclass(frozen=True, slots=True)
+class LscPlane:
+    """Where an LSC 2D block lies: a surface in flat memory and a place in it.
+
+    `base` is an address, `width` the bytes of a row minus 1, `height` the rows minus 1, `pitch`
+    the bytes from one row to the next; `x` counts elements, `y` rows.
+    """
+
+    base: VectorSource
+    width: VectorSource
+    height: VectorSource
+    pitch: VectorSource
+    x: VectorSource
+    y: VectorSource
+
+
+@dataclass(frozen=True, slots=True)
+class LscBlock:
+    """What an LSC 2D block message moves: `blocks` of `width` times `height` elements.
+
+    `data` names the element as in text. `transposed` blocks stand column by column in registers;
+    `vnni` ones have the elements of a dword from successive rows (or columns).
+    """
+
+    data: str
+    blocks: int
+    width: int
+    height: int
+    transposed: bool = False
+    vnni: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +382,22 @@ class LscShape:
     count: int = 1
     transposed: bool = False
     channels: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """An index and the labels that it chooses from."""
+
+    index: VectorSource
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Where the lifetime of a variable starts, or ends."""
+
+    variable: General | AddressVariable | PredicateVariable
+    ends: bool
 
 
 VectorSource = (

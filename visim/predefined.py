@@ -45,6 +45,8 @@ SURFACES = tuple(
     SurfaceVariable(name, 1, index=index)
     for index, name in enumerate(("%slm", "T1", "T2", "TSS", "%bss", "%scratch"))
 )
+#: %bss stands for surfaces whose state is found through memory; it holds the offset of one.
+BINDLESS_SURFACE = SURFACES[4]
 #: S31 stands for samplers whose state is found through memory.
 BINDLESS_SAMPLER = SamplerVariable("S31", 1, index=31)
 

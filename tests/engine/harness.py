@@ -127,10 +127,16 @@ class Kernel:
         *,
         mask: int | None = None,
         buffers: Mapping[str, Array] | None = None,
+        surfaces: Surfaces | None = None,
+        scratch_bytes: int = 0,
+        arguments: Array | None = None,
         slm_bytes: int = 0,
         options: RunOptions | None = None,
     ) -> Outcome:
-        """Run one group; each buffer is memory whose address is in the variable of its name."""
+        """Run one group; each buffer is memory whose address is in the variable of its name.
+
+        `arguments` are the bytes of the implicit arguments.
+        """
         memory = Memory()
         given = dict(values or {})
         for name, buffer in (buffers or {}).items():
@@ -141,7 +147,7 @@ class Kernel:
         starts = tuple(
             ThreadStart(self._registers(given, predicates, thread), mask) for thread in range(count)
         )
-        machine = Machine(memory, Surfaces())
+        machine = Machine(memory, surfaces or Surfaces(), scratch_bytes, arguments)
         ended = self.prepared.run([0], Group(starts, slm_bytes), machine, options or RunOptions())
         return Outcome(
             ended,
@@ -191,6 +197,9 @@ def run(
     declarations: str = "",
     functions: str = "",
     buffers: Mapping[str, Array] | None = None,
+    surfaces: Surfaces | None = None,
+    scratch_bytes: int = 0,
+    arguments: Array | None = None,
     slm_bytes: int = 0,
     budget: int | None = None,
     seed: int = 0,
@@ -221,6 +230,9 @@ def run(
         predicates,
         mask=mask,
         buffers=buffers,
+        surfaces=surfaces,
+        scratch_bytes=scratch_bytes,
+        arguments=arguments,
         slm_bytes=slm_bytes,
         options=RunOptions(budget=budget, seed=seed),
     )

@@ -186,7 +186,7 @@ class TestFaults:
     def test_an_instruction_that_is_not_executed_stops_the_run_when_it_is_reached(self):
         body = """
             (P1) goto (M1, 8) end
-            dpas.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)
+            dpasw.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)
             end:
         """
         given = {name: zeros(64) for name in ("V40", "V41", "V42", "V43")}

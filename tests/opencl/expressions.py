@@ -356,12 +356,16 @@ class Expressions:
         def value() -> str:
             return self(kind, depth)
 
-        two = ("min", "max", "hadd", "rhadd", "add_sat", "sub_sat", "mul_hi", "rotate")
+        # Intel's built-ins add_sat, sub_sat and mad_sat of long rely on signed overflow.
+        saturates = kind.base != "long"
+        two = ("min", "max", "hadd", "rhadd", "mul_hi", "rotate")
+        two += ("add_sat", "sub_sat") if saturates else ()
         which = self.random.randrange(9)
         if which < 3:
             return f"{self.random.choice(two)}({value()}, {value()})"
         if which == 3:
-            function = self.random.choice(("mad_hi", "mad_sat", "bitselect"))
+            three = ("mad_hi", "bitselect", "mad_sat" if saturates else "mad_hi")
+            function = self.random.choice(three)
             return f"{function}({value()}, {value()}, {value()})"
         if which == 4:
             first, second = value(), value()

@@ -341,6 +341,8 @@ class _Program:
         """Write an element of a private array, which is declared where there is none."""
         if not self.scope.arrays or self.random.random() < 0.2:
             kind, name = random_type(self.random, widths=(1, 1, 1, 2, 4)), self._name("array")
+            # Intel's compiler for pvc misplaces the upper channels of 64-bit indexed registers.
+            kind = kind.with_base("int") if kind.bits == 64 else kind
             self._line(f"{kind.name} {name}[{ARRAY}];")
             self._line(f"for (int i = 0; i < {ARRAY}; ++i)")
             self._line(f"    {name}[i] = {self.make(kind, 1)};")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
 from visim.runtime.arguments_text import (
     GRAMMAR,
     ArgumentText,
@@ -25,6 +25,8 @@ from visim.runtime.arguments_text import (
     split_option,
 )
 from visim.runtime.buffers import Local
+from visim.runtime.images import Sampler
+from visim.runtime.pictures import encode_png
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,43 @@ class TestOtherKinds:
         assert value(7) == 7
         assert value(True) is True
 
-    def test_images_come_later(self):
-        with pytest.raises(UnsupportedError, match="images come with a later version"):
-            value("image:a.png")
+    def test_a_png_file_is_an_image_of_normalised_bytes(self, tmp_path):
+        picture = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+        (tmp_path / "a.png").write_bytes(encode_png(picture))
+        image = read_value(ArgumentText("x", "image:a.png", tmp_path), name="x", seed=(0,))
+        assert (image.format, image.width, image.height) == ("rgba:unorm8", 3, 2)
+        assert np.array_equal(image.array, picture)
+
+    def test_an_array_file_is_an_image(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+        image = read_value(
+            ArgumentText("x", "image:a.npy@depth:float", tmp_path), name="x", seed=()
+        )
+        assert repr(image) == "Image(2d 3x2 depth:float)"
+
+    def test_images_may_be_filled(self):
+        assert repr(value("image:zeros:u8:4x5x4@unorm8")) == "Image(2d 5x4 rgba:unorm8)"
+        assert repr(value("image:ones:f32:4x5")) == "Image(2d 5x4 r:float)"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("image:none.png", "'x': there is no file .*none.png"),
+            ("image:zeros:u8:4x5x3", "'x': an image of 3 channels"),
+            ("image:zeros:u8:4x5@rgba:float", "'x': Image: rgba:float has 4 channels"),
+            ("sampler:wrap", "'x': address: 'wrap' is not known"),
+            ("sampler:repeat", "'x': .*normalized=True"),
+            ("sampler:clamp,linear,nearest", "a sampler has an address mode and a filter"),
+        ],
+    )
+    def test_what_is_no_image_or_sampler_is_refused(self, text, message):
+        with pytest.raises(ArgumentError, match=message):
+            value(text)
+
+    def test_samplers_have_words(self):
+        assert value("sampler:") == Sampler()
+        expected = Sampler(address="repeat", filter="linear", normalized=True)
+        assert value("sampler:repeat,linear,normalized") == expected
 
     @pytest.mark.parametrize(
         "text", ["", "7", "null:1", "hex:", "hex:0", "local:", "local:-1", "x:1"]

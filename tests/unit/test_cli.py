@@ -509,12 +509,6 @@ class TestExitCodes:
         assert main([*words, "--json"]) == 2
         assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 2
 
-    @pytest.mark.parametrize("verb", ["asm", "link"])
-    def test_verbs_of_later_versions_say_so(self, file, capsys, verb):
-        options = {"asm": ["--platform", "pvc"], "link": ["-o", "x.isa"]}[verb]
-        assert main([verb, file, *options]) == 1
-        assert "comes with a later version" in capsys.readouterr().err
-
     def test_help_is_0(self, capsys):
         assert main(["--help"]) == 0
         assert "run" in capsys.readouterr().out
@@ -562,3 +556,32 @@ class TestDoctor:
         main(["doctor", "--json"])
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert {"name", "state", "detail", "purpose", "help"} == set(findings[0])
+
+
+class TestObjects:
+    TEXT = (
+        '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\n.function "k_0"\n\nk_0:\n'
+        "    ret (M1, 1)\n"
+    )
+
+    def test_a_text_becomes_an_object_and_a_text_again(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 0
+        assert (tmp_path / "k.isa").read_bytes()[:4] == b"CISA"
+        capsys.readouterr()
+        assert main(["dis", str(tmp_path / "k.isa")]) == 0
+        assert "ret (M1, 1)" in capsys.readouterr().out
+
+    def test_two_texts_become_one_object(self, tmp_path):
+        for name in "ab":
+            (tmp_path / f"{name}.visaasm").write_text(self.TEXT.replace('"k"', f'"{name}"'))
+        files = [str(tmp_path / f"{name}.visaasm") for name in "ab"]
+        target = str(tmp_path / "both.isa")
+        assert main(["link", *files, "--platform", "pvc", "-o", target]) == 0
+        assert [kernel.name for kernel in visim.load(target, platform="pvc").kernels] == ["a", "b"]
+
+    def test_a_broken_text_leaves_no_object(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT.replace("ret", "rett"))
+        assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 1
+        assert "rett" in capsys.readouterr().err
+        assert not (tmp_path / "k.isa").exists()

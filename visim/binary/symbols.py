@@ -14,7 +14,7 @@ from typing import TypeVar
 from visim import predefined
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.layouts import CodingError
-from visim.isa.registry import schema_of
+from visim.isa.registry import named_labels
 from visim.module import ObjectOrder, StoredLabel, Unit
 from visim.operands import (
     FIRST_DECLARED_GENERAL,
@@ -273,9 +273,7 @@ def _label_kinds(unit: Unit) -> dict[str, int]:
             defined[item.name] = SUBROUTINE
     found: dict[str, int] = {}
     for item in unit.body:
-        for entry in schema_of(type(item)).fields:
-            if getattr(entry.kind, "is_label", False):
-                name = getattr(item, entry.name)
-                if name in defined:
-                    found[name] = defined[name]
+        for name in named_labels(item):
+            if name in defined:
+                found[name] = defined[name]
     return found

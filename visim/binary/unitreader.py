@@ -61,7 +61,10 @@ from visim.types import BY_CODE
 MAX_ALIASES = 64
 """The longest chain of aliases of aliases; compilers make chains of two."""
 
-_TRUNCATED_ZEROS = 16
+#: 3D_SAMPLE and 3D_LOAD, whose operation takes one byte in older objects and two since 4.0.
+_SAMPLER_CODES = frozenset({0x6D, 0x6E})
+_TRUNCATED_ZEROS = 24
+_TRUNCATED_SHARE = 8
 _OWN_NAME = re.compile(r'[^\s,{}"/\\]+')
 _T = TypeVar("_T")
 
@@ -286,12 +289,14 @@ class _UnitReader:
 
     def _sampler(self, place: int) -> SamplerVariable:
         stored, count, attributes = self._plain()
-        return SamplerVariable(f"S{place}", count, attributes, place, _shown_name(stored))
+        name = f"S{place}"
+        return SamplerVariable(name, count, attributes, place, _own_name(stored, name))
 
     def _surface(self, place: int) -> SurfaceVariable:
         stored, count, attributes = self._plain()
         number = FIRST_SURFACE + place
-        return SurfaceVariable(f"T{number}", count, attributes, number, _shown_name(stored))
+        name = f"T{number}"
+        return SurfaceVariable(name, count, attributes, number, _own_name(stored, name))
 
     def _input(self) -> Input:
         reader, tables = self.reader, self.tables
@@ -339,12 +344,17 @@ class _UnitReader:
 
     def _instructions(self) -> Iterator[Instruction]:
         reader, tables = self.reader, self.tables
+        short = self.context.version < (4, 0)
         while reader.position < reader.end:
+            if short and reader.data[reader.position] in _SAMPLER_CODES:
+                raise CodingError("sampler instructions are read from version 4.0 on")
             yield ISA.decode(reader, tables)
 
     def _is_truncated(self, start: int) -> bool:
+        """Whether zeros end the instructions as no complete instructions end."""
         stream = self.reader.data[start : self.reader.end]
-        return len(stream) - len(stream.rstrip(b"\0")) >= _TRUNCATED_ZEROS
+        zeros = len(stream) - len(stream.rstrip(b"\0"))
+        return zeros >= max(_TRUNCATED_ZEROS, len(stream) // _TRUNCATED_SHARE)
 
     def _check_labels(self, body: tuple[Instruction, ...]) -> None:
         defined: set[str] = set()
@@ -359,9 +369,9 @@ class _UnitReader:
             raise CodingError(f"label {min(missing)} is not defined in the unit")
 
 
-def _shown_name(stored: str) -> str | None:
-    """Return the own name of a sampler or surface if a text can hold it."""
-    return stored if _OWN_NAME.fullmatch(stored) else None
+def _own_name(stored: str, name: str) -> str | None:
+    """Return what a sampler or surface is called, unless it is its number or no text can say it."""
+    return stored if stored != name and _OWN_NAME.fullmatch(stored) else None
 
 
 def _truncated(name: str, reader: Reader, start: int) -> InputError:

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 from visim.diag import Diagnostic, Severity
 from visim.isa import Instruction
-from visim.isa.registry import Category, schema_of
+from visim.isa.operand_types import Modifiers, Saturation
+from visim.isa.registry import schema_of
 from visim.operands import (
     AddressOperand,
     Combine,
     ExecSize,
     GeneralDestination,
     GeneralSource,
+    Immediate,
     IndirectDestination,
     IndirectSource,
     Modifier,
@@ -26,14 +28,19 @@ from visim.operands import (
     RawOperand,
     Region,
 )
+from visim.sem.tracer import destination_type, source_type
 from visim.target import Platform
+from visim.types import DataType
 
 CHANNELS = 32
 WIDTHS = (1, 2, 4, 8, 16)
 VERTICAL = (0, 1, 2, 4, 8, 16, 32)
 HORIZONTAL = (0, 1, 2, 4)
-LOGICAL = {"and", "or", "xor", "not"}
-ARITHMETIC_MODIFIERS = {Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS}
+_MODIFIERS = {
+    Modifiers.ARITHMETIC: {Modifier.NONE, Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS},
+    Modifiers.LOGIC: {Modifier.NONE, Modifier.NOT},
+    Modifiers.NONE: {Modifier.NONE},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,41 +119,71 @@ def _region(at: Site, name: str, region: Region) -> Iterator[Diagnostic]:
 
 
 def modifiers(at: Site) -> Iterator[Diagnostic]:
-    """(~) belongs to logic instructions, (abs) and (-) to all others."""
-    is_logic = at.instruction.op.mnemonic in LOGICAL
+    """An instruction has the source modifiers that its declaration names."""
+    op = at.instruction.op
+    legal = _MODIFIERS[op.operands.modifiers]
     for name, operand in at.operands:
         modifier = getattr(operand, "modifier", Modifier.NONE)
-        wrong = modifier is Modifier.NOT if not is_logic else modifier in ARITHMETIC_MODIFIERS
-        if wrong:
-            text = f"{name} of {at.instruction.op.mnemonic} cannot have the modifier {modifier}"
-            yield at.error("modifier", text, "vISA 5, Vector Operands")
+        if modifier not in legal:
+            text = f"{name} of {op.mnemonic} cannot have the modifier {modifier}"
+            yield at.error("modifier", text, f"vISA 6, {op.page}, Source Modifier")
 
 
 def types(at: Site) -> Iterator[Diagnostic]:
-    """Bitwise instructions work on integers; a source mix of integers and floats has no meaning."""
+    """The types of an instruction's operands go together as its declaration says."""
     op = at.instruction.op
     kinds = [
-        (name, kind)
+        _operand_type(operand)
         for name, operand in at.operands
-        if name.startswith("src") and (kind := _operand_type(operand)) is not None
+        if name.startswith("src") and not isinstance(operand, RawOperand)
     ]
-    floats = [(name, kind) for name, kind in kinds if kind == "float"]
-    if op.category is Category.LOGIC and floats:
-        text = f"{floats[0][0]} of {op.mnemonic} is a float"
-        yield at.error("operand-type", text, f"vISA 6, {op.page}")
-    elif op.category is Category.ARITHMETIC and floats and len(floats) != len(kinds):
+    destination = _operand_type(getattr(at.instruction, "dst", None))
+    if op.operands.accept(destination, kinds):
+        return
+    if op.operands.takes_floats and len({kind.is_float for kind in kinds if kind}) > 1:
         text = f"sources of {op.mnemonic} mix integers and floats"
-        help_text = "convert with mov first"
-        yield at.error("mixed-types", text, "vISA 2, Type Conversion", help_text)
+        yield at.error("mixed-types", text, "vISA 2, Type Conversion", "convert with mov first")
+        return
+    into = "" if destination is None else f" into {destination!r}"
+    found = ", ".join("any" if kind is None else repr(kind) for kind in kinds)
+    text = f"{op.mnemonic} of {found}{into}: these types do not go together"
+    legal = "; ".join(str(row) for row in op.operands.types)
+    yield at.error("operand-type", text, f"vISA 6, {op.page}", f"it takes {legal}")
 
 
-def _operand_type(operand: object) -> str | None:
-    kind = getattr(operand, "type", None) or getattr(
-        getattr(operand, "variable", None), "type", None
-    )
-    if kind is None or isinstance(operand, RawOperand):
-        return None
-    return "float" if kind.is_float or kind.name == "vf" else "integer"
+def _operand_type(operand: object) -> DataType | None:
+    """Return the type that an operand contributes; None if it has none of its own."""
+    match operand:
+        case GeneralSource() | IndirectSource() | Immediate():
+            return source_type(operand)
+        case GeneralDestination() | IndirectDestination():
+            return destination_type(operand)
+        case _:
+            return None
+
+
+def saturation(at: Site) -> Iterator[Diagnostic]:
+    """A destination saturates where the instruction's declaration says so."""
+    op, destination = at.instruction.op, getattr(at.instruction, "dst", None)
+    if not getattr(destination, "saturate", False):
+        return
+    kind = _operand_type(destination)
+    match op.operands.saturates:
+        case Saturation.NO:
+            text = f"{op.mnemonic} cannot saturate"
+        case Saturation.FLOAT_ONLY if kind is not None and not kind.is_float:
+            text = f"{op.mnemonic} of integers cannot saturate"
+        case _:
+            return
+    yield at.error("saturation", text, f"vISA 6, {op.page}, Saturation", "leave out .sat")
+
+
+def restrictions(at: Site) -> Iterator[Diagnostic]:
+    """What else an instruction's declaration asks for."""
+    op = at.instruction.op
+    wrong = op.restrict(at.instruction, at.platform) if op.restrict else None
+    if wrong is not None:
+        yield at.error("restriction", f"{op.mnemonic}: {wrong}", f"vISA 6, {op.page}")
 
 
 def predicates(at: Site) -> Iterator[Diagnostic]:
@@ -162,7 +199,8 @@ def predicates(at: Site) -> Iterator[Diagnostic]:
             size.size == 1 or operand.combine is not Combine.NONE
         ):
             continue
-        if at.instruction.op.mnemonic == "mov" or operand.variable.count >= needed:
+        is_copied = at.instruction.op.mnemonic == "mov" and isinstance(operand, PredicateOperand)
+        if is_copied or operand.variable.count >= needed:
             continue
         count = operand.variable.count
         text = f"{operand.variable.name} has {count} bits, {name} of {size} needs {needed}"
@@ -201,6 +239,8 @@ RULES: tuple[Rule, ...] = (
     regions,
     modifiers,
     types,
+    saturation,
+    restrictions,
     predicates,
     bounds,
 )

@@ -11,12 +11,13 @@ from itertools import pairwise
 
 from visim.check.rules import RULES, site
 from visim.diag import Diagnostic, Diagnostics, Severity
-from visim.isa.flow import Branch
+from visim.isa.flow import Branch, SwitchJump
 from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.registry import named_labels
 from visim.module import Module, Unit, UnitKind
 from visim.target import Platform
 
-ENDINGS = {"ret", "fret", "goto", "jmp"}
+ENDINGS = {"ret", "fret", "goto", "jmp", "switchjmp"}
 
 
 def verify_module(module: Module, platform: Platform | None) -> Diagnostics:
@@ -57,13 +58,13 @@ def _flow(unit: Unit) -> Iterator[Diagnostic]:
     blocks = {item.name for item in unit.body if isinstance(item, LabelMark)}
     subroutines = {item.name for item in unit.body if isinstance(item, SubroutineMark)}
     for item in unit.body:
-        if not isinstance(item, Branch):
+        if not isinstance(item, Branch | SwitchJump):
             continue
         is_call = item.op.mnemonic == "call"
-        wrong = item.label in (blocks - subroutines if is_call else subroutines - blocks)
-        if wrong:
+        wrong = blocks - subroutines if is_call else subroutines - blocks
+        for label in (name for name in named_labels(item) if name in wrong):
             wanted = "a subroutine" if is_call else "a block label of the same subroutine"
-            message = f"{item.op.mnemonic} to {item.label}, which is not {wanted}"
+            message = f"{item.op.mnemonic} to {label}, which is not {wanted}"
             yield Diagnostic(
                 "label-kind", Severity.ERROR, message, item.origin, rule="vISA 6, control flow"
             )

@@ -7,14 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from visim.cli import failures
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from visim import Program
     from visim.diag import Diagnostics
 
 _PLATFORMS = "bdw, skl, icllp, tgllp, dg2 or pvc"
@@ -51,8 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has gone; what Python still flushes at exit must not complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.BROKEN
-    except click.Abort:  # what click makes of an interrupt from the keyboard
-        return failures.report_failure(KeyboardInterrupt(), as_json="--json" in words)
+    except click.Abort as abort:  # what click makes of an interrupt from the keyboard
+        interrupt = abort.__cause__ or KeyboardInterrupt()
+        return failures.report_failure(interrupt, as_json="--json" in words)
     except Exception as error:
         return failures.report_failure(error, as_json="--json" in words)
     return result if isinstance(result, int) else 0
@@ -221,31 +223,53 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 @click.argument("file", type=_INPUT)
 @click.option("--platform", required=True, metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
-@click.option("--isa-version", default="4.1", metavar="V", help="The binary format's version.")
+@click.option(
+    "--isa-version", default="4.1", type=click.Choice(["4.1"]), help="The object's version."
+)
 @_json_option
-def asm(**_given: Any) -> NoReturn:
-    """Assemble vISA text (comes with a later version)."""
-    raise _later("asm")
+def asm(file: str, platform: str, output: str | None, isa_version: str, *, as_json: bool) -> None:
+    """Assemble vISA text to an .isa object."""
+    del isa_version  # there is one choice, and it is what is written
+    import visim
+    from visim.cli.files import is_standard, read_source
+
+    if output is None and is_standard(file):
+        raise click.UsageError("the text comes from the standard input: give -o OUT")
+    program = visim.load(read_source(file), platform=platform)
+    _write_object(program, output or _isa_name(file), as_json=as_json)
 
 
 @app.command()
 @click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="A B ...")
+@click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
 @_json_option
-def link(**_given: Any) -> NoReturn:
-    """Link several files to one (comes with a later version)."""
-    raise _later("link")
+def link(files: tuple[str, ...], platform: str | None, output: str, *, as_json: bool) -> None:
+    """Put the kernels and functions of several files into one .isa object."""
+    import visim
+    from visim.cli.files import read_source
+
+    sources = [read_source(file) for file in files]
+    _write_object(visim.link(sources, platform=platform), output, as_json=as_json)
+
+
+def _write_object(program: Program, target: str, *, as_json: bool) -> None:
+    from visim.cli.files import is_standard, write_bytes
+
+    write_bytes(target, program.to_object())
+    names = [kernel.name for kernel in program.kernels]
+    if as_json:
+        _print_json({"file": target, "kernels": names})
+        return
+    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+def _isa_name(file: str) -> str:
+    return str(Path(file).with_suffix(".isa"))
 
 
 def _source_name(file: str) -> str:
     return "stdin.cl" if file == "-" else file
-
-
-def _later(verb: str) -> Exception:
-    return UnsupportedError(
-        f"visim {verb} comes with a later version; this one runs, checks and prints programs"
-        " (visim run, check, dis)"
-    )
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

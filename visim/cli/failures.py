@@ -110,7 +110,7 @@ def _message(error: BaseException) -> str:
         case OSError(strerror=str() as reason, filename=str() as file):
             return f"{file}: {reason}"
         case KeyboardInterrupt():
-            return "interrupted"
+            return "; ".join(getattr(error, "__notes__", ["interrupted"]))
         case InternalError():
             return f"{error}; {_BUG_TEXT}"
         case _ if exit_code(error) == BUG:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 import numpy as np
@@ -22,6 +22,8 @@ from visim.cli.progress import working
 from visim.errors import ArgumentError
 from visim.runtime import pictures
 from visim.runtime.arguments_text import find_parameter, read_arguments, read_surfaces
+from visim.runtime.images import Image
+from visim.runtime.printf import Receiver, printf_to
 
 if TYPE_CHECKING:
     from visim import Kernel, Program
@@ -54,14 +56,15 @@ def run(options: RunOptions, *, as_json: bool) -> None:
     launch: dict[str, Any] = dict(options.launch)
     if prepared.surfaces:
         launch["surfaces"] = prepared.surfaces
-    with working(f"running {prepared.kernel.name}"):
+    to_stderr = any(is_standard(output.file) for output in options.outputs)
+    show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
+    with working(f"running {prepared.kernel.name}"), printf_to(show_text):
         report = prepared.kernel.launch(prepared.values, **launch)
     for output in options.outputs:
         write_bytes(output.file, _encoded(output, prepared))
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
         return
-    to_stderr = any(is_standard(output.file) for output in options.outputs)
     click.echo(str(report), err=to_stderr)
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
@@ -70,6 +73,13 @@ def run(options: RunOptions, *, as_json: bool) -> None:
         for picture in prepared.pictures.values():
             text = pictures.terminal_picture(picture, columns=columns)
             click.echo(text, err=to_stderr, color=True)
+
+
+def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
+    """Return what gets the text that a kernel prints; a JSON object has it as a key."""
+    if as_json:
+        return lambda _: None
+    return lambda text: click.echo(text, nl=False, err=to_stderr)
 
 
 def _prepare(options: RunOptions) -> _Prepared:
@@ -158,7 +168,8 @@ def _find_results(
             value = surfaces.get(int(number)) if number.isdecimal() else None
         else:
             value = values[find_parameter(output.key, kernel.args)]
-        if not isinstance(value, np.ndarray):
+        value = _array(value)
+        if value is None:
             raise ArgumentError(f"--out {output.key}: this argument is no array")
         results[output.key] = value
     return results
@@ -170,8 +181,15 @@ def _previewed(outputs: Sequence[Output], prepared: _Prepared) -> dict[str, NDAr
         return {_output_name(output.key, kernel): results[output.key] for output in outputs}
     names = [argument.name for argument in prepared.kernel.args]
     names += [f"surface:{index}" for index in prepared.surfaces]
-    everything = zip(names, [*prepared.values, *prepared.surfaces.values()], strict=True)
-    return {name: value for name, value in everything if isinstance(value, np.ndarray)}
+    values = [_array(value) for value in (*prepared.values, *prepared.surfaces.values())]
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _array(value: object) -> NDArray[Any] | None:
+    """Return the array of an argument that is one, or an image of one."""
+    if isinstance(value, Image):
+        return value.array
+    return cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
 
 
 def _encoded(output: Output, prepared: _Prepared) -> bytes:

@@ -33,6 +33,23 @@ class ThreadStart:
     scratch_base: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SharedStarts:
+    """What the threads of all groups of a dispatch have in common.
+
+    `starts` has each thread's start in group 0; in other groups they differ only in the group's
+    coordinates, which stand as UD at `places`: pairs of a byte offset in the register image and
+    an axis (0 for x). Group number n has the coordinates `first` plus n split by `groups`, x
+    fastest. `private` has a row of memory for each thread, which is zero when a thread starts.
+    """
+
+    starts: tuple[ThreadStart, ...]
+    places: tuple[tuple[int, int], ...]
+    first: tuple[int, int, int]
+    groups: tuple[int, int, int]
+    private: NDArray[np.uint8] | None = None
+
+
 class Dispatch(Protocol):
     """The groups of a launch. Groups are numbered in dispatch order."""
 
@@ -80,7 +97,8 @@ class Exit:
     """How running a range of groups ended: `fault` is None when all of it finished.
 
     `executed` counts SIMD instructions, `forms` how often each instruction form ran (only when
-    counting was asked for).
+    counting was asked for). `stopped` says where the run was when it had to stop
+    (`RunOptions.stop`); its category is "cancelled".
     """
 
     groups: int = 0
@@ -88,6 +106,15 @@ class Exit:
     executed: int = 0
     forms: dict[str, int] = field(default_factory=dict[str, int])
     fault: Fault | None = None
+    stopped: Fault | None = None
+
+
+class StopFlag(Protocol):
+    """Tells a run to stop, from another thread (`threading.Event` is one)."""
+
+    def is_set(self) -> bool:
+        """Return whether the run has to stop."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +122,16 @@ class RunOptions:
     """What a run may cost and in which order it goes.
 
     `budget` is the most instructions that a hardware thread may execute (None: no limit);
-    `seed` 0 is dispatch order, any other one permutes the threads of each group.
+    `seed` 0 is dispatch order, any other one permutes the threads of each group. `stop` makes the
+    run end soon after it is set, within threads too: at the latest at the next backward branch.
+    `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
     """
 
     budget: int | None = None
     seed: int = 0
     count_forms: bool = False
+    stop: StopFlag | None = None
+    workers: int | None = None
 
 
 class Executable(Protocol):

@@ -1,12 +1,12 @@
 """Basic blocks of a linked kernel, bound to one register image and prepared when first reached.
 
 A block is a stretch of instructions that the same channels execute: it ends before a label and
-after a transfer of control, a barrier, or a write to CR0.
+after a transfer of control, a synchronization, or a write to CR0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +16,27 @@ from visim.engine.modes import FloatMode
 from visim.engine.plan import Context, Step, StepBuilder
 from visim.isa import Instruction, Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
+from visim.isa.matrix import Dpas
 from visim.isa.table import SOURCES
 from visim.link.program import LinkedKernel, LinkedUnit
 from visim.operands import GeneralSource
 from visim.sem.effects import (
     Barrier,
+    BarrierSignal,
+    BarrierWait,
     CallFunction,
     Effect,
     Jump,
+    NamedBarrierSignal,
+    NamedBarrierWait,
     RegisterWrite,
+    Switch,
+    Synchronization,
     Transfer,
     WriteRegister,
+    Yield,
 )
+from visim.sem.expr import Expr
 
 TSC, CR0 = 6, 14
 MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
@@ -39,13 +48,14 @@ class Ending:
     """How a block ends.
 
     `select` returns which channels a transfer asks for (bit i is channel i), or is None when it
-    asks for all. `target` returns the handle of an indirect call.
+    asks for all. `operands` returns the handle of an indirect call, or what a named barrier is
+    given, in the order of the effect's fields.
     """
 
-    transfer: Transfer | Barrier | None
+    transfer: Transfer | Synchronization | None
     changes_mode: bool
     select: Callable[[], int] | None
-    target: Callable[[], int] | None
+    operands: Callable[[], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,7 @@ class BlockTable:
         self, pc: int, instruction: Instruction, mode: FloatMode, *, full: bool
     ) -> tuple[Step | None, Ending]:
         effects = self.effects(pc)
-        transfer = next((e for e in effects if isinstance(e, Transfer | Barrier)), None)
+        transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         ordinary = [e for e in effects if e is not transfer]
         step = None
         if ordinary:
@@ -147,25 +157,42 @@ class BlockTable:
         return step, self._ending(transfer, changes, mode, full=full)
 
     def _ending(
-        self, transfer: Transfer | Barrier | None, changes: bool, mode: FloatMode, *, full: bool
+        self,
+        transfer: Transfer | Synchronization | None,
+        changes: bool,
+        mode: FloatMode,
+        *,
+        full: bool,
     ) -> Ending:
-        select = target = None
+        select, operands = None, _nothing
         match transfer:
-            case None | Barrier():
+            case NamedBarrierWait(number):
+                operands = self._integers((number,), mode, full=full)
+            case NamedBarrierSignal(number, role, producers, consumers):
+                operands = self._integers((number, role, producers, consumers), mode, full=full)
+            case None | Barrier() | BarrierSignal() | BarrierWait() | Yield():
                 pass
             case Jump(_, condition):
                 if condition is not None:
                     select = self._integer(condition, 0, mode, full=full)
+            case Switch(_, index):
+                operands = self._integers((index,), mode, full=full)
             case CallFunction(_, handle, offset, mask):
                 if mask is not None:
                     select = self._integer(mask, offset, mode, full=full)
                 if handle is not None:
-                    builder = self._builder(mode, full=full)
-                    target = builder.build(f"int({builder.value(handle)}[0])")
+                    operands = self._integers((handle,), mode, full=full)
             case _:
                 if transfer.mask is not None:
                     select = self._integer(transfer.mask, transfer.offset, mode, full=full)
-        return Ending(transfer, changes, select, target)
+        return Ending(transfer, changes, select, operands)
+
+    def _integers(
+        self, values: Sequence[Expr], mode: FloatMode, *, full: bool
+    ) -> Callable[[], tuple[int, ...]]:
+        builder = self._builder(mode, full=full)
+        items = "".join(f"int({builder.value(value)}[0]), " for value in values)
+        return builder.build(f"({items})")
 
     def _integer(
         self, mask: Any, offset: int, mode: FloatMode, *, full: bool
@@ -179,7 +206,11 @@ class BlockTable:
         return builder.build(f"{integer}({name}) << {offset}")
 
 
-_FALL_THROUGH = Ending(None, False, None, None)
+def _nothing() -> tuple[int, ...]:
+    return ()
+
+
+_FALL_THROUGH = Ending(None, False, None, _nothing)
 
 
 def _refusal(pc: int, reason: str, *, undefined: bool) -> Step:
@@ -206,18 +237,13 @@ def _writes_cr0(effect: Effect) -> bool:
 
 def form_name(instruction: Instruction) -> str:
     """Return the name under which executions of an instruction are counted."""
-    relation = getattr(instruction, "relation", "")
+    variant = getattr(instruction, "relation", "")
+    if isinstance(instruction, Dpas):
+        variant = f"{instruction.weights}.{instruction.activations}"
     kind = getattr(getattr(instruction, "dst", None), "variable", None)
     types = getattr(getattr(kind, "type", None), "name", "")
-    name = instruction.op.mnemonic + (f".{relation}" if relation else "")
+    name = instruction.op.mnemonic + (f".{variant}" if variant else "")
     return f"{name}:{types}" if types else name
 
 
-def has_barrier(kernel: LinkedKernel) -> bool:
-    """Return whether any code of the kernel's program can wait at a barrier."""
-    return any(
-        instruction.op.mnemonic == "barrier" for unit in kernel.units for instruction in unit.body
-    )
-
-
-__all__ = ["Block", "BlockTable", "Ending", "Unready", "form_name", "has_barrier"]
+__all__ = ["Block", "BlockTable", "Ending", "Unready", "form_name"]

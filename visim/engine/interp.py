@@ -16,8 +16,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions
-from visim.engine.blocks import Block, BlockTable, Ending, Unready, has_barrier
+from visim.engine.blocks import Block, BlockTable, Ending, Unready
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.plan import Context
@@ -25,10 +26,28 @@ from visim.errors import Fault
 from visim.link.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
 from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
 from visim.machine.surfaces import SharedLocalMemory
-from visim.sem.effects import Barrier, Call, CallFunction, FunctionReturn, Goto, Jump, Return
+from visim.sem.effects import (
+    Barrier,
+    BarrierSignal,
+    BarrierWait,
+    Call,
+    CallFunction,
+    FunctionReturn,
+    Goto,
+    Jump,
+    NamedBarrierSignal,
+    NamedBarrierWait,
+    Return,
+    Switch,
+    Synchronization,
+    Yield,
+)
 
 CHANNELS = 64
 CALL_DEPTH = 10_000
+TURN = 10_000
+"""Instructions that a thread executes before others of its group have a turn."""
+
 _CR0 = 14
 
 
@@ -60,7 +79,11 @@ class Frame:
 
 @dataclass(slots=True)
 class Thread:
-    """The control state of one hardware thread; its registers are in the image while it runs."""
+    """The control state of one hardware thread; its registers are in the image while it runs.
+
+    `image` are its registers while it does not run. `waits` is what it waits for, `turn_ends` the
+    number of executed instructions at which it lets others run.
+    """
 
     number: int
     table: BlockTable
@@ -70,7 +93,9 @@ class Thread:
     frames: list[Frame] = field(default_factory=list[Frame])
     pc: int = 0
     executed: int = 0
+    turn_ends: int = 0
     image: NDArray[np.uint8] | None = None
+    waits: Ticket | None = None
     done: bool = False
 
 
@@ -93,7 +118,6 @@ class Prepared:
             np.zeros(kernel.register_bytes, np.uint8), np.zeros(CHANNELS, np.bool_)
         )
         self.tables = [BlockTable(kernel, unit, self.context) for unit in kernel.units]
-        self.has_barrier = has_barrier(kernel)
         self._lock = Lock()
 
     def run(
@@ -115,7 +139,6 @@ class _Run:
         self.kernel = kernel = prepared.kernel
         self.tables = prepared.tables
         self.context = context = prepared.context
-        self.has_barrier = prepared.has_barrier
         self.dispatch = dispatch
         self.machine = machine
         self.options = options
@@ -131,52 +154,67 @@ class _Run:
             context.arguments = _Window(
                 "flat", [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
             )
+        self._barriers = Barriers(0)
         self._thread: Thread | None = None
         self._block: Block | None = None
 
     # Groups and threads
 
     def groups(self, groups: Sequence[int]) -> None:
-        """Run groups until one faults."""
+        """Run groups until one faults or the run has to stop."""
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.context.slm.reset()
             try:
                 self._group(group)
             except Stopped as stopped:
-                self.exit.fault = replace(
-                    stopped.fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
-                )
+                self._end(stopped.fault, group)
                 return
+            except KeyboardInterrupt as interrupt:
+                place = self._place(self._fault("cancelled", "interrupted", "interrupted"), group)
+                interrupt.add_note(f"interrupted at {place.place}")
+                raise
             self.exit.groups += 1
 
+    def _end(self, fault: Fault, group: int) -> None:
+        fault = self._place(fault, group)
+        if fault.category == "cancelled":
+            self.exit.stopped = fault
+        else:
+            self.exit.fault = fault
+
+    def _place(self, fault: Fault, group: int) -> Fault:
+        return replace(fault, kernel=self.kernel.name, group=self.dispatch.group_id(group))
+
     def _group(self, group: int) -> None:
+        """Run the threads of a group in turns, each until it waits, gives way or ends."""
         order = list(range(self.dispatch.threads(group)))
         shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
         if shuffled:
             shuffled.shuffle(order)
-        if not self.has_barrier or len(order) == 1:
-            for number in order:
-                thread = self._start(group, number)
-                while not thread.done:
-                    self._resume(thread)
-            return
+        self._barriers = Barriers(len(order))
         threads: list[Thread] = []
         for number in order:
-            threads.append(self._start(group, number))
-            threads[-1].image = self.context.image.copy()
-        self._take_turns(threads, shuffled)
-
-    def _take_turns(self, threads: list[Thread], shuffled: random.Random | None) -> None:
-        """Run all threads from barrier to barrier until they end together."""
-        while not threads[0].done:
-            for thread in threads:
+            thread = self._start(group, number)
+            self._resume(thread)
+            if not thread.done:
+                threads.append(thread)
+        while threads:
+            ready = [thread for thread in threads if self._is_ready(thread)]
+            if not ready:
+                raise Stopped(self._deadlock(threads, order))
+            for thread in ready:
                 self._resume(thread)
-                thread.image = None if thread.done else self.context.image.copy()
-            if len({thread.done for thread in threads}) > 1:
-                raise Stopped(self._deadlock(threads))
+            threads = [thread for thread in threads if not thread.done]
             if shuffled:
                 shuffled.shuffle(threads)
+
+    def _is_ready(self, thread: Thread) -> bool:
+        return thread.waits is None or self._barriers.is_over(thread.waits)
+
+    def _is_alone(self, thread: Thread) -> bool:
+        """Whether a thread need not give way, because its group has no other."""
+        return self._barriers.threads == 1 and self._is_ready(thread)
 
     def _start(self, group: int, number: int) -> Thread:
         start = self.dispatch.start(group, number)
@@ -199,7 +237,7 @@ class _Run:
         return _Window("scratch", parts)
 
     def _resume(self, thread: Thread) -> None:
-        """Run a thread until its next barrier or its end."""
+        """Run a thread until it waits, gives way to others or ends."""
         if thread.done:
             return
         if thread.image is not None:
@@ -207,10 +245,13 @@ class _Run:
         self.context.scratch = thread.scratch
         self._thread = thread
         before = thread.executed
+        thread.waits = None
+        thread.turn_ends = before + TURN
         try:
             self._execute(thread)
         finally:
             self.exit.executed += thread.executed - before
+        thread.image = None if thread.done else self.context.image.copy()
 
     # Control flow
 
@@ -233,12 +274,49 @@ class _Run:
             if ending.transfer is None and not thread.waiting:
                 thread.pc = block.next
                 continue
-            if isinstance(ending.transfer, Barrier):
+            if isinstance(ending.transfer, Synchronization):
                 self._go_on(thread, (block.next, thread.active))
-                return
+                if self._gives_way(thread, block):
+                    return
+                continue
             self._transfer(thread, block)
             if thread.done:
                 return
+            if thread.pc <= block.start and self._has_to_pause(thread):
+                return
+
+    def _has_to_pause(self, thread: Thread) -> bool:
+        """Whether a thread that goes backwards lets others run; stops it if the run has to."""
+        stop = self.options.stop
+        if stop is not None and stop.is_set():
+            raise Stopped(self._fault("cancelled", "cancelled", "the launch was cancelled"))
+        return thread.executed >= thread.turn_ends
+
+    def _gives_way(self, thread: Thread, block: Block) -> bool:
+        """Do what a synchronization says; return whether other threads run first."""
+        barriers, number = self._barriers, thread.number
+        operands = block.ending.operands()
+        try:
+            match block.ending.transfer:
+                case Barrier():
+                    barriers.signal(number)
+                    thread.waits = barriers.wait(number)
+                case BarrierSignal():
+                    barriers.signal(number)
+                case BarrierWait():
+                    thread.waits = barriers.wait(number)
+                case NamedBarrierSignal():
+                    key, role, producers, consumers = operands
+                    barriers.signal_named(number, key, role, (producers, consumers))
+                case NamedBarrierWait():
+                    thread.waits = barriers.wait(number, operands[0])
+                case Yield():
+                    return True
+                case _:
+                    pass
+        except BarrierMisuse as misuse:
+            raise Stopped(self._fault("undefined", "barrier-misuse", str(misuse))) from None
+        return thread.waits is not None and not self._is_alone(thread)
 
     def _steps(self, block: Block) -> None:
         pc = block.start
@@ -268,6 +346,8 @@ class _Run:
                 self._go_on(thread, (target, chosen), (block.next, active & ~chosen))
             case Jump(label):
                 self._jump(thread, block, label)
+            case Switch(labels):
+                self._jump(thread, block, self._switched(ending, labels))
             case Call(label):
                 target = thread.table.unit.labels[label]
                 self._call(thread, block, thread.table, target, chosen)
@@ -309,10 +389,17 @@ class _Run:
             raise Stopped(self._fault("undefined", "jump-over-waiting", message))
         self._go_on(thread, (target, thread.active))
 
+    def _switched(self, ending: Ending, labels: tuple[str, ...]) -> str:
+        (index,) = ending.operands()
+        if index >= len(labels):
+            message = f"the index is {index}, there are {len(labels)} labels"
+            raise Stopped(self._fault("undefined", "switch-index", message))
+        return labels[index]
+
     def _callee(self, ending: Ending, transfer: CallFunction) -> BlockTable:
         if transfer.name is not None:
             return self.tables[self.kernel.function(transfer.name).number]
-        handle = ending.target() if ending.target is not None else 0
+        (handle,) = ending.operands()
         number, rest = divmod(handle - FUNCTION_HANDLE, 16)
         if rest or not 0 <= number < len(self.tables) - 1:
             message = f"0x{handle:x} is not the handle of a function"
@@ -392,18 +479,22 @@ class _Run:
         message = f"the thread executed more than {budget} instructions"
         return self._fault("out-of-contract", "instruction-budget", message, block.start)
 
-    def _deadlock(self, threads: list[Thread]) -> Fault:
-        ended = sorted(thread.number for thread in threads if thread.done)
+    def _deadlock(self, threads: list[Thread], order: list[int]) -> Fault:
+        alive = {thread.number for thread in threads}
         places: dict[str, list[int]] = {}
         for thread in threads:
-            if not thread.done:
+            if thread.waits is not None:
                 origin = thread.table.unit.body[thread.pc - 1].origin
                 line = getattr(origin, "line", None)
                 where = thread.table.unit.unit.name + (f" line {line}" if line else "")
-                places.setdefault(where, []).append(thread.number)
-        waits = "; ".join(f"threads {sorted(n)} at {where}" for where, n in places.items())
-        message = f"waiting at a barrier: {waits}; threads {ended} ended without it"
-        self._thread = next(thread for thread in threads if not thread.done)
+                whom = self._barriers.missing(thread.waits, alive)
+                what = f"at {where} wait at {thread.waits.barrier} for {whom}"
+                places.setdefault(what, []).append(thread.number)
+        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
+        ended = sorted(set(order) - alive)
+        if ended:
+            message += f"; threads {ended} ended"
+        self._thread = threads[0]
         return self._fault("undefined", "barrier-deadlock", message, self._thread.pc - 1)
 
     def _memory_fault(self, violation: MemoryViolation, pc: int) -> Fault:

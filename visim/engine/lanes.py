@@ -170,6 +170,11 @@ def mask_integer(mask: NDArray[np.bool_]) -> int:
     return int.from_bytes(np.packbits(mask, bitorder="little").tobytes(), "little")
 
 
+def concat(*parts: Vector) -> Vector:
+    """Return the lanes of all parts one after another."""
+    return np.concatenate(parts)
+
+
 class RegisterRange(Exception):
     """An indirect operand reaches outside the register image or is not aligned to its type."""
 

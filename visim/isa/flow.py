@@ -14,14 +14,17 @@ from visim.isa.forms import (
     Src,
     SubroutineMark,
 )
+from visim.isa.flow_kinds import JUMP_TABLE, LIFETIME, MOST_LABELS
 from visim.isa.kinds import FUNCTION
 from visim.isa.registry import Category, Instruction, Op, form
 from visim.isa.table import EffectMeaning, Table
 from visim.isa.word_kinds import BYTE
-from visim.sem.effects import Call, CallFunction, FunctionReturn, Goto, Jump, Return
+from visim.operands import SCALAR, GeneralSource, IndirectSource, JumpTable, Lifetime
+from visim.sem.effects import Call, CallFunction, FunctionReturn, Goto, Jump, Return, Switch
 from visim.sem.expr import UOPS, Expr, broadcast
-from visim.sem.tracer import CHANNELS, Tracer
-from visim.types import UD, UQ
+from visim.sem.tracer import CHANNELS, Tracer, source_type
+from visim.target import Platform
+from visim.types import UB, UD, UQ, UW
 
 TABLE = Table(Category.FLOW)
 Count = Annotated[int, BYTE]
@@ -47,6 +50,21 @@ class IndirectFunctionCall(Instruction):
     target: Src
     arguments: Count
     returned: Count
+
+
+@form("{op} {exec} {table}")
+class SwitchJump(Instruction):
+    """A jump to one of several labels."""
+
+    exec: Exec
+    table: Annotated[JumpTable, JUMP_TABLE]
+
+
+@form("{op}.{lifetime}")
+class LifetimeMark(Instruction):
+    """The start or end of a variable's lifetime."""
+
+    lifetime: Annotated[Lifetime, LIFETIME]
 
 
 @form("{op} {function} {dst}")
@@ -89,6 +107,35 @@ def jmp(t: Tracer, i: Branch) -> None:
         bit = t.predicate(variable, t.exec_size.offset, 1)
         predicate = ~bit if invert else bit
     t.emit(Jump(i.label, predicate))
+
+
+def _switch(i: SwitchJump, platform: Platform | None) -> str | None:
+    """Tell what is wrong with an index or the number of labels."""
+    if i.exec.size != 1:
+        return f"the execution size is 1, found {i.exec.size}"
+    if not 1 <= len(i.table.labels) <= MOST_LABELS:
+        return f"it has 1 to {MOST_LABELS} labels, found {len(i.table.labels)}"
+    index = i.table.index
+    if isinstance(index, GeneralSource | IndirectSource) and index.region != SCALAR:
+        return "the index is a scalar, its region is <0;1,0>"
+    kind = source_type(index)
+    return None if kind in {UB, UW, UD} else f"the index is UB, UW or UD, found {kind!r}"
+
+
+@TABLE.effect(
+    0x69,
+    SwitchJump,
+    restrict=_switch,
+    example="switchjmp (M1, 1) V40(0,0)<0;1,0> (_0_004, _0_005)",
+)
+def switchjmp(t: Tracer, i: SwitchJump) -> None:
+    """The thread jumps to the label that the index chooses, counted from 0."""
+    t.emit(Switch(i.table.labels, t.scalar(i.table.index, UD)))
+
+
+@TABLE.effect(0x7B, LifetimeMark, example="lifetime.start V40")
+def lifetime(t: Tracer, i: LifetimeMark) -> None:
+    """Tells a compiler where a variable is in use; nothing happens."""
 
 
 @TABLE.effect(0x33, Branch, example="call (M1, 16) f1_1")

@@ -641,6 +641,10 @@ class NameKind:
     expected: str = "a name"
     is_label: bool = False
 
+    def labels_of(self, value: str) -> tuple[str, ...]:
+        """Return the labels that the operand names."""
+        return (value,) if self.is_label else ()
+
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the name, without quotes."""
         cursor.skip_space()

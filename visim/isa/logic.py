@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Pred, Src, Ternary, Unary
+from visim.isa.operand_types import BITS, BITWISE, FIELD, SHIFT, SHIFT_UNSATURATED
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
@@ -53,28 +54,37 @@ def _operands(t: Tracer, i: Binary | Unary) -> list[Expr]:
     ]
 
 
-@TABLE.effect(0x20, Binary, example="and (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:ud")
+@TABLE.effect(
+    0x20, Binary, operands=BITWISE, example="and (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:ud"
+)
 def and_(t: Tracer, i: Binary) -> None:
     """Bitwise and."""
     a, b = _operands(t, i)
     t.write(i.dst, a & b, t.mask())
 
 
-@TABLE.effect(0x21, Binary, example="or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud")
+@TABLE.effect(
+    0x21, Binary, operands=BITWISE, example="or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
+)
 def or_(t: Tracer, i: Binary) -> None:
     """Bitwise or."""
     a, b = _operands(t, i)
     t.write(i.dst, a | b, t.mask())
 
 
-@TABLE.effect(0x22, Binary, example="xor (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>")
+@TABLE.effect(
+    0x22,
+    Binary,
+    operands=BITWISE,
+    example="xor (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
+)
 def xor(t: Tracer, i: Binary) -> None:
     """Bitwise exclusive or."""
     a, b = _operands(t, i)
     t.write(i.dst, a ^ b, t.mask())
 
 
-@TABLE.effect(0x23, Unary, example="not (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(0x23, Unary, operands=BITWISE, example="not (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def not_(t: Tracer, i: Unary) -> None:
     """Bitwise complement."""
     (a,) = _operands(t, i)
@@ -84,6 +94,7 @@ def not_(t: Tracer, i: Unary) -> None:
 @TABLE.effect(
     0x85,
     BooleanFunction,
+    operands=BITS,
     example="bfn.x96 (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0>",
 )
 def bfn(t: Tracer, i: BooleanFunction) -> None:
@@ -108,21 +119,30 @@ def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:
     return value, count.to(value.type)
 
 
-@TABLE.effect(0x24, Binary, example="shl (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d")
+@TABLE.effect(
+    0x24, Binary, operands=SHIFT, example="shl (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d"
+)
 def shl(t: Tracer, i: Binary) -> None:
     """Shift left; the count is src1 modulo 32, or 64 for 64-bit types."""
     value, count = _shift(t, i, RING)
     t.write(i.dst, value << count, t.mask())
 
 
-@TABLE.effect(0x25, Binary, example="shr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d")
+@TABLE.effect(
+    0x25, Binary, operands=SHIFT, example="shr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d"
+)
 def shr(t: Tracer, i: Binary) -> None:
     """Shift right and fill with zeros; the source's bits are taken as unsigned."""
     value, count = _shift(t, i, Integers.UNSIGNED)
     t.write(i.dst, value >> count, t.mask())
 
 
-@TABLE.effect(0x26, Binary, example="asr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:d")
+@TABLE.effect(
+    0x26,
+    Binary,
+    operands=SHIFT_UNSATURATED,
+    example="asr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:d",
+)
 def asr(t: Tracer, i: Binary) -> None:
     """Shift right and fill with the sign of the source's value."""
     value, count = _shift(t, i, Integers.EXACT)
@@ -139,13 +159,13 @@ def _rotate(t: Tracer, i: Binary, *, left: bool) -> None:
     t.write(i.dst, (value << first) | (value >> second), t.mask())
 
 
-@TABLE.effect(0x80, Binary, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(0x80, Binary, operands=BITS, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
 def rol(t: Tracer, i: Binary) -> None:
     """Rotate left within the width of src0."""
     _rotate(t, i, left=True)
 
 
-@TABLE.effect(0x81, Binary, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(0x81, Binary, operands=BITS, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
 def ror(t: Tracer, i: Binary) -> None:
     """Rotate right within the width of src0."""
     _rotate(t, i, left=False)
@@ -154,6 +174,7 @@ def ror(t: Tracer, i: Binary) -> None:
 @TABLE.lane(
     0x27,
     Unary,
+    operands=BITS,
     integers=Integers.UNSIGNED,
     example="cbit (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -165,6 +186,7 @@ def cbit(a: Expr) -> Expr:
 @TABLE.lane(
     0x1F,
     Unary,
+    operands=BITS,
     integers=Integers.UNSIGNED,
     example="lzd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -176,6 +198,7 @@ def lzd(a: Expr) -> Expr:
 @TABLE.lane(
     0x2E,
     Unary,
+    operands=BITS,
     integers=Integers.UNSIGNED,
     example="fbl (M1_NM, 1) V40(0,0)<1> V41(0,0)<0;1,0>",
 )
@@ -185,7 +208,7 @@ def fbl(a: Expr) -> Expr:
     return select(a.eq(0), constant(2**a.type.bits - 1, a.type, a.lanes), lowest)
 
 
-@TABLE.effect(0x2F, Unary, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(0x2F, Unary, operands=BITS, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def fbh(t: Tracer, i: Unary) -> None:
     """Leading bits equal to the sign bit of a D, leading zeros of a UD; all ones if none ends."""
     value = t.read(i.src0)
@@ -199,6 +222,7 @@ def fbh(t: Tracer, i: Unary) -> None:
 @TABLE.lane(
     0x48,
     Unary,
+    operands=BITS,
     integers=Integers.UNSIGNED,
     example="bfrev (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -210,6 +234,7 @@ def bfrev(a: Expr) -> Expr:
 @TABLE.effect(
     0x46,
     Ternary,
+    operands=FIELD,
     example="bfe (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0>",
 )
 def bfe(t: Tracer, i: Ternary) -> None:
@@ -226,6 +251,7 @@ def bfe(t: Tracer, i: Ternary) -> None:
 @TABLE.effect(
     0x47,
     Quaternary,
+    operands=FIELD,
     example="bfi (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0> "
     "V44(0,0)<1;1,0>",
 )

@@ -1,18 +1,32 @@
-"""Load/store cache messages (specification LSC_UNTYPED; the seed of this name comes first)."""
+"""Load/store cache messages (specification LSC_UNTYPED).
 
+What all untyped messages share, and those that act on each channel's address or on one block of
+successive elements. Atomics and 2D blocks have tables of their own.
+"""
+
+from dataclasses import dataclass, replace
 from typing import Annotated
 
+from visim.isa import lsc_rules
 from visim.isa.forms import Exec, Pred
 from visim.isa.kinds import RAW_LSC
-from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, SHAPE
-from visim.isa.memory import SLM_ADDRESS_BITS, block_bytes, loaded
+from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, QUAD, SHAPE, STRIDED
+from visim.isa.memory import SLM_ADDRESS_BITS, block_bytes, loaded, surface_of_state
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sync import SFIDS
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
-from visim.operands import AddressModel, LscAddress, LscCache, LscShape, RawOperand
-from visim.sem.effects import Atomic, AtomicOperation, Load, LoadBlock, Space, Store, StoreBlock
-from visim.sem.expr import Expr, broadcast, unsigned
+from visim.operands import (
+    AddressModel,
+    Immediate,
+    LscAddress,
+    LscCache,
+    LscShape,
+    RawOperand,
+    VectorSource,
+)
+from visim.sem.effects import Load, LoadBlock, Space, Store, StoreBlock
+from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, lane_numbers, unsigned
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD, UQ, DataType
 
@@ -24,18 +38,25 @@ Shape = Annotated[LscShape, SHAPE]
 Address = Annotated[LscAddress, ADDRESS]
 Data = Annotated[RawOperand, RAW_LSC]
 
-# What all messages begin with. An object has the length of the vector twice, and a raw operand of
-# 6 bytes that are 0 where the message has none.
-_MESSAGE = (
-    "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
-    "{address.bits} {shape.data} {shape.transposed} {shape.count} {shape.count} {address.surface}"
-)
+
+def message_layout(*, elements: str = "count") -> str:
+    """Return the bytes that all messages with addresses begin with.
+
+    An object has the elements of a vector, or the channels of a quad message, twice. A raw operand
+    that a message does not have is 6 bytes that are 0.
+    """
+    return (
+        "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
+        "{address.bits} {shape.data} {shape.transposed} "
+        f"{{shape.{elements}}} {{shape.{elements}}} {{address.surface}}"
+    )
 
 
-@form(
-    "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}",
-    layout=f"{_MESSAGE} {{dst}} {{address.base}} 0:6 0:6",
-)
+_LOAD = "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}"
+_STORE = "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}"
+
+
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} 0:6 0:6")
 class LscLoad(Instruction):
     """A load."""
 
@@ -48,10 +69,7 @@ class LscLoad(Instruction):
     dst: Data
 
 
-@form(
-    "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}",
-    layout=f"{_MESSAGE} 0:6 {{address.base}} {{data}} 0:6",
-)
+@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{data}} 0:6")
 class LscStore(Instruction):
     """A store."""
 
@@ -64,158 +82,302 @@ class LscStore(Instruction):
     data: Data
 
 
-@form(
-    "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}  {src0}  {src1}",
-    layout=f"{_MESSAGE} {{dst}} {{address.base}} {{src0}} {{src1}}",
-)
-class LscAtomic(Instruction):
-    """An atomic operation."""
+@form(_LOAD, layout=f"{message_layout(elements='channels')} {{dst}} {{address.base}} 0:6 0:6")
+class LscLoadQuad(Instruction):
+    """A load of some of four successive elements."""
 
     exec: Exec
     pred: Pred
     sfid: Sfid
     cache: Cache
     address: Address
+    shape: Annotated[LscShape, QUAD]
+    dst: Data
+
+
+@form(_STORE, layout=f"{message_layout(elements='channels')} 0:6 {{address.base}} {{data}} 0:6")
+class LscStoreQuad(Instruction):
+    """A store of some of four successive elements."""
+
+    exec: Exec
+    pred: Pred
+    sfid: Sfid
+    cache: Cache
+    address: Address
+    shape: Annotated[LscShape, QUAD]
+    data: Data
+
+
+def _with_pitch(address: LscAddress, shape: LscShape) -> LscAddress:
+    """Return a strided address with its pitch; the default is that of packed elements."""
+    if address.pitch is not None:
+        return address
+    return replace(address, pitch=Immediate(DATA_SIZES[shape.data][0] * shape.count, UD))
+
+
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} 0:6")
+class LscLoadStrided(Instruction):
+    """A load from addresses at the same distance from each other."""
+
+    exec: Exec
+    pred: Pred
+    sfid: Sfid
+    cache: Cache
+    address: Annotated[LscAddress, STRIDED]
     shape: Shape
     dst: Data
-    src0: Data
-    src1: Data
+
+    def __post_init__(self) -> None:
+        """Fill in the default pitch, as assemblers do."""
+        object.__setattr__(self, "address", _with_pitch(self.address, self.shape))
 
 
-def _space(i: LscLoad | LscStore | LscAtomic, t: Tracer) -> tuple[Space, Expr | None]:
-    if i.sfid == "tgm":
-        raise Unexecutable("typed LSC messages")
-    match i.address.model:
-        case AddressModel.FLAT:
-            return (Space.SLM if i.sfid == "slm" else Space.FLAT), None
-        case AddressModel.SURFACE_STATE:
-            return Space.SCRATCH, None
-        case AddressModel.ARGUMENT:
-            return Space.ARGUMENT, None
-        case AddressModel.BINDING_TABLE:
-            surface = i.address.surface
-            if surface is None:
-                raise Unexecutable("a binding table address without an index")
-            return Space.SURFACE, t.scalar(surface, UD)
-        case AddressModel.BINDLESS_SURFACE:
-            raise Unexecutable("bindless surfaces (bss)")
+@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{address.pitch}} {{data}}")
+class LscStoreStrided(Instruction):
+    """A store at addresses at the same distance from each other."""
+
+    exec: Exec
+    pred: Pred
+    sfid: Sfid
+    cache: Cache
+    address: Annotated[LscAddress, STRIDED]
+    shape: Shape
+    data: Data
+
+    def __post_init__(self) -> None:
+        """Fill in the default pitch, as assemblers do."""
+        object.__setattr__(self, "address", _with_pitch(self.address, self.shape))
 
 
-def _addresses(t: Tracer, address: LscAddress, space: Space, lanes: int) -> Expr:
+# What messages share
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element's types in memory and in its register slot.
+
+    A narrow one stands in the low bits of its slot, or in the high ones (`high`); a load clears
+    the others.
+    """
+
+    memory: DataType
+    register: DataType
+    high: bool
+
+    @property
+    def _shift(self) -> int:
+        return self.register.bits - self.memory.bits if self.high else 0
+
+    def from_memory(self, value: Expr) -> Expr:
+        """Return what a register slot gets of an element."""
+        wide = value.to(self.register)
+        return wide << self._shift if self.high else wide
+
+    def to_memory(self, slot: Expr) -> Expr:
+        """Return what memory gets of a register slot."""
+        return (slot >> self._shift if self.high else slot).to(self.memory)
+
+
+def element_of(data: str) -> Element:
+    """Return the element that a data size names."""
+    memory, register = DATA_SIZES[data]
+    return Element(unsigned(8 * memory), unsigned(8 * register), data == "d16c32h")
+
+
+def space_of(
+    t: Tracer, sfid: str, model: AddressModel, surface: VectorSource | None
+) -> tuple[Space, Expr | None]:
+    """Return the memory that a message reaches, and the index of its surface if it has one."""
+    if sfid == "tgm":
+        raise Unexecutable("an untyped message to the unit for typed ones (tgm)")
+    if model is AddressModel.FLAT:
+        return (Space.SLM if sfid == "slm" else Space.FLAT), None
+    if sfid == "slm":
+        raise Unexecutable(f"SLM with addresses of model {model}")
+    if model is AddressModel.ARGUMENT:
+        return Space.ARGUMENT, None
+    if model is AddressModel.SURFACE_STATE:
+        return Space.SCRATCH, None
+    if surface is None:
+        raise Unexecutable(f"an address of model {model} without a surface")
+    index = t.scalar(surface, UD)
+    if model is AddressModel.BINDLESS_SURFACE:
+        index = surface_of_state(index)
+    return Space.SURFACE, index
+
+
+def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:
+    """Return the channels' addresses: scale * base + offset, or with a pitch + channel * pitch."""
     kind = unsigned(address.bits)
-    wide = UQ if space is Space.FLAT else UD
-    base = t.raw(address.base, kind, lanes).to(wide)
+    wide = UQ if space is Space.FLAT or kind is UQ else UD
+    found = t.raw(address.base, kind, 1 if address.pitch is not None else t.lanes).to(wide)
     if address.scale != 1:
-        base = base * address.scale
+        found = found * address.scale
     if address.offset:
-        base = base + address.offset % 2**wide.bits
-    return base & SLM_ADDRESS_BITS if space is Space.SLM else base
+        found = found + address.offset % 2**wide.bits
+    if address.pitch is not None:
+        steps = broadcast(t.scalar(address.pitch, wide), t.lanes)
+        found = broadcast(found, t.lanes) + steps * lane_numbers(t.lanes).to(wide)
+    return found & SLM_ADDRESS_BITS if space is Space.SLM else found
 
 
-def _element(shape: LscShape) -> tuple[DataType, DataType]:
-    """Return the types of an element in memory and in its register slot."""
-    memory, register = DATA_SIZES[shape.data]
-    if shape.data == "d16c32h":
-        raise Unexecutable("d16c32h data")
-    return unsigned(8 * memory), unsigned(8 * register)
+def _one_channel(t: Tracer) -> None:
+    if t.lanes != 1:
+        raise Unexecutable(f"transposed data of {t.lanes} channels; it belongs to one")
+
+
+# Meanings
+
+Loading = LscLoad | LscLoadStrided
+Storing = LscStore | LscStoreStrided
+
+
+def _load(t: Tracer, i: Loading) -> None:
+    """Record a load; one without a destination is a prefetch, which changes and checks nothing."""
+    if i.dst.is_null:
+        return
+    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    element = element_of(i.shape.data)
+    addresses = addresses_of(t, i.address, space)
+    if i.shape.transposed:
+        _one_channel(t)
+        block = LoadBlock(space, index, addresses, element.memory, i.shape.count, t.mask())
+        t.emit(block)
+        value = element.from_memory(loaded(block, element.memory, block.count))
+        mask = None if block.mask is None else broadcast(block.mask, value.lanes)
+        t.write_raw(i.dst, value, mask)
+        return
+    effect = Load(space, index, addresses, element.memory, i.shape.count, t.mask())
+    t.emit(effect)
+    for component in range(i.shape.count):
+        value = element.from_memory(loaded(effect, element.memory, t.lanes, component))
+        t.write_raw(i.dst, value, effect.mask, component * block_bytes(t, element.register.bytes))
+
+
+def _store(t: Tracer, i: Storing) -> None:
+    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    element = element_of(i.shape.data)
+    addresses = addresses_of(t, i.address, space)
+    if i.shape.transposed:
+        _one_channel(t)
+        value = element.to_memory(t.raw(i.data, element.register, i.shape.count))
+        t.emit(StoreBlock(space, index, addresses, value, t.mask()))
+        return
+    values = _components(t, i.data, element, i.shape.count)
+    t.emit(Store(space, index, addresses, values, t.mask()))
+
+
+def _components(t: Tracer, data: RawOperand, element: Element, count: int) -> tuple[Expr, ...]:
+    """Return what memory gets of `count` components, each of which begins at a register."""
+    size = block_bytes(t, element.register.bytes)
+    return tuple(
+        element.to_memory(t.raw(data, element.register, t.lanes, component * size))
+        for component in range(count)
+    )
 
 
 @TABLE.effect(
-    0x89, LscLoad, sub=0x00, page="LSC_UNTYPED",
+    0x89, LscLoad, sub=0x00, page="LSC_UNTYPED", restrict=lsc_rules.load,
     example="lsc_load.ugm.ca.ca (M1, 32)  V40:d32x4  flat[V41+0x10]:a64",
 )  # fmt: skip
 def lsc_load(t: Tracer, i: LscLoad) -> None:
     """Load a vector of elements from each channel's address, or one block when transposed."""
-    space, index = _space(i, t)
-    memory, register = _element(i.shape)
-    if i.shape.transposed:
-        address = _addresses(t, i.address, space, 1)
-        block = LoadBlock(space, index, address, memory, i.shape.count, t.mask())
-        t.emit(block)
-        _write_block(t, i.dst, loaded(block, memory, block.count).to(register), block.mask)
-        return
-    addresses = _addresses(t, i.address, space, t.lanes)
-    effect = Load(space, index, addresses, memory, i.shape.count, t.mask())
-    t.emit(effect)
-    for component in range(i.shape.count):
-        value = loaded(effect, memory, t.lanes, component).to(register)
-        offset = component * block_bytes(t, register.bytes)
-        t.write_raw(i.dst, value, effect.mask, offset)
-
-
-def _write_block(t: Tracer, dst: RawOperand, value: Expr, mask: Expr | None) -> None:
-    """Write a transposed block: all of it or nothing, as its one channel is enabled."""
-    if mask is None:
-        t.write_raw(dst, value, None)
-        return
-    t.write_raw(dst, value, broadcast(mask, value.lanes))
+    _load(t, i)
 
 
 @TABLE.effect(
-    0x89, LscStore, sub=0x04, page="LSC_UNTYPED",
+    0x89, LscLoadStrided, sub=0x01, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    example="lsc_load_strided.ugm (M1, 32)  V40:d32  flat[V41+0x10, 0x8]:a64",
+)  # fmt: skip
+def lsc_load_strided(t: Tracer, i: LscLoadStrided) -> None:
+    """Load a vector of elements from base + channel * pitch."""
+    _load(t, i)
+
+
+@TABLE.effect(
+    0x89, LscLoadQuad, sub=0x02, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    example="lsc_load_quad.ugm (M1, 32)  V40:d32.xzw  flat[V41]:a64",
+)  # fmt: skip
+def lsc_load_quad(t: Tracer, i: LscLoadQuad) -> None:
+    """Load the chosen ones of four successive elements from each channel's address."""
+    if i.dst.is_null:
+        return
+    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    element = element_of(i.shape.data)
+    addresses = addresses_of(t, i.address, space)
+    for position, slot in enumerate(_slots(i.shape)):
+        place = addresses + slot * element.memory.bytes
+        effect = Load(space, index, place, element.memory, 1, t.mask())
+        t.emit(effect)
+        value = element.from_memory(loaded(effect, element.memory, t.lanes))
+        t.write_raw(i.dst, value, effect.mask, position * block_bytes(t, element.register.bytes))
+
+
+def _slots(shape: LscShape) -> list[int]:
+    return ["xyzw".index(letter) for letter in shape.channels]
+
+
+@TABLE.effect(
+    0x89, LscStore, sub=0x04, page="LSC_UNTYPED", restrict=lsc_rules.store,
     example="lsc_store.ugm (M1, 32)  flat[V40]:a64  V41:d32",
 )  # fmt: skip
 def lsc_store(t: Tracer, i: LscStore) -> None:
     """Store a vector of elements at each channel's address, or one block when transposed."""
-    space, index = _space(i, t)
-    memory, register = _element(i.shape)
-    if i.shape.transposed:
-        value = t.raw(i.data, register, i.shape.count).to(memory)
-        address = _addresses(t, i.address, space, 1)
-        t.emit(StoreBlock(space, index, address, value, t.mask()))
+    _store(t, i)
+
+
+@TABLE.effect(
+    0x89, LscStoreStrided, sub=0x05, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    example="lsc_store_strided.ugm (M1, 32)  flat[V40, 0x10]:a64  V41:d32",
+)  # fmt: skip
+def lsc_store_strided(t: Tracer, i: LscStoreStrided) -> None:
+    """Store a vector of elements at base + channel * pitch."""
+    _store(t, i)
+
+
+@TABLE.effect(
+    0x89, LscStoreQuad, sub=0x06, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    example="lsc_store_quad.ugm (M1, 32)  flat[V40]:a64  V41:d32.xyz",
+)  # fmt: skip
+def lsc_store_quad(t: Tracer, i: LscStoreQuad) -> None:
+    """Store to the chosen ones of four successive elements at each channel's address."""
+    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    element = element_of(i.shape.data)
+    addresses = addresses_of(t, i.address, space)
+    slots = _slots(i.shape)
+    values = _components(t, i.data, element, len(slots))
+    first = addresses + slots[0] * element.memory.bytes
+    if slots == list(range(slots[0], slots[0] + len(slots))):
+        t.emit(Store(space, index, first, values, t.mask()))
         return
-    size = block_bytes(t, register.bytes)
-    values = tuple(
-        t.raw(i.data, register, t.lanes, component * size).to(memory)
-        for component in range(i.shape.count)
-    )
-    addresses = _addresses(t, i.address, space, t.lanes)
-    t.emit(Store(space, index, addresses, values, t.mask()))
+    for slot, value in zip(slots, values, strict=True):
+        place = addresses + slot * element.memory.bytes
+        t.emit(Store(space, index, place, (value,), t.mask()))
 
 
-def _atomic(t: Tracer, i: LscAtomic, operation: AtomicOperation, operands: int) -> None:
-    space, index = _space(i, t)
-    memory, register = _element(i.shape)
-    sources = (i.src0, i.src1)[:operands]
-    values = tuple(t.raw(source, register, t.lanes).to(memory) for source in sources)
-    addresses = _addresses(t, i.address, space, t.lanes)
-    effect = Atomic(operation, space, index, addresses, memory, values, t.mask())
-    t.emit(effect)
-    t.write_raw(i.dst, loaded(effect, memory, t.lanes).to(register), effect.mask)
+@TABLE.effect(
+    0x89, LscLoad, sub=0x1B, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    example="lsc_load_status.ugm (M1, 32)  V40:d32  flat[V41]:a64",
+)  # fmt: skip
+def lsc_load_status(t: Tracer, i: LscLoad) -> None:
+    """Return a bit for each enabled channel: its address lies in a valid page.
+
+    All memory that visim has is valid, so that the bits are those of the enabled channels; an
+    address outside of it stops the run, as for a load.
+    """
+    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    element = element_of(i.shape.data)
+    addresses = addresses_of(t, i.address, space)
+    mask = t.mask()
+    t.emit(Load(space, index, addresses, element.memory, i.shape.count, mask))
+    enabled = bits_constant(1, UD, t.lanes).ne(0) if mask is None else mask
+    t.write_raw(i.dst, Expr(UOPS["mask_bits"], UD, 1, (enabled,)), None)
 
 
-def _declare_atomic(name: str, sub: int, operation: AtomicOperation, operands: int) -> None:
-    first = "V42" if operands else "%null"
-    second = "V43" if operands > 1 else "%null"
-
-    def meaning(t: Tracer, i: LscAtomic) -> None:
-        _atomic(t, i, operation, operands)
-
-    meaning.__name__ = f"lsc_atomic_{name}"
-    meaning.__doc__ = f"Atomic {operation} at each channel's address; the old values are returned."
-    example = f"lsc_atomic_{name}.ugm (M1, 32)  V40:d32  flat[V41]:a64  {first}  {second}"
-    TABLE.effect(0x89, LscAtomic, sub=sub, page="LSC_UNTYPED", example=example)(meaning)
-
-
-for _name, _sub, _operation, _operands in (
-    ("iinc", 0x08, AtomicOperation.INC, 0),
-    ("idec", 0x09, AtomicOperation.DEC, 0),
-    ("load", 0x0A, AtomicOperation.LOAD, 0),
-    ("store", 0x0B, AtomicOperation.XCHG, 1),
-    ("iadd", 0x0C, AtomicOperation.ADD, 1),
-    ("isub", 0x0D, AtomicOperation.SUB, 1),
-    ("smin", 0x0E, AtomicOperation.SMIN, 1),
-    ("smax", 0x0F, AtomicOperation.SMAX, 1),
-    ("umin", 0x10, AtomicOperation.UMIN, 1),
-    ("umax", 0x11, AtomicOperation.UMAX, 1),
-    ("icas", 0x12, AtomicOperation.CMPXCHG, 2),
-    ("fadd", 0x13, AtomicOperation.FADD, 1),
-    ("fsub", 0x14, AtomicOperation.FSUB, 1),
-    ("fmin", 0x15, AtomicOperation.FMIN, 1),
-    ("fmax", 0x16, AtomicOperation.FMAX, 1),
-    ("fcas", 0x17, AtomicOperation.FCAS, 2),
-    ("and", 0x18, AtomicOperation.AND, 1),
-    ("or", 0x19, AtomicOperation.OR, 1),
-    ("xor", 0x1A, AtomicOperation.XOR, 1),
-):
-    _declare_atomic(_name, _sub, _operation, _operands)
+@TABLE.effect(
+    0x89, LscStore, sub=0x1C, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    example="lsc_store_uncompressed.ugm (M1, 32)  flat[V40]:a64  V41:d32",
+)  # fmt: skip
+def lsc_store_uncompressed(t: Tracer, i: LscStore) -> None:
+    """Store without compression; visim compresses nothing, so that it is a plain store."""
+    _store(t, i)

@@ -9,7 +9,13 @@ from visim.isa.kinds import ORIGIN, RAW_LSC, SOURCE, immediate, place
 from visim.isa.layouts import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.operand_bytes import decode_source, encode_source
 from visim.isa.registry import Names
-from visim.isa.word_kinds import ChoiceKind, NumberKind, SignedNumberKind, SizeKind
+from visim.isa.word_kinds import (
+    ChannelsKind,
+    ChoiceKind,
+    NumberKind,
+    SignedNumberKind,
+    SizeKind,
+)
 from visim.layout import Reader, Writer
 from visim.lex import INTEGER, Cursor, parse_integer
 from visim.operands import (
@@ -17,17 +23,25 @@ from visim.operands import (
     GeneralSource,
     Immediate,
     LscAddress,
+    LscBlock,
     LscCache,
+    LscPlane,
     LscShape,
+    LscSurface,
+    LscTexel,
+    RawOperand,
     Region,
     VectorSource,
 )
+from visim.predefined import GENERALS
 from visim.types import UD
 
 CACHES = ("df", "uc", "ca", "wb", "wt", "st", "ri")
 _LEVEL = ChoiceKind(tuple((word, code) for code, word in enumerate(CACHES)), "a cache control")
 _WITHOUT_SURFACE = frozenset({AddressModel.FLAT, AddressModel.ARGUMENT})
 _NO_SURFACE = Immediate(0, UD)
+_NULL = RawOperand(GENERALS[0])
+_COORDINATES = ("u", "v", "r", "lod")
 DATA_SIZES = {
     # name: (bytes in memory, bytes in a register)
     "d8": (1, 1),
@@ -43,7 +57,8 @@ _DATA = re.compile(
     r":\s*([du]8c32|[du]8u32|[du]16c32h|[du]16u32h|[du]16c32|[du]16u32|[du]64|[du]32|[du]16|[du]8)"
 )
 _COUNT = re.compile(r"x(64|32|16|8|4|3|2|1)")
-_QUAD = re.compile(r"\.([xyzw]{1,4})")
+_QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
+_BLOCK = re.compile(r"\.(?:(\d+)x)?(\d+)x(\d+)([nt])([nt])(?!\w)", re.ASCII)
 _MODEL = re.compile(r"(flat|bss|ss|bti|arg)\s*(?=[\[(])")
 _ADDRESS_BITS = re.compile(r":a(16|32|64)")
 _SCALE = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)\s*\*", re.ASCII)
@@ -87,8 +102,7 @@ class ShapeKind:
 
     def parse(self, cursor: Cursor, names: Names) -> LscShape:
         """Take the shape."""
-        data = cursor.need(_DATA, self.expected).group(1)
-        data = "d" + data[1:].replace("u", "c")
+        data = _data_size(cursor, self.expected)
         if self.quad:
             return LscShape(data, channels=cursor.need(_QUAD, "channels such as '.xyzw'").group(1))
         count = cursor.match(_COUNT)
@@ -104,17 +118,176 @@ class ShapeKind:
     @property
     def parts(self) -> Mapping[str, Codec]:
         """The codec of each part."""
-        return _SHAPE_PARTS
+        return _QUAD_PARTS if self.quad else _SHAPE_PARTS
 
     def join(self, parts: dict[str, Any]) -> LscShape:
         """Return the shape with these parts."""
         return LscShape(**parts)
 
 
+def _data_size(cursor: Cursor, expected: str) -> str:
+    """Take a data size by either of its names and return the one that IGC prints."""
+    found = cursor.need(_DATA, expected).group(1)
+    return "d" + found[1:].replace("u", "c")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockKind:
+    """Data size and extent of a 2D block: `:d8.2x16x32nn` is 2 blocks, 16 wide and 32 high.
+
+    The letters say whether it is transposed and whether it is VNNI transformed.
+    """
+
+    expected: str = "a 2D block such as ':d8.2x16x32nn'"
+
+    def parse(self, cursor: Cursor, names: Names) -> LscBlock:
+        """Take the block; one block need not be said."""
+        data = _data_size(cursor, self.expected)
+        start = cursor.position
+        blocks, width, height, transposed, vnni = cursor.need(_BLOCK, self.expected).groups()
+        found = LscBlock(
+            data, int(blocks or 1), int(width), int(height), transposed == "t", vnni == "t"
+        )
+        if not (0 < found.blocks < 1 << 8 and 0 < found.width < 1 << 16 > found.height > 0):
+            message = f"there is no block of {found.blocks}x{found.width}x{found.height} elements"
+            raise cursor.failure_at(start, "out-of-range", message)
+        return found
+
+    def show(self, value: LscBlock) -> str:
+        """Return it as IGC prints it."""
+        blocks = f"{value.blocks}x" if value.blocks > 1 else ""
+        order = f"{'t' if value.transposed else 'n'}{'t' if value.vnni else 'n'}"
+        return f":{value.data}.{blocks}{value.width}x{value.height}{order}"
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _BLOCK_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscBlock:
+        """Return the block with these parts."""
+        return LscBlock(**parts)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneKind:
+    """The six operands of a 2D block's address: `flat[V40, V41, V41(0,1), 0x3F, V42, 0x0]`."""
+
+    expected: str = "an address such as 'flat[base, width, height, pitch, x, y]'"
+
+    def parse(self, cursor: Cursor, names: Names) -> LscPlane:
+        """Take the address."""
+        cursor.skip_space()
+        cursor.take("flat")
+        cursor.expect("[")
+        found = [surface_operand(cursor, names)]
+        while len(found) < len(_PLANE_PARTS):
+            cursor.expect(",")
+            found.append(surface_operand(cursor, names))
+        cursor.expect("]")
+        return LscPlane(*found)
+
+    def show(self, value: LscPlane) -> str:
+        """Return it as IGC prints it."""
+        operands = (getattr(value, name) for name in _PLANE_PARTS)
+        return f"flat[{', '.join(show_surface(operand) for operand in operands)}]"
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _PLANE_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscPlane:
+        """Return the address with these parts."""
+        return LscPlane(**parts)
+
+
+@dataclass(frozen=True, slots=True)
+class SurfaceOnlyKind:
+    """A surface without addresses: `bti(0xA0)`, `bss(V40)`."""
+
+    expected: str = "a surface such as 'bti(0xA0)'"
+
+    def parse(self, cursor: Cursor, names: Names) -> LscSurface:
+        """Take the surface."""
+        cursor.skip_space()
+        start = cursor.position
+        model = AddressModel(cursor.need(_MODEL, self.expected).group(1))
+        if model in _WITHOUT_SURFACE:
+            message = f"the address model {model} has no surface, and so no counter"
+            raise cursor.failure_at(start, "syntax", message, help="use bti, bss or ss")
+        return LscSurface(model, _in_brackets(cursor, names))
+
+    def show(self, value: LscSurface) -> str:
+        """Return it as IGC prints surfaces."""
+        return f"{value.model}({show_surface(value.surface)})"
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _SURFACE_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscSurface:
+        """Return the surface with these parts."""
+        model = AddressModel(parts["model"])
+        if model in _WITHOUT_SURFACE:
+            raise CodingError(f"the address model {model} has no surface")
+        return LscSurface(model, parts["surface"])
+
+
+@dataclass(frozen=True, slots=True)
+class TexelKind:
+    """A typed address: `bti(0x4)[V40, V41, %null, %null]:a32`; trailing ones may be left out."""
+
+    expected: str = "an address such as 'bti(0x4)[V40, V41, %null, %null]:a32'"
+
+    def parse(self, cursor: Cursor, names: Names) -> LscTexel:
+        """Take the address."""
+        found = SURFACE_ONLY.parse(cursor, names)
+        cursor.expect("[")
+        coordinates = [RAW_LSC.parse(cursor, names)]
+        cursor.skip_space()
+        while len(coordinates) < len(_COORDINATES) and cursor.take(","):
+            coordinates.append(RAW_LSC.parse(cursor, names))
+            cursor.skip_space()
+        coordinates += [_NULL] * (len(_COORDINATES) - len(coordinates))
+        cursor.expect("]")
+        bits = int(cursor.need(_ADDRESS_BITS, "an address size such as ':a32'").group(1))
+        return LscTexel(found.model, found.surface, bits, *coordinates)
+
+    def show(self, value: LscTexel) -> str:
+        """Return it as IGC prints it: with all coordinates."""
+        coordinates = (RAW_LSC.show(getattr(value, name)) for name in _COORDINATES)
+        surface = show_surface(value.surface)
+        return f"{value.model}({surface})[{', '.join(coordinates)}]:a{value.bits}"
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The codec of each part."""
+        return _TEXEL_PARTS
+
+    def join(self, parts: dict[str, Any]) -> LscTexel:
+        """Return the address with these parts."""
+        found = SURFACE_ONLY.join({name: parts[name] for name in _SURFACE_PARTS})
+        coordinates = {name: parts[name] for name in _COORDINATES}
+        return LscTexel(found.model, found.surface, parts["bits"], **coordinates)
+
+
+def _in_brackets(cursor: Cursor, names: Names) -> VectorSource:
+    cursor.expect("(")
+    surface = surface_operand(cursor, names)
+    cursor.expect(")")
+    return surface
+
+
 @dataclass(frozen=True, slots=True)
 class AddressKind:
-    """An LSC address: `flat[V40+0x10]:a64`, `ss(V43)[V40]:a32`, `bti(0x4)[2*V40]:a32`."""
+    """An LSC address: `flat[V40+0x10]:a64`, `ss(V43)[V40]:a32`, `bti(0x4)[2*V40]:a32`.
 
+    One of a strided message may have a pitch: `flat[V40, 0x8]:a64`.
+    """
+
+    strided: bool = False
     expected: str = "an address such as 'flat[V40]:a64'"
 
     def parse(self, cursor: Cursor, names: Names) -> LscAddress:
@@ -126,15 +299,16 @@ class AddressKind:
             model = AddressModel(cursor.need(_MODEL, self.expected).group(1))
         surface = None
         if model not in _WITHOUT_SURFACE:
-            cursor.expect("(")
-            surface = surface_operand(cursor, names)
-            cursor.expect(")")
+            surface = _in_brackets(cursor, names)
         cursor.expect("[")
         cursor.skip_space()
         scale = cursor.match(_SCALE)
         base = RAW_LSC.parse(cursor, names)
         cursor.skip_space()
         offset = _signed_offset(cursor)
+        cursor.skip_space()
+        has_pitch = self.strided and cursor.take(",")
+        pitch = surface_operand(cursor, names) if has_pitch else None
         cursor.expect("]")
         bits = int(cursor.need(_ADDRESS_BITS, "an address size such as ':a64'").group(1))
         return LscAddress(
@@ -144,6 +318,7 @@ class AddressKind:
             bits,
             _scale(cursor, scale) if scale else 1,
             offset,
+            pitch,
         )
 
     def show(self, value: LscAddress) -> str:
@@ -153,12 +328,14 @@ class AddressKind:
         offset = (
             f"{'-' if value.offset < 0 else '+'}0x{abs(value.offset):X}" if value.offset else ""
         )
-        return f"{value.model}{surface}[{scale}{RAW_LSC.show(value.base)}{offset}]:a{value.bits}"
+        pitch = f", {show_surface(value.pitch)}" if value.pitch is not None else ""
+        place = f"{scale}{RAW_LSC.show(value.base)}{offset}{pitch}"
+        return f"{value.model}{surface}[{place}]:a{value.bits}"
 
     @property
     def parts(self) -> Mapping[str, Codec]:
         """The codec of each part."""
-        return _ADDRESS_PARTS
+        return _STRIDED_PARTS if self.strided else _ADDRESS_PARTS
 
     def join(self, parts: dict[str, Any]) -> LscAddress:
         """Return the address with these parts; only models with a surface keep it."""
@@ -238,23 +415,55 @@ def show_surface(value: VectorSource) -> str:
     return SOURCE.show(value)
 
 
+_MODEL_CODES = ChoiceKind(
+    tuple((str(model), code) for code, model in enumerate(AddressModel, 1)), "an address model"
+)
+_DATA_CODES = ChoiceKind(
+    tuple((name, code) for code, name in enumerate(DATA_SIZES, 1)), "a data size"
+)
+_ORDER_CODES = SizeKind(((False, 1), (True, 2)))
 _ADDRESS_PARTS: Mapping[str, Codec] = {
-    "model": ChoiceKind(
-        tuple((str(model), code) for code, model in enumerate(AddressModel, 1)), "an address model"
-    ),
+    "model": _MODEL_CODES,
     "scale": NumberKind(width=2),
     "offset": SignedNumberKind(4),
     "bits": SizeKind(((16, 1), (32, 2), (64, 3))),
     "surface": AddressSurfaceKind(),
     "base": RAW_LSC,
 }
+_STRIDED_PARTS: Mapping[str, Codec] = {**_ADDRESS_PARTS, "pitch": SOURCE}
+_SURFACE_PARTS: Mapping[str, Codec] = {"model": _MODEL_CODES, "surface": SOURCE}
+_TEXEL_PARTS: Mapping[str, Codec] = {
+    **_SURFACE_PARTS,
+    "bits": _ADDRESS_PARTS["bits"],
+    **dict.fromkeys(_COORDINATES, RAW_LSC),
+}
 _SHAPE_PARTS: Mapping[str, Codec] = {
-    "data": ChoiceKind(
-        tuple((name, code) for code, name in enumerate(DATA_SIZES, 1)), "a data size"
-    ),
-    "transposed": SizeKind(((False, 1), (True, 2))),
+    "data": _DATA_CODES,
+    "transposed": _ORDER_CODES,
     "count": SizeKind(tuple((n, code) for code, n in enumerate((1, 2, 3, 4, 8, 16, 32, 64), 1))),
 }
+_QUAD_PARTS: Mapping[str, Codec] = {
+    "data": _DATA_CODES,
+    "transposed": _ORDER_CODES,
+    "channels": ChannelsKind("xyzw"),
+}
+_BLOCK_PARTS: Mapping[str, Codec] = {
+    "data": _DATA_CODES,
+    "transposed": _ORDER_CODES,
+    "blocks": NumberKind(width=1),
+    "width": NumberKind(width=2),
+    "height": NumberKind(width=2),
+    "vnni": SizeKind(((False, 0), (True, 1))),
+}
+_PLANE_PARTS: Mapping[str, Codec] = dict.fromkeys(
+    ("base", "width", "height", "pitch", "x", "y"), SOURCE
+)
 CACHE = CacheKind()
 SHAPE = ShapeKind()
+QUAD = ShapeKind(quad=True)
+BLOCK = BlockKind()
 ADDRESS = AddressKind()
+STRIDED = AddressKind(strided=True)
+SURFACE_ONLY = SurfaceOnlyKind()
+PLANE = PlaneKind()
+TEXEL = TexelKind()

@@ -1,15 +1,19 @@
-"""Matrix instructions (specification DPAS): read and written, not executed yet."""
+"""Matrix instructions (specification DPAS and DPASW)."""
 
 from typing import Annotated
 
 from visim.isa.forms import Exec, Raw
 from visim.isa.kinds import UNREGIONED
+from visim.isa.operand_types import Modifiers, Operands, Saturation
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, ChoiceKind
 from visim.operands import GeneralSource
+from visim.sem import matrix
+from visim.sem.tracer import Tracer
 
 TABLE = Table(Category.MATRIX)
+UNSATURATED = Operands((), Saturation.NO, Modifiers.NONE)
 
 PRECISIONS = (
     ("u1", 1),
@@ -44,11 +48,26 @@ class Dpas(Instruction):
     repeats: Count
 
 
-TABLE.unexecuted(
+@TABLE.effect(
     0x83,
-    "dpas",
     Dpas,
-    doc="Dot products of rows and columns through `depth` stages, for `repeats` rows.",
-    example="dpas.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)",
-    reason="matrix instructions are not there yet",
+    operands=UNSATURATED,
+    restrict=matrix.legal,
+    float_exactness=matrix.ACCUMULATION,
+    example="dpas.s8.u8.8.8 (M1, 16) V40.0 V41.0 V42.0 V43(0,0)",
+)
+def dpas(t: Tracer, i: Dpas) -> None:
+    """Product of two tiles added to a third: `depth` stages of dot products for each row."""
+    matrix.multiply_accumulate(t, i)
+
+
+TABLE.unexecuted(
+    0x1C,
+    "dpasw",
+    Dpas,
+    operands=UNSATURATED,
+    restrict=matrix.legal,
+    doc="DPAS of a fused pair of threads: each holds one half of src2, the first the first half.",
+    example="dpasw.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)",
+    reason="one half of src2 is in the registers of another thread, which visim keeps apart",
 )

@@ -21,7 +21,16 @@ from visim.isa.word_kinds import (
     SizeKind,
 )
 from visim.operands import RawOperand, SurfaceVariable
-from visim.sem.effects import Atomic, AtomicOperation, Load, LoadBlock, Space, Store, StoreBlock
+from visim.sem.effects import (
+    FIRST_COUNTER,
+    Atomic,
+    AtomicOperation,
+    Load,
+    LoadBlock,
+    Space,
+    Store,
+    StoreBlock,
+)
 from visim.sem.expr import UOPS, Expr, broadcast, unsigned
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD, UQ, UW, DataType
@@ -30,6 +39,7 @@ TABLE = Table(Category.MEMORY)
 
 SLM, BINDLESS, SCRATCH = 0, 4, 5
 SLM_ADDRESS_BITS = 0x0FFF_FFFF
+_STATE_SHIFT = 6
 
 ATOMICS = (
     ("add", 0),
@@ -45,6 +55,7 @@ ATOMICS = (
     ("xor", 10),
     ("minsint", 11),
     ("maxsint", 12),
+    ("predec", 13),
     ("fmax", 16),
     ("fmin", 17),
     ("fcmpwr", 18),
@@ -209,11 +220,24 @@ def surface_space(surface: SurfaceVariable) -> tuple[Space, Expr | None]:
             return Space.SLM, None
         case 5:
             return Space.SCRATCH, None
-        case 4:
-            raise Unexecutable("bindless surfaces (T252)")
         case _:
             index = Expr(UOPS["state"], UD, 1, (), (surface, 0))
-            return Space.SURFACE, index
+            is_bindless = surface.index == BINDLESS
+            return Space.SURFACE, surface_of_state(index) if is_bindless else index
+
+
+def surface_of_state(offset: Expr) -> Expr:
+    """Return the binding table index of the surface whose state is at a byte offset (UD).
+
+    The state of the surface at index i is at 64 * i in the heap of bindless surface states. The
+    low 6 bits of an offset are other parts of a message's descriptor.
+    """
+    return offset >> _STATE_SHIFT
+
+
+def counter_of(index: Expr) -> Expr:
+    """Return the index under which the append counter of a surface is found in its table."""
+    return index + FIRST_COUNTER
 
 
 def block_bytes(t: Tracer, element: int) -> int:
@@ -224,10 +248,10 @@ def block_bytes(t: Tracer, element: int) -> int:
 
 def _surface_addresses(t: Tracer, i: ScaledChannels | ScaledBytes) -> Expr:
     base = broadcast(t.scalar(i.offset, UD), t.lanes)
-    return _in_space(t.raw(i.offsets, UD, t.lanes) + base, i.surface)
+    return in_space(t.raw(i.offsets, UD, t.lanes) + base, i.surface)
 
 
-def _in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
+def in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
     """Drop the tag that compilers put into local pointers when the surface is SLM."""
     return addresses & SLM_ADDRESS_BITS if surface.index == SLM else addresses
 
@@ -320,7 +344,7 @@ def _oword_address(
     t: Tracer, i: OwordLoad | OwordStore, unit: int
 ) -> tuple[Space, Expr | None, Expr]:
     space, index = surface_space(i.surface)
-    return space, index, _in_space(t.scalar(i.offset, UD) * unit, i.surface)
+    return space, index, in_space(t.scalar(i.offset, UD) * unit, i.surface)
 
 
 def _load_owords(t: Tracer, i: OwordLoad, unit: int) -> None:
@@ -432,7 +456,7 @@ def _atomic(
     slot = UQ if kind is UQ else UD
     sources = [t.raw(source, slot, t.lanes).to(kind) for source in (i.src0, i.src1)]
     match operation:
-        case AtomicOperation.INC | AtomicOperation.DEC:
+        case AtomicOperation.INC | AtomicOperation.DEC | AtomicOperation.PREDEC:
             sources = []
         case AtomicOperation.CMPXCHG:
             sources.reverse()
@@ -457,5 +481,5 @@ def svm_atomic(t: Tracer, i: SvmAtomic) -> None:
 def dword_atomic(t: Tracer, i: SurfaceAtomic) -> None:
     """Read, modify and write a surface at each byte offset; the old values are returned."""
     space, index = surface_space(i.surface)
-    addresses = _in_space(t.raw(i.offsets, UD, t.lanes), i.surface)
+    addresses = in_space(t.raw(i.offsets, UD, t.lanes), i.surface)
     _atomic(t, i, space, index, addresses)

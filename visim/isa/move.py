@@ -4,6 +4,7 @@ from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Src, Unary, UnpredicatedUnary
 from visim.isa.kinds import ADDRESS_BASE
+from visim.isa.operand_types import COMPARED, SUM, Modifiers, Operands, Saturation
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
@@ -71,7 +72,9 @@ def _copies_bits(i: Unary) -> bool:
     return plain and source_type(i.src0) == destination_type(i.dst)
 
 
-@TABLE.effect(0x2A, Binary, example="(P1) sel (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x0:d")
+@TABLE.effect(
+    0x2A, Binary, operands=SUM, example="(P1) sel (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x0:d"
+)
 def sel(t: Tracer, i: Binary) -> None:
     """First source where the predicate is true, second where it is false."""
     condition = t.predicate_mask()
@@ -82,7 +85,7 @@ def sel(t: Tracer, i: Binary) -> None:
     t.write(i.dst, select(condition, a, b), mask)
 
 
-@TABLE.effect(0x2C, Compare, example="cmp.lt (M1, 16) P1 V40(0,0)<1;1,0> 0x2:d")
+@TABLE.effect(0x2C, Compare, operands=COMPARED, example="cmp.lt (M1, 16) P1 V40(0,0)<1;1,0> 0x2:d")
 def cmp(t: Tracer, i: Compare) -> None:
     """Compare; a predicate gets the truth values, a general variable all ones or zero."""
     sources = [i.src0, i.src1]
@@ -108,7 +111,12 @@ def _compare(relation: str, a: Expr, b: Expr) -> Expr:
             return a.le(b)
 
 
-@TABLE.effect(0x2B, UnpredicatedUnary, example="setp (M1_NM, 32) P1 0x0:ud")
+@TABLE.effect(
+    0x2B,
+    UnpredicatedUnary,
+    operands=Operands((), Saturation.NO, Modifiers.NONE),
+    example="setp (M1_NM, 32) P1 0x0:ud",
+)
 def setp(t: Tracer, i: UnpredicatedUnary) -> None:
     """Set predicate bits: a scalar gives one bit a channel, a vector the lowest bit of each."""
     if not isinstance(i.dst, PredicateOperand):

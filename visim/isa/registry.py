@@ -33,6 +33,7 @@ from visim.isa.layouts import (
     Layout,
     compile_layout,
 )
+from visim.isa.operand_types import ANY, Operands
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
 from visim.operands import (
@@ -46,6 +47,8 @@ from visim.operands import (
     Variable,
 )
 from visim.sem.exactness import EXACT, Exactness
+from visim.target import Platform
+from visim.types import BY_NAME
 
 
 class Names(Protocol):
@@ -97,8 +100,10 @@ class Op:
     """One declared instruction.
 
     `code` and `sub` are its numbers in an object, `meaning` what it does (None together with a
-    `reason` when visim cannot execute it), `examples` lines as a compiler prints them, `rule`
-    where the specification describes it.
+    `reason` when visim cannot execute it), `examples` lines as a compiler prints them, `page`
+    where the specification describes it. `operands` says which types go together, `restrict`
+    returns what else is wrong with an instruction on a device (None: any device), `exactness` what
+    results are worth; where results of floats are worth something else, `float_exactness`.
     """
 
     mnemonic: str
@@ -112,6 +117,16 @@ class Op:
     exactness: Exactness = EXACT
     reason: str | None = None
     page: str = ""
+    operands: Operands = ANY
+    restrict: "Restriction | None" = None
+    float_exactness: Exactness | None = None
+
+    def worth(self, destination: str) -> Exactness:
+        """Return what results in a destination of the type called `destination` are worth."""
+        kind = BY_NAME.get(destination)
+        if self.float_exactness is not None and kind is not None and kind.is_float:
+            return self.float_exactness
+        return self.exactness
 
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"
@@ -127,6 +142,9 @@ class Instruction:
     def show(self) -> str:
         """Return the instruction as IGC prints it, without indentation and comment."""
         return schema_of(type(self)).show(self)
+
+
+Restriction = Callable[[Any, Platform | None], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +193,7 @@ class Schema:
         for piece in self.read_pieces:
             if isinstance(piece, Field):
                 if piece.name not in given:
-                    values[piece.name] = piece.kind.parse(cursor, names)
+                    _keep(values, piece, cursor, names)
             elif piece == "{sat}":
                 saturate = cursor.take(".sat")
             else:
@@ -211,6 +229,16 @@ class Schema:
             self.layout.encode(instruction, writer, tables)
         except CodingError as error:
             raise InputError(f"{instruction.op.mnemonic}: {error}", instruction.origin) from None
+
+
+def _keep(values: dict[str, Any], piece: Field, cursor: Cursor, names: Names) -> None:
+    """Take a field; where a template has it twice, both must be the same."""
+    start = cursor.position
+    found = piece.kind.parse(cursor, names)
+    if values.setdefault(piece.name, found) != found:
+        known = piece.kind.show(values[piece.name])
+        message = f"expected {known} as before, found {piece.kind.show(found)}"
+        raise cursor.failure_at(start, "syntax", message)
 
 
 def _saturated(destination: Any, cursor: Cursor) -> Any:
@@ -260,13 +288,19 @@ def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], ty
 _TEMPLATES: dict[type[Any], tuple[str, str | None]] = {}
 
 
+def template_of(cls: type[Any]) -> tuple[str, str]:
+    """Return the template of a form's text and the layout of its bytes after the opcode."""
+    template, layout = _TEMPLATES[cls]
+    if layout is None:
+        layout = " ".join(f"{{{name}}}" for name in _kinds_of(cls))
+    return template, layout
+
+
 @cache
 def schema_of(cls: type[Any]) -> Schema:
     """Return the schema of a form's class."""
-    template, layout = _TEMPLATES[cls]
+    template, layout = template_of(cls)
     kinds = _kinds_of(cls)
-    if layout is None:
-        layout = " ".join(f"{{{name}}}" for name in kinds)
     by_name = {name: Field(name, kind) for name, kind in kinds.items()}
     pieces: list[str | Field] = []
     for match in _PIECE.finditer(template):
@@ -291,6 +325,20 @@ def schema_of(cls: type[Any]) -> Schema:
         "{sat}" in pieces,
         compile_layout(cls.__name__, layout, kinds),
     )
+
+
+def named_labels(instruction: Instruction) -> tuple[str, ...]:
+    """Return the labels that an instruction or mark names, in their order."""
+    found: list[str] = []
+    for name, labels_of in _label_fields(type(instruction)):
+        found += labels_of(getattr(instruction, name))
+    return tuple(found)
+
+
+@cache
+def _label_fields(cls: type[Any]) -> tuple[tuple[str, Callable[[Any], tuple[str, ...]]], ...]:
+    kinds: list[tuple[str, Any]] = [(entry.name, entry.kind) for entry in schema_of(cls).fields]
+    return tuple((name, kind.labels_of) for name, kind in kinds if hasattr(kind, "labels_of"))
 
 
 def _kinds_of(cls: type[Any]) -> dict[str, Any]:

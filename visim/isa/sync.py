@@ -1,14 +1,29 @@
 """Synchronization instructions (specification 6, Synchronization Instructions)."""
 
-from dataclasses import field
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
-from visim.isa.forms import Bare
-from visim.isa.registry import Category, Instruction, form
+from visim.isa.forms import Bare, Src
+from visim.isa.kinds import SOURCE
+from visim.isa.layouts import Codec, CodingError
+from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind
-from visim.sem.effects import Barrier, Fence
+from visim.lex import Cursor
+from visim.operands import Immediate, VectorSource
+from visim.sem.effects import (
+    Barrier,
+    BarrierSignal,
+    BarrierWait,
+    Fence,
+    NamedBarrierSignal,
+    NamedBarrierWait,
+    Yield,
+)
+from visim.sem.expr import constant
 from visim.sem.tracer import Tracer
+from visim.types import UD, UW
 
 TABLE = Table(Category.SYNCHRONIZATION)
 
@@ -31,6 +46,91 @@ SCOPES = (
     ("sysrel", 5),
     ("sysacq", 6),
 )
+
+
+PHASES = (("wait", 0), ("signal", 1))
+PHASE = ChoiceKind(PHASES, "wait or signal")
+PRODUCER_CONSUMER = 0
+_NO_THREADS = Immediate(0, UW)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBarrier:
+    """What NBARRIER does with which barrier.
+
+    A signal has the number of `threads`, all of them producers and consumers, or the `counts`:
+    the thread's role, the number of producers and that of consumers. An object stores `threads`
+    with a wait too, which means nothing.
+    """
+
+    phase: str
+    id: VectorSource
+    threads: VectorSource | None = None
+    counts: tuple[VectorSource, VectorSource, VectorSource] | None = None
+
+    @property
+    def stored_threads(self) -> VectorSource:
+        """The number of threads as an object has it."""
+        if self.counts is not None:
+            raise CodingError("an object of this version has no place for producers and consumers")
+        return _NO_THREADS if self.threads is None else self.threads
+
+
+class NamedBarrierKind:
+    """The operands of NBARRIER, beginning with `wait` or `signal`."""
+
+    expected = "wait or signal and a barrier's number"
+
+    def parse(self, cursor: Cursor, names: Names) -> NamedBarrier:
+        """Take all operands."""
+        phase = PHASE.parse(cursor, names)
+        number = SOURCE.parse(cursor, names)
+        if phase == "wait":
+            return NamedBarrier(phase, number)
+        first = SOURCE.parse(cursor, names)
+        if cursor.at_end:
+            return NamedBarrier(phase, number, first)
+        counts = (first, SOURCE.parse(cursor, names), SOURCE.parse(cursor, names))
+        return NamedBarrier(phase, number, None, counts)
+
+    def show(self, value: NamedBarrier) -> str:
+        """Return the operands; a wait has the barrier's number only."""
+        shown = [value.id, *(value.counts or ())]
+        if value.phase == "signal" and value.threads is not None:
+            shown.append(value.threads)
+        return " ".join([value.phase, *(SOURCE.show(operand) for operand in shown)])
+
+    @property
+    def parts(self) -> Mapping[str, Codec]:
+        """The parts in an object, which has no place for the counts."""
+        return {"phase": PHASE, "id": SOURCE, "stored_threads": SOURCE}
+
+    def join(self, parts: dict[str, Any]) -> NamedBarrier:
+        """Return the operands with these parts."""
+        phase, threads = parts["phase"], parts["stored_threads"]
+        meaningless = phase == "wait" and threads == _NO_THREADS
+        return NamedBarrier(phase, parts["id"], None if meaningless else threads)
+
+
+@form("{op}.{phase}")
+class SplitBarrier(Instruction):
+    """One half of a barrier."""
+
+    phase: Annotated[str, PHASE]
+
+
+@form("{op}.{barrier}", layout="{barrier.phase} {barrier.id} {barrier.stored_threads}")
+class NamedBarrierPhase(Instruction):
+    """One half of a named barrier."""
+
+    barrier: Annotated[NamedBarrier, NamedBarrierKind()]
+
+
+@form("{op} {mask}")
+class DependencyWait(Instruction):
+    """A wait with the mask of dependencies that it clears."""
+
+    mask: Src
 
 
 @form("{op}{options}", layout="{sub|options&0x5f}")
@@ -60,6 +160,40 @@ class LscFence(Instruction):
 def barrier(t: Tracer, i: Bare) -> None:
     """Wait until all threads of the group are here; orders SLM accesses."""
     t.emit(Barrier())
+
+
+@TABLE.effect(0x7C, SplitBarrier, example="sbarrier.signal")
+def sbarrier(t: Tracer, i: SplitBarrier) -> None:
+    """Tell the group's barrier that the thread is here, or wait until all threads have done so."""
+    t.emit(BarrierSignal() if i.phase == "signal" else BarrierWait())
+
+
+@TABLE.effect(0x60, NamedBarrierPhase, example="nbarrier.signal 0x1:ub 0x4:ub")
+def nbarrier(t: Tracer, i: NamedBarrierPhase) -> None:
+    """Signal a named barrier, or wait until all its producers and consumers have signalled."""
+    barrier = i.barrier
+    number = t.scalar(barrier.id, UD)
+    if barrier.phase == "wait":
+        t.emit(NamedBarrierWait(number))
+    elif barrier.counts is not None:
+        role, producers, consumers = (t.scalar(count, UD) for count in barrier.counts)
+        t.emit(NamedBarrierSignal(number, role, producers, consumers))
+    elif barrier.threads is not None:
+        threads = t.scalar(barrier.threads, UD)
+        role = constant(PRODUCER_CONSUMER, UD, 1)
+        t.emit(NamedBarrierSignal(number, role, threads, threads))
+
+
+@TABLE.effect(0x5B, DependencyWait, example="wait 0x0:ub")
+def wait(t: Tracer, i: DependencyWait) -> None:
+    """Wait for the threads of the dependency pattern; visim starts a thread after them anyway."""
+    t.emit(Fence())
+
+
+@TABLE.effect(0x5F, Bare, page="YIELD", example="yield")
+def yield_(t: Tracer, i: Bare) -> None:
+    """Let other threads of the group run first."""
+    t.emit(Yield())
 
 
 @TABLE.effect(0x5C, SoftwareFence, sub=0x80, page="FENCE", example="fence_sw")

@@ -8,16 +8,17 @@ the package is imported.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from visim.isa.layouts import DecodeTables, EncodeTables, SubCode
+from visim.isa.operand_types import Operands
 from visim.isa.registry import (
-    EXACT,
     Category,
     DeclarationError,
     Exactness,
     Instruction,
     Op,
+    Restriction,
     schema_of,
 )
 from visim.layout import Reader, Writer
@@ -55,6 +56,17 @@ class EffectMeaning:
         self.function(tracer, instruction)
 
 
+class Row(TypedDict, total=False):
+    """What most rows leave out; see `Op`."""
+
+    sub: int
+    page: str
+    exactness: Exactness
+    float_exactness: Exactness
+    operands: Operands
+    restrict: Restriction
+
+
 Meaning = LaneMeaning | EffectMeaning
 LaneFunction = Callable[..., Expr]
 EffectFunction = Callable[[Tracer, Any], None]
@@ -74,65 +86,41 @@ class Table:
         *,
         example: str,
         integers: Integers = Integers.EXACT,
-        exactness: Exactness = EXACT,
-        sub: int | None = None,
-        page: str | None = None,
+        **row: Unpack[Row],
     ) -> Callable[[LaneFunction], LaneFunction]:
         """Declare an instruction whose meaning is a function of its channels' sources."""
 
         def declare(function: LaneFunction) -> LaneFunction:
-            meaning = LaneMeaning(function, integers)
-            self._add(function, code, form, example, meaning, exactness, sub, page)
+            self._declare(function, code, form, example, LaneMeaning(function, integers), row)
             return function
 
         return declare
 
     def effect(
-        self,
-        code: int,
-        form: type[Instruction],
-        *,
-        example: str,
-        exactness: Exactness = EXACT,
-        sub: int | None = None,
-        page: str | None = None,
+        self, code: int, form: type[Instruction], *, example: str, **row: Unpack[Row]
     ) -> Callable[[EffectFunction], EffectFunction]:
         """Declare an instruction whose meaning records effects."""
 
         def declare(function: EffectFunction) -> EffectFunction:
-            meaning = EffectMeaning(function)
-            self._add(function, code, form, example, meaning, exactness, sub, page)
+            self._declare(function, code, form, example, EffectMeaning(function), row)
             return function
 
         return declare
 
-    def _add(
+    def _declare(
         self,
         function: Callable[..., Any],
         code: int,
         form: type[Instruction],
         example: str,
         meaning: Meaning,
-        exactness: Exactness,
-        sub: int | None,
-        page: str | None,
+        row: Row,
     ) -> None:
         mnemonic = function.__name__.rstrip("_")
-        self.add(
-            Op(
-                mnemonic,
-                code,
-                form,
-                self.category,
-                (function.__doc__ or "").strip(),
-                (example,) if example else (),
-                sub,
-                meaning,
-                exactness,
-                None,
-                page or mnemonic.upper(),
-            )
-        )
+        row.setdefault("page", mnemonic.upper())
+        doc = (function.__doc__ or "").strip()
+        examples = (example,) if example else ()
+        self.add(Op(mnemonic, code, form, self.category, doc, examples, meaning=meaning, **row))
 
     def unexecuted(
         self,
@@ -143,25 +131,11 @@ class Table:
         doc: str,
         example: str,
         reason: str,
-        sub: int | None = None,
-        page: str | None = None,
+        **row: Unpack[Row],
     ) -> None:
         """Declare an instruction that visim reads and writes but does not execute, and why."""
-        self.add(
-            Op(
-                mnemonic,
-                code,
-                form,
-                self.category,
-                doc,
-                (example,),
-                sub,
-                None,
-                EXACT,
-                reason,
-                page or mnemonic.upper(),
-            )
-        )
+        row.setdefault("page", mnemonic.upper())
+        self.add(Op(mnemonic, code, form, self.category, doc, (example,), reason=reason, **row))
 
     def add(self, op: Op) -> None:
         """Add a row after checking it by itself."""

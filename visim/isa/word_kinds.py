@@ -173,27 +173,33 @@ class HexSuffixKind(CodedKind):
 
 @dataclass(frozen=True, slots=True)
 class ChannelsKind(CodedKind):
-    """A channel mask R, G, B, A in this order (specification GATHER4_SCALED)."""
+    """A mask of four channels, `letters` in this order (specification GATHER4_SCALED)."""
 
-    expected: str = "channels such as 'RGBA'"
+    letters: str = "RGBA"
+
+    @property
+    def expected(self) -> str:
+        """What stands here."""
+        return f"channels such as '{self.letters}'"
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the letters."""
-        return cursor.need(re.compile(r"R?G?B?A?\b(?<=[RGBA])"), self.expected).group()
+        pattern = "".join(f"{letter}?" for letter in self.letters)
+        return cursor.need(re.compile(rf"{pattern}\b(?<=[{self.letters}])"), self.expected).group()
 
     def show(self, value: str) -> str:
         """Return the letters."""
         return value
 
     def to_code(self, value: str) -> int:
-        """Return a bit for each letter, R first."""
-        return sum(1 << "RGBA".index(letter) for letter in value)
+        """Return a bit for each letter, the first lowest."""
+        return sum(1 << self.letters.index(letter) for letter in value)
 
     def from_code(self, code: int) -> str:
         """Return the letters of the bits."""
         if not 0 < code < 1 << 4:
             raise CodingError(f"0x{code:x} is no channel mask")
-        return "".join(letter for bit, letter in enumerate("RGBA") if code >> bit & 1)
+        return "".join(letter for bit, letter in enumerate(self.letters) if code >> bit & 1)
 
 
 @dataclass(frozen=True, slots=True)

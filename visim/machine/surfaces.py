@@ -1,14 +1,14 @@
-"""The memory spaces addressed by offsets: binding table surfaces, SLM and scratch.
+"""The memory spaces addressed by offsets, and the tables of surfaces, images and samplers.
 
 Loads, stores and atomics are those of `machine.memory.Space`; this module owns what is different
 about each space. Follows the specification's chapter 3, Surface-Based Access and Shared Local
-Memory, and the Out-of-bound Access lines of the instruction pages. Images and sampling are not
-here.
+Memory, and the Out-of-bound Access lines of the instruction pages. What images and samplers do is
+in `machine.images`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
 from visim.machine.atomics import AtomicOp
+from visim.machine.dropped import Dropped
+from visim.machine.formats import Bits
+from visim.machine.images import BlockSurface, ImageMemory, ImageSurface
 from visim.machine.memory import (
     OUT_OF_RANGE,
     AccessKind,
@@ -29,16 +32,10 @@ from visim.machine.memory import (
     Vector,
     byte_view,
 )
+from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
+from visim.sem.effects import FIRST_COUNTER, Outside
 
 BINDING_TABLE_SIZE = 256
-
-
-@dataclass(slots=True)
-class Dropped:
-    """Counts accesses out of the range of surfaces, one per channel (or block) and access."""
-
-    reads: int = 0
-    writes: int = 0
 
 
 class Surface(Space):
@@ -68,6 +65,15 @@ class Surface(Space):
             self.height = int(memory.shape[0])
             self.width = int(memory.shape[1]) * memory.dtype.itemsize
         self.pitch = self.width
+        self._unit = memory.dtype.itemsize if isinstance(memory, np.ndarray) else 1
+
+    @property
+    def blocks(self) -> BlockSurface | None:
+        """The rows of a two-dimensional array, else None."""
+        if self.height is None or self.width is None:
+            return None
+        rows = self._allocations[0].host.reshape(self.height, self.width)
+        return BlockSurface(rows, self._unit, self._allocations[0].name, self.dropped)
 
     @property
     def size(self) -> int:
@@ -92,6 +98,10 @@ class Surfaces:
 
     def __init__(self) -> None:
         self._bound: dict[int, Surface] = {}
+        self._counters: dict[int, Surface] = {}
+        self._images: dict[int, ImageSurface] = {}
+        self._blocks: dict[int, BlockSurface] = {}
+        self._samplers: dict[int, SamplerState] = {}
         self._dropped = Dropped()
 
     @property
@@ -114,7 +124,50 @@ class Surfaces:
             raise ArgumentError(f"{name}: binding table index {index} is not in 0..255")
         surface = Surface(memory, name, self._dropped)
         self._bound[index] = surface
+        self._counters.pop(index, None)
+        self._images.pop(index, None)
+        self._blocks.pop(index, None)
+        if surface.blocks is not None:
+            self._blocks[index] = surface.blocks
         return surface
+
+    def bind_image(self, index: int, image: ImageMemory, name: str) -> ImageSurface:
+        """Bind an image, in place; messages that know no images see its bytes.
+
+        Raises:
+            ArgumentError: The index is not in 0..255.
+        """
+        self.bind(index, image.array, name)
+        surface = image.surface(name, self._dropped)
+        self._images[index] = surface
+        self._blocks[index] = surface.blocks
+        return surface
+
+    def bind_sampler(self, index: int, sampler: SamplerState, name: str) -> None:
+        """Bind a sampler to an index; ArgumentError unless it is in 0..31."""
+        if not 0 <= index < SAMPLER_TABLE_SIZE:
+            raise ArgumentError(f"{name}: sampler index {index} is not in 0..31")
+        self._samplers[index] = sampler
+
+    def has_sampler(self, index: int) -> bool:
+        """Return whether a sampler is bound to an index."""
+        return index in self._samplers
+
+    def counter(self, index: int) -> int:
+        """Return the append counter of the surface at an index; it starts at 0."""
+        surface = self._counter(index)
+        return 0 if surface is None else int(surface.load_block(0, 4).view(np.uint32)[0])
+
+    def _counter(self, index: int) -> Surface | None:
+        """Return the append counter of a bound surface: 32 bits, made when it is first used.
+
+        Messages find it `FIRST_COUNTER` behind its surface's index.
+        """
+        if index not in self._bound:
+            return None
+        name = f"the append counter of binding table index {index}"
+        memory = np.zeros(1, np.uint32)
+        return self._counters.setdefault(index, Surface(memory, name, self._dropped))
 
     def __contains__(self, index: object) -> bool:
         return index in self._bound
@@ -170,16 +223,100 @@ class Surfaces:
         """Store a block to a surface, see `Space.store_block`."""
         self._block_surface(index, "store", offset, data.size).store_block(offset, data)
 
+    def load_image(
+        self,
+        index: int,
+        coordinates: Sequence[Vector],
+        lod: Vector | None,
+        mask: Mask | None,
+        outside: Outside,
+    ) -> Bits:
+        """Read texels, see `ImageSurface.load`."""
+        lanes = coordinates[0].size
+        image = self._image(index, "load", lanes, mask)
+        return _nothing(lanes) if image is None else image.load(coordinates, lod, mask, outside)
+
+    def store_image(
+        self,
+        index: int,
+        coordinates: Sequence[Vector],
+        values: Bits,
+        mask: Mask | None,
+        channels: str,
+    ) -> None:
+        """Write texels, see `ImageSurface.store`."""
+        image = self._image(index, "store", coordinates[0].size, mask)
+        if image is not None:
+            image.store(coordinates, values, mask, channels)
+
+    def sample(
+        self,
+        index: int,
+        sampler: int,
+        coordinates: Sequence[Vector],
+        mask: Mask | None,
+        gathered: str | None = None,
+    ) -> Bits:
+        """Read an image through the sampler of an index, see `ImageSurface.sample`.
+
+        With a component `gathered`, see `ImageSurface.gather`.
+        """
+        lanes = coordinates[0].size
+        image = self._image(index, "load", lanes, mask)
+        if image is None:
+            return _nothing(lanes)
+        state = self._samplers.get(sampler)
+        if state is None:
+            raise _refusal(f"unbound sampler index {sampler}", "load", _first(mask))
+        if gathered is not None:
+            return image.gather(coordinates, state, gathered, mask)
+        return image.sample(coordinates, state, mask)
+
+    def query(self, index: int, lod: Vector, mask: Mask | None) -> Bits:
+        """Return an image's sizes, see `ImageSurface.query`."""
+        image = self._image(index, "load", lod.size, mask)
+        return _nothing(lod.size) if image is None else image.query(lod)
+
+    def load_rows(self, index: int, x: int, y: int, width: int, height: int) -> Bytes:
+        """Read a rectangle of bytes, see `BlockSurface.load`."""
+        return self._rows(index, "load").load(x, y, width, height)
+
+    def store_rows(self, index: int, x: int, y: int, width: int, data: Bytes) -> None:
+        """Write a rectangle of bytes, see `BlockSurface.store`."""
+        self._rows(index, "store").store(x, y, width, data)
+
+    def _image(
+        self, index: int, kind: AccessKind, lanes: int, mask: Mask | None
+    ) -> ImageSurface | None:
+        """Return the image at an index, or None if there is none and no channel asks for it."""
+        image = self._images.get(index)
+        if image is not None or not (lanes if mask is None else mask.any()):
+            return image
+        raise _refusal(self._missing(index, "an image"), kind, _first(mask))
+
+    def _rows(self, index: int, kind: AccessKind) -> BlockSurface:
+        rows = self._blocks.get(index)
+        if rows is None:
+            what = "an image or an array of two dimensions"
+            raise _refusal(self._missing(index, what), kind, 0)
+        return rows
+
+    def _missing(self, index: int, expected: str) -> str:
+        if index not in self._bound:
+            return f"unbound binding table index {index}"
+        return f"binding table index {index} holds a linear surface, not {expected}"
+
     def _surface(
         self, index: int, kind: AccessKind, offsets: Addresses, mask: Mask | None, size: int
     ) -> Surface:
-        surface = self._bound.get(index)
+        surface = self._bound.get(index) or self._counter(index - FIRST_COUNTER)
         if surface is not None:
             return surface
         lanes = np.arange(offsets.size) if mask is None else mask.nonzero()[0]
         if lanes.size:
             first = int(lanes[0])
-            raise _unbound(index, kind, int(offsets[first]), size, first)
+            number = index - FIRST_COUNTER if index >= FIRST_COUNTER else index
+            raise _unbound(number, kind, int(offsets[first]), size, first)
         return _EMPTY
 
     def _block_surface(self, index: int, kind: AccessKind, offset: int, size: int) -> Surface:
@@ -238,6 +375,21 @@ def _unbound(index: int, kind: AccessKind, offset: int, size: int, channel: int)
         channel=channel,
         reason=f"unbound binding table index {index}",
     )
+
+
+def _refusal(reason: str, kind: AccessKind, channel: int) -> MemoryViolation:
+    return MemoryViolation(
+        space="surface", kind=kind, address=0, size=0, channel=channel, reason=reason
+    )
+
+
+def _first(mask: Mask | None) -> int:
+    """Return the first active channel."""
+    return 0 if mask is None else int(mask.argmax())
+
+
+def _nothing(lanes: int) -> Bits:
+    return np.zeros((lanes, 4), np.uint32)
 
 
 _EMPTY = Surface(np.zeros(0, np.uint8), "unbound")

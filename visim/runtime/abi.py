@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
+from visim.machine.images import ImageMemory
 from visim.machine.memory import Memory, byte_view
+from visim.machine.sampling import SamplerState
 from visim.machine.surfaces import Surfaces
 from visim.runtime import values
 from visim.runtime.buffers import Local
@@ -33,13 +35,22 @@ from visim.runtime.geometry import (
     local_ids,
     slm_limit,
 )
+from visim.runtime.images import (
+    IMAGE_ENTRIES,
+    SAMPLER_ENTRIES,
+    image_argument,
+    inline_sampler,
+    sampler_argument,
+)
 from visim.runtime.parameters import is_written, value_type
 from visim.runtime.payload import PayloadLayout, WalkDispatch
+from visim.runtime.printf import PRINTF_BYTES
 from visim.runtime.segments import Segments
 from visim.runtime.threads import (
-    PRINTF_BYTES,
     LaunchPlan,
     Part,
+    Tables,
+    bind_samplers,
     bind_surface,
 )
 from visim.runtime.values import Parameter
@@ -54,12 +65,14 @@ class Bound:
     """An argument in the form that the payload needs.
 
     `address` is that of memory (0 for null), `data` the bytes of a value, `local` the offset of
-    local memory behind the kernel's own.
+    local memory behind the kernel's own; images and samplers are themselves.
     """
 
     address: int = 0
     data: bytes = b""
     local: int = 0
+    image: ImageMemory | None = None
+    sampler: SamplerState | None = None
 
 
 class _Preparation:
@@ -88,11 +101,13 @@ class _Preparation:
                     local = self._bind_local(index, value, parameter.name, local)
                 case "buffer":
                     self._bind_memory(index, value, parameter.name)
-                case "image" | "sampler":
-                    raise UnsupportedError(
-                        f"argument {parameter.name!r}: images and samplers come with a later "
-                        "version of visim"
-                    )
+                case "image":
+                    self._bind_image(index, value, parameter.name)
+                case "sampler":
+                    self._bind_sampler(index, value, parameter.name)
+        for sampler in self.kernel.inline_samplers:
+            state = inline_sampler(sampler, self.kernel.name)
+            self.surfaces.bind_sampler(sampler.sampler_index, state, "inline sampler")
         if local:
             self.slm_bytes += _aligned(local, _SLM_GRANULE)
         limit = slm_limit(self.layout.linked.platform)
@@ -130,9 +145,26 @@ class _Preparation:
             if entry.arg_index == index:
                 self.surfaces.bind(entry.bti_value, _from_aligned_address(host), name)
 
-    def bind_surfaces(self, surfaces: Mapping[int, object]) -> None:
-        """Bind what the caller wants to see at binding table indices."""
-        for index, value in surfaces.items():
+    def _bind_image(self, index: int, value: object, name: str) -> None:
+        kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
+        written = is_written(self.kernel, index)
+        image = image_argument(value, name, kinds[0] if kinds else None, written=written)
+        self.bound[index] = Bound(image=image)
+        for entry in self.kernel.binding_table:
+            if entry.arg_index == index:
+                self.surfaces.bind_image(entry.bti_value, image, name)
+
+    def _bind_sampler(self, index: int, value: object, name: str) -> None:
+        state = sampler_argument(value, name)
+        self.bound[index] = Bound(sampler=state)
+        for entry in self.kernel.payload:
+            if entry.arg_index == index and entry.sampler_index >= 0:
+                self.surfaces.bind_sampler(entry.sampler_index, state, name)
+
+    def bind_tables(self, tables: Tables) -> None:
+        """Bind what the caller wants to see at binding table and sampler indices."""
+        bind_samplers(self.surfaces, tables.samplers)
+        for index, value in tables.surfaces.items():
             if index in self.surfaces:
                 raise ArgumentError(f"surfaces: index {index} belongs to an argument of the kernel")
             bind_surface(self.surfaces, index, value)
@@ -220,7 +252,7 @@ def prepare(
     parameters: Sequence[Parameter],
     given: Sequence[object],
     geometry: NDRange,
-    surfaces: Mapping[int, object],
+    tables: Tables,
     segments: Segments | None,
 ) -> LaunchPlan:
     """Check a launch of a kernel with metadata and lay out its payload.
@@ -231,7 +263,7 @@ def prepare(
     """
     preparation = _Preparation(layout, parameters)
     preparation.bind(given)
-    preparation.bind_surfaces(surfaces)
+    preparation.bind_tables(tables)
     return preparation.plan(geometry, segments)
 
 
@@ -283,6 +315,10 @@ def _entry_bytes(
     if entry.arg_type in _ADDRESSES:
         return struct.pack("<Q", addresses.get(entry.arg_type, 0))
     argument = bound.get(entry.arg_index, Bound())
+    if entry.arg_type in IMAGE_ENTRIES and argument.image is not None:
+        return struct.pack("<I", IMAGE_ENTRIES[entry.arg_type](argument.image))
+    if entry.arg_type in SAMPLER_ENTRIES and argument.sampler is not None:
+        return struct.pack("<I", SAMPLER_ENTRIES[entry.arg_type](argument.sampler))
     match entry.arg_type:
         case "work_dimensions":
             return struct.pack("<I", geometry.dimensions)
@@ -305,8 +341,8 @@ _SIZES: Mapping[str, Callable[[NDRange, Walk], Triple]] = {
 }
 _ADDRESSES = frozenset({"private_base_stateless", "printf_buffer", "implicit_arg_buffer"})
 _OF_ARGUMENTS = frozenset({"arg_byvalue", "arg_bypointer", "buffer_address", "buffer_offset"})
-_KNOWN = frozenset(_SIZES) | _ADDRESSES | _OF_ARGUMENTS | {"work_dimensions"}
-_OF_IMAGES = ("image_", "flat_image_", "sampler_")
+_OF_TEXELS = frozenset(IMAGE_ENTRIES) | frozenset(SAMPLER_ENTRIES)
+_KNOWN = frozenset(_SIZES) | _ADDRESSES | _OF_ARGUMENTS | _OF_TEXELS | {"work_dimensions"}
 
 
 def check_supported(kernel: ZeKernel) -> None:
@@ -318,12 +354,8 @@ def check_supported(kernel: ZeKernel) -> None:
     for entry in kernel.payload:
         if entry.arg_type in _KNOWN and entry.addrmode != "bindless":
             continue
-        if entry.arg_type.startswith(_OF_IMAGES):
-            raise UnsupportedError(f"{what}: images and samplers come with a later version")
         kind = f"{entry.addrmode} " if entry.addrmode == "bindless" else ""
         raise UnsupportedError(f"{what}: arguments of type {kind}{entry.arg_type!r} are not known")
-    if kernel.inline_samplers:
-        raise UnsupportedError(f"{what}: images and samplers come with a later version")
 
 
 def _scratch_bytes(kernel: ZeKernel) -> int:

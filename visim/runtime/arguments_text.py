@@ -19,7 +19,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
+from visim.runtime.images import Image, Sampler
+from visim.runtime.png_reader import decode_png
 
 GRAMMAR = """\
 an argument's value is one of
@@ -32,6 +34,10 @@ an argument's value is one of
   hex:BYTES              the bytes of a struct, e.g. hex:0000803f
   local:BYTES            so many bytes of local memory
   null                   the null pointer
+  image:FILE             a picture (FILE.png, as rgba:unorm8) or an array (FILE.npy) as an image
+  image:zeros:DTYPE:N    an image of N texels, e.g. image:zeros:u8:480x640x4; ones, iota, rand too
+                         image:...@FORMAT gives the format, e.g. @rgba:unorm8 or @unorm8
+  sampler:ADDRESS,FILTER a sampler, e.g. sampler:clamp_to_edge,linear,normalized
 DTYPE is i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64, or char, uint, float, ud, hf, ..."""
 
 # fmt: off
@@ -174,7 +180,6 @@ def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
 
     Raises:
         ArgumentError: the text does not follow the grammar or its value does not fit.
-        UnsupportedError: the kind is not in this version (image).
     """
     if not isinstance(text.value, str):
         return text.value
@@ -192,7 +197,9 @@ def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
         case "null" if not rest:
             return None
         case "image":
-            raise UnsupportedError(f"argument {name!r}: images come with a later version of visim")
+            return _image(rest, text, seed, where)
+        case "sampler":
+            return _sampler(rest, where)
         case alias if alias in _DTYPES:
             return _numbers(rest, _DTYPES[alias], where)
         case _ if _INTEGER.fullmatch(text.value):
@@ -225,6 +232,46 @@ def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     array = cast("NDArray[Any]", loaded)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+
+
+def _image(rest: str, text: ArgumentText, seed: Sequence[int], where: _Where) -> Image:
+    spec, separator, chosen = rest.rpartition("@")
+    if not separator:
+        spec, chosen = rest, ""
+    kind, _, extent = spec.partition(":")
+    if kind in {"zeros", "ones", "iota", "rand"}:
+        array = _filled(kind, extent, seed, where)
+    elif spec.lower().endswith(".png"):
+        array, chosen = _load_picture(text.folder / spec, where), chosen or "rgba:unorm8"
+    else:
+        array = _load_array(spec, text.folder, where)
+    try:
+        return Image(array, format=chosen or None)
+    except ArgumentError as error:
+        raise ArgumentError(f"argument {where.name!r}: {error}") from None
+
+
+def _load_picture(file: Path, where: _Where) -> NDArray[Any]:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise ArgumentError(f"argument {where.name!r}: there is no file {file}") from None
+    except OSError as error:
+        raise where.error(f"not a readable file ({error})") from None
+    return decode_png(data, f"argument {where.name!r}: {file}")
+
+
+def _sampler(rest: str, where: _Where) -> Sampler:
+    words = [word.strip() for word in rest.split(",") if word.strip()]
+    normalized = "normalized" in words
+    names = [word for word in words if word != "normalized"]
+    if len(names) > 2:
+        raise where.error("a sampler has an address mode and a filter")
+    options = dict(zip(("address", "filter"), names, strict=False))
+    try:
+        return Sampler(**options, normalized=normalized)
+    except ArgumentError as error:
+        raise ArgumentError(f"argument {where.name!r}: {error}") from None
 
 
 def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,17 +18,21 @@ from visim.engine.base import Machine, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError
 from visim.link.program import LinkedKernel
 from visim.machine.memory import Memory
+from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import BINDING_TABLE_SIZE, Surfaces
 from visim.module import IMPLICIT_KINDS, Input, Unit
 from visim.operands import General, SamplerVariable, SurfaceVariable
 from visim.runtime import values
 from visim.runtime.buffers import Buffer
-from visim.runtime.geometry import ThreadGroups, Triple, Walk, slm_limit
+from visim.runtime.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
+from visim.runtime.images import Image, sampler_argument
 from visim.runtime.threads import (
     LaunchPlan,
     Part,
     Register,
+    Tables,
     ThreadHeader,
+    bind_samplers,
     bind_surface,
 )
 from visim.runtime.values import Parameter, ValueType
@@ -36,6 +40,8 @@ from visim.types import BF, DataType
 
 _LAST_FREE_SURFACE = 239
 _KIBIBYTE = 1024
+_OF_GROUPS = frozenset({"barrier", "sbarrier", "nbarrier"})
+_OF_SPACES = frozenset({"wait"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +104,10 @@ class _Preparation:
         self.surfaces = Surfaces()
         self.registers: list[Register] = []
 
-    def bind(self, given: Sequence[object], surfaces: Mapping[int, object]) -> None:
+    def bind(self, given: Sequence[object], tables: Tables) -> None:
         """Check all arguments; surfaces by index come first, others get what is left."""
-        for index, value in surfaces.items():
+        bind_samplers(self.surfaces, tables.samplers)
+        for index, value in tables.surfaces.items():
             bind_surface(self.surfaces, index, value)
         pairs = list(zip(self.layout.explicit, given, strict=True))
         taken = {
@@ -116,9 +123,7 @@ class _Preparation:
     def _data(self, entry: Input, value: object, taken: set[int]) -> bytes:
         variable = entry.variable
         if isinstance(variable, SamplerVariable):
-            raise UnsupportedError(
-                f"argument {variable.name!r}: samplers come with a later version of visim"
-            )
+            return self._sampler_indices(variable, value)
         if isinstance(variable, SurfaceVariable):
             return self._surface_indices(variable, value, taken)
         if not _is_address(variable):
@@ -130,14 +135,27 @@ class _Preparation:
         return values.value_bytes(value, variable.name, _value_type(variable))
 
     def _surface_indices(self, variable: SurfaceVariable, value: object, taken: set[int]) -> bytes:
-        items = _elements(value)
-        if len(items) != variable.count:
-            raise ArgumentError(
-                f"argument {variable.name!r}: {len(items)} surfaces given, expected "
-                f"{variable.count}"
-            )
+        items = _one_for_each(variable, value)
         indices = [self._surface_index(variable.name, item, taken) for item in items]
         return struct.pack(f"<{len(indices)}I", *indices)
+
+    def _sampler_indices(self, variable: SamplerVariable, value: object) -> bytes:
+        items = _one_for_each(variable, value)
+        indices = [self._sampler_index(variable.name, item) for item in items]
+        return struct.pack(f"<{len(indices)}I", *indices)
+
+    def _sampler_index(self, name: str, item: object) -> int:
+        if _is_index(item):
+            index = operator.index(cast("Any", item))
+            if not 0 <= index < SAMPLER_TABLE_SIZE:
+                raise ArgumentError(f"argument {name!r}: index {index} is not in 0..31")
+            return index
+        state = sampler_argument(item, name)
+        for index in range(SAMPLER_TABLE_SIZE):
+            if not self.surfaces.has_sampler(index):
+                self.surfaces.bind_sampler(index, state, name)
+                return index
+        raise ArgumentError(f"argument {name!r}: no sampler index in 0..31 is free")
 
     def _surface_index(self, name: str, item: object, taken: set[int]) -> int:
         if _is_index(item):
@@ -145,25 +163,43 @@ class _Preparation:
             if not 0 <= index < BINDING_TABLE_SIZE:
                 raise ArgumentError(f"argument {name!r}: index {index} is not in 0..255")
             return index
-        found = values.memory(item, name)
-        if found is None:
+        image = item.memory if isinstance(item, Image) else None
+        found = None if image else values.memory(item, name)
+        if found is None and image is None:
             raise ArgumentError(
-                f"argument {name!r}: expected an array, a Buffer or a binding table index, "
-                "found None"
+                f"argument {name!r}: expected an array, an Image, a Buffer or a binding table "
+                "index, found None"
             )
         for index in range(_LAST_FREE_SURFACE + 1):
             if index not in taken and index not in self.surfaces:
-                self.surfaces.bind(index, found, name)
+                if image is not None:
+                    self.surfaces.bind_image(index, image, name)
+                elif found is not None:
+                    self.surfaces.bind(index, found, name)
                 return index
         raise ArgumentError(f"argument {name!r}: no index in 0..239 is free")
 
 
+def _one_for_each(variable: SurfaceVariable | SamplerVariable, value: object) -> Sequence[object]:
+    items = _elements(value)
+    if len(items) != variable.count:
+        what = "surfaces" if isinstance(variable, SurfaceVariable) else "samplers"
+        raise ArgumentError(
+            f"argument {variable.name!r}: {len(items)} {what} given, expected {variable.count}"
+        )
+    return items
+
+
 class GroupDispatch:
-    """The thread groups of a bare kernel (`visim.engine.base.Dispatch`)."""
+    """The threads of a bare kernel, in groups or a space (`visim.engine.base.Dispatch`)."""
 
     def __init__(
-        self, layout: BareLayout, geometry: ThreadGroups, shared: tuple[Register, ...]
+        self,
+        layout: BareLayout,
+        geometry: ThreadGroups | ThreadSpace,
+        shared: tuple[Register, ...],
     ) -> None:
+        self._is_space = isinstance(geometry, ThreadSpace)
         self._walk = Walk((0, 0, 0), geometry.thread_groups, geometry.group_size)
         self._header = layout.header
         self._in_header = tuple(layout.in_header)
@@ -193,9 +229,14 @@ class GroupDispatch:
 
     def start(self, group: int, thread: int) -> ThreadStart:
         """Return how a thread starts."""
-        group_id = self._walk.group_id(group)
-        r0 = self._header.r0(group_id, thread)
-        registers = self._registers[thread] + self._header.group_registers(group_id, r0)
+        x, y, z = self._walk.group_id(group)
+        if self._is_space:
+            r0 = self._header.media_r0(x, y)
+            own = self._header.media_registers(x, y, r0)
+        else:
+            r0 = self._header.r0((x, y, z), thread)
+            own = self._header.group_registers((x, y, z), r0)
+        registers = self._registers[thread] + own
         if self._in_header:
             registers += tuple(
                 (place.register, r0[place.start : place.start + place.size])
@@ -218,8 +259,8 @@ def slm_bytes(unit: Unit) -> int:
 def prepare(
     layout: BareLayout,
     given: Sequence[object],
-    geometry: ThreadGroups,
-    surfaces: Mapping[int, object],
+    geometry: ThreadGroups | ThreadSpace,
+    tables: Tables,
 ) -> LaunchPlan:
     """Check a launch of a bare kernel and lay out its inputs.
 
@@ -227,11 +268,29 @@ def prepare(
         ArgumentError: an argument is wrong; the message names it.
         UnsupportedError: the kernel needs something that visim cannot give it.
     """
+    _check_model(layout.linked.kernel, geometry)
     preparation = _Preparation(layout)
-    preparation.bind(given, surfaces)
+    preparation.bind(given, tables)
     dispatch = GroupDispatch(layout, geometry, tuple(preparation.registers))
     machine = Machine(preparation.memory, preparation.surfaces)
-    return LaunchPlan(geometry.to_dict(), (Part(dispatch, machine),), preparation.surfaces)
+    waves = geometry.waves if isinstance(geometry, ThreadSpace) else None
+    part = Part(dispatch, machine, waves)
+    return LaunchPlan(geometry.to_dict(), (part,), preparation.surfaces)
+
+
+def _check_model(unit: Unit, geometry: ThreadGroups | ThreadSpace) -> None:
+    """Refuse instructions that only the other way of launching has (notes of their pages)."""
+    is_space = isinstance(geometry, ThreadSpace)
+    refused = _OF_GROUPS if is_space else _OF_SPACES
+    found = next((item.op.mnemonic for item in unit.body if item.op.mnemonic in refused), None)
+    if found is None:
+        return
+    given, needed = ("thread_space", "thread_groups and group_size")
+    if not is_space:
+        given, needed = ("thread_groups", "thread_space")
+    raise ArgumentError(
+        f"{given}: the kernel has {found!r}, which means something only in a launch with {needed}"
+    )
 
 
 def _explicit(unit: Unit, grf_bytes: int) -> tuple[Input, ...]:
@@ -285,7 +344,7 @@ def _has_axes(value: object) -> bool:
 
 
 def _implicit_registers(
-    layout: BareLayout, geometry: ThreadGroups, thread: int
+    layout: BareLayout, geometry: ThreadGroups | ThreadSpace, thread: int
 ) -> tuple[Register, ...]:
     """Return LOCAL_SIZE, GROUP_COUNT and LOCAL_ID of a thread, where the kernel asks for them."""
     local_id = Walk((0, 0, 0), geometry.group_size, (1, 1, 1)).group_id(thread)

@@ -18,14 +18,20 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
+from visim.runtime.schedule import Dependency, Wave, read_dependency, schedule
 from visim.target import Platform
+from visim.target import platform as find_platform
 
 Triple = tuple[int, int, int]
 
 MAX_WORK_ITEMS = 1024
 MAX_GROUP_THREADS = 256
 """Hardware threads of a bare kernel's group: r0.2 has eight bits for a thread's index."""
+
+MAX_THREAD_SPACE = 4096
+MAX_THREAD_SPACE_BEFORE_ICLLP = 2048
+"""Threads along a side of a thread space: the bits that r0.1 has for a coordinate."""
 
 _CHOSEN_AT_MOST = 256
 _MAX_SIZE = (1 << 32) - 1
@@ -135,6 +141,37 @@ class ThreadGroups:
         return {"thread_groups": list(self.thread_groups), "group_size": list(self.group_size)}
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadSpace:
+    """A launch of a bare kernel as a media thread space, each thread a group of its own."""
+
+    width: int
+    height: int
+    dependency: Dependency
+    waves: tuple[Wave, ...]
+
+    @property
+    def thread_groups(self) -> Triple:
+        """The groups in each dimension."""
+        return (self.width, self.height, 1)
+
+    @property
+    def group_size(self) -> Triple:
+        """The threads of a group in each dimension."""
+        return (1, 1, 1)
+
+    @property
+    def threads(self) -> int:
+        """Hardware threads of each group."""
+        return 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the geometry in the form that reports have."""
+        named = isinstance(self.dependency, str)
+        dependency = self.dependency if named else [list(vector) for vector in self.dependency]
+        return {"thread_space": [self.width, self.height], "dependency": dependency}
+
+
 def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
     """Return the geometry of a kernel with metadata.
 
@@ -164,21 +201,22 @@ def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
     return NDRange(extent, local, offset, dimensions, chosen)
 
 
-def thread_groups(sizes: Sizes) -> ThreadGroups:
-    """Return the geometry of a bare vISA kernel.
+def bare_geometry(sizes: Sizes, device: Platform) -> ThreadGroups | ThreadSpace:
+    """Return the geometry of a bare vISA kernel on a device.
 
     Raises:
         ArgumentError: a size is wrong, or belongs to another kind of launch.
-        UnsupportedError: the launch is a media thread space.
     """
-    sizes.refuse(
-        ("global_size", "local_size", "global_offset"),
-        "the kernel has no metadata, its launch is given by thread_groups and group_size",
-    )
-    if sizes.thread_space is not None:
-        sizes.refuse(("thread_groups", "group_size"), "a launch has it or thread_space, not both")
-        triple(sizes.thread_space, "thread_space")
-        raise UnsupportedError("thread_space: media thread spaces come later")
+    return thread_groups(sizes) if sizes.thread_space is None else thread_space(sizes, device)
+
+
+def thread_groups(sizes: Sizes) -> ThreadGroups:
+    """Return the geometry of a bare vISA kernel that runs in thread groups.
+
+    Raises:
+        ArgumentError: a size is wrong, or belongs to another kind of launch.
+    """
+    _refuse_work_items(sizes)
     _refuse_dependency(sizes)
     groups = (1, 1, 1) if sizes.thread_groups is None else sizes.thread_groups
     size = (1, 1, 1) if sizes.group_size is None else sizes.group_size
@@ -188,6 +226,39 @@ def thread_groups(sizes: Sizes) -> ThreadGroups:
             f"group_size: {found.threads} hardware threads, at most {MAX_GROUP_THREADS} fit"
         )
     return found
+
+
+def thread_space(sizes: Sizes, device: Platform) -> ThreadSpace:
+    """Return the geometry of a bare vISA kernel that runs as a media thread space.
+
+    Raises:
+        ArgumentError: a size is wrong or belongs to another kind of launch, or the dependency
+            is none, or a circle.
+    """
+    _refuse_work_items(sizes)
+    sizes.refuse(("thread_groups", "group_size"), "a launch has it or thread_space, not both")
+    (width, height, depth), _ = triple(sizes.thread_space, "thread_space")
+    if depth != 1:
+        raise ArgumentError(f"thread_space: {sizes.thread_space} has a third dimension")
+    limit = MAX_THREAD_SPACE if has_wide_thread_space(device) else MAX_THREAD_SPACE_BEFORE_ICLLP
+    if max(width, height) > limit:
+        raise ArgumentError(
+            f"thread_space: {width}x{height} has a side beyond {limit}, the most on {device.name}"
+        )
+    dependency = read_dependency(sizes.dependency)
+    return ThreadSpace(width, height, dependency, schedule(width, height, dependency))
+
+
+def has_wide_thread_space(device: Platform) -> bool:
+    """Return whether coordinates in r0.1 have 12 bits, as on icllp and later devices."""
+    return device.order >= find_platform("icllp").order
+
+
+def _refuse_work_items(sizes: Sizes) -> None:
+    sizes.refuse(
+        ("global_size", "local_size", "global_offset"),
+        "the kernel has no metadata, its launch is given by thread_groups and group_size",
+    )
 
 
 def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from threading import Event, Thread
+from typing import cast
 
 from visim.runtime.report import Report
 
@@ -15,10 +16,11 @@ class LaunchHandle:
     """A running launch.
 
     Args:
-        run: does the launch; it asks the event now and then and returns None once it is set.
+        run: does the launch; it asks the event now and then and raises CancelledError once it
+            is set.
     """
 
-    def __init__(self, run: Callable[[Event], Report | None]) -> None:
+    def __init__(self, run: Callable[[Event], Report]) -> None:
         self._run = run
         self._stop = Event()
         self._report: Report | None = None
@@ -31,7 +33,7 @@ class LaunchHandle:
         return not self._thread.is_alive()
 
     def cancel(self) -> bool:
-        """Ask the launch to stop after the groups it is at; return whether it still ran."""
+        """Ask the launch to stop where it is; return whether it still ran."""
         running = not self.done()
         self._stop.set()
         return running
@@ -44,7 +46,7 @@ class LaunchHandle:
 
         Raises:
             TimeoutError: the launch still runs after `timeout` seconds.
-            CancelledError: it was cancelled before its last group.
+            CancelledError: it was cancelled before its end; the message says where it was.
             FaultError: it stopped with a fault.
         """
         self._thread.join(timeout)
@@ -52,9 +54,7 @@ class LaunchHandle:
             raise TimeoutError(f"the launch still runs after {timeout} s")
         if self._error is not None:
             raise self._error
-        if self._report is None:
-            raise CancelledError("the launch was cancelled")
-        return self._report
+        return cast("Report", self._report)
 
     def _work(self) -> None:
         try:

@@ -6,23 +6,23 @@ Knows plans and engines, not how plans are made.
 from __future__ import annotations
 
 import operator
-import random
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
-from typing import Any, TypedDict, cast
+from typing import Any, TypedDict
 
-from visim.engine.base import Engine, Executable, Exit, RunOptions
+from visim.engine.base import Engine, RunOptions
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
 from visim.runtime.geometry import Sizes
-from visim.runtime.handles import LaunchHandle
+from visim.runtime.handles import CancelledError, LaunchHandle
+from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
 from visim.runtime.report import FormUse, Report
+from visim.runtime.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.threads import LaunchPlan
 
+_PATIENCE_S = 0.05
 _COLLECTABLE = ("instructions", "fidelity")
-_GROUPS_BETWEEN_LOOKS = 16
 _CHECKS = ("on", "off")
 
 
@@ -93,7 +93,7 @@ class LaunchOptions:
     @property
     def run_options(self) -> RunOptions:
         """The options that engines know."""
-        return RunOptions(self.budget, self.seed, self.counts_forms)
+        return RunOptions(self.budget, self.seed, self.counts_forms, workers=self.workers)
 
     def check(self) -> LaunchOptions:
         """Return the options in one form.
@@ -102,8 +102,6 @@ class LaunchOptions:
             ArgumentError: an option is wrong.
             UnsupportedError: it asks for what this build of visim does not have.
         """
-        if self.samplers:
-            raise UnsupportedError("samplers: they come with a later version of visim")
         if self.observers:
             raise UnsupportedError("observers: they come with a later version of visim")
         if self.checks not in _CHECKS:
@@ -121,7 +119,11 @@ class LaunchOptions:
             _check_integer("surfaces", index, 0): value
             for index, value in (self.surfaces or {}).items()
         }
-        return replace(self, collect=collect, surfaces=surfaces)
+        samplers = {
+            _check_integer("samplers", index, 0): value
+            for index, value in (self.samplers or {}).items()
+        }
+        return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +131,17 @@ class Launch:
     """A kernel with everything that a launch needs; calling it launches again.
 
     The arrays of the arguments are those that were given to `Kernel.bind`: what they hold at the
-    time of the call is what the kernel sees.
+    time of the call is what the kernel sees. Launches of one such object run one after another.
     """
 
     kernel: str
     platform: str
     engine: str
-    executable: Executable
+    executables: ExecutablePool
     plan: LaunchPlan
     options: LaunchOptions
     compile_s: float
-    _lock: Lock
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -150,50 +152,46 @@ class Launch:
         Raises:
             FaultError: it stopped with a fault; `.report` says how far it came.
         """
+        receiver = current_receiver()
         if not self.options.wait:
-            return LaunchHandle(self.run)
-        return cast("Report", self.run(None))
+            return LaunchHandle(lambda stop: self.run(stop, receiver))
+        return self.run(None, receiver)
 
-    def run(self, stop: Event | None) -> Report | None:
-        """Run all groups; return None if `stop` was set before the last of them."""
-        with self._lock:
-            return self._run(stop)
+    def run(self, stop: Event | None, receiver: Receiver | None = None) -> Report:
+        """Run all groups.
 
-    def _run(self, stop: Event | None) -> Report | None:
-        surfaces = self.plan.surfaces
-        dropped = surfaces.dropped_reads + surfaces.dropped_writes
-        self.plan.reset()
-        began = time.perf_counter()
-        total = Exit()
-        for found in self._exits(stop):
-            if found is None:
-                return None
-            _add(total, found)
-            if found.fault is not None:
-                break
-        wall = time.perf_counter() - began
-        dropped = surfaces.dropped_reads + surfaces.dropped_writes - dropped
-        report = self._report(total, wall, dropped)
-        fault = total.fault or self._inexact(report)
+        Args:
+            stop: makes the run end before its time once it is set.
+            receiver: gets what the kernel prints; None is what `printf_to` says.
+
+        Raises:
+            CancelledError: it was stopped; the message says where.
+            FaultError: it stopped with a fault; `.report` says how far it came.
+        """
+        self._acquire(stop)
+        try:
+            with self.executables.borrow() as executable:
+                options = replace(self.options.run_options, stop=stop)
+                found = run_plan(self.plan, executable, options, receiver or current_receiver())
+        finally:
+            self._lock.release()
+        if found.exit.stopped is not None:
+            stopped = found.exit.stopped
+            raise CancelledError(f"{stopped.message} at {stopped.place}")
+        report = self._report(found)
+        fault = found.exit.fault or self._inexact(report)
         if fault is not None:
             raise FaultError(fault, report)
         return report
 
-    def _exits(self, stop: Event | None) -> Iterator[Exit | None]:
-        for part in self.plan.parts:
-            order: Sequence[int] = range(part.dispatch.group_count)
-            if self.options.seed:
-                order = list(order)
-                random.Random(self.options.seed).shuffle(order)
-            step = _GROUPS_BETWEEN_LOOKS if stop is not None else max(1, len(order))
-            for start in range(0, len(order), step):
-                if stop is not None and stop.is_set():
-                    yield None
-                groups = order[start : start + step]
-                run_options = self.options.run_options
-                yield self.executable.run(groups, part.dispatch, part.machine, run_options)
+    def _acquire(self, stop: Event | None) -> None:
+        """Wait until no other launch of this object runs."""
+        while not self._lock.acquire(timeout=_PATIENCE_S):
+            if stop is not None and stop.is_set():
+                raise CancelledError("the launch was cancelled before it began")
 
-    def _report(self, total: Exit, wall: float, dropped: int) -> Report:
+    def _report(self, found: Outcome) -> Report:
+        total = found.exit
         fidelity = _fidelity(total.forms) if self.options.counts_forms else None
         return Report(
             kernel=self.kernel,
@@ -203,22 +201,23 @@ class Launch:
             groups=total.groups,
             threads=total.threads,
             instructions=total.executed if "instructions" in self.options.collect else None,
-            wall_s=wall,
+            wall_s=found.wall_s,
             compile_s=self.compile_s,
             fidelity=fidelity,
-            dropped_accesses=dropped,
-            notes=tuple(self._notes()),
+            dropped_accesses=found.dropped,
+            notes=tuple(self._notes(found)),
+            printf=found.printed,
         )
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self, found: Outcome) -> Iterator[str]:
         if self.options.checks == "off":
             yield "checks='off' changes nothing in this build: all checks were on"
-        if (self.options.workers or 1) > 1:
+        if (self.options.workers or 1) > 1 and self.engine == "interpreter":
             yield f"the {self.engine} ran on one worker"
-        if self.plan.printed_bytes > 0:
+        if found.lost_bytes:
             yield (
-                f"the kernel printed {self.plan.printed_bytes} bytes of records with printf, "
-                "which visim does not show yet"
+                f"printf: {found.lost_bytes} bytes of records are lost; groups printed more than "
+                f"the {PRINTF_BYTES} bytes that the buffer holds"
             )
 
     def _inexact(self, report: Report) -> Fault | None:
@@ -241,7 +240,13 @@ def make_engine(name: str | None) -> Engine:
         from visim.engine.interp import Interpreter
 
         return Interpreter()
-    raise UnsupportedError(f"engine: this build has no engine {name!r}; it has 'interpreter'")
+    if name == "jit":
+        from visim.engine.jit import Jit
+
+        return Jit()
+    raise UnsupportedError(
+        f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
+    )
 
 
 def _check_integer(name: str, value: Any, least: int) -> int:
@@ -256,23 +261,15 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     return number
 
 
-def _add(total: Exit, found: Exit) -> None:
-    total.groups += found.groups
-    total.threads += found.threads
-    total.executed += found.executed
-    total.fault = found.fault
-    for form, count in found.forms.items():
-        total.forms[form] = total.forms.get(form, 0) + count
-
-
 def _fidelity(forms: Mapping[str, int]) -> tuple[FormUse, ...]:
     return tuple(_use(form, count) for form, count in sorted(forms.items()))
 
 
 def _use(form: str, count: int) -> FormUse:
-    """Look up what a form is worth; its name is `mnemonic[.relation][:type]`."""
+    """Look up what a form is worth; its name is `mnemonic[.variant][:type]`."""
     name = form.partition(":")[0]
     op = ISA.by_mnemonic(name) or ISA.by_mnemonic(name.partition(".")[0])
     if op is None:
         raise InternalError(f"the engine counted {form!r}, which is no instruction")
-    return FormUse(form, count, str(op.exactness), op.exactness.is_exact)
+    worth = op.worth(form.partition(":")[2])
+    return FormUse(form, count, str(worth), worth.is_exact)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from visim.binary.zebin import Zebin, ZeKernel, is_zebin, read_zebin
+from visim.binary.isafile import is_isa, isa_platform, native_code, read_isa, write_isa
+from visim.binary.zebin import ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
@@ -23,8 +24,7 @@ from visim.target import PLATFORMS, Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
 
-ISA_MAGIC = b"CISA"
-TEXT, ZEBIN = "vISA text", "zebin"
+TEXT, OBJECT, ZEBIN = "vISA text", "vISA object", "zebin"
 
 ProgramSource = str | bytes | os.PathLike[str]
 
@@ -42,7 +42,7 @@ class Contents:
     """What a file holds, read and understood.
 
     `version` is the format's version as the file says it, `isa_version` that of its vISA text.
-    `raw` are the file's bytes where they are worth keeping (a zebin).
+    `raw` are the file's bytes where they are worth keeping (a zebin, an object with Gen code).
     """
 
     name: str
@@ -54,6 +54,24 @@ class Contents:
     functions: tuple[Unit, ...]
     segments: Segments | None = None
     raw: bytes | None = field(default=None, repr=False)
+
+    @property
+    def module(self) -> Module:
+        """All kernels and functions as one module."""
+        kernels = tuple(kernel.unit for kernel in self.kernels)
+        return Module(self.isa_version, (*kernels, *self.functions))
+
+    def to_object(self) -> bytes:
+        """Return the program as an .isa object; Gen code that it was read with stays in it.
+
+        Raises:
+            ArgumentError: its platform is not known.
+            InputError: something in it has no place in an object.
+        """
+        if self.platform is None:
+            raise ArgumentError(f"platform: say for which device {self.name} is to be written")
+        native = native_code(self.raw, self.name) if self.raw and self.format == OBJECT else None
+        return write_isa(self.module, platform=self.platform, native=native)
 
     def link(self, kernel: LoadedKernel, device: Platform) -> LinkedKernel:
         """Return a kernel linked with the functions that it can reach.
@@ -103,8 +121,8 @@ def examine_data(
     data: bytes, name: str, target: Platform | None
 ) -> tuple[Contents | None, Diagnostics]:
     """Do the same for the bytes of a file called `name`."""
-    if data.startswith(ISA_MAGIC):
-        raise UnsupportedError(f"{name}: reading .isa objects comes with a later version of visim")
+    if is_isa(data):
+        return _examine_object(data, name, target)
     if is_zebin(data):
         return _examine_zebin(data, name, target)
     findings = Diagnostics()
@@ -129,6 +147,22 @@ def examine_text(source: Source, target: Platform | None) -> tuple[Contents, Dia
     return contents, findings
 
 
+def _examine_object(
+    data: bytes, name: str, target: Platform | None
+) -> tuple[Contents | None, Diagnostics]:
+    try:
+        device = _one_device(name, isa_platform(data, name), target)
+        module = read_isa(data, name, platform=device)
+    except InputError as error:
+        return None, error.diagnostics
+    kernels = tuple(LoadedKernel(unit) for unit in module.kernels)
+    version = ".".join(str(number) for number in module.version)
+    contents = Contents(
+        name, OBJECT, version, module.version, device, kernels, module.functions, raw=data
+    )
+    return contents, verify_module(module, device)
+
+
 def check_links(contents: Contents) -> Diagnostics:
     """Return which functions kernels and functions call that the program does not have."""
     findings = Diagnostics()
@@ -143,17 +177,17 @@ def check_links(contents: Contents) -> Diagnostics:
 
 
 def merge(parts: Sequence[Contents], target: Platform | None) -> Contents:
-    """Return several vISA texts as one program.
+    """Return several vISA texts or objects as one program.
 
     Raises:
         LinkError: two of them define the same name.
-        UnsupportedError: one of them is no vISA text.
+        UnsupportedError: one of them is a zebin.
     """
     findings = Diagnostics()
     owners: dict[str, str] = {}
     for part in parts:
-        if part.format != TEXT:
-            raise UnsupportedError(f"{part.name}: only vISA texts can be linked, not {part.format}")
+        if part.format == ZEBIN:
+            raise UnsupportedError(f"{part.name}: only vISA texts and objects can be linked")
         for unit in (*(kernel.unit for kernel in part.kernels), *part.functions):
             owner = owners.setdefault(unit.name, part.name)
             if owner != part.name:
@@ -181,7 +215,7 @@ def _examine_zebin(
         zebin = read_zebin(data, name)
     except InputError as error:
         return None, error.diagnostics
-    device = _device_of(zebin, target)
+    device = _one_device(name, zebin.platform, target)
     version: tuple[int, int] = (0, 0)
     kernels: list[LoadedKernel] = []
     functions: list[Unit] = []
@@ -213,11 +247,10 @@ def _examine_zebin(
     return contents, findings
 
 
-def _device_of(zebin: Zebin, target: Platform | None) -> Platform | None:
-    """Return the platform of a zebin; ArgumentError if the caller wants another one."""
-    found = zebin.platform
+def _one_device(name: str, found: Platform | None, target: Platform | None) -> Platform | None:
+    """Return the platform of a file; ArgumentError if the caller wants another one."""
     if found is not None and target is not None and found != target:
-        raise ArgumentError(f"platform: {zebin.name} is for {found.name}, not for {target.name}")
+        raise ArgumentError(f"platform: {name} is for {found.name}, not for {target.name}")
     return found or target
 
 

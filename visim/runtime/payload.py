@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.zebin import ZeKernel
-from visim.engine.base import ThreadStart
+from visim.engine.base import SharedStarts, ThreadStart
 from visim.errors import UnsupportedError
 from visim.link.program import LinkedKernel
 from visim.module import Input
@@ -167,6 +167,17 @@ class WalkDispatch:
         r0 = self._header.r0(group_id, thread, implicit=self._implicit, scratch=base)
         registers = self._registers[thread] + self._header.group_registers(group_id, r0)
         return ThreadStart(registers, self._masks[thread], base)
+
+    def shared_starts(self) -> SharedStarts:
+        """Return what the threads of all groups have in common."""
+        threads = range(len(self._masks))
+        return SharedStarts(
+            tuple(self.start(0, thread) for thread in threads),
+            self._header.group_places,
+            self._walk.first_group,
+            self._walk.groups,
+            self._private,
+        )
 
 
 def _local_id_bytes(kernel: ZeKernel) -> int:

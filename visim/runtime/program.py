@@ -12,7 +12,6 @@ from threading import Lock
 from typing import Any, Unpack
 
 from visim.diag import Diagnostics, Source
-from visim.engine.base import Executable
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.isa import Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
@@ -26,7 +25,8 @@ from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_eng
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
 from visim.runtime.payload import PayloadLayout
 from visim.runtime.report import Report
-from visim.runtime.threads import LaunchPlan
+from visim.runtime.running import ExecutablePool
+from visim.runtime.threads import LaunchPlan, Tables
 from visim.runtime.values import Parameter, arrange
 from visim.target import PLATFORMS, Platform
 from visim.target import platform as find_platform
@@ -181,16 +181,26 @@ class Program:
             ],
         }
 
+    def to_object(self) -> bytes:
+        """Return the program as an .isa object of version 4.1.
+
+        Raises:
+            ArgumentError: the platform is not known.
+            InputError: something in the program has no place in an object.
+        """
+        return self._contents.to_object()
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the program to a file.
 
         Args:
-            path: a name that ends in .visaasm for vISA text, or in .zebin for the very bytes of
-                the zebin that was loaded.
+            path: a name that ends in .visaasm for vISA text, in .isa for an object of version
+                4.1, or in .zebin for the very bytes of the zebin that was loaded.
 
         Raises:
             UnsupportedError: the program cannot be written in this format.
-            ArgumentError: the name ends in something else.
+            InputError: something in it has no place in an object.
+            ArgumentError: the name ends in something else, or the platform is not known.
         """
         target = Path(path)
         match target.suffix.lower():
@@ -201,10 +211,10 @@ class Program:
             case ".zebin":
                 raise UnsupportedError(f"{target}: visim writes only zebins that it has loaded")
             case ".isa":
-                raise UnsupportedError(f"{target}: writing .isa objects comes with a later version")
+                target.write_bytes(self.to_object())
             case suffix:
                 raise ArgumentError(
-                    f"path: expected a name that ends in .visaasm or .zebin, found {suffix!r}"
+                    f"path: expected a name that ends in .visaasm, .isa or .zebin, found {suffix!r}"
                 )
 
 
@@ -217,7 +227,7 @@ class Kernel:
     def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
         self._contents = contents
         self._kernel = kernel
-        self._executables: dict[str, Executable] = {}
+        self._executables: dict[str, ExecutablePool] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -253,12 +263,16 @@ class Kernel:
     def launch(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Any:
         """Launch the kernel and wait for its end.
 
+        What it prints with printf goes to `sys.stdout` (or where `visim.printf_to` says) while it
+        runs, and is in the report.
+
         Args:
             args: the arguments as a list in order or a dict by name.
             **options: the geometry (`global_size`, `local_size`, `global_offset` for kernels with
-                metadata; `thread_groups`, `group_size` for bare ones), `surfaces` by binding
-                table index, `engine`, `workers`, `seed`, `budget` (instructions a hardware
-                thread may execute), `checks`, `collect`, `require_exact`, `wait`.
+                metadata; `thread_groups`, `group_size`, or `thread_space`, `dependency` for bare
+                ones), `surfaces` by binding table index, `engine`, `workers`, `seed`, `budget`
+                (instructions a hardware thread may execute), `checks`, `collect`,
+                `require_exact`, `wait`.
 
         Returns:
             The `Report`; with `wait=False` a `LaunchHandle`.
@@ -281,14 +295,14 @@ class Kernel:
         engine = make_engine(chosen.engine)
         given = arrange(args, self.args)
         plan = self._plan(given, chosen)
-        executable = self._executables.get(engine.name)
-        if executable is None:
-            executable = self._executables[engine.name] = engine.prepare(self._linked)
+        with self._lock:
+            executables = self._executables.get(engine.name)
+            if executables is None:
+                executables = ExecutablePool(lambda: engine.prepare(self._linked))
+                self._executables[engine.name] = executables
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
-        return Launch(
-            self.name, platform, engine.name, executable, plan, chosen, compile_s, self._lock
-        )
+        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s)
 
     def info(self) -> dict[str, Any]:
         """Return the facts about the kernel in the form that `visim info --json` prints."""
@@ -331,14 +345,14 @@ class Kernel:
 
     def _plan(self, given: Sequence[object], options: LaunchOptions) -> LaunchPlan:
         layout = self._payload
-        surfaces = options.surfaces or {}
+        tables = Tables(options.surfaces or {}, options.samplers or {})
         if isinstance(layout, bare.BareLayout):
-            groups = geometry.thread_groups(options.sizes)
-            return bare.prepare(layout, given, groups, surfaces)
+            groups = geometry.bare_geometry(options.sizes, self._linked.platform)
+            return bare.prepare(layout, given, groups, tables)
         required = metadata_parameters.required_local_size(layout.kernel)
         extent = geometry.nd_range(options.sizes, required)
         segments = self._contents.segments
-        return abi.prepare(layout, self.args, given, extent, surfaces, segments)
+        return abi.prepare(layout, self.args, given, extent, tables, segments)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:

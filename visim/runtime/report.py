@@ -9,7 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FormUse:
-    """How often an instruction ran, and what its results are worth ("exact", or a bound)."""
+    """How often an instruction ran, and what its results are worth.
+
+    `exactness` is "exact", a bound with its method, or "implementation-defined" with the note in
+    docs/spec-notes.md that explains the choice; only the first is `is_exact`.
+    """
 
     form: str
     count: int
@@ -29,7 +33,8 @@ class Report:
     hardware threads. `instructions` are SIMD instructions, `fidelity` says of each instruction
     how often it ran and how exact it is; both are None unless collected. `wall_s` and `compile_s`
     are seconds of running and of preparing. `dropped_accesses` are accesses to surfaces out of
-    their range. `notes` are sentences about what was asked for and did not apply.
+    their range. `notes` are sentences about what was asked for and did not apply, or was lost.
+    `printf` is what the kernel printed: the text of each work-item in its order.
     """
 
     kernel: str
@@ -44,6 +49,7 @@ class Report:
     fidelity: tuple[FormUse, ...] | None
     dropped_accesses: int
     notes: tuple[str, ...] = field(default=())
+    printf: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form that `--json` prints."""
@@ -61,6 +67,7 @@ class Report:
             "fidelity": fidelity,
             "dropped_accesses": self.dropped_accesses,
             "notes": list(self.notes),
+            "printf": self.printf,
         }
 
     def __str__(self) -> str:
@@ -96,6 +103,8 @@ class Report:
 
 
 def _shown(value: Any) -> str:
+    if isinstance(value, str) or any(isinstance(item, list) for item in value):
+        return str(value)
     sizes = list(value)
     while len(sizes) > 1 and sizes[-1] == 1:
         sizes.pop()

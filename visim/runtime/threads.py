@@ -9,9 +9,9 @@ Facts: runtime_abi section 2 (r0, and addressing of private data); DESIGN 2.2 (t
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,26 +22,39 @@ from visim.errors import ArgumentError
 from visim.link.program import LinkedKernel
 from visim.machine.surfaces import Surfaces
 from visim.runtime import values
-from visim.runtime.geometry import Triple
+from visim.runtime.geometry import Triple, has_wide_thread_space
+from visim.runtime.images import Image, sampler_argument
+from visim.runtime.schedule import Wave
 from visim.target import Platform
 
 Register = tuple[int, bytes]
 """Bytes, and the byte offset in the register image at which they stand."""
 
-PRINTF_BYTES = 1 << 22
-"""Size of the printf buffer; programs have this number built in."""
-
 _R0 = struct.Struct("<8I")
 _UD = struct.Struct("<I")
-_PRINTF_EMPTY = 4
+_UW = struct.Struct("<H")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Groups of one local size, and the memory that they run on."""
+    """Groups of one local size, and the memory that they run on.
+
+    Groups may run in any order, but for those of a thread space with dependencies: each of its
+    `waves` runs after the one before.
+    """
 
     dispatch: Dispatch
     machine: Machine
+    waves: tuple[Wave, ...] | None = None
+
+    @property
+    def orders(self) -> Iterator[Sequence[int]]:
+        """The groups in sequences that run one after another."""
+        if self.waves is None or len(self.waves) == 1:
+            yield range(self.dispatch.group_count)
+            return
+        for wave in self.waves:
+            yield cast("list[int]", wave.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +70,13 @@ class LaunchPlan:
     surfaces: Surfaces
     printf: NDArray[np.uint8] | None = None
 
-    def reset(self) -> None:
-        """Make everything that a launch leaves behind as it was before the first one."""
-        if self.printf is not None:
-            self.printf[:4].view(np.uint32)[0] = _PRINTF_EMPTY
 
-    @property
-    def printed_bytes(self) -> int:
-        """How many bytes of printf records the last launch has left."""
-        if self.printf is None:
-            return 0
-        return min(int(self.printf[:4].view(np.uint32)[0]), PRINTF_BYTES) - _PRINTF_EMPTY
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a caller binds by index: surfaces of the binding table, and samplers."""
+
+    surfaces: Mapping[int, object]
+    samplers: Mapping[int, object]
 
 
 class ThreadHeader:
@@ -80,6 +89,7 @@ class ThreadHeader:
         self._platform = kernel.platform
         self._r0 = place("%r0")
         self._group_id = tuple(place(f"%group_id_{axis}") for axis in "xyz")
+        self._position = tuple(place(name) for name in ("%thread_x", "%thread_y", "%color"))
         self._hw_id = place("%hw_id")
         self._sr0 = place("%sr0")
         self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
@@ -106,6 +116,26 @@ class ThreadHeader:
             (z, _UD.pack(group_id[2])),
         )
 
+    @property
+    def group_places(self) -> tuple[tuple[int, int], ...]:
+        """Where `group_registers` puts the group's id: byte offsets in the image, and axes."""
+        in_r0 = ((self._r0 + 4, 0), (self._r0 + 24, 1), (self._r0 + 28, 2))
+        return (*in_r0, *((place, axis) for axis, place in enumerate(self._group_id)))
+
+    def media_r0(self, x: int, y: int) -> bytes:
+        """Return the bytes of r0 of a thread of a thread space; its color is 0."""
+        shift = 12 if has_wide_thread_space(self._platform) else 16
+        return _R0.pack(0, x | y << shift, 0, 0, 0, 0, 0, 0) + self._padding
+
+    def media_registers(self, x: int, y: int, r0: bytes) -> tuple[Register, ...]:
+        """Return the registers that differ from thread to thread of a thread space."""
+        position = zip(self._position, (x, y, 0), strict=True)
+        return (
+            (self._r0, r0),
+            (self._group_id[0], r0[4:8]),
+            *((place, _UW.pack(value)) for place, value in position),
+        )
+
     def thread_registers(self, thread: int) -> tuple[Register, ...]:
         """Return the registers that thread `thread` has in every group."""
         state = state_register(self._platform, thread)
@@ -127,7 +157,19 @@ def state_register(device: Platform, number: int) -> int:
 def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:
     """Bind what a caller gave for a binding table index; `ArgumentError` names the index."""
     name = f"surface:{index}"
+    if isinstance(value, Image):
+        surfaces.bind_image(index, value.memory, name)
+        return
     found = values.memory(value, name)
     if found is None:
         raise ArgumentError(f"argument {name!r}: expected an array or a Buffer, found None")
     surfaces.bind(index, found, name)
+
+
+def bind_samplers(surfaces: Surfaces, samplers: Mapping[int, object]) -> None:
+    """Bind what a caller gave for sampler indices; `ArgumentError` names the index."""
+    for index, value in samplers.items():
+        name = f"sampler:{index}"
+        if surfaces.has_sampler(index):
+            raise ArgumentError(f"samplers: index {index} belongs to the kernel")
+        surfaces.bind_sampler(index, sampler_argument(value, name), name)

@@ -41,6 +41,10 @@ class Space(StrEnum):
     ARGUMENT = "implicit arguments"
 
 
+FIRST_COUNTER = 1 << 31
+"""`Space.SURFACE` has the append counter of binding table index i at index i + this."""
+
+
 class AtomicOperation(StrEnum):
     """An atomic read-modify-write operation; every one returns the old value but `PREDEC`.
 
@@ -201,6 +205,96 @@ class Atomic:
     mask: Expr | None
 
 
+class Outside(StrEnum):
+    """What a read of a texel outside of its image gives.
+
+    `BORDER`: zeros, and 1 for A where the image's format has no A. `OPAQUE`: zeros, and 1 for A.
+    """
+
+    BORDER = "border"
+    OPAQUE = "opaque"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageLoad:
+    """Read texels at integer `coordinates` u, v, r (UD); the `loaded` leaves are R, G, B, A (UD).
+
+    Components are bits of floats or integers, as the image's format says. `lod` is the level of
+    detail (UD), None for 0. `surface` is the binding table index (UD, one lane).
+    """
+
+    surface: Expr
+    coordinates: tuple[Expr, ...]
+    lod: Expr | None
+    outside: Outside
+    mask: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageStore:
+    """Write the components `channels` of texels, given as bits (UD), at integer coordinates."""
+
+    surface: Expr
+    coordinates: tuple[Expr, ...]
+    channels: str
+    values: tuple[Expr, ...]
+    mask: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Read an image through a sampler at `coordinates` u, v, r (F); leaves as for `ImageLoad`.
+
+    `sampler` is the sampler's index (UD, one lane). Images have one level, so that there is no
+    level of detail. With a `gathered` component, one of R, G, B, A, the leaves are that component
+    of the four texels that a linear filter would mix: lower left, lower right, upper right, upper
+    left.
+    """
+
+    surface: Expr
+    sampler: Expr
+    coordinates: tuple[Expr, ...]
+    mask: Expr | None
+    gathered: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageQuery:
+    """Ask for an image's sizes at levels of detail `lod` (UD); leaves R, G, B, A (UD).
+
+    They are width, height (or layers of a 1D array), depth (or layers of a 2D array), levels.
+    """
+
+    surface: Expr
+    lod: Expr
+    mask: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediaLoad:
+    """Read `height` rows of `width` bytes at byte `x` of row `y` (UD, one lane).
+
+    The `loaded` leaf has all of them, one row after another (UB).
+    """
+
+    surface: Expr
+    x: Expr
+    y: Expr
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediaStore:
+    """Write rows of `width` bytes, given one after another (UB), at byte `x` of row `y`."""
+
+    surface: Expr
+    x: Expr
+    y: Expr
+    width: int
+    value: Expr
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Fence:
     """Order memory accesses; nothing is reordered by an engine that runs in program order."""
@@ -209,6 +303,42 @@ class Fence:
 @dataclass(frozen=True, slots=True, eq=False)
 class Barrier:
     """Wait until every thread of the group is here."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BarrierSignal:
+    """Tell the group's barrier that this thread is here, and go on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BarrierWait:
+    """Wait until every thread of the group has signalled."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedBarrierSignal:
+    """Tell named barrier `id` that this thread is here, and go on.
+
+    `role` is 0 for a producer and consumer, 1 for a producer, 2 for a consumer; `producers` and
+    `consumers` are how many threads of either kind take part. All are UD, one lane.
+    """
+
+    id: Expr
+    role: Expr
+    producers: Expr
+    consumers: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedBarrierWait:
+    """Wait until all threads that take part in named barrier `id` (UD, one lane) have signalled."""
+
+    id: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Yield:
+    """Let other threads of the group run first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,6 +359,14 @@ class Jump:
 
     label: str
     condition: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Switch:
+    """Send the whole thread to the label whose number is `index` (UD, one lane)."""
+
+    labels: tuple[str, ...]
+    index: Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -267,6 +405,10 @@ class CallFunction:
 
 
 RegisterWrite = WriteRegister | WriteIndirect | WritePredicate | WriteAddress | WriteState
-Message = Load | LoadBlock | Store | StoreBlock | Atomic
-Transfer = Goto | Jump | Call | Return | FunctionReturn | CallFunction
-Effect = RegisterWrite | Message | Transfer | Fence | Barrier
+ImageMessage = ImageLoad | ImageStore | Sample | ImageQuery | MediaLoad | MediaStore
+Message = Load | LoadBlock | Store | StoreBlock | Atomic | ImageMessage
+Transfer = Goto | Jump | Switch | Call | Return | FunctionReturn | CallFunction
+Synchronization = (
+    Barrier | BarrierSignal | BarrierWait | NamedBarrierSignal | NamedBarrierWait | Yield
+)
+Effect = RegisterWrite | Message | Transfer | Fence | Synchronization

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from visim.operands import GeneralDestination, VectorDestination
-from visim.sem.expr import Expr, constant, select
-from visim.sem.functions import canonical
+from visim.operands import GeneralDestination, PredicateOperand, VectorDestination
+from visim.sem.exactness import Exactness
+from visim.sem.expr import Expr, absolute, constant, select
+from visim.sem.functions import canonical, reciprocal_square_root
 from visim.sem.nearest import Nearest
 from visim.sem.tracer import Tracer, Unexecutable, source_type
 from visim.target import Platform
-from visim.types import UD, D, DataType
+from visim.types import UD, D, DataType, F
 from visim.types import Q as _WIDE
+
+APPROXIMATION = Exactness(None, "a first approximation: the nearest value", "Macros")
 
 
 def next_register_block(
@@ -60,3 +63,25 @@ def quotient(a: Expr, b: Expr) -> Expr:
 def square_root(a: Expr) -> Expr:
     """Return the square root, correctly rounded to nearest."""
     return canonical(Nearest(canonical(a)).root().expr)
+
+
+def reciprocal_root(a: Expr) -> Expr:
+    """Return 1 / sqrt(a): F to the nearest, DF rounded twice."""
+    value = Nearest(canonical(a))
+    if a.type == F:
+        return canonical(reciprocal_square_root(value).expr)
+    return canonical((1.0 / value.root()).expr)
+
+
+def macro(t: Tracer, i: Any, value: Expr) -> None:
+    """Record a macro's result and the predicate of results that are zero, infinite or NaN.
+
+    Raises:
+        Unexecutable: the second destination is no predicate.
+    """
+    if not isinstance(i.special, PredicateOperand):
+        raise Unexecutable("a second destination that is no predicate")
+    infinity = constant(float("inf"), value.type, value.lanes)
+    ordinary = absolute(value).lt(infinity) & value.ne(0.0)
+    t.write(i.dst, value, t.mask())
+    t.write(i.special, ~ordinary, t.mask())

@@ -8,7 +8,7 @@ saturation are written here, once, from specification 2 (Data Types), 3 (Executi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from visim.operands import (
@@ -369,10 +369,15 @@ class Tracer:
         """Return the first element of a scalar operand as one lane of `kind`."""
         narrow = Tracer(self.platform, ExecSize(1, 0, no_mask=True))
         if isinstance(source, GeneralSource):
-            source = GeneralSource(
-                source.variable, source.row, source.col, Region(0, 1, 0), source.modifier
-            )
+            source = replace(source, region=Region(0, 1, 0))
         return narrow.modified(source, kind)
+
+    def successive(
+        self, source: GeneralSource | IndirectSource, kind: DataType, count: int
+    ) -> Expr:
+        """Return `count` elements one after another from a source's start, whatever its region."""
+        wide = Tracer(self.platform, ExecSize(count, 0, no_mask=True))
+        return wide.modified(replace(source, region=Region(1, 1, 0)), kind)
 
 
 def source_type(source: VectorSource) -> DataType:

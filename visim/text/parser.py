@@ -16,7 +16,7 @@ from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.kinds import PREDICATION
-from visim.isa.registry import Instruction, Op
+from visim.isa.registry import Instruction, Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, nearest, unquoted
 from visim.module import Input, Module, Unit, UnitKind
 from visim.operands import (
@@ -39,6 +39,8 @@ NEWEST_VERSION = (4, 2)
 
 _LABEL = re.compile(r"([A-Za-z_$@?][\w$@?.-]*|\"(?:[^\"\\\n]|\\.)*\")[ \t]*:", re.ASCII)
 _MNEMONIC = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+#: Typed messages have the names of untyped ones; this part of a name tells them apart.
+_TYPED = ".tgm"
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?![\w.])", re.ASCII)
 _BARE_NAME = re.compile(r"[^\s\"{},]+")
@@ -375,8 +377,8 @@ class _Parser:
         origin = self._span(start, len(cursor.text))
         made = shape.schema.parse(op, cursor, names, given, origin)
         unit.body.append(made)
-        for name in shape.labels:
-            self._use_label(unit, getattr(made, name), start)
+        for name in named_labels(made):
+            self._use_label(unit, name, start)
 
     def _use_label(self, unit: _OpenUnit, name: str, start: int) -> None:
         at = max(start, self.statement.text.rfind(name))
@@ -401,6 +403,10 @@ def _op(cursor: Cursor) -> Op:
     """Take a mnemonic up to its first dot and return its instruction, or fail."""
     start = cursor.position
     mnemonic = cursor.need(_MNEMONIC, "an instruction").group()
+    op = ISA.by_mnemonic(f"{mnemonic}{_TYPED}") if cursor.take(_TYPED) else None
+    if op is not None:
+        return op
+    cursor.position = start + len(mnemonic)
     op = ISA.by_mnemonic(mnemonic)
     if op is None or op is ISA.label or op is ISA.subroutine:
         raise cursor.unknown_name(start, "instruction", mnemonic, ISA.mnemonics())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.opencl.case import Case
-from tests.opencl.cases import algorithms, atomics, control, data, floats, groups, integers
+from tests.opencl.cases import algorithms, atomics, control, data, floats, groups, integers, matrix
 
 CASES: tuple[Case, ...] = (
     *integers.CASES,
@@ -12,5 +12,6 @@ CASES: tuple[Case, ...] = (
     *data.CASES,
     *groups.CASES,
     *atomics.CASES,
+    *matrix.CASES,
     *algorithms.CASES,
 )

@@ -18,6 +18,7 @@ from visim.runtime import abi
 from visim.runtime.geometry import Sizes, nd_range
 from visim.runtime.parameters import parameters
 from visim.runtime.payload import PayloadLayout
+from visim.runtime.threads import Tables
 from visim.target import platform
 from visim.text import read_text
 
@@ -79,7 +80,9 @@ class ZeBuilder:
         layout = PayloadLayout(self.kernel, self.linked)
         extent = nd_range(Sizes(**sizes), None)
         described = parameters(self.kernel)
-        return abi.prepare(layout, described, list(given), extent, surfaces or {}, segments)
+        return abi.prepare(
+            layout, described, list(given), extent, Tables(surfaces or {}, {}), segments
+        )
 
 
 def register(kernel: LinkedKernel, start, name: str) -> bytes:

@@ -12,6 +12,7 @@ from visim.errors import ArgumentError, UnsupportedError
 from visim.runtime import bare
 from visim.runtime.buffers import Buffer
 from visim.runtime.geometry import Sizes, thread_groups
+from visim.runtime.threads import Tables
 
 R0 = 7
 HEAD = '.version 4.1\n.kernel "k"\n'
@@ -28,7 +29,7 @@ class Launched:
         self.parameters = bare.parameters(self.kernel.kernel, grf)
         assert len(self.parameters) == len(args)
         geometry = thread_groups(Sizes(**sizes))
-        self.plan = bare.prepare(layout, list(args), geometry, surfaces or {})
+        self.plan = bare.prepare(layout, list(args), geometry, Tables(surfaces or {}, {}))
         self.dispatch = self.plan.parts[0].dispatch
 
     def register(self, name, group=0, thread=0):
@@ -209,6 +210,6 @@ class TestSurfaces:
         with pytest.raises(ArgumentError, match="surface:3"):
             Launched(text_with([]), surfaces={3: value})
 
-    def test_samplers_are_refused_by_name(self):
-        with pytest.raises(UnsupportedError, match="'S0'"):
-            Launched(surface_text(samplers=1), [0])
+    def test_what_is_no_sampler_is_refused_by_name(self):
+        with pytest.raises(ArgumentError, match="'S0'"):
+            Launched(surface_text(samplers=1), [None])

@@ -9,17 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
 from visim.runtime.geometry import (
     NDRange,
     Sizes,
     Walk,
+    bare_geometry,
     local_ids,
     nd_range,
     thread_groups,
     thread_masks,
+    thread_space,
     triple,
 )
+from visim.target import platform
 
 
 class TestSizes:
@@ -109,13 +112,23 @@ class TestThreadGroups:
         with pytest.raises(ArgumentError, match=name):
             thread_groups(Sizes(**{name: 1}))
 
-    def test_a_thread_space_is_unsupported_but_checked(self):
-        with pytest.raises(UnsupportedError, match="thread_space"):
-            thread_groups(Sizes(thread_space=(8, 8)))
-        with pytest.raises(ArgumentError, match="thread_space"):
-            thread_groups(Sizes(thread_space=(8, 0)))
+    def test_a_thread_space_has_two_sides_and_a_limit(self):
+        skl, icllp = platform("skl"), platform("icllp")
+        found = thread_space(Sizes(thread_space=(8, 3)), skl)
+        assert (found.thread_groups, found.group_size) == ((8, 3, 1), (1, 1, 1))
+        assert thread_space(Sizes(thread_space=5), skl).thread_groups == (5, 1, 1)
+        assert thread_space(Sizes(thread_space=(2048, 1)), skl).width == 2048
+        assert thread_space(Sizes(thread_space=(1, 4096)), icllp).height == 4096
+        for size, device in (((8, 0), skl), ((2, 2, 2), skl), ((2049, 1), skl), ((1, 4097), icllp)):
+            with pytest.raises(ArgumentError, match="thread_space"):
+                thread_space(Sizes(thread_space=size), device)
+
+    def test_a_launch_has_one_geometry(self):
         with pytest.raises(ArgumentError, match="group_size"):
-            thread_groups(Sizes(thread_space=(8, 8), group_size=2))
+            bare_geometry(Sizes(thread_space=(8, 8), group_size=2), platform("skl"))
+        with pytest.raises(ArgumentError, match="global_size"):
+            bare_geometry(Sizes(thread_space=(8, 8), global_size=2), platform("skl"))
+        assert bare_geometry(Sizes(), platform("skl")).threads == 1
 
     def test_a_group_has_at_most_256_threads(self):
         assert thread_groups(Sizes(group_size=(16, 16))).threads == 256

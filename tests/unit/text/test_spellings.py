@@ -41,6 +41,36 @@ INSTRUCTIONS = [
         "lsc_load.ugm (M1, 16) V32:d32 bti(4)[V33]:a32",
         "lsc_load.ugm (M1, 16)  V32:d32  bti(0x4)[V33]:a32",
     ),
+    (
+        "lsc_load_strided.ugm (M1, 16) V32:u16u32x2 flat[V33 + 16]:a64",
+        "lsc_load_strided.ugm (M1, 16)  V32:d16c32x2  flat[V33+0x10, 0x4]:a64",
+    ),
+    (
+        "lsc_store_strided.ugm (M1, 16) flat[V33,V32(0,1)]:a64 V32:d32",
+        "lsc_store_strided.ugm (M1, 16)  flat[V33, V32(0,1)]:a64  V32:d32",
+    ),
+    (
+        "lsc_load_quad.ugm (M1,16) V32:d32.xw flat[V33]:a64",
+        "lsc_load_quad.ugm (M1, 16)  V32:d32.xw  flat[V33]:a64",
+    ),
+    (
+        "lsc_load_block2d.ugm (M1_NM,1) V32:d16.1x16x8nt flat[V33,63,V32(0,1),9,1,V32]",
+        "lsc_load_block2d.ugm (M1_NM, 1)  V32:d16.16x8nt  flat[V33, 0x3F, V32(0,1), 0x9, 0x1, V32]",
+    ),
+    (
+        "lsc_load_quad.tgm (M1,8) V32:d32.xyzw bti(4)[V33,V33]:a32",
+        "lsc_load_quad.tgm (M1, 8)  V32:d32.xyzw  bti(0x4)[V33, V33, %null, %null]:a32",
+    ),
+    (
+        "lsc_apndctr_atomic_add.ugm (M1,16) V32:d32 bss(V33(0,2)) V33:d32",
+        "lsc_apndctr_atomic_add.ugm (M1, 16)  V32:d32  bss(V33(0,2))  V33:d32",
+    ),
+    ("gather.2 (16) T6 0:ud V32 V33", "gather.2 (M1, 16) T6 0x0:ud V32.0 V33.0"),
+    ("raw_send (M1, 16) 2 1 1 3:ud V32 V33", "raw_send (M1, 16) 0x2 1 1  0x3:ud V32.0 V33.0"),
+    (
+        "raw_sendsc.1.2.3 (M1, 16) 2:ud 3:ud V32 V33 V33",
+        "raw_sendsc.1.2.3 (M1, 16)  0x2:ud 0x3:ud V32.0 V33.0 V33.0",
+    ),
     ("mov (M1, 16) V32(0,0)<1> /* a */ 0x1:ud // b", "mov (M1, 16) V32(0,0)<1> 0x1:ud"),
     ("mov (M1, 16) V32(0,0)<1> \\\n  0x1:ud", "mov (M1, 16) V32(0,0)<1> 0x1:ud"),
     ("\tmov\t(M1,\t16) V32(0,0)<1> 0x1:ud\r", "mov (M1, 16) V32(0,0)<1> 0x1:ud"),

@@ -1,0 +1,208 @@
+"""The JIT gives what the reference interpreter gives: registers, memory, faults and counts.
+
+Kernels are those of the random control-flow programs and small texts; both engines run them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit import Jit, Prepared
+from visim.errors import UnsupportedError
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+from .generator import CHANGING, generate, text_of
+from .test_control_flow import inputs
+
+pytest.importorskip("llvmlite")
+
+
+def on_jit(
+    kernel: harness.Kernel,
+    registers: tuple[tuple[int, bytes], ...],
+    mask: int,
+    *,
+    memory: Memory | None = None,
+    slm_bytes: int = 0,
+    options: RunOptions | None = None,
+) -> tuple[Exit, np.ndarray]:
+    """Run one thread on the JIT; return how it ended and its register image."""
+    prepared = Prepared(kernel.linked, saving=True)
+    start = harness.ThreadStart(registers, mask)
+    machine = Machine(memory or Memory(), Surfaces())
+    dispatch = harness.Group((start,), slm_bytes)
+    ended = prepared.run([0], dispatch, machine, options or RunOptions())
+    return ended, prepared.last.records[0].image
+
+
+def on_interpreter(
+    kernel: harness.Kernel,
+    registers: tuple[tuple[int, bytes], ...],
+    mask: int,
+    *,
+    memory: Memory | None = None,
+    slm_bytes: int = 0,
+    options: RunOptions | None = None,
+) -> tuple[Exit, np.ndarray]:
+    """Run one thread on the interpreter; return how it ended and its register image."""
+    start = harness.ThreadStart(registers, mask)
+    machine = Machine(memory or Memory(), Surfaces())
+    dispatch = harness.Group((start,), slm_bytes)
+    ended = kernel.prepared.run([0], dispatch, machine, options or RunOptions())
+    return ended, kernel.prepared.context.image
+
+
+def compare(kernel: harness.Kernel, values: dict[str, np.ndarray], mask: int) -> str | None:
+    """Run both engines from the same registers; return what differs."""
+    registers = tuple((kernel.place(name), array.tobytes()) for name, array in values.items())
+    want, wanted = on_interpreter(kernel, registers, mask)
+    got, image = on_jit(kernel, registers, mask)
+    if (want.fault, want.executed) != (got.fault, got.executed):
+        return f"ended {got}, interpreter {want}"
+    for name, array in values.items():
+        place = kernel.place(name)
+        found = image[place : place + array.nbytes].view(array.dtype)
+        expected = wanted[place : place + array.nbytes].view(array.dtype)
+        if not np.array_equal(found, expected):
+            return f"{name} is {found}, interpreter {expected}, mask {mask:#x}"
+    return None
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
+    program = generate(seed)
+    values, mask = inputs(seed, program.simd)
+    kernel = harness.assemble(text_of(program), program.platform)
+    for name in CHANGING:
+        values[name] = np.zeros(32, np.uint8)
+    try:
+        assert compare(kernel, values, mask) is None
+    except UnsupportedError as refused:
+        assert "calls itself" in str(refused)
+
+
+def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:
+    text = "\n".join([
+        ".version 4.1",
+        '.kernel "k"',
+        *(f".decl V{n} v_type=G type={kind} num_elts=16 align=wordx32" for n in (40, 41, 42)),
+        ".kernel_attr SimdSize=16",
+        '.function "k"',
+        "k:",
+        f"    mov (M1_NM, 1) %cr0(0,0)<1> 0x{control:x}:ud",
+        f"    {line}",
+        "    ret (M1, 1)",
+    ])
+    return harness.assemble(text + "\n", "skl")
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e-40, -1e-42, 3.4e38, -3.4e38, np.inf, -np.inf, 0.1, 1 / 3]
+
+
+@pytest.mark.parametrize("control", [0x4C0, 0x4D0, 0x4E0, 0x4F0, 0])
+@pytest.mark.parametrize("name", ["add", "mul", "mad", "div", "sqrt"])
+def test_float_arithmetic_has_the_same_bits_in_every_mode(name: str, control: int) -> None:
+    a, b = "V40(0,0)<1;1,0>", "V41(0,0)<1;1,0>"
+    sources = {"mad": f"{a} {b} {a}", "sqrt": a}.get(name, f"{a} {b}")
+    kernel = arithmetic(f"{name} (M1, 16) V42(0,0)<1> {sources}", "f", control)
+    rng = random.Random(f"{name}{control}")
+    values = {
+        variable: np.array(
+            [rng.choice([rng.choice(SPECIAL), rng.uniform(-9, 9)]) for _ in range(16)], np.float32
+        )
+        for variable in ("V40", "V41")
+    }
+    registers = tuple((kernel.place(n), v.tobytes()) for n, v in values.items())
+    _, want = on_interpreter(kernel, registers, 0xFFFF)
+    want = want.copy()
+    _, got = on_jit(kernel, registers, 0xFFFF)
+    place = kernel.place("V42")
+    x, y = (image[place : place + 64].view(np.float32) for image in (want, got))
+    assert np.array_equal(np.isnan(x), np.isnan(y))
+    assert np.array_equal(x.view(np.uint32)[~np.isnan(x)], y.view(np.uint32)[~np.isnan(y)])
+
+
+def store_kernel() -> harness.Kernel:
+    text = "\n".join([
+        ".version 4.1",
+        '.kernel "k"',
+        ".decl V40 v_type=G type=uq num_elts=16 align=wordx32",
+        ".decl V41 v_type=G type=ud num_elts=16 align=wordx32",
+        ".kernel_attr SimdSize=16",
+        '.function "k"',
+        "k:",
+        "    lsc_store.ugm (M1, 16)  flat[V40]:a64  V41:d32",
+        "    ret (M1, 1)",
+    ])
+    return harness.assemble(text + "\n", "pvc")
+
+
+@pytest.mark.parametrize("bad", [0, 7, 15])
+def test_refused_store_is_the_same_fault_and_writes_nothing(bad: int) -> None:
+    kernel = store_kernel()
+    data = np.zeros(16, np.uint32)
+    memory = Memory()
+    base = memory.add(data, "data")
+    addresses = base + 4 * np.arange(16, dtype=np.uint64)
+    addresses[bad] = base + 64
+    registers = (
+        (kernel.place("V40"), addresses.tobytes()),
+        (kernel.place("V41"), np.arange(1, 17, dtype=np.uint32).tobytes()),
+    )
+    want, _ = on_interpreter(kernel, registers, 0xFFFF, memory=memory)
+    got, _ = on_jit(kernel, registers, 0xFFFF, memory=memory)
+    assert want.fault is not None
+    assert got.fault == want.fault
+    assert not data.any()
+
+
+@pytest.mark.parametrize("mask", [0xFFFF, 0x0F3C, 0x8001])
+@pytest.mark.parametrize("order", ["forward", "backward", "same"])
+def test_stores_reach_memory_in_channel_order(order: str, mask: int) -> None:
+    kernel = store_kernel()
+    steps = {"forward": np.arange(16), "backward": np.arange(16)[::-1], "same": np.zeros(16)}
+    found: list[np.ndarray] = []
+    for engine in (on_interpreter, on_jit):
+        data = np.zeros(16, np.uint32)
+        memory = Memory()
+        addresses = memory.add(data, "data") + 4 * steps[order].astype(np.uint64)
+        registers = (
+            (kernel.place("V40"), addresses.tobytes()),
+            (kernel.place("V41"), np.arange(1, 17, dtype=np.uint32).tobytes()),
+        )
+        ended, _ = engine(kernel, registers, mask, memory=memory)
+        assert ended.fault is None
+        found.append(data)
+    assert np.array_equal(*found)
+
+
+def test_budget_ends_both_engines_at_the_same_place() -> None:
+    text = "\n".join([
+        ".version 4.1",
+        '.kernel "k"',
+        ".decl V40 v_type=G type=d num_elts=16 align=wordx32",
+        ".kernel_attr SimdSize=16",
+        '.function "k"',
+        "k:",
+        "again:",
+        "    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:d",
+        "    goto (M1, 1) again",
+        "    ret (M1, 1)",
+    ])
+    kernel = harness.assemble(text + "\n", "pvc")
+    options = RunOptions(budget=1000)
+    want, _ = on_interpreter(kernel, (), 0xFFFF, options=options)
+    got, _ = on_jit(kernel, (), 0xFFFF, options=options)
+    assert want.fault is not None
+    assert dataclasses.asdict(got) == dataclasses.asdict(want)
+
+
+def test_engine_says_its_name() -> None:
+    assert Jit().name == "jit"

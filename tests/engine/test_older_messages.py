@@ -1,0 +1,212 @@
+"""Scattered, block and atomic messages before LSC, against loops written from their pages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from visim.machine.surfaces import Surfaces
+
+from .harness import Outcome, run
+
+ENABLED = 0xB6D5
+
+
+def octets(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, count, np.uint8)
+
+
+def on_surface(line: str, data: np.ndarray, **values: np.ndarray) -> Outcome:
+    """Run a line with the surface variable T6 on `data`, of 16 channels those of `ENABLED`."""
+    surfaces = Surfaces()
+    surfaces.bind(6, data, "surface")
+    ended = run(
+        f"movs (M1_NM, 1) T6(0) 0x6:ud\n{line}",
+        values,
+        mask=ENABLED,
+        declarations=".decl T6 v_type=T num_elts=1",
+        surfaces=surfaces,
+    )
+    assert ended.exit.fault is None, ended.exit.fault
+    return ended
+
+
+def is_on(channel: int) -> bool:
+    return bool(ENABLED >> channel & 1)
+
+
+class TestGatherAndScatter:
+    """Pages GATHER, SCATTER: offsets count elements, from a global offset on."""
+
+    @pytest.mark.parametrize("lanes", [1, 8, 16])
+    @pytest.mark.parametrize("size", [1, 2, 4])
+    def test_gather(self, size: int, lanes: int):
+        data, before = octets(256, 1), octets(128, 2)
+        offsets = np.random.default_rng(3).permutation(16).astype(np.uint32)
+        line = f"gather.{size} (M1, {lanes}) T6 0x3:ud A.0 V.0"
+        ended = on_surface(line, data, A=offsets, V=before)
+        expected = before.copy()
+        for i in range(lanes):
+            if is_on(i):
+                start = size * (3 + int(offsets[i]))
+                expected[4 * i : 4 * i + 4] = 0
+                expected[4 * i : 4 * i + size] = data[start : start + size]
+        assert np.array_equal(ended["V"], expected)
+
+    @pytest.mark.parametrize("lanes", [1, 8, 16])
+    @pytest.mark.parametrize("size", [1, 2, 4])
+    def test_scatter(self, size: int, lanes: int):
+        data, values = octets(256, 1), octets(128, 2)
+        offsets = np.random.default_rng(3).permutation(16).astype(np.uint32)
+        expected = data.copy()
+        for i in range(lanes):
+            if is_on(i):
+                start = size * (3 + int(offsets[i]))
+                expected[start : start + size] = values[4 * i : 4 * i + size]
+        line = f"scatter.{size} (M1, {lanes}) T6 0x3:ud A.0 V.0"
+        on_surface(line, data, A=offsets, V=values)
+        assert np.array_equal(data, expected)
+
+    def test_qwords(self):
+        data, before = octets(256, 1), octets(128, 2)
+        offsets = (np.random.default_rng(3).permutation(16) * 9).astype(np.uint32)
+        expected, stored = before.copy(), data.copy()
+        for i in filter(is_on, range(16)):
+            at = int(offsets[i])
+            expected[8 * i : 8 * i + 8] = data[at : at + 8]
+        ended = on_surface("qw_gather.1 (M1, 16) T6 A.0 V.0", data, A=offsets, V=before)
+        assert np.array_equal(ended["V"], expected)
+        for i in filter(is_on, range(16)):
+            at = int(offsets[i])
+            stored[at : at + 8] = before[8 * i : 8 * i + 8]
+        on_surface("qw_scatter.1 (M1, 16) T6 A.0 V.0", data, A=offsets, V=before)
+        assert np.array_equal(data, stored)
+
+    def test_outside_of_the_surface_reads_are_zero_and_writes_dropped(self):
+        data = octets(8, 1)
+        offsets = np.arange(16, dtype=np.uint32)
+        line = "gather.4 (M1_NM, 16) T6 0x0:ud A.0 V.0\nscatter.4 (M1_NM, 16) T6 0x1:ud A.0 W.0"
+        ended = on_surface(line, data, A=offsets, V=octets(64, 2), W=octets(64, 3))
+        assert not ended["V"][8:].any()
+        assert np.array_equal(data[4:], octets(64, 3)[:4])
+
+
+class TestBlocks:
+    """Pages OWORD_LD, OWORD_ST, OWORD_LD_UNALIGNED."""
+
+    @pytest.mark.parametrize("count", [1, 2, 4, 8, 16])
+    def test_owords_of_slm(self, count: int):
+        body = f"""
+            oword_st ({count}) %slm 0x2:ud V.0
+            oword_ld ({count}) %slm 0x2:ud W.0
+            oword_ld_unaligned ({count}) %slm 0x24:ud X.0
+        """
+        values = {"V": octets(512, 1), "W": octets(512, 2), "X": octets(512, 3)}
+        ended = run(body, values, platform="dg2", slm_bytes=1024)
+        assert ended.exit.fault is None, ended.exit.fault
+        size = 16 * count
+        assert np.array_equal(ended["W"][:size], values["V"][:size])
+        assert np.array_equal(ended["W"][size:], values["W"][size:])
+        assert np.array_equal(ended["X"][: size - 4], values["V"][4:size])
+        assert not ended["X"][size - 4 : size].any()
+        assert np.array_equal(ended["X"][size:], values["X"][size:])
+
+
+class TestVirtualMemory:
+    """Pages SVM_GATHER, SVM_SCATTER; registers of 32 bytes."""
+
+    SHAPES = tuple((size, blocks) for size in (1, 4, 8) for blocks in (1, 2, 4, 8))
+
+    @staticmethod
+    def slot(size: int, blocks: int, lanes: int, i: int, j: int) -> int:
+        if size == 1:
+            return i * max(4, blocks) + j
+        return (j * lanes + i) * size
+
+    @pytest.mark.parametrize("lanes", [8, 16])
+    @pytest.mark.parametrize(("size", "blocks"), SHAPES)
+    def test_svm_gather(self, size: int, blocks: int, lanes: int):
+        memory, before = octets(1024, 1), octets(2048, 2)
+        starts = np.random.default_rng(3).permutation(16) * 40
+        expected = before.copy()
+        for i in filter(is_on, range(lanes)):
+            if size == 1:
+                start = self.slot(size, blocks, lanes, i, 0)
+                expected[start : start + max(4, blocks)] = 0
+            for j in range(blocks):
+                place, at = self.slot(size, blocks, lanes, i, j), int(starts[i]) + j * size
+                expected[place : place + size] = memory[at : at + size]
+        ended = run(
+            f"svm_gather.{size}.{blocks} (M1, {lanes}) A.0 V.0",
+            {"A": (memory.ctypes.data + starts).astype(np.uint64), "V": before},
+            mask=ENABLED,
+            buffers={"M": memory},
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert np.array_equal(ended["V"], expected)
+
+    @pytest.mark.parametrize("lanes", [8, 16])
+    @pytest.mark.parametrize(("size", "blocks"), SHAPES)
+    def test_svm_scatter(self, size: int, blocks: int, lanes: int):
+        memory, values = octets(1536, 1), octets(2048, 2)
+        starts = np.random.default_rng(3).permutation(16) * 80
+        expected = memory.copy()
+        for i in filter(is_on, range(lanes)):
+            for j in range(blocks):
+                place, at = self.slot(size, blocks, lanes, i, j), int(starts[i]) + j * size
+                expected[at : at + size] = values[place : place + size]
+        ended = run(
+            f"svm_scatter.{size}.{blocks} (M1, {lanes}) A.0 V.0",
+            {"A": (memory.ctypes.data + starts).astype(np.uint64), "V": values},
+            mask=ENABLED,
+            buffers={"M": memory},
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert np.array_equal(memory, expected)
+
+
+class TestAtomics:
+    """Pages DWORD_ATOMIC, SVM_ATOMIC."""
+
+    def test_predec_returns_the_new_value(self):
+        data = np.array([5, 0, 7, 9], np.uint32)
+        offsets = np.array([0, 4, 8, 8] + [12] * 12, np.uint32)
+        line = "dword_atomic.predec (M1, 4) T6 A.0 %null.0 %null.0 V.0"
+        ended = on_surface(line, data, A=offsets, V=np.full(4, 77, np.uint32))
+        # Channels 0 and 2 are on, of the first four.
+        assert list(ended["V"]) == [4, 77, 6, 77]
+        assert list(data) == [4, 0, 6, 9]
+
+    @pytest.mark.parametrize("of", ["dword", "svm"])
+    def test_16_bit_atomics_use_the_low_half_of_each_dword(self, of: str):
+        data = np.array([0xFFFF, 1, 2, 3], np.uint16)
+        operands = np.array([0xAAAA0002, 0xBBBB0005], np.uint32)
+        values = {"S": operands, "V": np.full(2, 0xEEEEEEEE, np.uint32)}
+        if of == "dword":
+            line = "dword_atomic.add.16 (M1_NM, 2) T6 A.0 S.0 %null.0 V.0"
+            ended = on_surface(line, data, A=np.array([0, 6], np.uint32), **values)
+        else:
+            ended = run(
+                "svm_atomic.add.16 (M1_NM, 2) A.0 V.0 S.0 %null.0",
+                {"A": data.ctypes.data + np.array([0, 6], np.uint64), **values},
+                buffers={"M": data},
+            )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert list(data) == [1, 1, 2, 8]
+        assert list(ended["V"]) == [0xFFFF, 3]
+
+    def test_16_bit_floats(self):
+        data = np.array([1.5, -2.0], np.float16)
+        operands = np.array([0.25, -3.0], np.float16).view(np.uint16).astype(np.uint32)
+        ended = run(
+            "svm_atomic.fmin.16 (M1_NM, 2) A.0 V.0 S.0 %null.0",
+            {
+                "A": data.ctypes.data + np.array([0, 2], np.uint64),
+                "S": operands,
+                "V": np.zeros(2, np.uint32),
+            },
+            buffers={"M": data},
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert list(data) == [0.25, -3.0]
+        assert list(ended["V"].astype(np.uint16).view(np.float16)) == [1.5, -2.0]

@@ -1,0 +1,50 @@
+"""2D block reads as ocloc emits them on pvc: several channels, and the pitch less 1."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import visim
+import visim.opencl
+
+PROGRAM = """
+#define READ(result, name) \
+    result name(global void *base, int width, int height, int pitch, int2 place)
+READ(ushort2, intel_subgroup_block_read_u8_m1k32v2);
+READ(ushort8, intel_subgroup_block_read_u16_m4k16v2);
+READ(uint8, intel_subgroup_block_read_transform_u16_k16);
+
+__attribute__((intel_reqd_sub_group_size(16)))
+kernel void read_blocks(global uchar *p, int2 place, global ushort2 *bytes, global ushort8 *words,
+                        global uint8 *pairs)
+{
+    size_t i = get_global_id(0);
+    bytes[i] = intel_subgroup_block_read_u8_m1k32v2(p, 64, 40, 64, place);
+    words[i] = intel_subgroup_block_read_u16_m4k16v2(p, 64, 40, 64, place);
+    pairs[i] = intel_subgroup_block_read_transform_u16_k16(p, 64, 40, 64, place);
+}
+"""
+
+
+@pytest.mark.parametrize("place", [(0, 0), (3, 5), (20, 30)])
+def test_block_reads_fill_the_work_items_of_a_sub_group(place: tuple[int, int]) -> None:
+    try:
+        kernel = visim.opencl.build(PROGRAM, device="pvc")["read_blocks"]
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+    assert kernel.source.count("lsc_load_block2d.ugm (M1, 16)") == 3
+    rows = np.random.default_rng(0).integers(0, 256, (40, 64), np.uint8)
+    found = (np.zeros((16, 2), np.uint16), np.zeros((16, 8), np.uint16), np.zeros((16, 8), "u4"))
+    kernel.launch(
+        [rows, np.array(place, np.int32).tobytes(), *found], global_size=16, local_size=16
+    )
+    x, y = place
+    bytes_, words, pairs = found
+    row = np.pad(rows[y], (0, 64))[x : x + 64].view(np.uint16)
+    assert np.array_equal(bytes_, row.reshape(2, 16).T)
+    wide = np.pad(rows.view(np.uint16), ((0, 16), (0, 32)))[y:, x:]
+    columns = [wide[m, 16 * b : 16 * b + 16] for b in range(2) for m in range(4)]
+    assert np.array_equal(words, np.stack(columns, 1))
+    low, high = (wide[half:16:2, :16].astype(np.uint32) for half in (0, 1))
+    assert np.array_equal(pairs, (low | high << 16).T)

@@ -1,0 +1,102 @@
+"""Objects survive a round trip, and spoilt ones are refused or read, never anything else."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.corpus.pairs import dumps
+from tests.unit.binary.objects import HEAD, PVC, module_of
+from visim.binary.isafile import MAGIC, native_code, read_isa, write_isa
+from visim.diag import Source
+from visim.errors import InputError
+from visim.isa import ISA
+from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.registry import Op, named_labels
+from visim.module import Module
+from visim.text import parse_text, show_module
+
+EXAMPLES = [(op, example) for op in ISA.ops for example in op.examples]
+
+
+def labels_in(example: str) -> tuple[str, ...]:
+    """Return the labels that an example mentions without being their mark."""
+    module, _findings = parse_text(Source("example", f"{HEAD}\n{example}\n"))
+    (instruction,) = module.units[0].body
+    return () if isinstance(instruction, LabelMark | SubroutineMark) else named_labels(instruction)
+
+
+def module_of_example(example: str) -> Module:
+    """Return a kernel that has the example and the labels that it names."""
+    marks = (f"{label}:" for label in labels_in(example))
+    return module_of('.function "_main_0"', *marks, example)
+
+
+@pytest.mark.parametrize(("op", "example"), EXAMPLES, ids=[op.mnemonic for op, _ in EXAMPLES])
+def test_an_example_comes_back_from_an_object(op: Op, example: str):
+    module = module_of_example(example)
+    read = read_isa(write_isa(module, platform=PVC), "example.isa", platform=PVC)
+    assert read == module
+    assert read.units[0].body[-1].op is op
+
+
+def test_all_examples_come_back_from_one_object():
+    lines = [example for _op, example in EXAMPLES]
+    labels = dict.fromkeys(label for line in lines for label in labels_in(line))
+    missing = [
+        f"{label}:" for label in labels if not {f"{label}:", f'.function "{label}"'} & {*lines}
+    ]
+    module = module_of('.function "_main_0"', *lines, *missing)
+    assert read_isa(write_isa(module, platform=PVC), "all.isa", platform=PVC) == module
+
+
+@cache
+def small_objects() -> list[bytes]:
+    found = sorted((dump.object for dump in dumps() if dump.object is not None), key=len)
+    return [data for data in found if native_code(data, "k.isa")][:40]
+
+
+@st.composite
+def spoilt_objects(draw: st.DrawFn) -> bytes:
+    """Return a compiler's object with a few bytes changed, taken out or put in."""
+    data = bytearray(draw(st.sampled_from(small_objects())))
+    for _ in range(draw(st.integers(1, 4))):
+        near = draw(st.sampled_from((64, 1024, len(data))))
+        at = draw(st.integers(0, min(near, len(data)) - 1))
+        match draw(st.sampled_from(("change", "flip", "cut", "insert"))):
+            case "change":
+                data[at] = draw(st.integers(0, 255))
+            case "flip":
+                data[at] ^= 1 << draw(st.integers(0, 7))
+            case "cut":
+                del data[at : at + draw(st.integers(1, min(8, len(data) - 1)))]
+            case _:
+                data[at:at] = draw(st.binary(min_size=1, max_size=8))
+        data = data or bytearray(1)
+    return bytes(data)
+
+
+def check_refused_or_stable(data: bytes) -> None:
+    try:
+        module = read_isa(data, "spoilt.isa", platform=PVC)
+    except InputError:
+        return
+    again = read_isa(write_isa(module, platform=PVC), "again.isa", platform=PVC)
+    assert again.units == module.units
+    assert show_module(again).split("\n")[1:] == show_module(module).split("\n")[1:]
+
+
+@settings(max_examples=400, deadline=None)
+@given(spoilt_objects())
+def test_a_spoilt_object_is_refused_or_stable(data: bytes):
+    check_refused_or_stable(data)
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(data: bytes):
+    check_refused_or_stable(data)
+    check_refused_or_stable(MAGIC + data)
+    check_refused_or_stable(MAGIC + b"\4\1\1\0\1\0k" + data)

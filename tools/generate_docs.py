@@ -1,0 +1,201 @@
+"""Writes the pages of `docs/` that are made from the declarations of the instructions.
+
+    python -m tools.generate_docs            write docs/instructions.md and docs/fidelity.md
+    python -m tools.generate_docs --check    tell whether they are what would be written
+
+Whatever stands in these pages comes from `visim.isa`; nothing is kept here but the headings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from visim.isa import ISA, Op
+from visim.isa.operand_types import Modifiers, Saturation
+from visim.isa.registry import template_of
+from visim.sem.exactness import Exactness
+
+DOCS = Path(__file__).parents[1] / "docs"
+GENERATED = "<!-- Made by `python -m tools.generate_docs`; change the declarations instead. -->"
+_FIELD = re.compile(r"\{(\w+)\}")
+_PIECE = re.compile(r"\{([^}]+)\}")
+_SATURATES = {
+    Saturation.YES: "saturation",
+    Saturation.FLOAT_ONLY: "saturation of floats",
+    Saturation.NO: "no saturation",
+}
+_MODIFIERS = {
+    Modifiers.ARITHMETIC: "modifiers (abs), (-), (-abs)",
+    Modifiers.LOGIC: "modifier (~)",
+    Modifiers.NONE: "no modifiers",
+}
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each generated page by its path."""
+    return {
+        DOCS / "instructions.md": "\n".join(_instructions()) + "\n",
+        DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Write the pages, or compare them; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="generate_docs")
+    parser.add_argument("--check", action="store_true", help="write nothing, fail if it would")
+    is_check = parser.parse_args(arguments).check
+    stale = [path for path, text in pages().items() if _read(path) != text]
+    for path in stale:
+        if is_check:
+            sys.stderr.write(f"{path} is not current; run python -m tools.generate_docs\n")
+        else:
+            path.write_text(pages()[path], encoding="utf-8")
+    return 1 if stale and is_check else 0
+
+
+def _read(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def syntax(op: Op) -> str:
+    """Return how an instruction is written; brackets stand around what may be left out."""
+    text, _ = template_of(op.form)
+
+    def shown(match: re.Match[str]) -> str:
+        special = {"op": op.mnemonic, "sat": "[.sat]", "pred": "[(P)] "}
+        return special.get(match.group(1), f"<{match.group(1)}>")
+
+    return _FIELD.sub(shown, text)
+
+
+def binary(op: Op) -> str:
+    """Return the pieces of an instruction in an object, separated by blanks."""
+    _, layout = template_of(op.form)
+    sub = "" if op.sub is None else f"0x{op.sub:02x}"
+
+    def shown(match: re.Match[str]) -> str:
+        parts = [sub if part == "sub" else part for part in match.group(1).split("|")]
+        return "|".join(parts)
+
+    return f"0x{op.code:02x} {_PIECE.sub(shown, layout)}".rstrip()
+
+
+def _has_vectors(op: Op) -> bool:
+    text, _ = template_of(op.form)
+    return bool(op.operands.types) and "{dst}" in text
+
+
+def _instructions() -> Iterator[str]:
+    yield "# Instructions"
+    yield ""
+    yield GENERATED
+    yield ""
+    yield (
+        "Every instruction that visim reads, writes and verifies, by group. *Object* has the bytes "
+        "of a binary object: the opcode, then the fields; `a&m|b&n` are fields that share a byte. "
+        "*Worth* says how exact results are ([fidelity.md](fidelity.md))."
+    )
+    for category in dict.fromkeys(op.category for op in ISA.ops):
+        yield ""
+        yield f"## {category.value.capitalize()}"
+        for op in ISA.ops:
+            if op.category is category:
+                yield ""
+                yield from _instruction(op)
+
+
+def _instruction(op: Op) -> Iterator[str]:
+    yield f"### {op.mnemonic}"
+    yield ""
+    yield op.doc.split("\n\n")[0].replace("\n    ", " ")
+    yield ""
+    yield "```text"
+    yield syntax(op)
+    yield from op.examples
+    yield "```"
+    yield ""
+    yield f"- Page: {op.page}. Object: `{binary(op)}`"
+    if _has_vectors(op):
+        rows = "; ".join(str(row) for row in op.operands.types)
+        around = f"{_SATURATES[op.operands.saturates]}, {_MODIFIERS[op.operands.modifiers]}"
+        yield f"- Types: {rows}; {around}"
+    yield f"- {_worth(op)}"
+
+
+def _worth(op: Op) -> str:
+    if op.reason is not None:
+        return f"Not executed: {op.reason}"
+    if op.float_exactness is not None:
+        return f"Worth: {op.exactness}; floats: {op.float_exactness}"
+    return f"Worth: {op.exactness}"
+
+
+def _fidelity() -> Iterator[str]:
+    executed = [op for op in ISA.ops if op.reason is None]
+    yield "# Fidelity"
+    yield ""
+    yield GENERATED
+    yield ""
+    yield (
+        "What the results of each instruction are worth. `report.fidelity` says the same of those "
+        "that a run executed, with their counts; `require_exact=True` and `--require-exact` fail a "
+        "run in which another than the first kind was executed. How the bounds were measured and "
+        "in which order things are added is in [numerics.md](numerics.md)."
+    )
+    yield from _exact(executed)
+    yield from _bounded(executed)
+    yield from _chosen(executed)
+    yield from _unexecuted(op for op in ISA.ops if op.reason is not None)
+
+
+def _kinds(op: Op) -> Iterator[tuple[str, Exactness]]:
+    """Return what results are worth, with the name under which a table has it."""
+    if op.float_exactness is None:
+        yield op.mnemonic, op.exactness
+    else:
+        yield f"{op.mnemonic} of integers", op.exactness
+        yield f"{op.mnemonic} of floats", op.float_exactness
+
+
+def _exact(ops: Iterable[Op]) -> Iterator[str]:
+    names = [name for op in ops for name, worth in _kinds(op) if worth.is_exact]
+    yield from ("", "## Exact", "")
+    yield "Every bit follows from the specification (or, where it is silent, from"
+    yield f"[spec-notes.md](spec-notes.md)): {', '.join(f'`{name}`' for name in names)}."
+
+
+def _bounded(ops: Iterable[Op]) -> Iterator[str]:
+    yield from ("", "## Within a bound", "")
+    yield "| Instruction | Largest error | Method |"
+    yield "| --- | --- | --- |"
+    for name, worth in (entry for op in ops for entry in _kinds(op)):
+        if worth.ulp is not None:
+            yield f"| `{name}` | {worth.ulp} ULP of the correctly rounded result | {worth.note} |"
+
+
+def _chosen(ops: Iterable[Op]) -> Iterator[str]:
+    yield from ("", "## Implementation-defined", "")
+    yield "The specification leaves open what a device does; visim does one of it."
+    yield from ("", "| Instruction | What is chosen | Where it is explained |")
+    yield "| --- | --- | --- |"
+    for name, worth in (entry for op in ops for entry in _kinds(op)):
+        if worth.choice:
+            target = worth.link.removeprefix("docs/")
+            yield f"| `{name}` | {worth.note} | [{worth.choice}]({target}) |"
+
+
+def _unexecuted(ops: Iterable[Op]) -> Iterator[str]:
+    yield from ("", "## Not executed", "")
+    yield "These stop a run as unsupported when they are reached."
+    yield from ("", "| Instruction | Reason |")
+    yield "| --- | --- |"
+    for op in ops:
+        yield f"| `{op.mnemonic}` | {op.reason} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,150 @@
+"""The barriers of a thread group: who has signalled, who may go on, and whom the others miss.
+
+A barrier goes through phases. A thread that signals takes part in the current phase; the phase
+ends when all producers and consumers have signalled. A wait lasts until the phase in which the
+thread signalled has ended. The barrier of the whole group is one in which every thread is both.
+
+Knows no engine. Follows specification 6, pages BARRIER, SBARRIER and NBARRIER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+GROUP = -1
+"""The key of the barrier of the whole group; named barriers have their number."""
+
+NAMED = 32
+"""How many named barriers there are."""
+
+_BOTH, _PRODUCER, _CONSUMER = 0, 1, 2
+
+
+class BarrierMisuse(Exception):
+    """A thread uses a barrier in a way that the specification leaves undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What a thread that waits needs: the end of a phase of a barrier."""
+
+    key: int
+    phase: int
+
+    @property
+    def barrier(self) -> str:
+        """What messages call the barrier."""
+        return "a barrier" if self.key == GROUP else f"named barrier {self.key}"
+
+
+@dataclass(slots=True)
+class _Barrier:
+    phase: int = 0
+    expected: tuple[int, int] | None = None
+    producers: set[int] = field(default_factory=set[int])
+    consumers: set[int] = field(default_factory=set[int])
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """How many producers and consumers have not signalled yet."""
+        producers, consumers = self.expected or (0, 0)
+        return producers - len(self.producers), consumers - len(self.consumers)
+
+    def end_phase(self) -> None:
+        self.phase += 1
+        self.expected = None
+        self.producers, self.consumers = set(), set()
+
+
+class Barriers:
+    """All barriers of one group of `threads` hardware threads."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._barriers: dict[int, _Barrier] = {}
+        self._tickets: dict[tuple[int, int], Ticket] = {}
+
+    def signal(self, thread: int) -> None:
+        """Note that `thread` has reached the barrier of the group.
+
+        Raises:
+            BarrierMisuse: it has not waited since it last did.
+        """
+        self._signal(thread, GROUP, _BOTH, (self.threads, self.threads))
+
+    def signal_named(self, thread: int, key: int, role: int, counts: tuple[int, int]) -> None:
+        """Note that `thread` has reached named barrier `key`.
+
+        Args:
+            thread: the thread's number.
+            key: the barrier's number.
+            role: 0 for a producer and consumer, 1 for a producer, 2 for a consumer.
+            counts: how many producers and consumers take part.
+
+        Raises:
+            BarrierMisuse: a number is out of range, or does not fit what other threads say.
+        """
+        if not 0 <= key < NAMED:
+            raise BarrierMisuse(f"named barrier {key} does not exist, there are 0 to {NAMED - 1}")
+        if role not in {_BOTH, _PRODUCER, _CONSUMER}:
+            raise BarrierMisuse(f"{role} is no role at a named barrier, expected 0, 1 or 2")
+        for count, what in zip(counts, ("producers", "consumers"), strict=True):
+            if not 1 <= count <= self.threads:
+                raise BarrierMisuse(
+                    f"named barrier {key}: {count} {what} are not in 1..{self.threads}, the "
+                    "threads of the group"
+                )
+        self._signal(thread, key, role, counts)
+
+    def _signal(self, thread: int, key: int, role: int, counts: tuple[int, int]) -> None:
+        barrier = self._barriers.setdefault(key, _Barrier())
+        ticket = Ticket(key, barrier.phase)
+        if thread in barrier.producers | barrier.consumers or (thread, key) in self._tickets:
+            raise BarrierMisuse(
+                f"the thread signals {ticket.barrier} a second time before its first phase ended "
+                "and was waited for"
+            )
+        if barrier.expected not in {None, counts}:
+            raise BarrierMisuse(
+                f"{ticket.barrier}: the thread says {counts[0]} producers and {counts[1]} "
+                f"consumers, others said {barrier.expected}"
+            )
+        barrier.expected = counts
+        if role != _CONSUMER:
+            barrier.producers.add(thread)
+        if role != _PRODUCER:
+            barrier.consumers.add(thread)
+            self._tickets[thread, key] = ticket
+        missing = barrier.missing
+        if min(missing) < 0:
+            raise BarrierMisuse(f"{ticket.barrier}: more threads signal than take part")
+        if missing == (0, 0):
+            barrier.end_phase()
+
+    def wait(self, thread: int, key: int = GROUP) -> Ticket:
+        """Return what `thread` has to wait for.
+
+        Raises:
+            BarrierMisuse: it has not signalled as a consumer before.
+        """
+        ticket = self._tickets.pop((thread, key), None)
+        if ticket is None:
+            name = Ticket(key, 0).barrier
+            raise BarrierMisuse(f"the thread waits for {name} and has not signalled as a consumer")
+        return ticket
+
+    def is_over(self, ticket: Ticket) -> bool:
+        """Return whether the phase of `ticket` has ended."""
+        barrier = self._barriers.get(ticket.key)
+        return barrier is not None and barrier.phase > ticket.phase
+
+    def missing(self, ticket: Ticket, alive: Iterable[int]) -> str:
+        """Return for whom a thread with `ticket` waits; `alive` are the threads yet to end."""
+        barrier = self._barriers[ticket.key]
+        if ticket.key == GROUP:
+            waiting = set(alive) - barrier.producers
+            return f"threads {sorted(waiting)}" if waiting else "threads that ended"
+        producers, consumers = barrier.missing
+        counts = ((producers, "producers"), (consumers, "consumers"))
+        return " and ".join(f"{count} more {what}" for count, what in counts if count)

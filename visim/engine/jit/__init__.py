@@ -1,0 +1,93 @@
+"""The engine `"jit"`: kernels as native code of the host, made by LLVM.
+
+The traced graphs are the meaning of instructions; this package lowers micro-operations and
+effects to LLVM IR as text. Only `native` knows llvmlite, and imports it when a kernel is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+from visim.engine.base import Dispatch, Exit, Machine, RunOptions
+from visim.engine.jit.module import ModuleWriter, Version
+from visim.engine.jit.native import NativeCode
+from visim.engine.jit.run import DEEP_STACK_BYTES, STACK_BYTES, Compiled, Runner, Stacks
+from visim.engine.jit.workers import LEAST_GROUPS, available_workers, can_share, run_groups
+from visim.link.program import LinkedKernel
+
+
+class Jit:
+    """The engine `"jit"`."""
+
+    name = "jit"
+
+    def prepare(self, kernel: LinkedKernel) -> Prepared:
+        """Return the kernel, ready to run; it is compiled for each kind of launch when first met.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        return Prepared(kernel)
+
+
+class Prepared:
+    """A kernel and its compiled versions."""
+
+    def __init__(self, kernel: LinkedKernel, *, saving: bool = False) -> None:
+        self.kernel = kernel
+        self.saving = saving
+        self._versions: dict[Version, Compiled] = {}
+        self._lock = Lock()
+        self._compiling = Lock()
+        self._first = ModuleWriter(kernel, Version(True, 0)).write()
+        deep = self._first.has_recursion
+        self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
+
+    def run(
+        self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> Exit:
+        """Run the groups one after another; a fault ends the run and is returned."""
+        with self._lock:
+
+            def provide(full: bool) -> Compiled:
+                return self._compiled(full, dispatch, options)
+
+            runners = [
+                Runner(self.kernel, provide, self._first, dispatch, machine, options, stacks)
+                for stacks in self._worker_stacks(groups, dispatch, options)
+            ]
+            self.last = runners[0]
+            return run_groups(runners, groups)
+
+    def _worker_stacks(
+        self, groups: Sequence[int], dispatch: Dispatch, options: RunOptions
+    ) -> list[Stacks]:
+        """Return the stacks of each worker; there is one worker where order or memory asks."""
+        workers = min(available_workers(options), len(groups) // LEAST_GROUPS)
+        if workers > 1 and not can_share(dispatch, options):
+            workers = 1
+        while len(self._stacks) < workers:
+            self._stacks.append(Stacks(self._stacks[0].size))
+        return self._stacks[: max(1, workers)]
+
+    def _compiled(self, full: bool, dispatch: Dispatch, options: RunOptions) -> Compiled:
+        with self._compiling:
+            return self._version(full, dispatch, options)
+
+    def _version(self, full: bool, dispatch: Dispatch, options: RunOptions) -> Compiled:
+        version = Version(
+            full,
+            dispatch.slm_bytes,
+            budgeted=options.budget is not None,
+            counting=options.count_forms,
+            saving=self.saving,
+        )
+        found = self._versions.get(version)
+        if found is None:
+            module = ModuleWriter(self.kernel, version).write()
+            found = self._versions[version] = Compiled(module, NativeCode(module.text))
+        return found
+
+
+__all__ = ["Jit", "Prepared"]

@@ -1,0 +1,197 @@
+"""Basic blocks of a unit as data: what each instruction does, and how the block ends.
+
+The same blocks as those of the reference interpreter, so that both count the same instructions
+and look at budgets in the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name
+from visim.engine.jit.storage import check_place
+from visim.engine.lanes import RegisterRange
+from visim.errors import UnsupportedError
+from visim.isa import Unexecutable, trace
+from visim.link.program import LinkedKernel, LinkedUnit
+from visim.sem.effects import (
+    Atomic,
+    Barrier,
+    Effect,
+    Load,
+    LoadBlock,
+    Message,
+    Place,
+    RegisterWrite,
+    Store,
+    StoreBlock,
+    Synchronization,
+    Transfer,
+    WriteIndirect,
+    WriteRegister,
+)
+from visim.sem.expr import Expr
+
+MemoryMessage = Load | LoadBlock | Store | StoreBlock | Atomic
+
+RUNS_OFF = "control runs off the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an instruction cannot be executed; a fault when control reaches it."""
+
+    pc: int
+    reason: str
+    undefined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The effects of one instruction that are no transfer."""
+
+    pc: int
+    effects: tuple[Effect, ...]
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBlock:
+    """Instructions `[start, next)`; `forms` are the mnemonics of all of them."""
+
+    start: int
+    next: int
+    steps: tuple[Step, ...]
+    transfer: Transfer | Barrier | None
+    changes_mode: bool
+    forms: tuple[str, ...]
+
+
+@dataclass
+class UnitCode:
+    """The blocks of one unit, made when first asked for."""
+
+    kernel: LinkedKernel
+    unit: LinkedUnit
+    blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
+
+    def block(self, start: int) -> StaticBlock:
+        """Return the block that starts at `start`."""
+        found = self.blocks.get(start)
+        if found is None:
+            found = self.blocks[start] = self._read(start)
+        return found
+
+    def _read(self, start: int) -> StaticBlock:
+        body, pc = self.unit.body, start
+        steps: list[Step] = []
+        forms: list[str] = []
+        while pc < len(body):
+            instruction = body[pc]
+            if isinstance(instruction, BLOCK_STARTS) and pc > start:
+                return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+            if isinstance(instruction, MARKS):
+                pc += 1
+                continue
+            step, transfer = self._instruction(pc)
+            forms.append(form_name(instruction))
+            steps.append(step)
+            pc += 1
+            changes = any(writes_cr0(effect) for effect in step.effects)
+            if transfer is not None or changes:
+                return StaticBlock(start, pc, tuple(steps), transfer, changes, tuple(forms))
+        if start == pc:
+            steps.append(Step(pc, (), Refusal(pc, RUNS_OFF, undefined=True)))
+        return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+
+    def _instruction(self, pc: int) -> tuple[Step, Transfer | Barrier | None]:
+        try:
+            effects = trace(self.unit.body[pc], self.kernel.platform)
+            for place in places(effects):
+                check_place(self.kernel, self.unit, place)
+        except (Unexecutable, RegisterRange) as reason:
+            undefined = isinstance(reason, RegisterRange)
+            return Step(pc, (), Refusal(pc, str(reason), undefined)), None
+        for effect in effects:
+            refuse_unknown(effect)
+        transfer = next((e for e in effects if isinstance(e, Transfer | Barrier)), None)
+        return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
+
+
+def refuse_unknown(effect: Effect) -> None:
+    """Raise UnsupportedError for an effect that native code does not have."""
+    known = MemoryMessage | Barrier
+    if isinstance(effect, Message | Synchronization) and not isinstance(effect, known):
+        raise UnsupportedError(f"jit: {type(effect).__name__} effects")
+
+
+def writes_cr0(effect: Effect) -> bool:
+    """Whether an effect writes the control register."""
+    return isinstance(effect, WriteRegister) and effect.place.variable.index == CR0
+
+
+def expressions(effects: Sequence[Effect]) -> list[Expr]:
+    """Return every node below some effects, each once."""
+    seen: dict[int, Expr] = {}
+    waiting: list[Expr] = []
+    for effect in effects:
+        for name in getattr(effect, "__slots__", ()):
+            value = getattr(effect, name)
+            parts = value if isinstance(value, tuple) else (value,)
+            waiting.extend(part for part in parts if isinstance(part, Expr))
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            waiting.extend(node.args)
+    return list(seen.values())
+
+
+def places(effects: Sequence[Effect]) -> list[Place]:
+    """Return all places in registers that some effects read or write."""
+    found = [node.attribute for node in expressions(effects) if node.uop.name == "read"]
+    return found + [effect.place for effect in effects if isinstance(effect, WriteRegister)]
+
+
+def is_indirect(effects: Sequence[Effect]) -> bool:
+    """Whether some effects reach registers by address."""
+    if any(isinstance(effect, WriteIndirect) for effect in effects):
+        return True
+    return any(node.uop.name == "gather" for node in expressions(effects))
+
+
+def control_value(step: Step, cr0: int) -> int:
+    """Return the control register after an instruction that writes it.
+
+    Raises:
+        UnsupportedError: the new value is not known before the run.
+    """
+    for effect in step.effects:
+        if isinstance(effect, RegisterWrite) and writes_cr0(effect):
+            if not isinstance(effect, WriteRegister) or effect.mask is not None:
+                raise UnsupportedError("jit: %cr0 is written under a mask")
+            cr0 = _evaluate(effect.value, cr0) & 0xFFFFFFFF
+    return cr0
+
+
+def _evaluate(expr: Expr, cr0: int) -> int:
+    match expr.uop.name:
+        case "constant":
+            return int(expr.attribute)
+        case "read" if expr.attribute.variable.index == CR0:
+            return cr0
+        case "convert" | "bitcast" | "broadcast":
+            return _evaluate(expr.args[0], cr0)
+        case "and":
+            return _evaluate(expr.args[0], cr0) & _evaluate(expr.args[1], cr0)
+        case "or":
+            return _evaluate(expr.args[0], cr0) | _evaluate(expr.args[1], cr0)
+        case "xor":
+            return _evaluate(expr.args[0], cr0) ^ _evaluate(expr.args[1], cr0)
+        case "add":
+            return _evaluate(expr.args[0], cr0) + _evaluate(expr.args[1], cr0)
+        case "not":
+            return ~_evaluate(expr.args[0], cr0)
+        case name:
+            raise UnsupportedError(f"jit: %cr0 is written with a value that {name} computes")

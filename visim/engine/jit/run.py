@@ -1,0 +1,631 @@
+"""Running compiled kernels: thread records, memory tables, the callback, faults.
+
+Everything that is not the common case ends here: accesses that native code does not do itself go
+to the reference memory, whose refusals become the same faults as the interpreter's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.barriers import Barriers
+from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
+from visim.engine.interp import CALL_DEPTH
+from visim.engine.jit.layout import (
+    CACHE_ENTRY,
+    EXCHANGE_BYTES,
+    EXCHANGE_DATA,
+    SURFACE_ENTRY,
+    TABLE_ENTRY,
+    Context,
+    FaultKind,
+    Status,
+    Thread,
+    Work,
+)
+from visim.engine.jit.messages import SiteInfo
+from visim.engine.jit.module import ModuleText
+from visim.engine.jit.native import NativeCode
+from visim.errors import Fault, InternalError
+from visim.link.program import LinkedKernel
+from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
+from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
+from visim.sem.effects import Atomic, Load, LoadBlock, Store, StoreBlock
+from visim.sem.effects import Space as SpaceKind
+
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
+)
+_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_THREADS_BETWEEN_LOOKS = 1 << 16
+STACK_BYTES = 1 << 20
+DEEP_STACK_BYTES = 1 << 30
+
+
+@dataclass
+class Compiled:
+    """A version of a kernel as machine code."""
+
+    module: ModuleText
+    code: NativeCode
+
+    def __post_init__(self) -> None:
+        self.functions = {name: _ENTRY(a) for name, a in self.code.addresses.items()}
+
+
+class Window(Space):
+    """Several allocations as one address space of their own."""
+
+    def __init__(self, name: SpaceName, parts: list[Allocation]) -> None:
+        self.name = name
+        super().__init__(parts)
+
+
+@dataclass
+class ThreadRecord:
+    """What a hardware thread has while it runs: fields that native code knows, and its memory."""
+
+    number: int
+    fields: NDArray[np.uint64]
+    image: NDArray[np.uint8]
+    scratch: NDArray[np.uint8]
+    scratch_base: int = 0
+
+    @property
+    def address(self) -> int:
+        """Where native code finds the fields."""
+        return int(self.fields.ctypes.data)
+
+
+@dataclass
+class Stacks:
+    """Stacks that threads run on, kept from launch to launch."""
+
+    size: int
+    mapped: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
+    tops: list[int] = field(default_factory=list[int])
+
+    def top(self, number: int) -> int:
+        """Return the end of stack `number`."""
+        while len(self.tops) <= number:
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+            found = mmap.mmap(-1, self.size, flags=flags)
+            start = ctypes.addressof(ctypes.c_char.from_buffer(found))
+            self.mapped.append(found)
+            self.tops.append((start + self.size) & ~63)
+        return self.tops[number]
+
+
+class NativeWork:
+    """Ranges of groups that native code runs by itself, with a record for each thread."""
+
+    def __init__(self, runner: Runner, shared: SharedStarts) -> None:
+        self.runner = runner
+        self.shared = shared
+        self.records = [runner.record(slot) for slot in range(len(shared.starts))]
+        self.templates: list[NDArray[np.uint8]] = []
+        for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
+            self._prepare(record, start, slot)
+        self.pointers = np.array([record.address for record in self.records], np.uint64)
+        self.places = np.array(shared.places, np.uint64).reshape(-1)
+        self.chosen = runner.chosen(self.records)
+        self.fields = np.zeros(int(Work.SIZE), np.uint64)
+        private = shared.private
+        values = {
+            Work.THREADS: len(self.records),
+            Work.RECORDS: self.pointers.ctypes.data,
+            Work.PLACES: self.places.ctypes.data,
+            Work.PLACE_COUNT: len(shared.places),
+            Work.WIDTH: shared.groups[0],
+            Work.HEIGHT: shared.groups[1],
+            Work.FIRST_X: shared.first[0],
+            Work.FIRST_Y: shared.first[1],
+            Work.FIRST_Z: shared.first[2],
+            Work.IMAGE_BYTES: runner.kernel.register_bytes if self.templates else 0,
+            Work.PRIVATE_BYTES: 0 if private is None else private[0].nbytes,
+            Work.SLM_BYTES: runner.dispatch.slm_bytes,
+            Work.SCRATCH_BYTES: runner.machine.scratch_bytes,
+        }
+        for name, value in values.items():
+            self.fields[int(name)] = value
+
+    def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
+        runner, fields = self.runner, record.fields
+        runner.fill(record, start, slot)
+        record.number = slot
+        record.image.fill(0)
+        for offset, data in start.registers:
+            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        if runner.first.writes_image:
+            self.templates.append(record.image.copy())
+            fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
+        if self.shared.private is not None:
+            fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
+
+    def run(self, groups: Sequence[int]) -> bool:
+        """Run some groups; return whether all of them ended well."""
+        runner, fields = self.runner, self.fields
+        numbers = np.array(groups, np.uint64)
+        fields[Work.GROUPS], fields[Work.NUMBERS] = numbers.size, numbers.ctypes.data
+        fields[Work.EXECUTED] = fields[Work.STARTED] = 0
+        compiled, context = self.chosen
+        ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
+        if runner.failure is not None:
+            raise runner.failure
+        done = int(fields[Work.DONE_GROUPS])
+        runner.exit.groups += done
+        runner.exit.threads += int(fields[Work.STARTED])
+        runner.exit.executed += int(fields[Work.EXECUTED])
+        if not ended:
+            return True
+        if ended == 1:
+            fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
+        else:
+            live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
+            fault = runner.deadlock(self.records, live)
+        group = runner.dispatch.group_id(int(numbers[done]))
+        runner.exit.fault = replace(fault, kernel=runner.kernel.name, group=group)
+        return False
+
+
+class Runner:
+    """One run of a range of groups on compiled code."""
+
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        provide: Callable[[bool], Compiled],
+        first: ModuleText,
+        dispatch: Dispatch,
+        machine: Machine,
+        options: RunOptions,
+        stacks: Stacks,
+    ) -> None:
+        self.kernel = kernel
+        self.provide = provide
+        self.first = first
+        self.compiled: dict[bool, tuple[Compiled, NDArray[np.uint64]]] = {}
+        self.dispatch = dispatch
+        self.machine = machine
+        self.options = options
+        self.stacks = stacks
+        self.exit = Exit()
+        self.group_threads = 1
+        self.full_mask = (1 << kernel.simd_size) - 1
+        self.violation: MemoryViolation | None = None
+        self.failure: BaseException | None = None
+        self.slm = SharedLocalMemory(dispatch.slm_bytes)
+        self.records: list[ThreadRecord] = []
+        self.by_address: dict[int, ThreadRecord] = {}
+        self.exchange = np.zeros(EXCHANGE_BYTES, np.uint8)
+        self.nothing = np.zeros(512, np.uint8)
+        self.callback = _CALLBACK(self._callout)
+        self.sites: list[SiteInfo] = []
+        self._tables()
+        self._work: NativeWork | None = None
+        self._caches: list[NDArray[np.uint64]] = []
+        self._counters: dict[bool, NDArray[np.uint64]] = {}
+
+    # Tables that native code reads
+
+    def _tables(self) -> None:
+        flat = self.machine.memory.allocations
+        table = np.zeros((max(1, len(flat)), TABLE_ENTRY // 8), np.uint64)
+        for row, one in zip(table, flat, strict=False):
+            row[:] = (one.base, one.size, one.writable)
+        self.table, self.table_entries = table, len(flat)
+        surfaces = np.zeros((BINDING_TABLE_SIZE + 1, SURFACE_ENTRY // 8), np.uint64)
+        for index in range(BINDING_TABLE_SIZE):
+            if index in self.machine.surfaces:
+                (one,) = self.machine.surfaces[index].allocations
+                writable = one.size if one.writable else 0
+                surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
+        self.surfaces = surfaces
+        arguments = self.machine.implicit_arguments
+        self.arguments: Space | None = None
+        if arguments is not None:
+            allocation = Allocation("implicit arguments", arguments, False, 0)
+            self.arguments = Window("flat", [allocation])
+
+    def _context(self, compiled: Compiled, *, full: bool) -> NDArray[np.uint64]:
+        context = np.zeros(int(Context.SIZE), np.uint64)
+        count = len(compiled.module.sites.known)
+        self._caches.append(np.zeros(max(1, count) * CACHE_ENTRY // 8, np.uint64))
+        counters = np.zeros(max(1, len(compiled.module.forms)), np.uint64)
+        self._counters[full] = counters
+        arguments, slm = self.machine.implicit_arguments, self.slm.bytes
+        callback = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
+        values = {
+            Context.CALLBACK: callback,
+            Context.EXCHANGE: self.exchange.ctypes.data,
+            Context.SLM: slm.ctypes.data,
+            Context.SLM_BYTES: slm.size,
+            Context.SCRATCH_BYTES: self.machine.scratch_bytes,
+            Context.ARGUMENTS: 0 if arguments is None else arguments.ctypes.data,
+            Context.ARGUMENT_BYTES: 0 if arguments is None else arguments.size,
+            Context.SURFACES: self.surfaces.ctypes.data,
+            Context.TABLE: self.table.ctypes.data,
+            Context.TABLE_ENTRIES: self.table_entries,
+            Context.CACHE: self._caches[-1].ctypes.data,
+            Context.COUNTS: counters.ctypes.data,
+            Context.BUDGET: self.options.budget or 0,
+            Context.NOTHING: self.nothing.ctypes.data,
+        }
+        for name, value in values.items():
+            context[int(name)] = value
+        return context
+
+    # Groups
+
+    def groups(self, groups: Sequence[int]) -> None:
+        """Run groups until one faults or the run has to stop."""
+        shared = self._work.shared if self._work else shared_starts(self.dispatch)
+        if shared is not None and not self.options.seed:
+            self._native_groups(groups, shared)
+        else:
+            self._single_groups(groups)
+        self._count_forms()
+
+    def _native_groups(self, groups: Sequence[int], shared: SharedStarts) -> None:
+        """Run groups in native code, which makes each thread's registers from a template."""
+        if self._work is None:
+            self._work = NativeWork(self, shared)
+        work = self._work
+        step = max(1, _THREADS_BETWEEN_LOOKS // max(1, len(shared.starts)))
+        for first in range(0, len(groups), step):
+            if self.options.stop is not None and self.options.stop.is_set():
+                self.exit.stopped = Fault("cancelled", "cancelled", "the launch was cancelled")
+                return
+            part = groups[first : first + step]
+            if not work.run(part):
+                return
+
+    def _single_groups(self, groups: Sequence[int]) -> None:
+        for group in groups:
+            if self.dispatch.slm_bytes:
+                self.slm.reset()
+            fault = self._group(group)
+            if fault is not None:
+                self.exit.fault = replace(
+                    fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
+                )
+                break
+            self.exit.groups += 1
+
+    def _group(self, group: int) -> Fault | None:
+        order = list(range(self.dispatch.threads(group)))
+        shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
+        if shuffled:
+            shuffled.shuffle(order)
+        self.group_threads = len(order)
+        for context in (found[1] for found in self.compiled.values()):
+            context[int(Context.ARRIVED)] = context[int(Context.PHASE)] = 0
+        if self.first.has_barriers and len(order) > 1:
+            threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
+            return self._take_turns(threads, shuffled)
+        for number in order:
+            thread = self._start(group, number, 0)
+            fault = self._run_alone(thread)
+            if fault is not None:
+                return fault
+        return None
+
+    def _start(self, group: int, number: int, slot: int) -> ThreadRecord:
+        start = self.dispatch.start(group, number)
+        record = self.record(slot)
+        record.number = number
+        record.image.fill(0)
+        for offset, data in start.registers:
+            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        record.scratch.fill(0)
+        self.fill(record, start, slot)
+        self.exit.threads += 1
+        return record
+
+    def record(self, slot: int) -> ThreadRecord:
+        while len(self.records) <= slot:
+            fields = np.zeros(int(Thread.SIZE), np.uint64)
+            image = _aligned(self.kernel.register_bytes)
+            scratch = np.zeros(self.machine.scratch_bytes, np.uint8)
+            record = ThreadRecord(len(self.records), fields, image, scratch)
+            self.records.append(record)
+            self.by_address[record.address] = record
+        return self.records[slot]
+
+    def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
+        fields = record.fields
+        fields.fill(0)
+        fields[Thread.IMAGE] = record.image.ctypes.data
+        fields[Thread.MASK] = start.mask
+        fields[Thread.SCRATCH] = record.scratch.ctypes.data
+        fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
+        fields[Thread.SCRATCH_BASE] = record.scratch_base = start.scratch_base
+        if self.first.uses_stacks:
+            fields[Thread.STACK] = fields[Thread.TOP] = self.stacks.top(slot)
+
+    def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
+        full = all(int(t.fields[Thread.MASK]) == self.full_mask for t in threads)
+        found = self.compiled.get(full)
+        if found is None:
+            compiled = self.provide(full)
+            found = self.compiled[full] = (compiled, self._context(compiled, full=full))
+        self.sites = found[0].module.sites.known
+        return found
+
+    def _call(
+        self,
+        name: str,
+        threads: Sequence[ThreadRecord],
+        chosen: tuple[Compiled, NDArray[np.uint64]],
+    ) -> int:
+        compiled, context = chosen
+        context[int(Context.THREADS)] = self.group_threads
+        pointers = np.array([thread.address for thread in threads], np.uint64)
+        found = compiled.functions[name](
+            int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
+        )
+        if self.failure is not None:
+            raise self.failure
+        return found
+
+    def _run_alone(self, thread: ThreadRecord) -> Fault | None:
+        if not int(thread.fields[Thread.MASK]):
+            return None
+        at = self._call("turns" if self.first.uses_stacks else "run_threads", [thread], self.chosen([thread]))
+        self.exit.executed += int(thread.fields[Thread.EXECUTED])
+        return None if at >= 1 else self.fault_of(thread)
+
+    def _take_turns(
+        self, threads: list[ThreadRecord], shuffled: random.Random | None
+    ) -> Fault | None:
+        """Run all threads from barrier to barrier until they end, or nobody can go on."""
+        everyone, fault, chosen = threads, None, self.chosen(threads)
+        while True:
+            at = self._call("turn" if shuffled else "turns", threads, chosen)
+            if at < len(threads):
+                fault = self.fault_of(threads[at])
+                break
+            nobody_ran = at > len(threads)
+            threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
+            if nobody_ran or not threads:
+                fault = self.deadlock(everyone, threads) if threads else None
+                break
+            if shuffled:
+                shuffled.shuffle(threads)
+        self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
+        return fault
+
+    def _count_forms(self) -> None:
+        if not self.options.count_forms:
+            return
+        for full, (compiled, _) in self.compiled.items():
+            counters = self._counters[full]
+            for forms, count in zip(compiled.module.forms, counters, strict=False):
+                for form in forms if count else ():
+                    self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
+            counters.fill(0)
+
+    # The callback
+
+    def _callout(self, site: int, mask: int, surface: int, thread: int) -> int:
+        """Do a message in the reference memory; return 1 when it is refused."""
+        try:
+            self._perform(self.sites[site], mask, surface, self.by_address[thread])
+        except MemoryViolation as violation:
+            self.violation = violation
+            return 1
+        except BaseException as error:
+            self.failure = error
+            return 1
+        return 0
+
+    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
+        effect, data = site.effect, self.exchange[EXCHANGE_DATA:]
+        space = self._space(effect.space, thread)
+        index = (surface,) if effect.space is SpaceKind.SURFACE else ()
+        if isinstance(effect, LoadBlock | StoreBlock):
+            address = int(self.exchange[:8].view(np.uint64)[0])
+            if isinstance(effect, LoadBlock):
+                size = effect.count * effect.type.bytes
+                data[:size] = space.load_block(*index, address, size)
+            else:
+                size = effect.value.lanes * effect.value.type.bytes
+                space.store_block(*index, address, data[:size].copy())
+            return
+        lanes = effect.addresses.lanes
+        addresses = self.exchange[: 8 * lanes].view(np.uint64).astype(effect.addresses.type.numpy)
+        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)
+        match effect:
+            case Load():
+                dtype = np.dtype(effect.type.numpy)
+                found = space.load(*index, addresses, on, dtype, effect.components)
+                _put(data, found.reshape(lanes, effect.components).T)
+            case Store():
+                columns = [
+                    _vector(data, position, value.type.numpy, lanes)
+                    for position, value in enumerate(effect.values)
+                ]
+                values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+                space.store(*index, addresses, on, values, len(columns))
+            case Atomic():
+                dtype = np.dtype(effect.type.numpy)
+                operands = [
+                    _vector(data, position, operand.type.numpy, lanes)
+                    for position, operand in enumerate(effect.operands)
+                ]
+                found = self._atomic(space, index, effect, addresses, on, dtype, operands)
+                _put(data, found)
+
+    @staticmethod
+    def _atomic(
+        space: Any,
+        index: tuple[int, ...],
+        effect: Atomic,
+        addresses: NDArray[Any],
+        on: NDArray[np.bool_],
+        dtype: np.dtype[Any],
+        operands: list[NDArray[Any]],
+    ) -> NDArray[Any]:
+        if index:
+            return space.atomic(*index, effect.operation, addresses, on, dtype, *operands)
+        return space.atomic(effect.operation, addresses, on, dtype, *operands)
+
+    def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
+        match kind:
+            case SpaceKind.FLAT:
+                return self.machine.memory
+            case SpaceKind.SURFACE:
+                return self.machine.surfaces
+            case SpaceKind.SLM:
+                return self.slm
+            case SpaceKind.SCRATCH:
+                return self._scratch(thread)
+            case SpaceKind.ARGUMENT:
+                if self.arguments is None:
+                    raise InternalError("implicit arguments are read, but the launch has none")
+                return self.arguments
+
+    def _scratch(self, thread: ThreadRecord) -> Space:
+        machine = self.machine
+        parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
+        if machine.implicit_arguments is not None:
+            data = machine.implicit_arguments
+            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
+        return Window("scratch", parts)
+
+    # Faults
+
+    def fault_of(self, thread: ThreadRecord) -> Fault:
+        fields = thread.fields
+        kind, pc = FaultKind(int(fields[Thread.FAULT])), int(fields[Thread.PC])
+        address, channel = int(fields[Thread.ADDRESS]), int(fields[Thread.CHANNEL])
+        match kind:
+            case FaultKind.MEMORY:
+                return self._memory_fault(thread, pc)
+            case FaultKind.REGISTER:
+                message = (
+                    f"an indirect operand reaches register byte {address}, outside its variable"
+                )
+                found = self._fault(thread, pc, "undefined", "register-access", message)
+                return replace(found, channel=channel, address=address)
+            case FaultKind.REFUSED:
+                return self._refusal(thread, pc)
+            case FaultKind.BUDGET:
+                message = f"the thread executed more than {self.options.budget} instructions"
+                return self._fault(thread, pc, "out-of-contract", "instruction-budget", message)
+            case FaultKind.PASSED_WAITING:
+                effects = self._transfer_label(thread, pc)
+                message = f"the jump to {effects} passes a label where channels wait"
+                return self._fault(thread, pc, "undefined", "jump-over-waiting", message)
+            case FaultKind.SWITCH_INDEX:
+                count = len(getattr(self._instruction(thread, pc), "labels", ()))
+                message = f"the index is {address}, there are {count} labels"
+                return self._fault(thread, pc, "undefined", "switch-index", message)
+            case FaultKind.BAD_HANDLE:
+                message = f"0x{address:x} is not the handle of a function"
+                return self._fault(thread, pc, "undefined", "bad-function-handle", message)
+            case FaultKind.CALL_DEPTH:
+                message = f"more than {CALL_DEPTH} calls are open"
+                return self._fault(thread, pc, "out-of-contract", "call-depth", message)
+
+    def _transfer_label(self, thread: ThreadRecord, pc: int) -> str:
+        return str(getattr(self._instruction(thread, pc), "label", ""))
+
+    def _refusal(self, thread: ThreadRecord, pc: int) -> Fault:
+        from visim.engine.jit.blocks import UnitCode
+
+        unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
+        block = UnitCode(self.kernel, unit).block(pc)
+        refusal = next(step.refusal for step in block.steps if step.refusal is not None)
+        category = "undefined" if refusal.undefined else "unsupported"
+        return self._fault(thread, pc, category, "not-executable", refusal.reason)
+
+    def _instruction(self, thread: ThreadRecord, pc: int) -> Any:
+        body = self.kernel.units[int(thread.fields[Thread.UNIT])].body
+        return body[min(pc, len(body) - 1)]
+
+    def _fault(
+        self, thread: ThreadRecord, pc: int, category: str, code: str, message: str
+    ) -> Fault:
+        instruction = self._instruction(thread, pc)
+        origin = instruction.origin
+        return Fault(
+            category,
+            code,
+            message,
+            thread=thread.number,
+            instruction=instruction.show(),
+            file=getattr(getattr(origin, "source", None), "name", None),
+            line=getattr(origin, "line", None),
+        )
+
+    def _memory_fault(self, thread: ThreadRecord, pc: int) -> Fault:
+        violation = self.violation
+        if violation is None:
+            raise InternalError("native code reports a violation that memory does not know")
+        found = self._fault(thread, pc, "undefined", "memory-access", str(violation))
+        exec_size = getattr(self._instruction(thread, pc), "exec", None)
+        return replace(
+            found,
+            channel=violation.channel + (exec_size.offset if exec_size else 0),
+            address=violation.address,
+            size=violation.size,
+            buffer=violation.nearest,
+            distance=violation.distance,
+        )
+
+    def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
+        alive = {thread.number for thread in waiting}
+        barriers = Barriers(len(everyone))
+        for thread in waiting:
+            barriers.signal(thread.number)
+        places: dict[str, list[int]] = {}
+        for thread in waiting:
+            unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
+            pc = int(thread.fields[Thread.PC])
+            line = getattr(unit.body[pc - 1].origin, "line", None)
+            where = unit.unit.name + (f" line {line}" if line else "")
+            ticket = barriers.wait(thread.number)
+            whom = barriers.missing(ticket, alive)
+            what = f"at {where} wait at {ticket.barrier} for {whom}"
+            places.setdefault(what, []).append(thread.number)
+        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
+        ended = sorted({t.number for t in everyone} - alive)
+        if ended:
+            message += f"; threads {ended} ended"
+        first = waiting[0]
+        pc = int(first.fields[Thread.PC]) - 1
+        return self._fault(first, pc, "undefined", "barrier-deadlock", message)
+
+
+def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
+    """Return what a dispatch's groups have in common, if it knows."""
+    describe = getattr(dispatch, "shared_starts", None)
+    return None if describe is None else describe()
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    raw = np.zeros(size + 64, np.uint8)
+    start = -int(raw.ctypes.data) % 64
+    return raw[start : start + size]
+
+
+def _vector(data: NDArray[np.uint8], position: int, dtype: str, lanes: int) -> NDArray[Any]:
+    size = np.dtype(dtype).itemsize * lanes
+    return data[position * size : (position + 1) * size].copy().view(dtype)
+
+
+def _put(data: NDArray[np.uint8], values: NDArray[Any]) -> None:
+    octets = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    data[: octets.size] = octets
+
+
+__all__ = ["Compiled", "Runner", "Stacks"]

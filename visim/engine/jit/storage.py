@@ -1,0 +1,291 @@
+"""Where the variables of a unit live in native code, and how places in them are read and written.
+
+With split storage every variable is an alloca of its own, which LLVM dissolves into registers. A
+program that addresses registers indirectly, or reaches beyond a variable, has one register image
+in memory instead. Predicates are bit masks, 64 bits each, in both cases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from visim import predefined
+from visim.engine.jit.text import Text, scalar_type
+from visim.engine.lanes import RegisterRange
+from visim.link.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
+from visim.operands import General
+from visim.sem.effects import Place
+from visim.types import DataType
+
+
+def root_bytes(variable: General, grf: int) -> int:
+    """Return the size of a root variable."""
+    if variable.is_predefined:
+        return predefined.elements(variable, grf) * variable.type.bytes
+    return variable.bytes
+
+
+def place_offsets(place: Place) -> list[int]:
+    """Return the byte offset of each lane of a place from the start of its variable."""
+    return [
+        place.offset + lane // place.width * place.row_stride + lane % place.width * place.stride
+        for lane in range(place.lanes)
+    ]
+
+
+def check_place(kernel: LinkedKernel, unit: LinkedUnit, place: Place) -> None:
+    """Raise RegisterRange unless a place lies in the register image."""
+    start = kernel.offset(unit, place.variable) + place.offset
+    rows = place.lanes // place.width
+    last = start + (rows - 1) * place.row_stride + (place.width - 1) * place.stride
+    if start < 0 or last + place.type.bytes > kernel.register_bytes:
+        raise RegisterRange(last, place.lanes - 1)
+
+
+def fits_variable(place: Place, grf: int) -> bool:
+    """Whether a place lies in its variable."""
+    offsets = place_offsets(place)
+    end = max(offsets) + place.type.bytes
+    return min(offsets) >= 0 and end <= root_bytes(place.variable, grf)
+
+
+@dataclass
+class Storage:
+    """The variables of one unit while a function of it is written.
+
+    `image` is the pointer to the whole register image, or None with split storage; `shared` is
+    the pointer to the predefined variables' part of an image, where functions share it.
+    """
+
+    kernel: LinkedKernel
+    unit: LinkedUnit
+    text: Text
+    image: str | None = None
+    shared: str | None = None
+    generals: dict[int, tuple[str, int, int]] = field(
+        default_factory=dict[int, tuple[str, int, int]]
+    )
+    others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
+    predicates: dict[str, int] = field(default_factory=dict[str, int])
+
+    # Pointers
+
+    def pointer(self, variable: General, offset: int) -> str:
+        """Return a pointer to byte `offset` of a root variable."""
+        if self.image is not None:
+            return self._at(self.image, self.kernel.offset(self.unit, variable) + offset)
+        if self.shared is not None and variable.is_predefined:
+            return self._at(self.shared, self.kernel.predefined[variable.index] + offset)
+        if variable.index not in self.generals:
+            size = root_bytes(variable, self.kernel.platform.grf_bytes)
+            place = self.kernel.offset(self.unit, variable)
+            self.generals[variable.index] = (f"%g{variable.index}", size, place)
+        return self._at(self.generals[variable.index][0], offset)
+
+    def element(self, name: str, number: int, count: int) -> str:
+        """Return a pointer to an element of an address, surface or sampler variable."""
+        known, size, place = self.others.get(name, ("", 0, 0))
+        if not known:
+            known, place = f"%o{len(self.others)}", self.unit.others[name]
+        self.others[name] = (known, max(size, 4 * (number + count)), place)
+        return self._at(known, 4 * number)
+
+    def bits(self, name: str) -> str:
+        """Return the pointer to the 64 bits of a predicate variable."""
+        self.predicates.setdefault(name, self.unit.others[name])
+        return f"%p{list(self.predicates).index(name)}"
+
+    def _at(self, base: str, offset: int) -> str:
+        return base if not offset else self.text.let(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    # Places
+
+    def read(self, place: Place) -> str:
+        """Return the elements of a place as a vector."""
+        offsets, size = place_offsets(place), place.type.bytes
+        scalar, lanes = scalar_type(place.type), place.lanes
+        if len(set(offsets)) == 1:
+            pointer = self.pointer(place.variable, offsets[0])
+            one = self.text.let(f"load {scalar}, ptr {pointer}, align 1")
+            return self.text.spread(scalar, lanes, one)
+        span = _span(offsets, size)
+        if span is None:
+            return self._read_singly(place, offsets)
+        count, picks = span
+        found = self.load(place, min(offsets), count)
+        return self.text.shuffle(scalar, count, found, picks)
+
+    def load(self, place: Place, offset: int, count: int) -> str:
+        """Return `count` successive elements from byte `offset` of the place's variable on."""
+        pointer = self.pointer(place.variable, offset)
+        scalar = scalar_type(place.type)
+        return self.text.let(f"load <{count} x {scalar}>, ptr {pointer}, align 1")
+
+    def _read_singly(self, place: Place, offsets: list[int]) -> str:
+        scalar, lanes = scalar_type(place.type), place.lanes
+        vector = "poison"
+        for lane, offset in enumerate(offsets):
+            pointer = self.pointer(place.variable, offset)
+            one = self.text.let(f"load {scalar}, ptr {pointer}, align 1")
+            vector = self.text.let(
+                f"insertelement <{lanes} x {scalar}> {vector}, {scalar} {one}, i64 {lane}"
+            )
+        return vector
+
+    def write(self, place: Place, value: str, mask: str | None) -> None:
+        """Write a vector to a place in the lanes of `mask` (None: all)."""
+        offsets, size = place_offsets(place), place.type.bytes
+        scalar, lanes, text = scalar_type(place.type), place.lanes, self.text
+        span = _span(offsets, size)
+        if len(set(offsets)) != lanes or span is None:
+            self._write_singly(place, offsets, value, mask)
+            return
+        count, picks = span
+        vector = f"<{count} x {scalar}>"
+        if count == lanes and mask is None:
+            pointer = self.pointer(place.variable, min(offsets))
+            text.do(f"store {vector} {value}, ptr {pointer}, align 1")
+            return
+        old = self.load(place, min(offsets), count)
+        if mask is not None:
+            before = text.shuffle(scalar, count, old, picks)
+            narrow = f"<{lanes} x {scalar}>"
+            value = text.let(
+                f"select <{lanes} x i1> {mask}, {narrow} {value}, {narrow} {before}"
+            )
+        if count != lanes:
+            value = self._spread(scalar, lanes, value, old, count, picks)
+        pointer = self.pointer(place.variable, min(offsets))
+        text.do(f"store {vector} {value}, ptr {pointer}, align 1")
+
+    def _spread(
+        self, scalar: str, lanes: int, value: str, old: str, count: int, picks: list[int]
+    ) -> str:
+        """Return `old`, of `count` elements, with the lanes of `value` put in their positions."""
+        text, vector = self.text, f"<{count} x {scalar}>"
+        where = {position: lane for lane, position in enumerate(picks)}
+        wide = text.shuffle(scalar, lanes, value, [where.get(p, 0) for p in range(count)])
+        order = ", ".join(f"i32 {count + p if p in where else p}" for p in range(count))
+        return text.let(
+            f"shufflevector {vector} {old}, {vector} {wide}, <{count} x i32> <{order}>"
+        )
+
+    def _write_singly(self, place: Place, offsets: list[int], value: str, mask: str | None) -> None:
+        """Write element by element, so that of lanes that share bytes the last one stays."""
+        scalar, lanes, text = scalar_type(place.type), place.lanes, self.text
+        for lane, offset in enumerate(offsets):
+            one = text.let(f"extractelement <{lanes} x {scalar}> {value}, i64 {lane}")
+            pointer = self.pointer(place.variable, offset)
+            if mask is not None:
+                bit = text.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
+                old = text.let(f"load {scalar}, ptr {pointer}, align 1")
+                one = text.let(f"select i1 {bit}, {scalar} {one}, {scalar} {old}")
+            text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
+
+    # Predicates
+
+    def read_bits(self, name: str, offset: int, lanes: int) -> str:
+        """Return bits of a predicate variable as a vector of i1."""
+        text = self.text
+        bits = text.let(f"load i64, ptr {self.bits(name)}")
+        return bits_vector(text, bits, offset, lanes)
+
+    def write_bits(self, name: str, offset: int, lanes: int, value: str, mask: str | None) -> None:
+        """Write a vector of i1 to a predicate variable from bit `offset` on."""
+        text, pointer = self.text, self.bits(name)
+        old = text.let(f"load i64, ptr {pointer}")
+        if mask is not None:
+            before = bits_vector(text, old, offset, lanes)
+            vector = f"<{lanes} x i1>"
+            value = text.let(f"select {vector} {mask}, {vector} {value}, {vector} {before}")
+        new = vector_bits(text, value, lanes)
+        if offset:
+            new = text.let(f"shl i64 {new}, {offset}")
+        keep = ~(((1 << lanes) - 1) << offset) & (1 << 64) - 1
+        kept = text.let(f"and i64 {old}, {keep - (1 << 64) if keep >> 63 else keep}")
+        text.do(f"store i64 {text.let(f'or i64 {kept}, {new}')}, ptr {pointer}")
+
+    # Allocation
+
+    def allocations(self, *, filled: str | None) -> list[str]:
+        """Return the instructions that make and fill the variables, for the function's entry.
+
+        `filled` is a pointer to the register image to start from; None starts with zeros.
+        """
+        lines: list[str] = []
+        for name, size, place in (*self.generals.values(), *self.others.values()):
+            lines.append(f"  {name} = alloca [{size} x i8], align 64")
+            lines.extend(_filling(name, size, place, filled))
+        for number, place in enumerate(self.predicates.values()):
+            lines.append(f"  %p{number} = alloca i64")
+            lines.extend(_bits_filling(f"%p{number}", place, filled))
+        return lines
+
+    def saving(self, image: str) -> list[str]:
+        """Return the instructions that write all variables back to the image."""
+        lines: list[str] = []
+        for name, size, place in (*self.generals.values(), *self.others.values()):
+            lines.append(f"  {name}.out = getelementptr i8, ptr {image}, i64 {place}")
+            lines.append(_copy(f"{name}.out", name, size))
+        for number, place in enumerate(self.predicates.values()):
+            p, wide = f"%p{number}", f"<{PREDICATE_BYTES} x i8>"
+            lines.append(f"  {p}.w = load <64 x i1>, ptr {p}")
+            lines.append(f"  {p}.x = zext <64 x i1> {p}.w to {wide}")
+            lines.append(f"  {p}.y = getelementptr i8, ptr {image}, i64 {place}")
+            lines.append(f"  store {wide} {p}.x, ptr {p}.y, align 1")
+        return lines
+
+
+def bits_vector(text: Text, bits: str, offset: int, lanes: int) -> str:
+    """Return bits of an i64 as a vector of i1."""
+    if offset:
+        bits = text.let(f"lshr i64 {bits}, {offset}")
+    narrow = text.let(f"trunc i64 {bits} to i{lanes}") if lanes < 64 else bits
+    return text.let(f"bitcast i{lanes} {narrow} to <{lanes} x i1>")
+
+
+def vector_bits(text: Text, vector: str, lanes: int) -> str:
+    """Return a vector of i1 as the low bits of an i64."""
+    narrow = text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
+    return text.let(f"zext i{lanes} {narrow} to i64") if lanes < 64 else narrow
+
+
+def element_type(kind: DataType) -> str:
+    """Return the integer type as wide as `kind`."""
+    return f"i{kind.bits}"
+
+
+def _span(offsets: list[int], size: int) -> tuple[int, list[int]] | None:
+    """Return how many elements cover all offsets and where each lane is, if that is dense."""
+    low = min(offsets)
+    if any((offset - low) % size for offset in offsets):
+        return None
+    picks = [(offset - low) // size for offset in offsets]
+    count = max(picks) + 1
+    return None if count > max(64, 4 * len(offsets)) else (count, picks)
+
+
+def _filling(name: str, size: int, place: int, filled: str | None) -> list[str]:
+    if filled is None:
+        return [f"  call void @llvm.memset.p0.i64(ptr align 64 {name}, i8 0, i64 {size}, i1 false)"]
+    return [
+        f"  {name}.in = getelementptr i8, ptr {filled}, i64 {place}",
+        _copy(name, f"{name}.in", size),
+    ]
+
+
+def _copy(target: str, source: str, size: int) -> str:
+    return f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
+
+
+def _bits_filling(name: str, place: int, filled: str | None) -> list[str]:
+    if filled is None:
+        return [f"  store i64 0, ptr {name}"]
+    wide = f"<{PREDICATE_BYTES} x i8>"
+    return [
+        f"  {name}.in = getelementptr i8, ptr {filled}, i64 {place}",
+        f"  {name}.b = load {wide}, ptr {name}.in, align 1",
+        f"  {name}.c = icmp ne {wide} {name}.b, zeroinitializer",
+        f"  {name}.d = bitcast <64 x i1> {name}.c to i64",
+        f"  store i64 {name}.d, ptr {name}",
+    ]

@@ -1,0 +1,133 @@
+"""LLVM IR as text: names, types, constants and the writer of one function's body.
+
+Knows LLVM's syntax and the types of vISA, nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from visim.types import BF, BOOL, DF, HF, DataType, F
+
+_FLOATS = {HF: "half", F: "float", DF: "double"}
+
+
+def scalar_type(kind: DataType) -> str:
+    """Return the LLVM type of one element."""
+    if kind == BOOL:
+        return "i1"
+    return _FLOATS.get(kind) or f"i{kind.bits}"
+
+
+def vector_type(kind: DataType, lanes: int) -> str:
+    """Return the LLVM type of a vector of `lanes` elements."""
+    return f"<{lanes} x {scalar_type(kind)}>"
+
+
+def splat(kind: str, lanes: int, value: object) -> str:
+    """Return the constant vector with `value` of scalar type `kind` in every lane."""
+    return f"splat ({kind} {value})" if lanes else "zeroinitializer"
+
+
+def numbers(kind: str, values: Iterable[object]) -> str:
+    """Return the constant vector of scalars of type `kind`."""
+    return "<" + ", ".join(f"{kind} {value}" for value in values) + ">"
+
+
+def float_bits(value: float, kind: DataType) -> int:
+    """Return the bits of a Python float in a floating-point type."""
+    with np.errstate(all="ignore"):
+        raw = np.array(value, kind.numpy)
+    return int(raw.view(f"u{kind.bytes}"))
+
+
+def constant_text(values: Sequence[float], kind: DataType) -> str:
+    """Return the constant vector of vISA values of type `kind`."""
+    scalar = scalar_type(kind)
+    if kind == BOOL:
+        shown: list[object] = ["true" if value else "false" for value in values]
+    elif kind.is_float and kind != BF:
+        shown = [_float_text(value, kind) for value in values]
+    else:
+        shown = [int(value) for value in values]
+    if len(set(shown)) == 1:
+        return splat(scalar, len(shown), shown[0])
+    return numbers(scalar, shown)
+
+
+def _float_text(value: float, kind: DataType) -> str:
+    bits = float_bits(value, kind)
+    if kind == HF:
+        return f"0xH{bits:04X}"
+    if kind == F:
+        single = struct.unpack("<f", struct.pack("<I", bits))[0]
+        return f"0x{struct.unpack('<Q', struct.pack('<d', single))[0]:016X}"
+    return f"0x{bits:016X}"
+
+
+class Text:
+    """Writes the body of one function: every value gets a fresh name, blocks are in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.block = "entry"
+        self._count = 0
+
+    def fresh(self, hint: str = "v") -> str:
+        """Return a name that the function does not have yet, without its `%`."""
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def let(self, code: str) -> str:
+        """Give the result of an instruction a name and return it."""
+        name = f"%{self.fresh()}"
+        self.lines.append(f"  {name} = {code}")
+        return name
+
+    def do(self, code: str) -> None:
+        """Add an instruction without a result."""
+        self.lines.append(f"  {code}")
+
+    def label(self, name: str) -> None:
+        """Begin a block."""
+        self.lines.append(f"{name}:")
+        self.block = name
+
+    def jump(self, target: str) -> None:
+        """End the block by going to `target`."""
+        self.do(f"br label %{target}")
+
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        """End the block by going to `yes` if the i1 `condition` holds, else to `no`."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def unlikely(self, condition: str, yes: str, no: str) -> None:
+        """Branch as `branch` does, where `yes` is rare."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !0")
+
+    def shuffle(self, kind: str, lanes: int, value: str, picks: Sequence[int]) -> str:
+        """Return the lanes of `value` with the given numbers."""
+        if list(picks) == list(range(lanes)):
+            return value
+        mask = numbers("i32", picks)
+        vector = f"<{lanes} x {kind}>"
+        return self.let(
+            f"shufflevector {vector} {value}, {vector} poison, <{len(picks)} x i32> {mask}"
+        )
+
+    def spread(self, kind: str, lanes: int, scalar: str) -> str:
+        """Return a vector with a scalar in every lane."""
+        one = self.let(f"insertelement <{lanes} x {kind}> poison, {kind} {scalar}, i64 0")
+        return self.shuffle_all(kind, lanes, one)
+
+    def shuffle_all(self, kind: str, lanes: int, value: str) -> str:
+        """Return a vector with lane 0 of `value`, which has `lanes` lanes, in every lane."""
+        if lanes == 1:
+            return value
+        vector = f"<{lanes} x {kind}>"
+        return self.let(
+            f"shufflevector {vector} {value}, {vector} poison, <{lanes} x i32> zeroinitializer"
+        )

@@ -1,0 +1,358 @@
+"""Micro-operations as LLVM IR: vectors of channels in, vectors of channels out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.floats import FloatWriter, Library
+from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
+from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
+from visim.engine.modes import FloatMode
+from visim.engine.rounding import Rounding
+from visim.errors import UnsupportedError
+from visim.sem.effects import Place
+from visim.sem.expr import WIDE, Expr
+from visim.sem.uops import Group
+from visim.types import BF, BOOL, UD, DataType
+
+if TYPE_CHECKING:
+    from visim.engine.jit.unit import Registers
+
+_PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
+_ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma"}
+_INTEGRAL = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
+_INTEGER_RELATION = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le"}
+_FLOAT_RELATION = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
+
+
+@dataclass
+class Values:
+    """Writes the values of one instruction's expressions, each at most once.
+
+    `active` is the i32 of active channels; `full` says that all below `simd` are known to be on.
+    """
+
+    text: Text
+    storage: Storage
+    library: Library
+    mode: FloatMode
+    active: str
+    full: bool
+    simd: int
+    clock: str
+    registers: Registers
+    loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
+
+    def __post_init__(self) -> None:
+        self.floats = FloatWriter(self.text, self.library)
+
+    def value(self, expr: Expr) -> str:
+        """Return the vector that an expression stands for."""
+        found = self._known.get(expr)
+        if found is None:
+            found = self._leaf(expr) if expr.uop.group is Group.LEAF else self._compute(expr)
+            self._known[expr] = found
+        return found
+
+    def scalar(self, expr: Expr) -> str:
+        """Return lane 0 of an expression."""
+        vector = vector_type(expr.type, expr.lanes)
+        return self.text.let(f"extractelement {vector} {self.value(expr)}, i64 0")
+
+    def mask(self, expr: Expr | None) -> str | None:
+        """Return a mask, or None when all its lanes are known to be on."""
+        if expr is None:
+            return None
+        if expr.uop.name == "execution" and self.full and expr.attribute + expr.lanes <= self.simd:
+            return None
+        if expr.uop.name == "and" and expr.type is BOOL:
+            left, right = (self.mask(arg) for arg in expr.args)
+            if left is None or right is None:
+                return left or right
+        return self.value(expr)
+
+    # Leaves
+
+    def _leaf(self, expr: Expr) -> str:
+        text, lanes = self.text, expr.lanes
+        match expr.uop.name:
+            case "constant":
+                return constant_text([expr.attribute] * lanes, expr.type)
+            case "vector":
+                return constant_text(expr.attribute, expr.type)
+            case "read":
+                check_place(self.storage.kernel, self.storage.unit, expr.attribute)
+                return self.storage.read(expr.attribute)
+            case "predicate":
+                variable, offset = expr.attribute
+                return self.storage.read_bits(variable.name, offset, lanes)
+            case "execution":
+                wide = text.let(f"zext i32 {self.active} to i64")
+                return bits_vector(text, wide, expr.attribute, lanes)
+            case "addresses" | "state":
+                variable, element = expr.attribute
+                pointer = self.storage.element(variable.name, element, lanes)
+                return text.let(f"load <{lanes} x i32>, ptr {pointer}, align 4")
+            case "address":
+                variable, offset = expr.attribute
+                start = self.storage.kernel.offset(self.storage.unit, variable) + offset
+                return splat("i32", lanes, start % 2**32)
+            case "function":
+                return splat("i64", lanes, self.storage.kernel.address(expr.attribute))
+            case "clock":
+                if expr.attribute:
+                    return "zeroinitializer"
+                low = text.let(f"trunc i64 {text.let(f'load i64, ptr {self.clock}')} to i32")
+                return text.spread("i32", lanes, low)
+            case "gather":
+                return self.registers.gather(self, self.value(expr.args[0]), expr)
+            case _:
+                effect, component = expr.attribute
+                return self.loaded[id(effect)][component]
+
+    # Operations
+
+    def _compute(self, expr: Expr) -> str:
+        name = expr.uop.name
+        if expr.uop.group in {Group.FLOAT, Group.ROUND} or (
+            expr.uop.group is Group.COMPARE and expr.args[0].type.is_float
+        ):
+            return self._float(expr)
+        if name == "broadcast":
+            return self._broadcast(expr)
+        args = [self.value(arg) for arg in expr.args]
+        match expr.uop.group:
+            case Group.INTEGER:
+                return self._integer(name, expr.type, expr.lanes, args)
+            case Group.BITS:
+                return self._bits(name, expr.type, expr.lanes, args)
+            case Group.COMPARE:
+                return self._compare(name, expr.args[0].type, expr.lanes, args)
+            case Group.CONVERT:
+                return self._convert(expr, args[0])
+            case _:
+                return self._shape(expr, args)
+
+    def _float(self, expr: Expr) -> str:
+        name, kind, lanes = expr.uop.name, expr.args[0].type, expr.lanes
+        args = [self.value(arg) for arg in expr.args]
+        if name == "fneg":
+            return self.text.let(f"fneg {vector_type(kind, lanes)} {args[0]}")
+        if name == "fabs":
+            return self.floats.call("fabs", kind, lanes, args)
+        flushed = self.mode.flushes(kind) and (name == "canonical" or expr.attribute != "rne")
+        if flushed:
+            args = [self.floats.flush(arg, kind, lanes) for arg in args]
+        if name == "canonical":
+            return args[0]
+        found = self._float_operation(expr, kind, lanes, args)
+        if flushed and expr.type.is_float:
+            found = self.floats.flush(found, kind, lanes)
+        return found
+
+    def _float_operation(self, expr: Expr, kind: DataType, lanes: int, args: list[str]) -> str:
+        name = expr.uop.name
+        if name in _ROUNDED:
+            exact = expr.attribute == "rne"
+            rounding = Rounding.NEAREST_EVEN if exact else self.mode.rounding
+            return self.floats.arithmetic(name, kind, lanes, args, rounding)
+        if name in _INTEGRAL:
+            return self.floats.call(_INTEGRAL[name], kind, lanes, args)
+        match name:
+            case "fmin":
+                return self.floats.extreme("olt", kind, lanes, args)
+            case "fmax":
+                return self.floats.extreme("oge", kind, lanes, args)
+            case "saturate":
+                return self.floats.saturate(kind, lanes, args[0])
+            case "frac":
+                return self.floats.fraction(kind, lanes, args[0])
+            case _:
+                relation, vector = _FLOAT_RELATION[name], vector_type(kind, lanes)
+                return self.text.let(f"fcmp {relation} {vector} {args[0]}, {args[1]}")
+
+    def _integer(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        text, vector = self.text, vector_type(kind, lanes)
+        if name in _PLAIN:
+            return text.let(f"{name} {vector} {args[0]}, {args[1]}")
+        if name == "neg":
+            return text.let(f"sub {vector} zeroinitializer, {args[0]}")
+        if name == "abs":
+            if not kind.is_signed:
+                return args[0]
+            return self._intrinsic("abs", kind, lanes, args, ", i1 false")
+        if name in {"min", "max"}:
+            return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
+        return self._divide(name, kind, lanes, args)
+
+    def _intrinsic(
+        self, name: str, kind: DataType, lanes: int, args: list[str], flag: str = ""
+    ) -> str:
+        vector = vector_type(kind, lanes)
+        extra = ["i1"] if flag else []
+        function = self.library.intrinsic(
+            f"llvm.{name}.v{lanes}{scalar_type(kind)}", vector, *[vector] * len(args), *extra
+        )
+        joined = ", ".join(f"{vector} {arg}" for arg in args)
+        return self.text.let(f"call {vector} {function}({joined}{flag})")
+
+    def _divide(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        """Divide magnitudes, so that the smallest integer by -1 wraps; by zero gives all ones."""
+        if kind is WIDE:
+            raise UnsupportedError("jit: division of integers wider than 64 bits")
+        text, vector, bools = self.text, vector_type(kind, lanes), f"<{lanes} x i1>"
+        scalar = scalar_type(kind)
+        a, b = args
+        zero = text.let(f"icmp eq {vector} {b}, zeroinitializer")
+        one = splat(scalar, lanes, 1)
+        divisor = text.let(f"select {bools} {zero}, {vector} {one}, {vector} {b}")
+        if kind.is_signed:
+            quotient = self._signed_quotient(kind, lanes, a, divisor)
+        else:
+            quotient = text.let(f"udiv {vector} {a}, {divisor}")
+        if name == "rem":
+            product = text.let(f"mul {vector} {quotient}, {divisor}")
+            quotient = text.let(f"sub {vector} {a}, {product}")
+        ones = splat(scalar, lanes, -1)
+        return text.let(f"select {bools} {zero}, {vector} {ones}, {vector} {quotient}")
+
+    def _signed_quotient(self, kind: DataType, lanes: int, a: str, b: str) -> str:
+        text, vector = self.text, vector_type(kind, lanes)
+        top = self._intrinsic("abs", kind, lanes, [a], ", i1 false")
+        bottom = self._intrinsic("abs", kind, lanes, [b], ", i1 false")
+        found = text.let(f"udiv {vector} {top}, {bottom}")
+        negative = text.let(f"sub {vector} zeroinitializer, {found}")
+        signs = text.let(f"xor {vector} {a}, {b}")
+        differ = text.let(f"icmp slt {vector} {signs}, zeroinitializer")
+        return text.let(f"select <{lanes} x i1> {differ}, {vector} {negative}, {vector} {found}")
+
+    def _bits(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        text, vector = self.text, vector_type(kind, lanes)
+        match name:
+            case "and" | "or" | "xor" | "shl":
+                return text.let(f"{name} {vector} {args[0]}, {args[1]}")
+            case "not":
+                ones = splat(scalar_type(kind), lanes, "true" if kind is BOOL else -1)
+                return text.let(f"xor {vector} {args[0]}, {ones}")
+            case "shr":
+                word = "ashr" if kind.is_signed else "lshr"
+                return text.let(f"{word} {vector} {args[0]}, {args[1]}")
+            case "popcount":
+                return self._intrinsic("ctpop", kind, lanes, args)
+            case "clz":
+                return self._intrinsic("ctlz", kind, lanes, args, ", i1 false")
+            case _:
+                return self._intrinsic("bitreverse", kind, lanes, args)
+
+    def _compare(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        relation = _INTEGER_RELATION[name]
+        if name in {"lt", "le"}:
+            relation = ("s" if kind.is_signed else "u") + relation
+        vector = vector_type(kind, lanes)
+        return self.text.let(f"icmp {relation} {vector} {args[0]}, {args[1]}")
+
+    # Conversions and shapes
+
+    def _convert(self, expr: Expr, arg: str) -> str:
+        source, target, lanes = expr.args[0].type, expr.type, expr.lanes
+        fixed = expr.attribute == "rne"
+        match expr.uop.name:
+            case "bitcast":
+                return self._reinterpret(arg, source, target, lanes)
+            case "clamp":
+                return self._clamp(arg, source, target, lanes)
+            case _:
+                pass
+        if source.is_float and not target.is_float:
+            if target is WIDE:
+                raise UnsupportedError("jit: floats to integers of 128 bits")
+            rounding = Rounding.ZERO if fixed else self.mode.to_integer
+            return self.floats.to_integer(arg, source, target, lanes, rounding)
+        if target.is_float:
+            rounding = Rounding.NEAREST_EVEN if fixed else self.mode.rounding
+            return self.floats.convert(arg, source, target, lanes, rounding)
+        return self._resize(arg, source, target, lanes)
+
+    def _reinterpret(self, arg: str, source: DataType, target: DataType, lanes: int) -> str:
+        before, after = vector_type(source, lanes), vector_type(target, lanes)
+        return arg if before == after else self.text.let(f"bitcast {before} {arg} to {after}")
+
+    def _resize(self, arg: str, source: DataType, target: DataType, lanes: int) -> str:
+        if source.bits == target.bits:
+            return arg
+        word = "trunc" if target.bits < source.bits else "sext" if source.is_signed else "zext"
+        before, after = vector_type(source, lanes), vector_type(target, lanes)
+        return self.text.let(f"{word} {before} {arg} to {after}")
+
+    def _clamp(self, arg: str, source: DataType, target: DataType, lanes: int) -> str:
+        low = -(1 << target.bits - 1) if target.is_signed else 0
+        high = (1 << target.bits - target.is_signed) - 1
+        least = -(1 << source.bits - 1) if source.is_signed else 0
+        most = (1 << source.bits - source.is_signed) - 1
+        sign, scalar = "s" if source.is_signed else "u", scalar_type(source)
+        if low > least:
+            arg = self._intrinsic(f"{sign}max", source, lanes, [arg, splat(scalar, lanes, low)])
+        if high < most:
+            arg = self._intrinsic(f"{sign}min", source, lanes, [arg, splat(scalar, lanes, high)])
+        return self._resize(arg, source, target, lanes)
+
+    def _broadcast(self, expr: Expr) -> str:
+        arg = expr.args[0]
+        if arg.uop.name == "read":
+            place: Place = arg.attribute
+            wide = Place(place.variable, place.offset, place.type, expr.lanes, expr.lanes, 0, 0)
+            check_place(self.storage.kernel, self.storage.unit, wide)
+            return self.storage.read(wide)
+        if arg.uop.name == "constant":
+            return constant_text([arg.attribute] * expr.lanes, arg.type)
+        return self.text.spread(scalar_type(arg.type), expr.lanes, self.scalar(arg))
+
+    def _shape(self, expr: Expr, args: list[str]) -> str:
+        text, lanes, kind = self.text, expr.lanes, expr.type
+        vector = vector_type(kind, lanes)
+        match expr.uop.name:
+            case "select":
+                return text.let(
+                    f"select <{lanes} x i1> {args[0]}, {vector} {args[1]}, {vector} {args[2]}"
+                )
+            case "any" | "all":
+                bits = text.let(f"bitcast <{lanes} x i1> {args[0]} to i{lanes}")
+                test = "ne" if expr.uop.name == "any" else "eq"
+                bound = 0 if expr.uop.name == "any" else -1
+                found = text.let(f"icmp {test} i{lanes} {bits}, {bound}")
+                return text.spread("i1", lanes, found)
+            case "take":
+                return text.shuffle(scalar_type(kind), expr.args[0].lanes, args[0], expr.attribute)
+            case "mask_bits":
+                wide = vector_bits(text, args[0], expr.args[0].lanes)
+                low = text.let(f"trunc i64 {wide} to i32")
+                return text.let(f"insertelement <1 x i32> poison, i32 {low}, i64 0")
+            case _:
+                return self._concat(expr, args)
+
+    def _concat(self, expr: Expr, args: list[str]) -> str:
+        text, scalar, lanes = self.text, scalar_type(expr.type), expr.lanes
+        vector, position = f"<{lanes} x {scalar}>", 0
+        found = "poison"
+        for arg, name in zip(expr.args, args, strict=True):
+            wide = list(range(arg.lanes)) + [-1] * (lanes - arg.lanes)
+            picks = numbers("i32", ["poison" if pick < 0 else pick for pick in wide])
+            part = f"<{arg.lanes} x {scalar}>"
+            spread = text.let(
+                f"shufflevector {part} {name}, {part} poison, <{lanes} x i32> {picks}"
+            )
+            order = [
+                lanes + lane - position if position <= lane < position + arg.lanes else lane
+                for lane in range(lanes)
+            ]
+            found = text.let(
+                f"shufflevector {vector} {found}, {vector} {spread}, "
+                f"<{lanes} x i32> {numbers('i32', order)}"
+            )
+            position += arg.lanes
+        return found
+
+
+__all__ = ["BF", "UD", "Values"]

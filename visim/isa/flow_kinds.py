@@ -1,0 +1,114 @@
+"""Kinds of operands that only control flow has: tables of labels, and lifetime marks."""
+
+import re
+from dataclasses import dataclass
+
+from visim.isa.kinds import LABEL, SOURCE, variable
+from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
+from visim.isa.registry import Names
+from visim.layout import Reader, Writer
+from visim.lex import Cursor
+from visim.operands import (
+    AddressVariable,
+    General,
+    JumpTable,
+    Lifetime,
+    PredicateVariable,
+    SamplerVariable,
+    SurfaceVariable,
+)
+
+MOST_LABELS = 32
+_END = 0x01
+_CLASS_SHIFT = 4
+_GENERAL, _ADDRESS, _PREDICATE = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTableKind:
+    """An index and the labels that it chooses from: `V40(0,0)<0;1,0> (_0_001, _0_002)`."""
+
+    expected: str = "an index and labels such as '(_0_001, _0_002)'"
+
+    @staticmethod
+    def labels_of(value: JumpTable) -> tuple[str, ...]:
+        """Return the labels that the operand names."""
+        return value.labels
+
+    def parse(self, cursor: Cursor, names: Names) -> JumpTable:
+        """Take the operand."""
+        index = SOURCE.parse(cursor, names)
+        cursor.expect("(")
+        labels = [LABEL.parse(cursor, names)]
+        while cursor.take(","):
+            labels.append(LABEL.parse(cursor, names))
+        cursor.expect(")")
+        return JumpTable(index, tuple(labels))
+
+    def show(self, value: JumpTable) -> str:
+        """Return it as IGC prints it."""
+        labels = ", ".join(LABEL.show(label) for label in value.labels)
+        return f"{SOURCE.show(value.index)} ({labels})"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> JumpTable:
+        """Take the number of labels, the index and the labels."""
+        count = reader.unsigned(1)
+        index = SOURCE.decode(reader, tables)
+        return JumpTable(index, tuple(LABEL.decode(reader, tables) for _ in range(count)))
+
+    def encode(self, value: JumpTable, writer: Writer, tables: EncodeTables) -> None:
+        """Append the number of labels, the index and the labels."""
+        put(writer, len(value.labels), 1, "the number of labels")
+        SOURCE.encode(value.index, writer, tables)
+        for label in value.labels:
+            LABEL.encode(label, writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class LifetimeKind:
+    """Where a variable's lifetime starts or ends: `start V40`."""
+
+    expected: str = "'start' or 'end' and a variable"
+
+    def parse(self, cursor: Cursor, names: Names) -> Lifetime:
+        """Take the word and the variable."""
+        word = cursor.need(re.compile(r"(start|end)\b"), "'start' or 'end'").group(1)
+        cursor.skip_space()
+        start = cursor.position
+        found = variable(cursor, names, "a variable")
+        if isinstance(found, SurfaceVariable | SamplerVariable):
+            message = f"{found.name} is no general, address or predicate variable"
+            raise cursor.failure_at(start, "operand-class", message)
+        return Lifetime(found, word == "end")
+
+    def show(self, value: Lifetime) -> str:
+        """Return it as IGC prints it."""
+        return f"{'end' if value.ends else 'start'} {value.variable.name}"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Lifetime:
+        """Take the properties and the variable's number."""
+        properties, number = reader.unsigned(1), reader.unsigned(4)
+        ends, kind = bool(properties & _END), properties >> _CLASS_SHIFT
+        if kind == _GENERAL:
+            return Lifetime(tables.general(number), ends)
+        if kind == _ADDRESS:
+            return Lifetime(tables.address(number), ends)
+        if kind == _PREDICATE:
+            return Lifetime(tables.predicate(number), ends)
+        raise CodingError(f"a lifetime is of a variable of class {kind}, only 0 to 2 are known")
+
+    def encode(self, value: Lifetime, writer: Writer, tables: EncodeTables) -> None:
+        """Append the properties and the variable's number."""
+        match value.variable:
+            case General():
+                kind = _GENERAL
+            case AddressVariable():
+                kind = _ADDRESS
+            case PredicateVariable():
+                kind = _PREDICATE
+        writer.unsigned(kind << _CLASS_SHIFT | (_END if value.ends else 0), 1)
+        put(writer, tables.number(value.variable), 4, "a variable's number")
+
+
+JUMP_TABLE = JumpTableKind()
+LIFETIME = LifetimeKind()

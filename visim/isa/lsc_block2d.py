@@ -1,0 +1,184 @@
+"""LSC 2D blocks: rectangles of a surface in flat memory (specification LSC_UNTYPED).
+
+A block message is expressed by the address of each element and a mask of those inside of the
+surface, so that engines see a plain load or store.
+"""
+
+from functools import reduce
+from itertools import product
+from typing import Annotated
+
+from visim.isa import lsc_rules
+from visim.isa.forms import Exec, Pred
+from visim.isa.lsc import Cache, Data, Sfid, element_of
+from visim.isa.lsc_kinds import BLOCK, DATA_SIZES, PLANE
+from visim.isa.memory import loaded
+from visim.isa.registry import Category, Instruction, form
+from visim.isa.table import Table
+from visim.operands import LscBlock, LscPlane
+from visim.sem.effects import Load, Space, Store
+from visim.sem.expr import Expr, broadcast, select, take, unary, vector_constant
+from visim.sem.tracer import Tracer, Unexecutable
+from visim.types import UD, UQ, D, Q
+
+TABLE = Table(Category.MEMORY)
+
+Block = Annotated[LscBlock, BLOCK]
+Plane = Annotated[LscPlane, PLANE]
+#: An element's row and column, counted from the place that the message names.
+Cell = tuple[int, int]
+_PITCH_UNIT = 16
+
+_BLOCK = (
+    "{sub} {exec} {pred} {sfid} {cache} {block.data} {block.transposed} {block.blocks} "
+    "{block.width} {block.height} {block.vnni}"
+)
+_PLANE = "{address.base} {address.width} {address.height} {address.pitch} {address.x} {address.y}"
+
+
+@form(
+    "{pred}{op}.{sfid}{cache} {exec}  {dst}{block}  {address}",
+    layout=f"{_BLOCK} {{dst}} {_PLANE} 0:6",
+)
+class LscLoadBlock(Instruction):
+    """A load of 2D blocks that stand side by side."""
+
+    exec: Exec
+    pred: Pred
+    sfid: Sfid
+    cache: Cache
+    address: Plane
+    block: Block
+    dst: Data
+
+
+@form(
+    "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{block}",
+    layout=f"{_BLOCK} 0:6 {_PLANE} {{data}}",
+)
+class LscStoreBlock(Instruction):
+    """A store of a 2D block."""
+
+    exec: Exec
+    pred: Pred
+    sfid: Sfid
+    cache: Cache
+    address: Plane
+    block: Block
+    data: Data
+
+
+def arrangement(block: LscBlock, grf_bytes: int) -> tuple[Cell | None, ...]:
+    """Return which cell stands in each of the registers' elements; None where there is padding.
+
+    Rows (columns, when transposed) take a power of two of elements, blocks whole registers. A
+    VNNI transformed block has the elements of one dword from successive rows (columns).
+    """
+    size = DATA_SIZES[block.data][0]
+    group = max(1, 4 // size) if block.vnni else 1
+    outer, inner = block.height, block.width
+    if block.transposed:
+        outer, inner = inner, outer
+    row = 1 << (inner - 1).bit_length()
+    registers = -(-row * outer * size // grf_bytes)
+    pitch = registers * grf_bytes // size
+    cells: list[Cell | None] = [None] * (block.blocks * pitch)
+    for b, y, x in product(range(block.blocks), range(block.height), range(block.width)):
+        along, across = (x, y) if block.transposed else (y, x)
+        place = (along - along % group) * row + across * group + along % group
+        cells[b * pitch + place] = (y, b * block.width + x)
+    return tuple(cells)
+
+
+def _cells(t: Tracer, block: LscBlock) -> tuple[Cell | None, ...]:
+    memory, register = DATA_SIZES[block.data]
+    if memory != register:
+        raise Unexecutable(f"2D blocks of {block.data}")
+    if block.vnni:
+        along = block.width if block.transposed else block.height
+        if memory == 8 or along % (4 // memory):
+            raise Unexecutable(f"a VNNI transformed block of {along} {block.data} to a column")
+    return arrangement(block, t.platform.grf_bytes)
+
+
+def _enabled(t: Tracer) -> Expr | None:
+    """Return whether the one message takes place: any channel is on (None: always)."""
+    mask = t.mask()
+    return None if mask is None else take(unary("any", mask), (0,))
+
+
+def _pitch(t: Tracer, plane: LscPlane) -> Expr:
+    """Return the bytes from one row to the next.
+
+    The page has the pitch itself, compilers write the pitch minus 1 as hardware takes it.
+    Pitches are multiples of 16 bytes, so that the two can be told apart.
+    """
+    given = t.scalar(plane.pitch, UD)
+    is_less = (given & (_PITCH_UNIT - 1)).eq(_PITCH_UNIT - 1)
+    return select(is_less, given + 1, given)
+
+
+def _elements(
+    t: Tracer, plane: LscPlane, cells: tuple[Cell | None, ...], size: int, enabled: Expr | None
+) -> tuple[Expr, Expr]:
+    """Return the addresses of cells, and which of them are inside of the surface and enabled."""
+    lanes = len(cells)
+
+    def spread(value: Expr) -> Expr:
+        return broadcast(value.to(Q), lanes)
+
+    def offsets(part: int) -> Expr:
+        return vector_constant(tuple(cell[part] if cell else 0 for cell in cells), Q)
+
+    row = spread(t.scalar(plane.y, D)) + offsets(0)
+    start = (spread(t.scalar(plane.x, D)) + offsets(1)) * size
+    inside = [
+        row.ge(0),
+        row.le(spread(t.scalar(plane.height, UD))),
+        start.ge(0),
+        (start + (size - 1)).le(spread(t.scalar(plane.width, UD))),
+    ]
+    if None in cells:
+        inside.append(vector_constant(tuple(int(cell is not None) for cell in cells), UD).ne(0))
+    if enabled is not None:
+        inside.append(broadcast(enabled, lanes))
+    base = broadcast(t.scalar(plane.base, UQ), lanes)
+    place = row * spread(_pitch(t, plane)) + start
+    return base + place.to(UQ), reduce(lambda a, b: a & b, inside)
+
+
+@TABLE.effect(
+    0x89, LscLoadBlock, sub=0x03, page="LSC_UNTYPED", restrict=lsc_rules.block_load,
+    example="lsc_load_block2d.ugm (M1_NM, 1)  V40:d8.2x16x32nn  "
+    "flat[V41, V42, V42(0,1), V42(0,2), V42(0,3), 0x4]",
+)  # fmt: skip
+def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
+    """Load 2D blocks; what is outside of the surface, and padding, is 0."""
+    if i.dst.is_null:
+        return
+    cells = _cells(t, i.block)
+    kind = element_of(i.block.data).memory
+    enabled = _enabled(t)
+    addresses, mask = _elements(t, i.address, cells, kind.bytes, enabled)
+    effect = Load(Space.FLAT, None, addresses, kind, 1, mask)
+    t.emit(effect)
+    whole = None if enabled is None else broadcast(enabled, len(cells))
+    t.write_raw(i.dst, loaded(effect, kind, len(cells)), whole)
+
+
+@TABLE.effect(
+    0x89, LscStoreBlock, sub=0x07, page="LSC_UNTYPED", restrict=lsc_rules.block_store,
+    example="lsc_store_block2d.ugm (M1_NM, 1)  "
+    "flat[V40, V41, V41(0,1), V41(0,2), V41(0,3), V41(0,4)]  V42:d16.16x8nn",
+)  # fmt: skip
+def lsc_store_block2d(t: Tracer, i: LscStoreBlock) -> None:
+    """Store a 2D block, arranged as its load would; what is outside of the surface is dropped."""
+    if i.block.blocks != 1:
+        raise Unexecutable(f"a store of {i.block.blocks} 2D blocks; it can have one")
+    cells = _cells(t, i.block)
+    places = tuple(place for place, cell in enumerate(cells) if cell is not None)
+    kind = element_of(i.block.data).memory
+    stored = tuple(cells[place] for place in places)
+    addresses, mask = _elements(t, i.address, stored, kind.bytes, _enabled(t))
+    value = take(t.raw(i.data, kind, len(cells)), places)
+    t.emit(Store(Space.FLAT, None, addresses, (value,), mask))

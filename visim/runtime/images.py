@@ -1,0 +1,317 @@
+"""Images and samplers as callers make them (DESIGN 2.3), and as arguments of kernels.
+
+An `Image` says how to see a caller's array as texels; it never copies it. What kernels do with
+images is in `machine.images`.
+
+Facts: runtime_abi section 2 (image and sampler entries of the argument table).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.binary.zebin import InlineSampler
+from visim.errors import ArgumentError, UnsupportedError
+from visim.lex import nearest
+from visim.machine.formats import TexelFormat, natural_format, texel_format
+from visim.machine.images import ImageKind, ImageMemory
+from visim.machine.sampling import Address, Filter, SamplerState
+
+_KIND_OF_AXES = {
+    1: ImageKind.IMAGE_1D,
+    2: ImageKind.IMAGE_2D,
+    3: ImageKind.IMAGE_2D,
+    4: ImageKind.IMAGE_3D,
+}
+_KIND_OF_TYPE = {
+    "image_1d": ImageKind.IMAGE_1D,
+    "image_1d_array": ImageKind.ARRAY_1D,
+    "image_buffer": ImageKind.BUFFER_1D,
+    "image_2d": ImageKind.IMAGE_2D,
+    "image_2d_array": ImageKind.ARRAY_2D,
+    "image_2d_array_depth": ImageKind.ARRAY_2D,
+    "image_2d_depth": ImageKind.IMAGE_2D,
+    "image_2d_media": ImageKind.IMAGE_2D,
+    "image_2d_media_block": ImageKind.IMAGE_2D,
+    "image_3d": ImageKind.IMAGE_3D,
+}
+_INLINE_ADDRESSES = {
+    "none": Address.NONE,
+    "clamp_border": Address.CLAMP,
+    "clamp_edge": Address.CLAMP_TO_EDGE,
+    "repeat": Address.REPEAT,
+    "mirror": Address.MIRRORED_REPEAT,
+}
+_ADDRESS_CODES = {
+    Address.NONE: 0,
+    Address.CLAMP: 1,
+    Address.CLAMP_TO_EDGE: 2,
+    Address.REPEAT: 3,
+    Address.MIRRORED_REPEAT: 4,
+}
+_NORMALIZED_CODE = 8
+_ALL_BITS = 0xFFFF_FFFF
+_PREFIXES = ("clk_address_", "cl_address_", "clk_filter_", "cl_filter_")
+
+
+class Image:
+    """An array as an image; kernels read and write it in place.
+
+    Args:
+        array: C-contiguous. Its axes are those of the kind, the slowest first, then the
+            channels: (h, w[, c]) for 2d. Without the last one a texel is one item of the array.
+        kind: "1d", "1d_buffer", "1d_array" (layers, w), "2d", "2d_array" (layers, h, w) or
+            "3d" (d, h, w). None: 1d for one axis, 2d for two or three, 3d for four.
+        format: "order:type" such as "rgba:unorm8", or a type alone. None: R, RG or RGBA by the
+            last axis, and float32, float16 and integers of 8, 16 and 32 bits as they are.
+
+    Raises:
+        ArgumentError: The array does not fit the kind or the format.
+    """
+
+    __slots__ = ("_memory",)
+
+    def __init__(
+        self,
+        array: NDArray[Any],
+        *,
+        kind: str | None = None,
+        format: str | None = None,  # noqa: A002 - the name is fixed
+    ) -> None:
+        checked = _checked(array)
+        shape = _kind(kind, checked.ndim)
+        channels = _channels(checked, shape)
+        texels = _format(checked, format, channels)
+        size = tuple(reversed(checked.shape[: shape.axes]))
+        self._memory = ImageMemory(checked, size, shape, texels)
+
+    @property
+    def memory(self) -> ImageMemory:
+        """The image as the machine knows it."""
+        return self._memory
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """The array itself."""
+        return self._memory.array
+
+    @property
+    def kind(self) -> str:
+        """The kind, such as "2d"."""
+        return str(self._memory.kind)
+
+    @property
+    def format(self) -> str:
+        """The format, such as "rgba:unorm8"."""
+        return self._memory.format.name
+
+    @property
+    def width(self) -> int:
+        """Texels from left to right."""
+        return self._memory.info.width
+
+    @property
+    def height(self) -> int:
+        """Rows; 0 for kinds without."""
+        return self._memory.info.height
+
+    @property
+    def depth(self) -> int:
+        """Slices of a 3D image; 0 for other kinds."""
+        return self._memory.info.depth
+
+    @property
+    def array_size(self) -> int:
+        """Layers of an array of images; 0 for other kinds."""
+        return self._memory.info.array_size
+
+    def __repr__(self) -> str:
+        size = "x".join(str(extent) for extent in self._memory.size)
+        return f"Image({self.kind} {size} {self.format})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampler:
+    """How a kernel samples images; names are OpenCL's.
+
+    Attributes:
+        address: What coordinates outside of the image mean: "none", "clamp" (to a border of
+            zeros), "clamp_to_edge", "repeat" or "mirrored_repeat".
+        filter: "nearest" or "linear".
+        normalized: Whether coordinates go from 0 to 1 across the image, and not from 0 to its
+            size. The repeating modes need that.
+
+    Raises:
+        ArgumentError: A name is not known, or a repeating mode has coordinates in texels.
+    """
+
+    address: str = "clamp_to_edge"
+    filter: str = "nearest"
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        state = self.state
+        if state.address.needs_normalized and not state.normalized:
+            raise ArgumentError(
+                f"Sampler: address {str(state.address)!r} is defined for normalized coordinates "
+                "only; add normalized=True"
+            )
+
+    @property
+    def state(self) -> SamplerState:
+        """The sampler as the machine knows it."""
+        address = _named("address", self.address, [str(mode) for mode in Address])
+        chosen = _named("filter", self.filter, [str(mode) for mode in Filter])
+        return SamplerState(Address(address), Filter(chosen), bool(self.normalized))
+
+
+def image_argument(
+    value: object, name: str, image_type: str | None, *, written: bool
+) -> ImageMemory:
+    """Return the image that a caller gave for an argument.
+
+    Args:
+        value: What was given.
+        name: The argument's name, for messages.
+        image_type: The kind that the metadata names, or None where the kernel does not use it.
+        written: Whether the kernel writes it.
+
+    Raises:
+        ArgumentError: It is no image, of another kind, or read-only although it is written.
+        UnsupportedError: visim has no images of the kind.
+    """
+    if not isinstance(value, Image):
+        found = "None" if value is None else type(value).__name__
+        raise ArgumentError(f"argument {name!r}: expected visim.Image(array), found {found}")
+    if image_type is not None:
+        kind = _KIND_OF_TYPE.get(image_type)
+        if kind is None:
+            raise UnsupportedError(f"argument {name!r}: images of type {image_type!r}")
+        if value.kind != kind:
+            raise ArgumentError(f"argument {name!r}: expected a {kind} image, found {value!r}")
+    if written and not value.array.flags.writeable:
+        raise ArgumentError(
+            f"argument {name!r}: the image's array is read-only, but the kernel writes it"
+        )
+    return value.memory
+
+
+def sampler_argument(value: object, name: str) -> SamplerState:
+    """Return the sampler that a caller gave for an argument; ArgumentError for anything else."""
+    if not isinstance(value, Sampler):
+        found = "None" if value is None else type(value).__name__
+        raise ArgumentError(f"argument {name!r}: expected visim.Sampler(), found {found}")
+    return value.state
+
+
+def inline_sampler(sampler: InlineSampler, kernel: str) -> SamplerState:
+    """Return a sampler that a kernel declares itself.
+
+    Raises:
+        UnsupportedError: visim does not know its mode, or it has none that is defined.
+    """
+    address = _INLINE_ADDRESSES.get(sampler.addrmode)
+    if address is None or sampler.filtermode not in set(Filter):
+        raise UnsupportedError(
+            f"kernel {kernel!r}: a sampler with address {sampler.addrmode!r} and filter "
+            f"{sampler.filtermode!r}"
+        )
+    if address.needs_normalized and not sampler.normalized:
+        raise UnsupportedError(
+            f"kernel {kernel!r}: a sampler with address {sampler.addrmode!r} and coordinates in "
+            "texels, which OpenCL leaves undefined"
+        )
+    return SamplerState(address, Filter(sampler.filtermode), sampler.normalized)
+
+
+def _snaps(sampler: SamplerState) -> bool:
+    """Whether programs have to move negative coordinates to a whole texel outside."""
+    return sampler.address is Address.CLAMP and sampler.filter is Filter.NEAREST
+
+
+IMAGE_ENTRIES: Mapping[str, Callable[[ImageMemory], int]] = {
+    "image_width": lambda image: image.info.width,
+    "image_height": lambda image: image.info.height,
+    "image_depth": lambda image: image.info.depth,
+    "image_array_size": lambda image: image.info.array_size,
+    "image_num_samples": lambda _: 0,
+    "image_num_mip_levels": lambda _: 0,
+    "image_channel_data_type": lambda image: image.format.type.code,
+    "image_channel_order": lambda image: image.format.order.code,
+    "image_srgb_channel_order": lambda image: image.format.order.code,
+}
+"""Entries of the argument table that say something about an image, 4 bytes each."""
+
+SAMPLER_ENTRIES: Mapping[str, Callable[[SamplerState], int]] = {
+    "sampler_address": lambda sampler: _ADDRESS_CODES[sampler.address],
+    "sampler_normalized": lambda sampler: _NORMALIZED_CODE if sampler.normalized else 0,
+    "sampler_snap_wa": lambda sampler: _ALL_BITS if _snaps(sampler) else 0,
+}
+"""Entries of the argument table that say something about a sampler, 4 bytes each."""
+
+
+def _checked(array: object) -> NDArray[Any]:
+    if not isinstance(array, np.ndarray):
+        found = type(array).__name__
+        raise ArgumentError(f"Image: expected an ndarray, found {found}")
+    checked = cast("NDArray[Any]", array)
+    if not checked.flags.c_contiguous:
+        raise ArgumentError(
+            "Image: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"
+        )
+    if not checked.size:
+        raise ArgumentError(f"Image: the array of shape {checked.shape} has no texels")
+    return checked
+
+
+def _kind(kind: str | None, axes: int) -> ImageKind:
+    if kind is None:
+        if axes not in _KIND_OF_AXES:
+            raise ArgumentError(f"Image: an array of {axes} axes; expected 1 to 4, or a kind")
+        return _KIND_OF_AXES[axes]
+    return ImageKind(_named("kind", kind, [str(known) for known in ImageKind]))
+
+
+def _channels(array: NDArray[Any], kind: ImageKind) -> int | None:
+    """Return the length of the axis of channels, or None without one."""
+    if array.ndim == kind.axes:
+        return None
+    if array.ndim == kind.axes + 1:
+        return int(array.shape[-1])
+    raise ArgumentError(
+        f"Image: an array of {array.ndim} axes; a {kind} image has {kind.axes}, or "
+        f"{kind.axes + 1} with the channels"
+    )
+
+
+def _format(array: NDArray[Any], name: str | None, channels: int | None) -> TexelFormat:
+    """Return the format of the texels; it has to fit the items of the array."""
+    if name is None:
+        return natural_format(array.dtype, channels or 1)
+    texels = texel_format(name, channels or 1)
+    size = array.dtype.itemsize
+    expected, item = texels.order.channels, texels.dtype.itemsize
+    if channels is None and size == texels.texel_bytes and array.dtype.kind in "iufV":
+        return texels
+    if channels == expected and size == item and array.dtype.kind in "iuf":
+        return texels
+    raise ArgumentError(
+        f"Image: {texels.name} has {expected} channels of {item} bytes, the array's last axis "
+        f"has {channels or 1} items of {size} bytes ({array.dtype})"
+    )
+
+
+def _named(what: str, name: object, known: list[str]) -> str:
+    plain = str(name).lower()
+    for prefix in _PREFIXES:
+        plain = plain.removeprefix(prefix)
+    if plain in known:
+        return plain
+    near = nearest(plain, known)
+    hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
+    raise ArgumentError(f"{what}: {name!r} is not known; {hint}")

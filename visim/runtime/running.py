@@ -1,0 +1,157 @@
+"""Running a launch's plan on an engine: groups in order, printed text, and stopping early.
+
+Knows plans and engines, neither options nor reports.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+
+from visim.engine.base import Executable, Exit, RunOptions
+from visim.errors import Fault
+from visim.runtime.printf import BadRecord, PrintedText, PrintfBuffer, Receiver
+from visim.runtime.threads import LaunchPlan, Part
+
+_GROUPS_BETWEEN_LOOKS = 16
+_FILLED_AT_MOST = 1 / 4
+
+
+class ExecutablePool:
+    """A kernel prepared by an engine, once for each launch that runs at the same time.
+
+    Args:
+        prepare: prepares the kernel once more.
+    """
+
+    def __init__(self, prepare: Callable[[], Executable]) -> None:
+        self._prepare = prepare
+        self._lock = Lock()
+        self._idle = [prepare()]
+
+    @contextmanager
+    def borrow(self) -> Generator[Executable]:
+        """Lend an executable that nobody else uses."""
+        with self._lock:
+            executable = self._idle.pop() if self._idle else None
+        if executable is None:
+            executable = self._prepare()
+        try:
+            yield executable
+        finally:
+            with self._lock:
+                self._idle.append(executable)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run did; `printed` is what the kernel printed, less `lost_bytes` of records."""
+
+    exit: Exit = field(default_factory=Exit)
+    wall_s: float = 0.0
+    dropped: int = 0
+    printed: str = ""
+    lost_bytes: int = 0
+
+
+def run_plan(
+    plan: LaunchPlan, executable: Executable, options: RunOptions, receiver: Receiver
+) -> Outcome:
+    """Run all groups of a plan until one faults or the run has to stop.
+
+    Args:
+        plan: the launch.
+        executable: the kernel.
+        options: what the engine gets; `seed` shuffles the groups, too.
+        receiver: gets what the kernel prints, while it runs.
+    """
+    printed = None
+    if plan.printf is not None:
+        printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
+    run = _Run(executable, options, printed)
+    surfaces, outcome = plan.surfaces, Outcome()
+    dropped = surfaces.dropped_reads + surfaces.dropped_writes
+    began = time.perf_counter()
+    for found in run.exits(plan):
+        _add(outcome.exit, found)
+        if found.fault is not None or found.stopped is not None:
+            break
+    outcome.wall_s = time.perf_counter() - began
+    outcome.dropped = surfaces.dropped_reads + surfaces.dropped_writes - dropped
+    if printed is not None:
+        outcome.printed, outcome.lost_bytes = printed.text, printed.lost_bytes
+    return outcome
+
+
+class _Run:
+    """One run: how many groups the engine gets at a time."""
+
+    def __init__(
+        self, executable: Executable, options: RunOptions, printed: PrintedText | None
+    ) -> None:
+        self._executable = executable
+        self._options = options
+        self._printed = printed
+        self._most_printed = 0.0
+
+    def exits(self, plan: LaunchPlan) -> Iterator[Exit]:
+        for part in plan.parts:
+            for order in part.orders:
+                yield from self._sequence(part, self._shuffled(order))
+
+    def _shuffled(self, order: Sequence[int]) -> Sequence[int]:
+        if not self._options.seed:
+            return order
+        shuffled = list(order)
+        random.Random(self._options.seed).shuffle(shuffled)
+        return shuffled
+
+    def _sequence(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
+        start = 0
+        step = 1 if self._printed is not None else len(order)
+        while start < len(order):
+            if self._options.stop is not None:
+                if self._options.stop.is_set():
+                    yield Exit(stopped=_between_groups(part, order[start]))
+                    return
+                step = min(step, _GROUPS_BETWEEN_LOOKS)
+            groups = order[start : start + step]
+            found = self._executable.run(groups, part.dispatch, part.machine, self._options)
+            start += step
+            if self._printed is not None:
+                step = self._drain(self._printed, found, step)
+            yield found
+
+    def _drain(self, printed: PrintedText, found: Exit, groups: int) -> int:
+        """Take out what groups have printed; return how many to run next.
+
+        As many that the buffer does not overflow, if they print about as much as those so far.
+        """
+        try:
+            used = printed.drain()
+        except BadRecord as record:
+            if found.fault is None:
+                found.fault = Fault("undefined", "printf-record", str(record))
+            return groups
+        self._most_printed = max(self._most_printed, used / groups)
+        if not self._most_printed:
+            return 2 * groups
+        return max(1, min(2 * groups, int(printed.capacity * _FILLED_AT_MOST / self._most_printed)))
+
+
+def _between_groups(part: Part, group: int) -> Fault:
+    message = "the launch was cancelled"
+    return Fault("cancelled", "cancelled", message, group=part.dispatch.group_id(group))
+
+
+def _add(total: Exit, found: Exit) -> None:
+    total.groups += found.groups
+    total.threads += found.threads
+    total.executed += found.executed
+    total.fault, total.stopped = found.fault, found.stopped
+    for form, count in found.forms.items():
+        total.forms[form] = total.forms.get(form, 0) + count

@@ -1,0 +1,232 @@
+"""The systolic product DPAS: D = C + A x B on tiles in registers.
+
+C (src0) and D (dst) have `repeats` rows of one element a channel. A (src2) has as many rows, one
+after another. B (src1) has a column in each channel: successive elements fill the channel's dword
+of a register, then that of the next one. Follows the specification's page DPAS.
+
+Integers are added modulo 2**32. Floats are accumulated in F, one element of K after the other,
+each product and sum rounded once to nearest even; denormals are kept, whatever CR0 says. An
+accumulator of HF or BF is converted once before and once after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from visim.operands import General
+from visim.sem.effects import Place
+from visim.sem.exactness import Exactness
+from visim.sem.expr import UOPS, Expr, constant, node, take, vector_constant
+from visim.sem.nearest import RNE
+from visim.sem.tracer import Tracer, Unexecutable
+from visim.target import Platform
+from visim.types import BF, HF, UB, UD, UW, B, D, DataType, F
+
+ACCUMULATION = Exactness(None, "order and rounding of the accumulation", "Matrix products")
+CHANNELS = {"dg2": 8, "pvc": 16}
+"""The execution size of the devices that have the instructions."""
+FUSED_DEVICE = "dg2"
+DEPTHS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What the elements of A or B are: `bits` wide; `type` F, BF, HF, or D or UD for integers."""
+
+    bits: int
+    type: DataType
+
+    @property
+    def is_float(self) -> bool:
+        """Whether elements are floats."""
+        return self.type.is_float
+
+
+PRECISIONS = {
+    "u1": Precision(1, UD),
+    "s1": Precision(1, D),
+    "u2": Precision(2, UD),
+    "s2": Precision(2, D),
+    "u4": Precision(4, UD),
+    "s4": Precision(4, D),
+    "u8": Precision(8, UD),
+    "s8": Precision(8, D),
+    "bf": Precision(16, BF),
+    "hf": Precision(16, HF),
+    "bf8": Precision(8, HF),
+    "tf32": Precision(32, F),
+}
+
+
+def elements_per_step(weights: Precision, activations: Precision) -> int:
+    """Return how many elements of K one stage takes (the page's OPS_PER_CHAN)."""
+    widest = max(weights.bits, activations.bits)
+    return 32 // widest if widest >= 8 else 8
+
+
+def legal(i: Any, platform: Platform | None) -> str | None:
+    """Tell what is wrong with an instruction's precisions, sizes and types, or with the device."""
+    weights, activations = PRECISIONS[i.weights], PRECISIONS[i.activations]
+    if (weights.is_float or activations.is_float) and i.weights != i.activations:
+        return f"{i.weights} and {i.activations} do not go together"
+    if i.depth not in DEPTHS:
+        return f"the depth is 1, 2, 4 or 8, found {i.depth}"
+    if not 1 <= i.repeats <= 8:
+        return f"the repeat count is 1 to 8, found {i.repeats}"
+    accumulators = _accumulators(i.weights)
+    for name, operand in (("dst", i.dst), ("src0", i.src0)):
+        kind = operand.variable.type
+        if kind not in accumulators and not operand.is_null:
+            expected = " or ".join(repr(kind) for kind in accumulators)
+            return f"{name} of a product of {i.weights} is {expected}, found {kind!r}"
+    if platform is None:
+        return None
+    return _wrong_device(i, platform)
+
+
+def _wrong_device(i: Any, platform: Platform) -> str | None:
+    if platform.name not in CHANNELS:
+        return f"{platform.name} has no matrix instructions"
+    if i.op.mnemonic == "dpasw" and platform.name != FUSED_DEVICE:
+        return f"{platform.name} has no fused threads"
+    if i.exec.size != CHANNELS[platform.name]:
+        size = CHANNELS[platform.name]
+        return f"the execution size is {size} on {platform.name}, found {i.exec.size}"
+    return None
+
+
+def _accumulators(precision: str) -> tuple[DataType, ...]:
+    match precision:
+        case "hf":
+            return (F, HF)
+        case "bf":
+            return (F, BF)
+        case "tf32" | "bf8":
+            return (F,)
+        case _:
+            return (UD, D)
+
+
+def multiply_accumulate(t: Tracer, i: Any) -> None:
+    """Record D = C + A x B.
+
+    The pages know no channel enable: all channels are written.
+
+    Raises:
+        Unexecutable: the device has no such instruction, or not of this form.
+    """
+    wrong = legal(i, t.platform)
+    if wrong is not None:
+        raise Unexecutable(wrong)
+    tile = _Tile(t, i)
+    total = tile.float_sum() if tile.weights.is_float else tile.integer_sum()
+    t.write_raw(i.dst, total, None)
+
+
+class _Tile:
+    """One instruction's operands as vectors of all elements of D, one row after another."""
+
+    def __init__(self, t: Tracer, i: Any) -> None:
+        self.t, self.i = t, i
+        self.weights = PRECISIONS[i.weights]
+        self.activations = PRECISIONS[i.activations]
+        self.step = elements_per_step(self.weights, self.activations)
+        self.channels = t.lanes
+        self.lanes = i.repeats * t.lanes
+        self.terms = range(i.depth * self.step)
+
+    def integer_sum(self) -> Expr:
+        """Return C + A x B of integers, modulo 2**32."""
+        total = self.t.raw(self.i.src0, D, self.lanes)
+        for a, b in self._factors():
+            total = total + a * b
+        return total
+
+    def float_sum(self) -> Expr:
+        """Return C + A x B of floats in the destination's type."""
+        kind = self.i.src0.variable.type
+        if self.i.src0.is_null:
+            total = constant(0, F, self.lanes)
+        else:
+            total = self.t.raw(self.i.src0, kind, self.lanes).to(F)
+        for a, b in self._factors():
+            total = node("ffma", F, a, b, total, attribute=RNE)
+        target = self.i.dst.variable.type
+        return total if target == F else node("convert", target, total, attribute=RNE)
+
+    def _factors(self) -> Iterator[tuple[Expr, Expr]]:
+        for k in self.terms:
+            yield self._activation(k), self._weight(k)
+
+    def _weight(self, k: int) -> Expr:
+        """Return element k of B's columns, repeated for each row."""
+        per_dword = 32 // self.weights.bits
+        operand = self.i.src1
+        register, bit = k // per_dword, k % per_dword * self.weights.bits
+        root, base = operand.variable.root()
+        start = base + operand.offset + register * self.t.platform.grf_bytes + bit // 8
+        place = self._place(root, start, self.weights, 0, 4)
+        value = Expr(UOPS["read"], place.type, self.lanes, (), place)
+        return _element(value, self.weights, constant(bit % 8, UD, self.lanes))
+
+    def _activation(self, k: int) -> Expr:
+        """Return element k of A's rows, repeated for each channel."""
+        bits = self.activations.bits
+        row_bits = self.i.depth * self.step * bits
+        if bits >= 8:
+            value = self._rows(k * bits // 8, row_bits // 8)
+            return _element(value, self.activations, constant(0, UD, self.lanes))
+        starts = [lane // self.channels * row_bits + k * bits for lane in range(self.lanes)]
+        octets = self._octets(-(-self.i.repeats * row_bits // 8))
+        value = take(octets, tuple(start // 8 for start in starts))
+        shifts = vector_constant(tuple(start % 8 for start in starts), UD)
+        return _element(value, self.activations, shifts)
+
+    def _rows(self, offset: int, pitch: int) -> Expr:
+        """Return the elements at byte `offset` of A's rows."""
+        root, start = self._source2()
+        place = self._place(root, start + offset, self.activations, pitch, 0)
+        return Expr(UOPS["read"], place.type, self.lanes, (), place)
+
+    def _octets(self, count: int) -> Expr:
+        """Return the first bytes of A."""
+        root, start = self._source2()
+        return Expr(UOPS["read"], UB, count, (), Place(root, start, UB, count, count, 0, 1))
+
+    def _source2(self) -> tuple[General, int]:
+        source = self.i.src2
+        root, base = source.variable.root()
+        grf = self.t.platform.grf_bytes
+        return root, base + source.row * grf + source.col * source.variable.type.bytes
+
+    def _place(
+        self, root: General, start: int, precision: Precision, row_stride: int, stride: int
+    ) -> Place:
+        kind = _stored(precision)
+        return Place(root, start, kind, self.lanes, self.channels, row_stride, stride)
+
+
+def _stored(precision: Precision) -> DataType:
+    """Return the type as which elements, or the bytes around them, are read."""
+    if precision.bits > 8:
+        return precision.type
+    return B if precision == PRECISIONS["s8"] else UB
+
+
+def _element(value: Expr, precision: Precision, shift: Expr) -> Expr:
+    """Return the elements of a precision, F or D, that stand `shift` bits up in a stored value."""
+    if precision == PRECISIONS["bf8"]:
+        return (value.to(UW) << 8).bits_as(HF).to(F)
+    if precision == PRECISIONS["tf32"]:
+        return (value.bits_as(UD) & 0xFFFF_E000).bits_as(F)
+    if precision.is_float:
+        return value.to(F)
+    if precision.bits == 8:
+        return value.to(D)
+    bits = value.to(UD) >> shift
+    if precision.type == UD:
+        return (bits & ((1 << precision.bits) - 1)).bits_as(D)
+    left = 32 - precision.bits
+    return (bits << left).bits_as(D) >> left
