@@ -316,7 +316,10 @@ BENCHMARKS = (
         ("call", "put"),
     ),
     Benchmark(
-        "histogram", HISTOGRAM, _histogram, _line("count_bytes", "x out bins per", "x", per=64),
+        "histogram",
+        HISTOGRAM,
+        _histogram,
+        _line("count_bytes", "x out bins per", "x", per=64),
         ("out",),
     ),
     Benchmark("spmv", SPMV, _spmv, _line("spmv", "start column value x y", "y"), ("y",)),

@@ -10,7 +10,6 @@ compared with each other.
 from __future__ import annotations
 
 import argparse
-
 import math
 import time
 from collections.abc import Callable
@@ -24,9 +23,8 @@ from rich.table import Table
 
 import visim
 import visim.opencl
-from tests.opencl import pocl
-
 from benchmarks.kernels import BENCHMARKS, Benchmark, Launch
+from tests.opencl import pocl
 
 QUIET = 0.85
 """Share of the best probe below which a sample counts as disturbed."""
@@ -94,9 +92,7 @@ def pocl_side(bench: Benchmark, values: dict[str, Any], device: pocl.Pocl) -> Si
             flags, size = c_uint64((1 << 0) | (1 << 5)), c_size_t(value.nbytes)
             data = value.ctypes.data_as(c_void_p)
             buffers[name] = device.create("clCreateBuffer", device.context, flags, size, data)
-    enqueues = [
-        _enqueue(device, program, one, values, buffers) for one in bench.launches(values)
-    ]
+    enqueues = [_enqueue(device, program, one, values, buffers) for one in bench.launches(values)]
 
     def run() -> None:
         for enqueue in enqueues:

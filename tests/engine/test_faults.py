@@ -186,14 +186,14 @@ class TestFaults:
     def test_an_instruction_that_is_not_executed_stops_the_run_when_it_is_reached(self):
         body = """
             (P1) goto (M1, 8) end
-            dpasw.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)
+            dpas.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)
             end:
         """
         given = {name: zeros(64) for name in ("V40", "V41", "V42", "V43")}
-        ended = run(body, given, {"P1": 0}, simd=8, platform="dg2")
+        ended = run(body, given, {"P1": 0}, simd=8, platform="skl")
         assert ended.fault.category == "unsupported"
         assert ended.faulting_line.startswith("dpas")
-        assert run(body, given, {"P1": 0xFF}, simd=8, platform="dg2").exit.fault is None
+        assert run(body, given, {"P1": 0xFF}, simd=8, platform="skl").exit.fault is None
 
     def test_an_endless_recursion_is_a_fault(self):
         function = """

@@ -75,6 +75,15 @@ def compare(kernel: harness.Kernel, values: dict[str, np.ndarray], mask: int) ->
     return None
 
 
+def recurses(kernel: harness.Kernel) -> bool:
+    """Whether the engine refuses the kernel because a subroutine calls itself."""
+    try:
+        Jit().prepare(kernel.linked)
+    except UnsupportedError as refused:
+        return "calls itself" in str(refused)
+    return False
+
+
 @pytest.mark.parametrize("seed", range(24))
 def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
     program = generate(seed)
@@ -82,24 +91,27 @@ def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
     kernel = harness.assemble(text_of(program), program.platform)
     for name in CHANGING:
         values[name] = np.zeros(32, np.uint8)
-    try:
+    if recurses(kernel):
+        with pytest.raises(UnsupportedError, match="calls itself"):
+            compare(kernel, values, mask)
+    else:
         assert compare(kernel, values, mask) is None
-    except UnsupportedError as refused:
-        assert "calls itself" in str(refused)
 
 
 def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:
-    text = "\n".join([
-        ".version 4.1",
-        '.kernel "k"',
-        *(f".decl V{n} v_type=G type={kind} num_elts=16 align=wordx32" for n in (40, 41, 42)),
-        ".kernel_attr SimdSize=16",
-        '.function "k"',
-        "k:",
-        f"    mov (M1_NM, 1) %cr0(0,0)<1> 0x{control:x}:ud",
-        f"    {line}",
-        "    ret (M1, 1)",
-    ])
+    text = "\n".join(
+        [
+            ".version 4.1",
+            '.kernel "k"',
+            *(f".decl V{n} v_type=G type={kind} num_elts=16 align=wordx32" for n in (40, 41, 42)),
+            ".kernel_attr SimdSize=16",
+            '.function "k"',
+            "k:",
+            f"    mov (M1_NM, 1) %cr0(0,0)<1> 0x{control:x}:ud",
+            f"    {line}",
+            "    ret (M1, 1)",
+        ]
+    )
     return harness.assemble(text + "\n", "skl")
 
 
@@ -130,17 +142,19 @@ def test_float_arithmetic_has_the_same_bits_in_every_mode(name: str, control: in
 
 
 def store_kernel() -> harness.Kernel:
-    text = "\n".join([
-        ".version 4.1",
-        '.kernel "k"',
-        ".decl V40 v_type=G type=uq num_elts=16 align=wordx32",
-        ".decl V41 v_type=G type=ud num_elts=16 align=wordx32",
-        ".kernel_attr SimdSize=16",
-        '.function "k"',
-        "k:",
-        "    lsc_store.ugm (M1, 16)  flat[V40]:a64  V41:d32",
-        "    ret (M1, 1)",
-    ])
+    text = "\n".join(
+        [
+            ".version 4.1",
+            '.kernel "k"',
+            ".decl V40 v_type=G type=uq num_elts=16 align=wordx32",
+            ".decl V41 v_type=G type=ud num_elts=16 align=wordx32",
+            ".kernel_attr SimdSize=16",
+            '.function "k"',
+            "k:",
+            "    lsc_store.ugm (M1, 16)  flat[V40]:a64  V41:d32",
+            "    ret (M1, 1)",
+        ]
+    )
     return harness.assemble(text + "\n", "pvc")
 
 
@@ -184,18 +198,20 @@ def test_stores_reach_memory_in_channel_order(order: str, mask: int) -> None:
 
 
 def test_budget_ends_both_engines_at_the_same_place() -> None:
-    text = "\n".join([
-        ".version 4.1",
-        '.kernel "k"',
-        ".decl V40 v_type=G type=d num_elts=16 align=wordx32",
-        ".kernel_attr SimdSize=16",
-        '.function "k"',
-        "k:",
-        "again:",
-        "    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:d",
-        "    goto (M1, 1) again",
-        "    ret (M1, 1)",
-    ])
+    text = "\n".join(
+        [
+            ".version 4.1",
+            '.kernel "k"',
+            ".decl V40 v_type=G type=d num_elts=16 align=wordx32",
+            ".kernel_attr SimdSize=16",
+            '.function "k"',
+            "k:",
+            "again:",
+            "    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:d",
+            "    goto (M1, 1) again",
+            "    ret (M1, 1)",
+        ]
+    )
     kernel = harness.assemble(text + "\n", "pvc")
     options = RunOptions(budget=1000)
     want, _ = on_interpreter(kernel, (), 0xFFFF, options=options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.engine.harness import run
+from tests.engine.harness import Threads, run
 from tests.model import matrix
 from tests.model.matrix import Elements
 
@@ -160,7 +160,7 @@ def test_all_channels_are_written_whatever_is_on():
         ("dpas.s8.s8.3.8 (M1, 8)", "dg2", "the depth is 1, 2, 4 or 8, found 3"),
         ("dpas.s8.s8.8.9 (M1, 8)", "dg2", "the repeat count is 1 to 8, found 9"),
         ("dpas.hf.hf.8.8 (M1, 8)", "dg2", "dst of a product of hf is F or HF, found D"),
-        ("dpasw.s8.s8.8.8 (M1, 8)", "dg2", "the registers of another thread"),
+        ("dpasw.s8.s8.8.8 (M1, 16)", "pvc", "pvc has no fused threads"),
     ],
 )
 def test_what_the_page_does_not_allow_stops_the_run(text, platform, reason):
@@ -168,3 +168,98 @@ def test_what_the_page_does_not_allow_stops_the_run(text, platform, reason):
     ended = run(f"{text} V42.0 V40.0 V41.0 V43(0,0)", variables, simd=8, platform=platform)
     assert ended.fault.category == "unsupported"
     assert reason in ended.fault.message
+
+
+def halves(a, name):
+    """Return the registers of A that the first and the second thread of a pair hold."""
+    octets = matrix.packed_rows(a, name)
+    registers = -(-len(octets) // 32)
+    own = (registers + 1) // 2 * 32
+    parts = [np.full(256, 0x55, np.uint8), np.full(256, 0x55, np.uint8)]
+    parts[0][: len(octets[:own])] = octets[:own]
+    parts[1][: len(octets[own:])] = octets[own:]
+    return [part.view(np.int32) for part in parts]
+
+
+STORE = """
+    shl (M1_NM, 1) V50(0,0)<1> V48(0,0)<0;1,0> 0x8:ud
+    add (M1_NM, 1) V49(0,0)<1> V47(0,0)<0;1,0> V50(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[V49]:a64 V42:d32x64t
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("weights", "activations", "repeats"),
+    [("s8", "u8", 8), ("s8", "s4", 5), ("s8", "u2", 3), ("s8", "u2", 8), ("hf", "hf", 7)],
+)
+def test_a_fused_pair_shares_the_rows(weights, activations, repeats, seed):
+    """Two pairs; each thread has its own B and C, and does the product twice."""
+    rng = np.random.default_rng(seed)
+    terms = 8 * matrix.depth_step(weights, activations)
+    is_float = matrix.ELEMENTS[weights].is_float
+    make = (
+        floats
+        if is_float
+        else (lambda rng, name, shape: integers(rng, matrix.ELEMENTS[name], shape))
+    )
+    rows = [make(rng, activations, (repeats, terms)) for _ in range(2)]
+    columns = [make(rng, weights, (terms, 8)) for _ in range(4)]
+    kind = np.float32 if is_float else np.int32
+    starts = [rng.integers(-99, 99, (8, 8)).astype(kind) for _ in range(4)]
+    out = np.zeros((4, 8, 8), kind)
+    product = f"dpasw.{weights}.{activations}.8.{repeats} (M1, 8)"
+    ended = run(
+        f"{product} V42.0 V40.0 V41.0 V43(0,0)\n{product} V42.0 V42.0 V41.0 V43(0,0)\n{STORE}",
+        {
+            "V40": Threads([c.reshape(-1) for c in starts]),
+            "V41": Threads([matrix.packed_columns(b, weights).view(np.int32) for b in columns]),
+            "V42": np.zeros(64, kind),
+            "V43": Threads([half for a in rows for half in halves(a, activations)]),
+            "V48": Threads([np.array([n], np.uint32) for n in range(4)]),
+            "V49": np.zeros(1, np.uint64),
+            "V50": np.zeros(1, np.uint32),
+        },
+        buffers={"V47": out},
+        simd=8,
+        platform="dg2",
+        seed=seed,
+    )
+    assert ended.exit.fault is None
+    multiply = matrix.float_product if is_float else matrix.integer_product
+    for thread in range(4):
+        a, b, c = rows[thread // 2], columns[thread], starts[thread][:repeats]
+        expected = multiply(a, b, multiply(a, b, c))
+        np.testing.assert_array_equal(out[thread, :repeats], expected)
+        np.testing.assert_array_equal(out[thread, repeats:], np.zeros((8 - repeats, 8)))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_thread_that_misses_the_other_of_its_pair_is_named(threads):
+    body = """
+        cmp.eq (M1_NM, 1) P1 V48(0,0)<0;1,0> 0x1:ud
+        (P1) jmp (M1_NM, 1) end
+        dpasw.s8.s8.8.8 (M1, 8) V42.0 V42.0 V42.0 V42(0,0)
+        end:
+    """
+    numbers = Threads([np.array([n], np.uint32) for n in range(threads)])
+    given = {"V42": np.zeros(64, np.int32), "V48": numbers}
+    ended = run(body, given, {"P1": 0}, simd=8, platform="dg2")
+    assert (ended.fault.category, ended.fault.code) == ("undefined", "barrier-deadlock")
+    missing = "thread 1" if threads == 2 else "a thread that the group lacks"
+    assert f"wait at an instruction of a fused pair for {missing}" in ended.fault.message
+
+
+def test_a_pair_that_is_at_different_instructions_is_undefined():
+    body = """
+        cmp.eq (M1_NM, 1) P1 V48(0,0)<0;1,0> 0x1:ud
+        (P1) jmp (M1_NM, 1) other
+        dpasw.s8.s8.8.8 (M1, 8) V42.0 V42.0 V42.0 V42(0,0)
+        ret (M1, 1)
+        other:
+        dpasw.s8.s8.8.8 (M1, 8) V42.0 V42.0 V42.0 V42(0,0)
+    """
+    numbers = Threads([np.array([n], np.uint32) for n in range(2)])
+    given = {"V42": np.zeros(64, np.int32), "V48": numbers}
+    ended = run(body, given, {"P1": 0}, simd=8, platform="dg2")
+    assert (ended.fault.category, ended.fault.code) == ("undefined", "fused-apart")

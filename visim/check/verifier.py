@@ -12,7 +12,7 @@ from itertools import pairwise
 from visim.check.rules import RULES, site
 from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.isa.flow import Branch, SwitchJump
-from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import named_labels
 from visim.module import Module, Unit, UnitKind
 from visim.target import Platform
@@ -54,7 +54,7 @@ def _inputs(unit: Unit) -> Iterator[Diagnostic]:
 
 
 def _flow(unit: Unit) -> Iterator[Diagnostic]:
-    """Branches go to block labels, calls to subroutines, and control does not run off the end."""
+    """Branches go to block labels, and calls to subroutines."""
     blocks = {item.name for item in unit.body if isinstance(item, LabelMark)}
     subroutines = {item.name for item in unit.body if isinstance(item, SubroutineMark)}
     for item in unit.body:
@@ -68,11 +68,31 @@ def _flow(unit: Unit) -> Iterator[Diagnostic]:
             yield Diagnostic(
                 "label-kind", Severity.ERROR, message, item.origin, rule="vISA 6, control flow"
             )
-    last = unit.body[-1] if unit.body else None
-    if last is None or last.op.mnemonic not in ENDINGS:
-        what = "kernel" if unit.kind is UnitKind.KERNEL else "function"
-        message = f"control runs off the end of {what} {unit.name!r}"
-        origin = last.origin if last is not None else unit.origin
-        yield Diagnostic(
-            "no-return", Severity.ERROR, message, origin, help="end it with ret or fret"
-        )
+    yield from _ending(unit)
+
+
+def _ending(unit: Unit) -> Iterator[Diagnostic]:
+    """Control does not run off the end; marks there count only if a branch goes to them.
+
+    IGC leaves the labels of blocks that it removed behind the last return.
+    """
+    targets = {
+        label
+        for item in unit.body
+        if isinstance(item, Branch | SwitchJump)
+        for label in named_labels(item)
+    }
+    last = None
+    for item in reversed(unit.body):
+        last = last or item
+        if isinstance(item, FileMark | LineMark):
+            continue
+        if isinstance(item, LabelMark) and item.name not in targets:
+            continue
+        if item.op.mnemonic in ENDINGS:
+            return
+        break
+    what = "kernel" if unit.kind is UnitKind.KERNEL else "function"
+    message = f"control runs off the end of {what} {unit.name!r}"
+    origin = last.origin if last is not None else unit.origin
+    yield Diagnostic("no-return", Severity.ERROR, message, origin, help="end it with ret or fret")

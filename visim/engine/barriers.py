@@ -18,6 +18,9 @@ GROUP = -1
 NAMED = 32
 """How many named barriers there are."""
 
+FUSED = 64
+"""The key of the first fused pair of threads, which meet as at a barrier of their own."""
+
 _BOTH, _PRODUCER, _CONSUMER = 0, 1, 2
 
 
@@ -35,6 +38,8 @@ class Ticket:
     @property
     def barrier(self) -> str:
         """What messages call the barrier."""
+        if self.key >= FUSED:
+            return "an instruction of a fused pair"
         return "a barrier" if self.key == GROUP else f"named barrier {self.key}"
 
 
@@ -122,6 +127,15 @@ class Barriers:
         if missing == (0, 0):
             barrier.end_phase()
 
+    def meet(self, thread: int) -> Ticket:
+        """Note that `thread` waits for the other one of its fused pair.
+
+        Threads 2n and 2n + 1 are a pair.
+        """
+        key = FUSED + thread // 2
+        self._signal(thread, key, _BOTH, (2, 2))
+        return self.wait(thread, key)
+
     def wait(self, thread: int, key: int = GROUP) -> Ticket:
         """Return what `thread` has to wait for.
 
@@ -145,6 +159,10 @@ class Barriers:
         if ticket.key == GROUP:
             waiting = set(alive) - barrier.producers
             return f"threads {sorted(waiting)}" if waiting else "threads that ended"
+        if ticket.key >= FUSED:
+            first = 2 * (ticket.key - FUSED)
+            (other,) = {first, first + 1} - barrier.producers
+            return f"thread {other}" if other < self.threads else "a thread that the group lacks"
         producers, consumers = barrier.missing
         counts = ((producers, "producers"), (consumers, "consumers"))
         return " and ".join(f"{count} more {what}" for count, what in counts if count)

@@ -26,6 +26,7 @@ from visim.sem.effects import (
     BarrierWait,
     CallFunction,
     Effect,
+    FusedExchange,
     Jump,
     NamedBarrierSignal,
     NamedBarrierWait,
@@ -49,13 +50,14 @@ class Ending:
 
     `select` returns which channels a transfer asks for (bit i is channel i), or is None when it
     asks for all. `operands` returns the handle of an indirect call, or what a named barrier is
-    given, in the order of the effect's fields.
+    given, in the order of the effect's fields. `after` is what a fused pair does when it has met.
     """
 
     transfer: Transfer | Synchronization | None
     changes_mode: bool
     select: Callable[[], int] | None
     operands: Callable[[], tuple[int, ...]]
+    after: Step | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ class BlockTable:
         changes = any(_writes_cr0(effect) for effect in ordinary)
         if transfer is None and not changes:
             return step, _FALL_THROUGH
+        if isinstance(transfer, FusedExchange):
+            return None, Ending(transfer, changes, None, _nothing, step)
         return step, self._ending(transfer, changes, mode, full=full)
 
     def _ending(
@@ -170,7 +174,7 @@ class BlockTable:
                 operands = self._integers((number,), mode, full=full)
             case NamedBarrierSignal(number, role, producers, consumers):
                 operands = self._integers((number, role, producers, consumers), mode, full=full)
-            case None | Barrier() | BarrierSignal() | BarrierWait() | Yield():
+            case None | Barrier() | BarrierSignal() | BarrierWait() | Yield() | FusedExchange():
                 pass
             case Jump(_, condition):
                 if condition is not None:

@@ -21,7 +21,7 @@ from visim.engine.base import Dispatch, Exit, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
-from visim.engine.plan import Context
+from visim.engine.plan import Context, Step
 from visim.errors import Fault
 from visim.link.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
 from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
@@ -33,6 +33,7 @@ from visim.sem.effects import (
     Call,
     CallFunction,
     FunctionReturn,
+    FusedExchange,
     Goto,
     Jump,
     NamedBarrierSignal,
@@ -77,12 +78,22 @@ class Frame:
     saved: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An instruction that reads the registers of a fused pair: where, when, and its writes."""
+
+    pc: int
+    ticket: Ticket
+    step: Step
+
+
 @dataclass(slots=True)
 class Thread:
     """The control state of one hardware thread; its registers are in the image while it runs.
 
     `image` are its registers while it does not run. `waits` is what it waits for, `turn_ends` the
-    number of executed instructions at which it lets others run.
+    number of executed instructions at which it lets others run. `exchange` is what it does when it
+    has met the other thread of its fused pair.
     """
 
     number: int
@@ -96,6 +107,7 @@ class Thread:
     turn_ends: int = 0
     image: NDArray[np.uint8] | None = None
     waits: Ticket | None = None
+    exchange: Exchange | None = None
     done: bool = False
 
 
@@ -155,6 +167,7 @@ class _Run:
                 "flat", [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
             )
         self._barriers = Barriers(0)
+        self._offers: dict[Ticket, dict[int, tuple[int, NDArray[np.uint8]]]] = {}
         self._thread: Thread | None = None
         self._block: Block | None = None
 
@@ -193,6 +206,7 @@ class _Run:
         if shuffled:
             shuffled.shuffle(order)
         self._barriers = Barriers(len(order))
+        self._offers.clear()
         threads: list[Thread] = []
         for number in order:
             thread = self._start(group, number)
@@ -258,6 +272,8 @@ class _Run:
     def _execute(self, thread: Thread) -> None:
         mode = float_mode(int(self._cr0[0]) & CR0_USED)
         self._activate(thread.active)
+        if thread.exchange is not None:
+            self._exchange(thread, thread.exchange)
         budget = self.options.budget
         while True:
             block = thread.table.block(thread.pc, mode, full=self._full == thread.active)
@@ -310,6 +326,8 @@ class _Run:
                     barriers.signal_named(number, key, role, (producers, consumers))
                 case NamedBarrierWait():
                     thread.waits = barriers.wait(number, operands[0])
+                case FusedExchange():
+                    self._offer(thread, block)
                 case Yield():
                     return True
                 case _:
@@ -317,6 +335,27 @@ class _Run:
         except BarrierMisuse as misuse:
             raise Stopped(self._fault("undefined", "barrier-misuse", str(misuse))) from None
         return thread.waits is not None and not self._is_alone(thread)
+
+    def _offer(self, thread: Thread, block: Block) -> None:
+        """Leave a thread's registers for the other one of its fused pair, and wait for it."""
+        thread.waits = ticket = self._barriers.meet(thread.number)
+        step = block.ending.after
+        if step is not None:
+            place = block.next - 1
+            offers = self._offers.setdefault(ticket, {})
+            offers[thread.number % 2] = place, self.context.image.copy()
+            thread.exchange = Exchange(place, ticket, step)
+
+    def _exchange(self, thread: Thread, exchange: Exchange) -> None:
+        """Do what waited for the other thread of the pair."""
+        thread.exchange = None
+        offers = self._offers[exchange.ticket]
+        other, _ = offers[1 - thread.number % 2]
+        if other != exchange.pc:
+            message = "the other thread of the fused pair is at another instruction"
+            raise Stopped(self._fault("undefined", "fused-apart", message, exchange.pc))
+        self.context.fused = (offers[0][1], offers[1][1])
+        exchange.step()
 
     def _steps(self, block: Block) -> None:
         pc = block.start

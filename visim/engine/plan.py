@@ -110,7 +110,8 @@ _ROUNDED: dict[str, Callable[..., Any]] = {
 class Context:
     """What steps reach beside the register image; the interpreter exchanges it per thread.
 
-    `clock` returns the number of instructions that the thread has executed.
+    `clock` returns the number of instructions that the thread has executed. `fused` are the
+    images of the two threads of a fused pair when they met.
     """
 
     image: Bytes
@@ -120,6 +121,7 @@ class Context:
     slm: Any = None
     scratch: Any = None
     arguments: Any = None
+    fused: Sequence[Bytes] = ()
     clock: Callable[[int], int] = field(default=lambda _: 0)
 
 
@@ -246,6 +248,9 @@ class StepBuilder:
                     return self.temporary(f"{name}.ravel()")
                 self._views.add(name)
                 return name
+            case "fused":
+                thread, place = expr.attribute
+                return self._fused(thread, place)
             case "predicate":
                 variable, offset = expr.attribute
                 return self._view(self.other(variable.name, offset, expr.lanes, "bool"))
@@ -279,6 +284,15 @@ class StepBuilder:
                 effect, component = expr.attribute
                 found = self._loaded[id(effect)]
                 return f"{found}[:, {component}]" if _components(effect) > 1 else found
+
+    def _fused(self, thread: int, place: Place) -> str:
+        start = self.kernel.offset(self.unit, place.variable) + place.offset
+        dtype = np.dtype(place.type.numpy)
+        if start < 0 or start + place.lanes * dtype.itemsize > self.context.image.size:
+            raise lanes.RegisterRange(start, 0)
+        end = start + place.lanes * dtype.itemsize
+        image = f"{self.bind(self.context)}.fused[{thread}]"
+        return self.temporary(f"{image}[{start}:{end}].view({self.bind(dtype)})")
 
     def _view(self, view: NDArray[Any]) -> str:
         name = self.bind(view)

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from visim.isa.flow_kinds import JUMP_TABLE, LIFETIME, MOST_LABELS
 from visim.isa.forms import (
     Branch,
     Dst,
@@ -14,7 +15,6 @@ from visim.isa.forms import (
     Src,
     SubroutineMark,
 )
-from visim.isa.flow_kinds import JUMP_TABLE, LIFETIME, MOST_LABELS
 from visim.isa.kinds import FUNCTION
 from visim.isa.registry import Category, Instruction, Op, form
 from visim.isa.table import EffectMeaning, Table

@@ -58,16 +58,17 @@ class Dpas(Instruction):
 )
 def dpas(t: Tracer, i: Dpas) -> None:
     """Product of two tiles added to a third: `depth` stages of dot products for each row."""
-    matrix.multiply_accumulate(t, i)
+    matrix.multiply_accumulate(t, i, shared=False)
 
 
-TABLE.unexecuted(
+@TABLE.effect(
     0x1C,
-    "dpasw",
     Dpas,
     operands=UNSATURATED,
     restrict=matrix.legal,
-    doc="DPAS of a fused pair of threads: each holds one half of src2, the first the first half.",
+    float_exactness=matrix.ACCUMULATION,
     example="dpasw.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)",
-    reason="one half of src2 is in the registers of another thread, which visim keeps apart",
 )
+def dpasw(t: Tracer, i: Dpas) -> None:
+    """DPAS of a fused pair of threads: each holds one half of src2, the first the first half."""
+    matrix.multiply_accumulate(t, i, shared=True)

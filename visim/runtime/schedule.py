@@ -146,8 +146,8 @@ class _Space:
             parts.append(waiting)
         if not parts:
             return np.empty(0, np.int32)
-        touched = np.unique(np.concatenate(parts))
-        return touched[self.pending[touched] == 0]
+        touched = np.concatenate(parts)
+        return np.unique(touched[self.pending[touched] == 0])
 
 
 def _rules(dependency: Dependency) -> Iterator[tuple[Vector, tuple[int, int] | None]]:

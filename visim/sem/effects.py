@@ -342,6 +342,15 @@ class Yield:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FusedExchange:
+    """Wait for the other thread of the fused pair, which is at the same instruction.
+
+    Threads 2n and 2n + 1 of a group are a pair. `fused` leaves of the instruction's register
+    writes, which come after, are what both threads' registers held when they met.
+    """
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Goto:
     """Send active channels to `label`: those of `mask`, which starts at channel `offset`.
 
@@ -409,6 +418,12 @@ ImageMessage = ImageLoad | ImageStore | Sample | ImageQuery | MediaLoad | MediaS
 Message = Load | LoadBlock | Store | StoreBlock | Atomic | ImageMessage
 Transfer = Goto | Jump | Switch | Call | Return | FunctionReturn | CallFunction
 Synchronization = (
-    Barrier | BarrierSignal | BarrierWait | NamedBarrierSignal | NamedBarrierWait | Yield
+    Barrier
+    | BarrierSignal
+    | BarrierWait
+    | NamedBarrierSignal
+    | NamedBarrierWait
+    | Yield
+    | FusedExchange
 )
 Effect = RegisterWrite | Message | Transfer | Fence | Synchronization

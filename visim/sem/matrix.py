@@ -1,4 +1,4 @@
-"""The systolic product DPAS: D = C + A x B on tiles in registers.
+"""The systolic products DPAS and DPASW: D = C + A x B on tiles in registers.
 
 C (src0) and D (dst) have `repeats` rows of one element a channel. A (src2) has as many rows, one
 after another. B (src1) has a column in each channel: successive elements fill the channel's dword
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from visim.operands import General
-from visim.sem.effects import Place
+from visim.sem.effects import FusedExchange, Place
 from visim.sem.exactness import Exactness
-from visim.sem.expr import UOPS, Expr, constant, node, take, vector_constant
+from visim.sem.expr import UOPS, Expr, concat, constant, node, take, vector_constant
 from visim.sem.nearest import RNE
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.target import Platform
@@ -109,8 +109,8 @@ def _accumulators(precision: str) -> tuple[DataType, ...]:
             return (UD, D)
 
 
-def multiply_accumulate(t: Tracer, i: Any) -> None:
-    """Record D = C + A x B.
+def multiply_accumulate(t: Tracer, i: Any, *, shared: bool) -> None:
+    """Record D = C + A x B; where A is `shared`, each thread of a fused pair has one half of it.
 
     The pages know no channel enable: all channels are written.
 
@@ -120,7 +120,9 @@ def multiply_accumulate(t: Tracer, i: Any) -> None:
     wrong = legal(i, t.platform)
     if wrong is not None:
         raise Unexecutable(wrong)
-    tile = _Tile(t, i)
+    if shared:
+        t.emit(FusedExchange())
+    tile = _Tile(t, i, shared=shared)
     total = tile.float_sum() if tile.weights.is_float else tile.integer_sum()
     t.write_raw(i.dst, total, None)
 
@@ -128,8 +130,8 @@ def multiply_accumulate(t: Tracer, i: Any) -> None:
 class _Tile:
     """One instruction's operands as vectors of all elements of D, one row after another."""
 
-    def __init__(self, t: Tracer, i: Any) -> None:
-        self.t, self.i = t, i
+    def __init__(self, t: Tracer, i: Any, *, shared: bool) -> None:
+        self.t, self.i, self.shared = t, i, shared
         self.weights = PRECISIONS[i.weights]
         self.activations = PRECISIONS[i.activations]
         self.step = elements_per_step(self.weights, self.activations)
@@ -176,10 +178,10 @@ class _Tile:
         bits = self.activations.bits
         row_bits = self.i.depth * self.step * bits
         if bits >= 8:
-            value = self._rows(k * bits // 8, row_bits // 8)
+            value = self._shared(k) if self.shared else self._rows(k * bits // 8, row_bits // 8)
             return _element(value, self.activations, constant(0, UD, self.lanes))
         starts = [lane // self.channels * row_bits + k * bits for lane in range(self.lanes)]
-        octets = self._octets(-(-self.i.repeats * row_bits // 8))
+        octets = self._run(UB, -(-self.i.repeats * row_bits // 8))
         value = take(octets, tuple(start // 8 for start in starts))
         shifts = vector_constant(tuple(start % 8 for start in starts), UD)
         return _element(value, self.activations, shifts)
@@ -190,10 +192,29 @@ class _Tile:
         place = self._place(root, start + offset, self.activations, pitch, 0)
         return Expr(UOPS["read"], place.type, self.lanes, (), place)
 
-    def _octets(self, count: int) -> Expr:
-        """Return the first bytes of A."""
+    def _shared(self, k: int) -> Expr:
+        """Return element k of A's rows where A is in the registers of two threads."""
+        terms = len(self.terms)
+        elements = self._run(_stored(self.activations), self.i.repeats * terms)
+        lanes = range(self.lanes)
+        return take(elements, tuple(lane // self.channels * terms + k for lane in lanes))
+
+    def _run(self, kind: DataType, count: int) -> Expr:
+        """Return the first `count` elements of A, one after another, as `kind`."""
+        if not self.shared:
+            return self._registers("read", kind, count)
+        grf = self.t.platform.grf_bytes
+        registers = -(-count * kind.bytes // grf)
+        own = min(count, (registers + 1) // 2 * grf // kind.bytes)
+        first = self._registers("fused", kind, own, 0)
+        if own == count:
+            return first
+        return concat((first, self._registers("fused", kind, count - own, 1)))
+
+    def _registers(self, uop: str, kind: DataType, count: int, thread: int | None = None) -> Expr:
         root, start = self._source2()
-        return Expr(UOPS["read"], UB, count, (), Place(root, start, UB, count, count, 0, 1))
+        place = Place(root, start, kind, count, count, 0, kind.bytes)
+        return Expr(UOPS[uop], kind, count, (), place if thread is None else (thread, place))
 
     def _source2(self) -> tuple[General, int]:
         source = self.i.src2

@@ -53,6 +53,8 @@ def _rows() -> tuple[Uop, ...]:
         Uop("constant",  g.LEAF,    0, "the attribute's value in every lane"),
         Uop("vector",    g.LEAF,    0, "the attribute's values, one a lane"),
         Uop("read",      g.LEAF,    0, "the elements of a register place (attribute)"),
+        Uop("fused",     g.LEAF,    0, "as read, of the first or second thread of a fused pair "
+                                       "(attribute: 0 or 1, and the place)"),
         Uop("gather",    g.LEAF,    1, "register elements at byte addresses", same_type=False),
         Uop("address",   g.LEAF,    0, "the register address of a variable's byte (attribute)"),
         Uop("addresses", g.LEAF,    0, "elements of an address variable (attribute)"),

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "fret": "fcall",
     "ifcall": "fcall",
     "faddr": "fcall",
+    "dpasw": "dpas",
 }
 OPS = pytest.mark.parametrize("op", ISA.ops, ids=lambda op: op.mnemonic)
 
@@ -68,7 +69,7 @@ def effects_of(op: Op, example: str) -> tuple[Effect, ...]:
     module, _ = parse_text(Source(op.mnemonic, f"{declarations}\n{example}\n"))
     (instruction,) = module.units[0].body
     assert instruction.op is op
-    return trace(instruction, platform(DEVICE))
+    return trace(instruction, platform("dg2" if op.mnemonic == "dpasw" else DEVICE))
 
 
 @OPS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name
 from visim.engine.jit.storage import check_place
@@ -137,8 +138,8 @@ def expressions(effects: Sequence[Effect]) -> list[Expr]:
     waiting: list[Expr] = []
     for effect in effects:
         for name in getattr(effect, "__slots__", ()):
-            value = getattr(effect, name)
-            parts = value if isinstance(value, tuple) else (value,)
+            value: Any = getattr(effect, name)
+            parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
             waiting.extend(part for part in parts if isinstance(part, Expr))
     while waiting:
         node = waiting.pop()

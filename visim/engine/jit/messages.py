@@ -237,7 +237,7 @@ class MessageWriter:
                 )
             count = have + lanes
             vector = f"<{have} x {scalar}>"
-            order = [i if i < have else i for i in range(count)]
+            order = list(range(count))
             whole = self.text.let(
                 f"shufflevector {vector} {whole}, {vector} {wide}, "
                 f"<{count} x i32> {numbers('i32', order)}"

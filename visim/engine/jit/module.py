@@ -79,16 +79,23 @@ class ModuleWriter:
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         functions = [UnitWriter(self, flow).write() for flow in flows.values()]
         stacks = self.has_barriers or self.has_calls
-        text = "\n".join([
-            _HEAD,
-            *functions,
-            scheduler_text(function_name(0, self.version.cr0), stacks=stacks),
-            self.library.render(),
-            "attributes #0 = { nounwind }",
-            '!0 = !{!"branch_weights", i32 1, i32 10000}',
-        ])
+        text = "\n".join(
+            [
+                _HEAD,
+                *functions,
+                scheduler_text(function_name(0, self.version.cr0), stacks=stacks),
+                self.library.render(),
+                "attributes #0 = { nounwind }",
+                '!0 = !{!"branch_weights", i32 1, i32 10000}',
+            ]
+        )
         return ModuleText(
-            text, self.sites, self.forms, stacks, self.has_barriers, self.has_calls,
+            text,
+            self.sites,
+            self.forms,
+            stacks,
+            self.has_barriers,
+            self.has_calls,
             self.flat or self.has_calls or self.version.saving,
         )
 

@@ -35,7 +35,7 @@ class NativeCode:
 @cache
 def _llvm() -> tuple[Any, Any]:
     try:
-        import llvmlite.binding as binding
+        from llvmlite import binding
     except ImportError:
         message = "the engine 'jit' needs the package llvmlite; install it: pip install llvmlite"
         raise ToolMissing(message) from None

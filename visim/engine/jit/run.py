@@ -117,7 +117,7 @@ class NativeWork:
         self.pointers = np.array([record.address for record in self.records], np.uint64)
         self.places = np.array(shared.places, np.uint64).reshape(-1)
         self.chosen = runner.chosen(self.records)
-        self.fields = np.zeros(int(Work.SIZE), np.uint64)
+        self.fields = _words(int(Work.SIZE))
         private = shared.private
         values = {
             Work.THREADS: len(self.records),
@@ -205,7 +205,7 @@ class Runner:
         self.slm = SharedLocalMemory(dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.by_address: dict[int, ThreadRecord] = {}
-        self.exchange = np.zeros(EXCHANGE_BYTES, np.uint8)
+        self.exchange = _aligned(EXCHANGE_BYTES)
         self.nothing = np.zeros(512, np.uint8)
         self.callback = _CALLBACK(self._callout)
         self.sites: list[SiteInfo] = []
@@ -236,10 +236,10 @@ class Runner:
             self.arguments = Window("flat", [allocation])
 
     def _context(self, compiled: Compiled, *, full: bool) -> NDArray[np.uint64]:
-        context = np.zeros(int(Context.SIZE), np.uint64)
+        context = _words(int(Context.SIZE))
         count = len(compiled.module.sites.known)
-        self._caches.append(np.zeros(max(1, count) * CACHE_ENTRY // 8, np.uint64))
-        counters = np.zeros(max(1, len(compiled.module.forms)), np.uint64)
+        self._caches.append(_words(max(1, count) * CACHE_ENTRY // 8))
+        counters = _words(max(1, len(compiled.module.forms)))
         self._counters[full] = counters
         arguments, slm = self.machine.implicit_arguments, self.slm.bytes
         callback = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
@@ -331,8 +331,9 @@ class Runner:
         return record
 
     def record(self, slot: int) -> ThreadRecord:
+        """Return the record of a slot, made when it is first asked for."""
         while len(self.records) <= slot:
-            fields = np.zeros(int(Thread.SIZE), np.uint64)
+            fields = _words(int(Thread.SIZE))
             image = _aligned(self.kernel.register_bytes)
             scratch = np.zeros(self.machine.scratch_bytes, np.uint8)
             record = ThreadRecord(len(self.records), fields, image, scratch)
@@ -341,6 +342,7 @@ class Runner:
         return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
+        """Write how a thread starts into its record."""
         fields = record.fields
         fields.fill(0)
         fields[Thread.IMAGE] = record.image.ctypes.data
@@ -352,6 +354,7 @@ class Runner:
             fields[Thread.STACK] = fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
+        """Return the version of the code that threads run, and its context."""
         full = all(int(t.fields[Thread.MASK]) == self.full_mask for t in threads)
         found = self.compiled.get(full)
         if found is None:
@@ -379,7 +382,9 @@ class Runner:
     def _run_alone(self, thread: ThreadRecord) -> Fault | None:
         if not int(thread.fields[Thread.MASK]):
             return None
-        at = self._call("turns" if self.first.uses_stacks else "run_threads", [thread], self.chosen([thread]))
+        at = self._call(
+            "turns" if self.first.uses_stacks else "run_threads", [thread], self.chosen([thread])
+        )
         self.exit.executed += int(thread.fields[Thread.EXECUTED])
         return None if at >= 1 else self.fault_of(thread)
 
@@ -504,6 +509,7 @@ class Runner:
     # Faults
 
     def fault_of(self, thread: ThreadRecord) -> Fault:
+        """Return the fault with which a thread has stopped."""
         fields = thread.fields
         kind, pc = FaultKind(int(fields[Thread.FAULT])), int(fields[Thread.PC])
         address, channel = int(fields[Thread.ADDRESS]), int(fields[Thread.CHANNEL])
@@ -583,6 +589,7 @@ class Runner:
         )
 
     def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
+        """Return the fault of a group none of whose waiting threads can go on."""
         alive = {thread.number for thread in waiting}
         barriers = Barriers(len(everyone))
         for thread in waiting:
@@ -610,6 +617,11 @@ def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
     """Return what a dispatch's groups have in common, if it knows."""
     describe = getattr(dispatch, "shared_starts", None)
     return None if describe is None else describe()
+
+
+def _words(count: int) -> NDArray[np.uint64]:
+    """Return zeros in cache lines of their own, so that workers do not slow each other down."""
+    return _aligned(8 * count + 128)[: 8 * count].view(np.uint64)
 
 
 def _aligned(size: int) -> NDArray[np.uint8]:

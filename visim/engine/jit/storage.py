@@ -150,9 +150,7 @@ class Storage:
         if mask is not None:
             before = text.shuffle(scalar, count, old, picks)
             narrow = f"<{lanes} x {scalar}>"
-            value = text.let(
-                f"select <{lanes} x i1> {mask}, {narrow} {value}, {narrow} {before}"
-            )
+            value = text.let(f"select <{lanes} x i1> {mask}, {narrow} {value}, {narrow} {before}")
         if count != lanes:
             value = self._spread(scalar, lanes, value, old, count, picks)
         pointer = self.pointer(place.variable, min(offsets))
@@ -166,9 +164,7 @@ class Storage:
         where = {position: lane for lane, position in enumerate(picks)}
         wide = text.shuffle(scalar, lanes, value, [where.get(p, 0) for p in range(count)])
         order = ", ".join(f"i32 {count + p if p in where else p}" for p in range(count))
-        return text.let(
-            f"shufflevector {vector} {old}, {vector} {wide}, <{count} x i32> <{order}>"
-        )
+        return text.let(f"shufflevector {vector} {old}, {vector} {wide}, <{count} x i32> <{order}>")
 
     def _write_singly(self, place: Place, offsets: list[int], value: str, mask: str | None) -> None:
         """Write element by element, so that of lanes that share bytes the last one stays."""

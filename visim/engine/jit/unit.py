@@ -66,7 +66,7 @@ class UnitWriter:
         self.registers = RegisterAccess(self)
         self.full = flow.full_entries()
         if not (self.is_kernel and module.version.full):
-            self.full = set()
+            self.full = set[int]()
         self.all_on = _signed((1 << self.kernel.simd_size) - 1)
         self.slm_bytes = module.version.slm_bytes
         self.names = {key: number for number, key in enumerate(flow.nodes)}
@@ -234,7 +234,7 @@ class NodeWriter:
         self.text = unit.text
         self.mode = float_mode(node.key[2] & CR0_USED)
         self.full = node.entry in unit.full and not node.waiting
-        self.active = ""
+        self.active = self.channels = ""
 
     def write(self) -> None:
         """Write the node's block."""
@@ -248,6 +248,7 @@ class NodeWriter:
                 whole = text.let(f"load i32, ptr %entered.{node.entry}")
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
+        self.channels = text.let(f"bitcast i32 {self.active} to <32 x i1>")
         for step in block.steps:
             if not self._step(step):
                 return
@@ -262,6 +263,7 @@ class NodeWriter:
             unit.module.library,
             self.mode,
             self.active,
+            self.channels,
             self.full,
             unit.kernel.simd_size,
             unit.clock,

@@ -30,7 +30,8 @@ _FLOAT_RELATION = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
 class Values:
     """Writes the values of one instruction's expressions, each at most once.
 
-    `active` is the i32 of active channels; `full` says that all below `simd` are known to be on.
+    `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
+    below `simd` are known to be on.
     """
 
     text: Text
@@ -38,6 +39,7 @@ class Values:
     library: Library
     mode: FloatMode
     active: str
+    channels: str
     full: bool
     simd: int
     clock: str
@@ -89,8 +91,7 @@ class Values:
                 variable, offset = expr.attribute
                 return self.storage.read_bits(variable.name, offset, lanes)
             case "execution":
-                wide = text.let(f"zext i32 {self.active} to i64")
-                return bits_vector(text, wide, expr.attribute, lanes)
+                return self._execution(expr.attribute, lanes)
             case "addresses" | "state":
                 variable, element = expr.attribute
                 pointer = self.storage.element(variable.name, element, lanes)
@@ -109,8 +110,15 @@ class Values:
             case "gather":
                 return self.registers.gather(self, self.value(expr.args[0]), expr)
             case _:
-                effect, component = expr.attribute
-                return self.loaded[id(effect)][component]
+                place: tuple[object, int] = expr.attribute
+                return self.loaded[id(place[0])][place[1]]
+
+    def _execution(self, offset: int, lanes: int) -> str:
+        """Return bits of the execution mask; channels from 32 on are never active."""
+        if offset + lanes > 32:
+            wide = self.text.let(f"zext i32 {self.active} to i64")
+            return bits_vector(self.text, wide, offset, lanes)
+        return self.text.shuffle("i1", 32, self.channels, range(offset, offset + lanes))
 
     # Operations
 
