@@ -17,7 +17,7 @@ from rich.table import Table
 from visim.diag import Source
 from visim.engine.base import Machine, RunOptions, ThreadStart
 from visim.engine.interp import Interpreter, Prepared
-from visim.link import link_kernel
+from visim.linker import link_kernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.target import platform

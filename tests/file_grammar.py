@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from visim.diag import Diagnostics, Source
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.module import Module
 from visim.text import parse_text
 

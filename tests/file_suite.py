@@ -47,8 +47,8 @@ from visim.check.verifier import verify_module
 from visim.diag import Source
 from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
 from visim.engine.interp import Interpreter
-from visim.link import link_kernel
-from visim.link.program import LinkedKernel
+from visim.linker import link_kernel
+from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.operands import General, PredicateVariable

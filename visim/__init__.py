@@ -11,8 +11,6 @@ Importing this package is cheap: each name is looked up in its module when it is
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,28 +79,10 @@ _MODULES = {
     "visim.runtime.handles": ("LaunchHandle",),
     "visim.runtime.images": ("Image", "Sampler"),
     "visim.runtime.printf": ("printf_to",),
-    "visim.runtime.program": ("Kernel", "Program", "assemble", "load", "verify"),
+    "visim.runtime.program": ("Kernel", "Program", "assemble", "link", "load", "verify"),
     "visim.runtime.report": ("Report",),
 }
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
-
-
-class _Package(ModuleType):
-    """The type of this module: `link` is the public function, although a package is called so.
-
-    Importing `visim.link` makes Python set the attribute to that package; it is left alone.
-    """
-
-    @property
-    def link(self) -> Any:
-        """Return the function `link`."""
-        from visim.runtime import program
-
-        return program.link
-
-    @link.setter
-    def link(self, value: object) -> None:
-        del value
 
 
 def __getattr__(name: str) -> Any:
@@ -117,6 +97,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-sys.modules[__name__].__class__ = _Package

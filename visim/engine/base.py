@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import Fault
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 

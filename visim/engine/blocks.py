@@ -18,7 +18,7 @@ from visim.isa import Instruction, Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.matrix import Dpas
 from visim.isa.table import SOURCES
-from visim.link.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import GeneralSource
 from visim.sem.effects import (
     Barrier,

@@ -23,7 +23,7 @@ from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.plan import Context, Step
 from visim.errors import Fault
-from visim.link.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
+from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
 from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
 from visim.machine.surfaces import SharedLocalMemory
 from visim.sem.effects import (

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from visim.engine import floats, lanes
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
-from visim.link.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Effect,

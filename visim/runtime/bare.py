@@ -16,7 +16,7 @@ import numpy as np
 
 from visim.engine.base import Machine, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import BINDING_TABLE_SIZE, Surfaces

@@ -17,7 +17,7 @@ from visim.check import verify_module
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
-from visim.link import LinkedKernel, link_kernel
+from visim.linker import LinkedKernel, link_kernel
 from visim.module import Module, Unit, UnitKind
 from visim.runtime.segments import Segments
 from visim.target import PLATFORMS, Platform

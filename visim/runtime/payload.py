@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from visim.binary.zebin import ZeKernel
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.errors import UnsupportedError
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.module import Input
 from visim.operands import General
 from visim.runtime.geometry import Triple, Walk, thread_masks

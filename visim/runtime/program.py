@@ -17,7 +17,7 @@ from visim.isa import Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
-from visim.link import LinkedKernel
+from visim.linker import LinkedKernel
 from visim.module import Module, Unit
 from visim.runtime import abi, bare, geometry, loading
 from visim.runtime import parameters as metadata_parameters

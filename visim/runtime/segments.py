@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Zebin
 from visim.errors import LinkError
-from visim.link import function_handle
+from visim.linker import function_handle
 from visim.machine.memory import Memory
 
 _ALIGNMENT = 64

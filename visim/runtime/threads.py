@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from visim import predefined
 from visim.engine.base import Dispatch, Machine
 from visim.errors import ArgumentError
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import Surfaces
 from visim.runtime import values
 from visim.runtime.geometry import Triple, has_wide_thread_space

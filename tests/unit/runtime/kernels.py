@@ -13,7 +13,7 @@ from visim.binary.zebin import (
     ZeKernel,
 )
 from visim.diag import Source
-from visim.link import LinkedKernel, link_kernel
+from visim.linker import LinkedKernel, link_kernel
 from visim.runtime import abi
 from visim.runtime.geometry import Sizes, nd_range
 from visim.runtime.parameters import parameters

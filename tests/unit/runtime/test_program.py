@@ -234,7 +234,7 @@ class TestLink:
             visim.link("a.visaasm")
 
     def test_the_function_stays_callable_once_the_package_is_imported(self):
-        import visim.link.program
+        import visim.linker.program
 
         assert callable(visim.link)
 

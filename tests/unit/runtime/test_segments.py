@@ -8,7 +8,7 @@ import pytest
 
 from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Symbol, Zebin
 from visim.errors import LinkError
-from visim.link import function_handle
+from visim.linker import function_handle
 from visim.machine.memory import Memory, MemoryViolation
 from visim.runtime.segments import Segments
 from visim.target import platform

@@ -14,7 +14,7 @@ from visim.engine.jit.module import ModuleWriter, Version
 from visim.engine.jit.native import NativeCode
 from visim.engine.jit.run import DEEP_STACK_BYTES, STACK_BYTES, Compiled, Runner, Stacks
 from visim.engine.jit.workers import LEAST_GROUPS, available_workers, can_share, run_groups
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 
 
 class Jit:

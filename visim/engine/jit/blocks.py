@@ -15,7 +15,7 @@ from visim.engine.jit.storage import check_place
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace
-from visim.link.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Barrier,

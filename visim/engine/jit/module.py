@@ -12,7 +12,7 @@ from visim.engine.jit.scheduler import scheduler_text
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, function_name
 from visim.errors import UnsupportedError
-from visim.link.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel, LinkedUnit
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.module import ModuleText
 from visim.engine.jit.native import NativeCode
 from visim.errors import Fault, InternalError
-from visim.link.program import LinkedKernel
+from visim.linker.program import LinkedKernel
 from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
 from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
 from visim.sem.effects import Atomic, Load, LoadBlock, Store, StoreBlock

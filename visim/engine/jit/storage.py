@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from visim import predefined
 from visim.engine.jit.text import Text, scalar_type
 from visim.engine.lanes import RegisterRange
-from visim.link.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
+from visim.linker.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
 from visim.operands import General
 from visim.sem.effects import Place
 from visim.types import DataType

@@ -20,7 +20,7 @@ from visim.engine.jit.storage import Storage, vector_bits
 from visim.engine.jit.text import Text, vector_type
 from visim.engine.jit.values import Values
 from visim.engine.modes import CR0_USED, float_mode
-from visim.link.program import FUNCTION_HANDLE
+from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
     Barrier,
     Call,
