@@ -13,6 +13,7 @@ A number of bytes may follow: `{sub:2}`, `0:6`. What stands twice is stored twic
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -134,20 +135,20 @@ class Compound(Protocol):
         ...
 
 
-class CodedKind:
+class CodedKind(ABC):
     """Decodes and encodes an operand that is one number of `width` bytes."""
 
     __slots__ = ()
 
     width: int = 1
 
+    @abstractmethod
     def to_code(self, value: Any) -> int:
         """Return the number for a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def from_code(self, code: int) -> Any:
         """Return the value for a number."""
-        raise NotImplementedError
 
     def decode(self, reader: Reader, tables: DecodeTables) -> Any:
         """Take the operand at the reader's position."""
