@@ -131,7 +131,8 @@ def node(name: str, kind: DataType, *args: Expr, attribute: Any = None) -> Expr:
     lanes = {arg.lanes for arg in args}
     if len(lanes) > 1:
         raise TypeError(f"{name} of vectors of {sorted(lanes)} lanes")
-    if uop.same_type and len({arg.type for arg in uop.typed(args)}) > 1:
+    values = args[1:] if name == "select" else args
+    if uop.same_type and len({arg.type for arg in values}) > 1:
         raise TypeError(f"{name} of {[arg.type for arg in args]}: conversions are spelled out")
     return Expr(uop, kind, lanes.pop(), args, attribute)
 

@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from visim.sem.expr import Expr
 
 
 class Group(Enum):
@@ -37,10 +33,6 @@ class Uop:
     arity: int
     doc: str
     same_type: bool = True
-
-    def typed(self, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return the operands that must share a type."""
-        return args[1:] if self.name == "select" else args
 
     def __repr__(self) -> str:
         return self.name
