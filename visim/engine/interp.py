@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
+from visim.engine.faults import fault_at, memory_fault
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.plan import Context, Step
 from visim.errors import Fault
 from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
-from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
-from visim.machine.surfaces import SharedLocalMemory
+from visim.machine.memory import Allocation, MemoryViolation, Space
+from visim.machine.surfaces import SharedLocalMemory, Window
 from visim.sem.effects import (
     Barrier,
     BarrierSignal,
@@ -163,7 +164,7 @@ class _Run:
         context.slm = SharedLocalMemory(dispatch.slm_bytes)
         context.clock = self._clock
         if machine.implicit_arguments is not None:
-            context.arguments = _Window(
+            context.arguments = Window(
                 "flat", [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
             )
         self._barriers = Barriers(0)
@@ -248,7 +249,7 @@ class _Run:
         if machine.implicit_arguments is not None:
             data = machine.implicit_arguments
             parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
-        return _Window("scratch", parts)
+        return Window("scratch", parts)
 
     def _resume(self, thread: Thread) -> None:
         """Run a thread until it waits, gives way to others or ends."""
@@ -278,7 +279,7 @@ class _Run:
         while True:
             block = thread.table.block(thread.pc, mode, full=self._full == thread.active)
             self._block = block
-            self._steps(block)
+            self._steps(thread, block)
             thread.executed += len(block.forms)
             if self.options.count_forms:
                 self._count(block)
@@ -357,13 +358,14 @@ class _Run:
         self.context.fused = (offers[0][1], offers[1][1])
         exchange.step()
 
-    def _steps(self, block: Block) -> None:
+    def _steps(self, thread: Thread, block: Block) -> None:
         pc = block.start
         try:
             for pc, step in block.steps:  # noqa: B007 - the handlers need the last one
                 step()
         except MemoryViolation as violation:
-            raise Stopped(self._memory_fault(violation, pc)) from None
+            instruction = thread.table.unit.body[pc]
+            raise Stopped(memory_fault(instruction, thread.number, violation)) from None
         except RegisterRange as reach:
             raise Stopped(self._register_fault(reach, pc)) from None
         except Unready as unready:
@@ -503,16 +505,7 @@ class _Run:
         place = block.next - 1 if pc is None else pc
         body = thread.table.unit.body
         instruction = body[min(place, len(body) - 1)]
-        origin = instruction.origin
-        return Fault(
-            category,
-            code,
-            message,
-            thread=thread.number,
-            instruction=instruction.show(),
-            file=getattr(getattr(origin, "source", None), "name", None),
-            line=getattr(origin, "line", None),
-        )
+        return fault_at(instruction, thread.number, category, code, message)
 
     def _over_budget(self, block: Block, budget: int) -> Fault:
         message = f"the thread executed more than {budget} instructions"
@@ -536,22 +529,6 @@ class _Run:
         self._thread = threads[0]
         return self._fault("undefined", "barrier-deadlock", message, self._thread.pc - 1)
 
-    def _memory_fault(self, violation: MemoryViolation, pc: int) -> Fault:
-        found = self._fault("undefined", "memory-access", str(violation), pc)
-        return replace(
-            found,
-            channel=self._channel(violation.channel, pc),
-            address=violation.address,
-            size=violation.size,
-            buffer=violation.nearest,
-            distance=violation.distance,
-        )
-
-    def _channel(self, lane: int, pc: int) -> int:
-        thread = self._thread
-        exec_size = getattr(thread.table.unit.body[pc], "exec", None) if thread else None
-        return lane + (exec_size.offset if exec_size else 0)
-
     def _register_fault(self, reach: RegisterRange, pc: int) -> Fault:
         message = f"an indirect operand reaches register byte {reach.address}, outside its variable"
         found = self._fault("undefined", "register-access", message, pc)
@@ -560,11 +537,3 @@ class _Run:
     def _unready_fault(self, unready: Unready) -> Fault:
         category = "undefined" if unready.undefined else "unsupported"
         return self._fault(category, "not-executable", unready.reason, unready.pc)
-
-
-class _Window(Space):
-    """Several allocations as one address space of their own."""
-
-    def __init__(self, name: SpaceName, parts: list[Allocation]) -> None:
-        self.name = name
-        super().__init__(parts)

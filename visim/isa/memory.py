@@ -455,15 +455,9 @@ def _atomic(
     kind = {"16": UW, "64": UQ, "": UD}[i.width]
     slot = UQ if kind is UQ else UD
     sources = [t.raw(source, slot, t.lanes).to(kind) for source in (i.src0, i.src1)]
-    match operation:
-        case AtomicOperation.INC | AtomicOperation.DEC | AtomicOperation.PREDEC:
-            sources = []
-        case AtomicOperation.CMPXCHG:
-            sources.reverse()
-        case AtomicOperation.FCAS:
-            pass
-        case _:
-            del sources[1:]
+    del sources[operation.operand_count :]
+    if operation is AtomicOperation.CMPXCHG:
+        sources.reverse()
     effect = Atomic(operation, space, index, addresses, kind, tuple(sources), t.mask())
     t.emit(effect)
     t.write_raw(i.dst, loaded(effect, kind, t.lanes).to(slot), effect.mask)

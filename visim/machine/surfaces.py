@@ -29,6 +29,7 @@ from visim.machine.memory import (
     Mask,
     MemoryViolation,
     Space,
+    SpaceName,
     Vector,
     byte_view,
 )
@@ -364,6 +365,14 @@ class Scratch(_Owned):
     """
 
     name = "scratch"
+
+
+class Window(Space):
+    """Several allocations as one address space of their own."""
+
+    def __init__(self, name: SpaceName, parts: list[Allocation]) -> None:
+        self.name = name
+        super().__init__(parts)
 
 
 def _unbound(index: int, kind: AccessKind, offset: int, size: int, channel: int) -> MemoryViolation:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from visim.engine.barriers import Barriers
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
+from visim.engine.faults import fault_at, memory_fault
 from visim.engine.interp import CALL_DEPTH
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
@@ -36,8 +37,8 @@ from visim.engine.jit.module import ModuleText
 from visim.engine.jit.native import NativeCode
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-from visim.machine.memory import Allocation, MemoryViolation, Space, SpaceName
-from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
+from visim.machine.memory import Allocation, MemoryViolation, Space
+from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory, Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Store, StoreBlock
 from visim.sem.effects import Space as SpaceKind
 
@@ -59,14 +60,6 @@ class Compiled:
 
     def __post_init__(self) -> None:
         self.functions = {name: _ENTRY(a) for name, a in self.code.addresses.items()}
-
-
-class Window(Space):
-    """Several allocations as one address space of their own."""
-
-    def __init__(self, name: SpaceName, parts: list[Allocation]) -> None:
-        self.name = name
-        super().__init__(parts)
 
 
 @dataclass
@@ -561,32 +554,13 @@ class Runner:
     def _fault(
         self, thread: ThreadRecord, pc: int, category: str, code: str, message: str
     ) -> Fault:
-        instruction = self._instruction(thread, pc)
-        origin = instruction.origin
-        return Fault(
-            category,
-            code,
-            message,
-            thread=thread.number,
-            instruction=instruction.show(),
-            file=getattr(getattr(origin, "source", None), "name", None),
-            line=getattr(origin, "line", None),
-        )
+        return fault_at(self._instruction(thread, pc), thread.number, category, code, message)
 
     def _memory_fault(self, thread: ThreadRecord, pc: int) -> Fault:
         violation = self.violation
         if violation is None:
             raise InternalError("native code reports a violation that memory does not know")
-        found = self._fault(thread, pc, "undefined", "memory-access", str(violation))
-        exec_size = getattr(self._instruction(thread, pc), "exec", None)
-        return replace(
-            found,
-            channel=violation.channel + (exec_size.offset if exec_size else 0),
-            address=violation.address,
-            size=violation.size,
-            buffer=violation.nearest,
-            distance=violation.distance,
-        )
+        return memory_fault(self._instruction(thread, pc), thread.number, violation)
 
     def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
         """Return the fault of a group none of whose waiting threads can go on."""

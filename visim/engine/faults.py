@@ -1,0 +1,42 @@
+"""How a stop becomes a fault: the one place that says what a fault tells, for every engine.
+
+Knows instructions and refused accesses; the launch adds kernel and group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from visim.errors import Fault
+from visim.isa import Instruction
+from visim.machine.memory import MemoryViolation
+
+
+def fault_at(
+    instruction: Instruction, thread: int, category: str, code: str, message: str
+) -> Fault:
+    """Return a fault of a thread at an instruction."""
+    origin = instruction.origin
+    return Fault(
+        category,
+        code,
+        message,
+        thread=thread,
+        instruction=instruction.show(),
+        file=getattr(getattr(origin, "source", None), "name", None),
+        line=getattr(origin, "line", None),
+    )
+
+
+def memory_fault(instruction: Instruction, thread: int, violation: MemoryViolation) -> Fault:
+    """Return the fault of an access that memory refused; its channel counts from the thread's."""
+    exec_size = getattr(instruction, "exec", None)
+    found = fault_at(instruction, thread, "undefined", "memory-access", str(violation))
+    return replace(
+        found,
+        channel=violation.channel + (exec_size.offset if exec_size else 0),
+        address=violation.address,
+        size=violation.size,
+        buffer=violation.nearest,
+        distance=violation.distance,
+    )
