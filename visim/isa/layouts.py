@@ -9,7 +9,8 @@ A layout is a line of pieces:
   them, without bits: it has those that are left;
 - `0x80` is a byte that is always the same.
 
-A number of bytes may follow: `{sub:2}`, `0:6`. What stands twice is stored twice.
+A number of bytes may follow: `{sub:2}`, `0:6`. What stands twice is stored twice. A field whose
+kind is `Dependent` is read according to the fields that stand before it.
 """
 
 import re
@@ -135,6 +136,19 @@ class Compound(Protocol):
         ...
 
 
+@runtime_checkable
+class Dependent(Protocol):
+    """An operand of which other fields of the instruction say what bytes it has."""
+
+    def decode_after(self, values: Mapping[str, Any], reader: Reader, tables: DecodeTables) -> Any:
+        """Take the operand at the reader's position; `values` are the fields before it."""
+        ...
+
+    def encode_within(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes, or fail because it does not go with the other fields."""
+        ...
+
+
 class CodedKind(ABC):
     """Decodes and encodes an operand that is one number of `width` bytes."""
 
@@ -197,6 +211,18 @@ class _Whole:
 
     def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
         self.codec.encode(getattr(instruction, self.name), writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
+class _Dependent:
+    name: str
+    kind: Dependent
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        values[self.name] = self.kind.decode_after(values, reader, tables)
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        self.kind.encode_within(instruction, writer, tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +347,7 @@ def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layou
             if piece.sub_mask:
                 sub = SubCode(_bytes_before_sub(owner, pieces), piece.width, piece.sub_mask)
         else:
-            piece = _Whole(inner, _codec(owner, inner, kinds))
+            piece = _whole(owner, inner, kinds)
             named.add(inner)
         pieces.append(piece)
     if named != set(kinds):
@@ -343,6 +369,13 @@ def _kind(owner: str, name: str, kinds: Mapping[str, Any]) -> Any:
     if name not in kinds:
         raise DeclarationError(f"layout of {owner} names {name!r}, not a field")
     return kinds[name]
+
+
+def _whole(owner: str, name: str, kinds: Mapping[str, Any]) -> Piece:
+    kind = _kind(owner, name, kinds)
+    if isinstance(kind, Dependent):
+        return _Dependent(name, kind)
+    return _Whole(name, _codec(owner, name, kinds))
 
 
 def _codec(owner: str, name: str, kinds: Mapping[str, Any]) -> Codec:

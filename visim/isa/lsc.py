@@ -381,3 +381,11 @@ def lsc_load_status(t: Tracer, i: LscLoad) -> None:
 def lsc_store_uncompressed(t: Tracer, i: LscStore) -> None:
     """Store without compression; visim compresses nothing, so that it is a plain store."""
     _store(t, i)
+
+
+TABLE.unexecuted(
+    0x89, "lsc_ccs_update", LscStore, sub=0x1D, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    doc="Change the state of compression of memory.",
+    example="lsc_ccs_update.ugm (M1, 32)  flat[V40]:a64  V41:d32",
+    reason="no page says what it does, and visim compresses nothing",
+)  # fmt: skip

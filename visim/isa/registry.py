@@ -92,6 +92,8 @@ class Category(StrEnum):
     SYNCHRONIZATION = "synchronization"
     SAMPLER = "sampler"
     MATRIX = "matrix"
+    MEDIA = "media"
+    RENDER = "render targets and vertices"
     MISCELLANEOUS = "miscellaneous"
 
 

@@ -21,6 +21,7 @@ from visim.isa.registry import (
     Restriction,
     schema_of,
 )
+from visim.isa.reserved import RESERVED, explain
 from visim.layout import Reader, Writer
 from visim.operands import ExecSize
 from visim.sem.effects import Effect
@@ -220,8 +221,7 @@ class Isa:
         numbered = self._by_code.get(code)
         op = numbered.find(reader.data, reader.position) if numbered else None
         if op is None:
-            detail = ", sub-code not known" if numbered else ""
-            raise reader.failure(f"opcode 0x{code:02x} is no instruction that visim reads{detail}")
+            raise reader.failure(_unknown(code))
         return schema_of(op.form).decode(op, reader, tables)
 
     def encode(self, instruction: Instruction, writer: Writer, tables: EncodeTables) -> None:
@@ -231,6 +231,12 @@ class Isa:
             InputError: one of its operands has no place in an object.
         """
         schema_of(type(instruction)).encode(instruction, writer, tables)
+
+
+def _unknown(code: int) -> str:
+    if code in RESERVED:
+        return explain(code)
+    return f"opcode 0x{code:02x} has no such sub-code that visim reads"
 
 
 _NO_EXEC = ExecSize(1, 0, no_mask=True)

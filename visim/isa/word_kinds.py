@@ -119,16 +119,17 @@ def _value_of(code: int, codes: tuple[tuple[Any, int], ...], what: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceKind(CodedKind):
-    """One of a few words; `codes` gives each its number in an object."""
+    """One of a few words; `codes` gives each its number in an object, `letters` what one is."""
 
     codes: tuple[tuple[str, int], ...]
     expected: str
+    letters: str = r"\w+"
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the word."""
         cursor.skip_space()
         start = cursor.position
-        word = cursor.need(re.compile(r"\w+"), self.expected).group()
+        word = cursor.need(re.compile(self.letters), self.expected).group()
         if word not in dict(self.codes):
             raise cursor.unknown_name(
                 start, self.expected.replace(" ", "-"), word, dict(self.codes)

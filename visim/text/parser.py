@@ -39,6 +39,7 @@ NEWEST_VERSION = (4, 2)
 
 _LABEL = re.compile(r"([A-Za-z_$@?][\w$@?.-]*|\"(?:[^\"\\\n]|\\.)*\")[ \t]*:", re.ASCII)
 _MNEMONIC = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SECOND_WORD = re.compile(r"\.\w+", re.ASCII)
 #: Typed messages have the names of untyped ones; this part of a name tells them apart.
 _TYPED = ".tgm"
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
@@ -407,9 +408,18 @@ def _op(cursor: Cursor) -> Op:
     if op is not None:
         return op
     cursor.position = start + len(mnemonic)
-    op = ISA.by_mnemonic(mnemonic)
+    op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
     if op is None or op is ISA.label or op is ISA.subroutine:
         raise cursor.unknown_name(start, "instruction", mnemonic, ISA.mnemonics())
+    return op
+
+
+def _dotted_op(cursor: Cursor, mnemonic: str) -> Op | None:
+    """Take the second word of a mnemonic such as `va.minmax`, if there is such an instruction."""
+    word = _SECOND_WORD.match(cursor.text, cursor.position)
+    op = ISA.by_mnemonic(f"{mnemonic}{word.group()}") if word else None
+    if word and op:
+        cursor.position = word.end()
     return op
 
 
