@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from visim import predefined
-from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.forms import ExternalCall, LabelMark, SubroutineMark
 from visim.isa.layouts import CodingError
 from visim.isa.registry import named_labels
 from visim.module import ObjectOrder, StoredLabel, Unit
@@ -27,7 +27,7 @@ from visim.operands import (
 )
 from visim.target import Platform
 
-BLOCK, SUBROUTINE = 0, 1
+BLOCK, SUBROUTINE, EXTERNAL = 0, 1, 2
 FIRST_PREDICATE = 1
 FIRST_SURFACE = len(predefined.SURFACES)
 MAX_GENERALS = 65536
@@ -116,9 +116,14 @@ class UnitTables:
 
     def label(self, number: int) -> str:
         """Return a label's name."""
-        name = _entry(self.labels, number, 0, "label").name
-        self.mentioned.add(name)
-        return name
+        label = _entry(self.labels, number, 0, "label")
+        if label.kind != EXTERNAL:
+            self.mentioned.add(label.name)
+        return label.name
+
+    def is_external(self, label: str) -> bool:
+        """Whether a label of this name is a kernel of another file."""
+        return any(entry.name == label and entry.kind == EXTERNAL for entry in self.labels)
 
     def string(self, number: int) -> str:
         """Return a string of the pool."""
@@ -273,6 +278,8 @@ def _label_kinds(unit: Unit) -> dict[str, int]:
             defined[item.name] = SUBROUTINE
     found: dict[str, int] = {}
     for item in unit.body:
+        if isinstance(item, ExternalCall):
+            found.setdefault(item.kernel, EXTERNAL)
         for name in named_labels(item):
             if name in defined:
                 found[name] = defined[name]

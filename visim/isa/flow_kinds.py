@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from visim.isa.kinds import LABEL, SOURCE, variable
+from visim.isa.kinds import LABEL, SOURCE, NameKind, variable
 from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
@@ -110,5 +110,21 @@ class LifetimeKind:
         put(writer, tables.number(value.variable), 4, "a variable's number")
 
 
+@dataclass(frozen=True, slots=True)
+class ExternalLabelKind(NameKind):
+    """A kernel of another file, which an object gives the number of a label."""
+
+    expected: str = "a kernel's name"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> str:
+        """Take the label's number."""
+        return tables.label(reader.unsigned(2))
+
+    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
+        """Append the label's number."""
+        put(writer, tables.label(value), 2, "a label's number")
+
+
 JUMP_TABLE = JumpTableKind()
+EXTERNAL_LABEL = ExternalLabelKind()
 LIFETIME = LifetimeKind()

@@ -70,6 +70,10 @@ class DecodeTables(Protocol):
         """Return a label's name."""
         ...
 
+    def is_external(self, label: str) -> bool:
+        """Whether a label of this name is a kernel of another file."""
+        ...
+
     def string(self, number: int) -> str:
         """Return a string of the unit's pool."""
         ...

@@ -423,7 +423,10 @@ def _svm_channel_addresses(t: Tracer, i: SvmChannels) -> Expr:
     return t.raw(i.offsets, UQ, t.lanes) + broadcast(t.scalar(i.address, UQ), t.lanes)
 
 
-@TABLE.effect(0x4E, SvmChannels, sub=6, example="svm_gather4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0")
+@TABLE.effect(
+    0x4E, SvmChannels, sub=6, page="SVM_GATHER4_SCALED",
+    example="svm_gather4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0",
+)  # fmt: skip
 def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
     """Load dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
     addresses = _svm_channel_addresses(t, i)
@@ -435,8 +438,9 @@ def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
 
 
 @TABLE.effect(
-    0x4E, SvmChannels, sub=7, example="svm_scatter4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0"
-)
+    0x4E, SvmChannels, sub=7, page="SVM_SCATTER4_SCALED",
+    example="svm_scatter4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0",
+)  # fmt: skip
 def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
     """Store dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
     values = _component_values(t, i.data, UD, len(i.channels))

@@ -25,6 +25,7 @@ from typing import (
 
 from visim.diag import ByteSpan, Origin
 from visim.errors import InputError
+from visim.isa.devices import devices_of, first_version
 from visim.isa.layouts import (
     CodingError,
     DeclarationError,
@@ -129,6 +130,16 @@ class Op:
         if self.float_exactness is not None and kind is not None and kind.is_float:
             return self.float_exactness
         return self.exactness
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of the devices that have it."""
+        return devices_of(self.page)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The first version whose objects have it."""
+        return first_version(self.code)
 
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
+from visim.isa.forms import Branch, ExternalCall
 from visim.isa.layouts import DecodeTables, EncodeTables, SubCode
 from visim.isa.operand_types import Operands
 from visim.isa.registry import (
@@ -195,12 +196,16 @@ class Isa:
         self.ops: tuple[Op, ...] = (*marks, *(op for table in tables for op in table.ops))
         self.label, self.subroutine, self.file, self.loc = marks
         self._by_mnemonic: dict[str, Op] = {}
+        self._external: dict[int, Op] = {}
         by_code: dict[int, list[Op]] = {}
         for op in self.ops:
             if op.mnemonic in self._by_mnemonic:
                 raise DeclarationError(f"{op.mnemonic} is declared twice")
             self._by_mnemonic[op.mnemonic] = op
-            by_code.setdefault(op.code, []).append(op)
+            if op.form is ExternalCall:
+                self._external[op.code] = op
+            else:
+                by_code.setdefault(op.code, []).append(op)
         self._by_code = {code: _numbered(code, ops) for code, ops in by_code.items()}
 
     def by_mnemonic(self, name: str) -> Op | None:
@@ -222,7 +227,11 @@ class Isa:
         op = numbered.find(reader.data, reader.position) if numbered else None
         if op is None:
             raise reader.failure(_unknown(code))
-        return schema_of(op.form).decode(op, reader, tables)
+        found = schema_of(op.form).decode(op, reader, tables)
+        external = self._external.get(code)
+        if external and isinstance(found, Branch) and tables.is_external(found.label):
+            return ExternalCall(external, found.exec, found.pred, found.label, origin=found.origin)
+        return found
 
     def encode(self, instruction: Instruction, writer: Writer, tables: EncodeTables) -> None:
         """Append the bytes of an instruction.

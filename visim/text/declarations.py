@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from visim import predefined
 from visim.attributes import (
     ALIGNMENT_NAMES,
     KERNEL_ATTRIBUTES,
@@ -297,6 +298,9 @@ def input_line(cursor: Cursor, symbols: Symbols, kind: str, origin: Origin) -> I
         raise cursor.unknown_name(start, "variable", name, symbols.known())
     if not isinstance(found, General | SamplerVariable | SurfaceVariable):
         message = f"{name} cannot be an input, only general, sampler and surface variables can"
+        raise cursor.failure_at(start, "operand-class", message)
+    if found.name in predefined.BY_NAME:
+        message = f"{name} is predefined, only declared variables can be inputs"
         raise cursor.failure_at(start, "operand-class", message)
     offset = 0
     if kind != PARAMETER:

@@ -308,9 +308,9 @@ def test_objects_that_overlap_are_refused():
 @pytest.mark.parametrize(
     ("stream", "message"),
     [
-        (b"\x00", "opcode 0x00 is no instruction"),
-        (b"\x3b\x05\x00", "opcode 0x3b is no instruction"),
-        (b"\x4e\x09", "sub-code not known"),
+        (b"\x00", "opcode 0x00 is reserved"),
+        (b"\x3b\x05\x00", "opcode 0x3b is reserved"),
+        (b"\x4e\x09", "has no such sub-code"),
         (b"\x34\x06\x00\x00", "execution size code 6"),
         (b"\x34\x00\x00\x80", "no predicate"),
         (b"\x34\x00\x04\x00", "predicate variable 4 does not exist"),
