@@ -130,11 +130,17 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
 
 @app.command()
-@click.argument("file", type=_INPUT)
+@click.argument("file", type=_INPUT, required=False)
 @_platform_option
+@click.option("--instructions", is_flag=True, help="List all instructions; needs no file.")
 @_json_option
-def info(file: str, platform: str | None, *, as_json: bool) -> None:
+def info(file: str | None, platform: str | None, *, instructions: bool, as_json: bool) -> None:
     """Show the kernels of FILE: arguments, resources, instructions."""
+    if instructions:
+        _show_instructions(as_json=as_json)
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
     from visim.cli.files import load_program
 
     facts = load_program(file, platform).info()
@@ -262,6 +268,17 @@ def _write_object(program: Program, target: str, *, as_json: bool) -> None:
         _print_json({"file": target, "kernels": names})
         return
     click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+def _show_instructions(*, as_json: bool) -> None:
+    from visim.runtime.coverage import coverage
+
+    if as_json:
+        _print_json({"instructions": [entry.to_dict() for entry in coverage()]})
+        return
+    from visim.cli.info import show_instructions
+
+    show_instructions(coverage())
 
 
 def _isa_name(file: str) -> str:

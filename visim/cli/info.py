@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from visim.runtime.coverage import Coverage
     from visim.runtime.doctor import Finding
 
 _MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -39,6 +40,21 @@ def show_findings(findings: Sequence[Finding]) -> None:
     for finding in findings:
         if finding.help:
             console.print(Text(f"{finding.name}: {finding.help}"))
+
+
+def show_instructions(entries: Sequence[Coverage]) -> None:
+    """Print which engines execute each instruction, and why others do not."""
+    table = _table("instruction", "opcode", "engines", "otherwise")
+    for entry in entries:
+        sub = "" if entry.op.sub is None else f".{entry.op.sub:02x}"
+        cells = (
+            entry.op.mnemonic,
+            f"0x{entry.op.code:02x}{sub}",
+            ", ".join(entry.engines) or "none",
+            entry.reason or "",
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    _console().print(table)
 
 
 def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:

@@ -305,7 +305,7 @@ def template_of(cls: type[Any]) -> tuple[str, str]:
     """Return the template of a form's text and the layout of its bytes after the opcode."""
     template, layout = _TEMPLATES[cls]
     if layout is None:
-        layout = " ".join(f"{{{name}}}" for name in _kinds_of(cls))
+        layout = " ".join(f"{{{name}}}" for name in kinds_of(cls))
     return template, layout
 
 
@@ -313,7 +313,7 @@ def template_of(cls: type[Any]) -> tuple[str, str]:
 def schema_of(cls: type[Any]) -> Schema:
     """Return the schema of a form's class."""
     template, layout = template_of(cls)
-    kinds = _kinds_of(cls)
+    kinds = kinds_of(cls)
     by_name = {name: Field(name, kind) for name, kind in kinds.items()}
     pieces: list[str | Field] = []
     for match in _PIECE.finditer(template):
@@ -354,7 +354,8 @@ def _label_fields(cls: type[Any]) -> tuple[tuple[str, Callable[[Any], tuple[str,
     return tuple((name, kind.labels_of) for name, kind in kinds if hasattr(kind, "labels_of"))
 
 
-def _kinds_of(cls: type[Any]) -> dict[str, Any]:
+def kinds_of(cls: type[Any]) -> dict[str, Any]:
+    """Return the kinds of a form's fields by name."""
     kinds: dict[str, Any] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
         if name in {"op", "origin"}:
