@@ -168,8 +168,8 @@ def _attribute(node: Expr) -> list[str]:
     """Return what a leaf such as an address or a predicate names."""
     if node.args or node.attribute is None:
         return []
-    given = node.attribute if isinstance(node.attribute, tuple) else (node.attribute,)
-    parts = cast("tuple[Any, ...]", given)
+    attribute: Any = node.attribute
+    parts = cast("tuple[Any, ...]", attribute) if isinstance(attribute, tuple) else (attribute,)
     return [part.name if isinstance(part, Variable) else str(part) for part in parts]
 
 
