@@ -15,7 +15,7 @@ import pytest
 from tests.model.stored import Mismatch, take_apart
 from tests.properties.test_binary import module_of_example
 from tests.unit.binary.objects import PVC, module_of
-from tests.unit.isa.test_declarations import TESTS
+from tests.unit.isa.test_declarations import TESTS, numbers
 from visim.binary.isafile import read_isa, write_isa
 from visim.binary.symbols import Numbering
 from visim.errors import InputError
@@ -31,6 +31,8 @@ ERRORS: dict[str, dict[str, str]] = json.loads(
 BY_CODE = {fact["code"]: fact for fact in FACTS["opcodes"]}
 #: Declared together with the meanings of typed messages.
 PENDING = {"TYPED_ATOMIC": 0x73}
+#: Opcodes of which some variants are declared together with their meanings.
+PARTIAL = {0x6D, 0x6E, 0x6F, 0x70, 0x73, 0x8A}
 #: The page of an opcode that compilers have never had.
 ONLY_ON_A_PAGE = {"RT_READ"}
 NEWER = (4, 2)
@@ -74,6 +76,15 @@ def test_every_opcode_is_an_instruction_or_reserved():
     declared = {op.code for op in ISA.ops}
     assert not declared & RESERVED
     assert set(range(256)) - declared - RESERVED <= set(PENDING.values())
+
+
+def test_every_mnemonic_of_the_specification_is_declared():
+    missing = {
+        (name, code)
+        for name, (code, _sub) in numbers().items()
+        if ISA.by_mnemonic(name) is None and code not in PARTIAL
+    }
+    assert not missing
 
 
 def test_reserved_codes_are_those_of_the_specification():
