@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from visim.diag import Origin
 from visim.types import DataType
 
 
@@ -22,6 +23,7 @@ class Attribute:
     name: str
     value: int | str | None = None
     width: int | None = field(default=None, compare=False, repr=False)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class General:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
     def bytes(self) -> int:
@@ -81,6 +84,7 @@ class AddressVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class PredicateVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 1
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,7 @@ class SamplerVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     v_name: str | None = None
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ class SurfaceVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     v_name: str | None = None
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 StateVariable = SamplerVariable | SurfaceVariable
