@@ -1,6 +1,6 @@
 """Writes the pages of `docs/` that are made from the declarations of the instructions.
 
-    python -m tools.generate_docs            write docs/instructions.md and docs/fidelity.md
+    python -m tools.generate_docs            write the pages that `pages` lists
     python -m tools.generate_docs --check    tell whether they are what would be written
 
 Whatever stands in these pages comes from `visim.isa`; nothing is kept here but the headings.
@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tools.instruction_pages import GENERATED, coverage_page, instructions_page
+from visim.check.catalogue import RULES
+from visim.check.explain import explain
 from visim.isa import ISA, Op
 from visim.sem.exactness import Exactness
 
@@ -26,6 +28,7 @@ def pages() -> dict[Path, str]:
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
+        DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
     }
 
 
@@ -108,6 +111,18 @@ def _unexecuted(ops: Iterable[Op]) -> Iterator[str]:
     yield "| --- | --- |"
     for op in ops:
         yield f"| `{op.mnemonic}` | {op.reason} |"
+
+
+def _rules() -> Iterator[str]:
+    yield "# Rules of the verifier"
+    yield GENERATED
+    yield (
+        "What `visim check` reports. An error is something that no run could give a meaning; a\n"
+        "warning is likely a mistake; a note is what the specification asks for and Intel's own\n"
+        "compiler does not keep to. `visim check --explain RULE` prints one of these entries."
+    )
+    for rule in RULES:
+        yield explain(rule)
 
 
 if __name__ == "__main__":

@@ -585,3 +585,31 @@ class TestObjects:
         assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 1
         assert "rett" in capsys.readouterr().err
         assert not (tmp_path / "k.isa").exists()
+
+
+class TestCheckOptions:
+    def test_a_rule_is_explained_with_its_examples(self, capsys):
+        assert main(["check", "--explain", "mask-unaligned"]) == 0
+        said = capsys.readouterr().out
+        assert "mov (M2, 16)" in said
+        assert "vISA 3, Execution Mask" in said
+
+    def test_an_unknown_rule_names_the_nearest(self, capsys):
+        assert main(["check", "--explain", "mask-unalined"]) != 0
+        assert "did you mean mask-unaligned?" in capsys.readouterr().err
+
+    def test_files_are_needed_otherwise(self, capsys):
+        assert main(["check"]) != 0
+        assert "FILE" in capsys.readouterr().err
+
+    def test_sarif_names_rule_file_and_line(self, tmp_path, capsys):
+        file = tmp_path / "k.visaasm"
+        file.write_text('.version 4.1\n.kernel "k"\nmov (M1, 1) X(0,0)<1> 0x1:d\nret (M1, 1)\n')
+        assert main(["check", "--sarif", str(file)]) == 1
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        (result,) = run["results"]
+        place = result["locations"][0]["physicalLocation"]
+        assert result["ruleId"] == "unknown-variable"
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown-variable"
+        assert place["artifactLocation"]["uri"] == str(file)
+        assert place["region"]["startLine"] == 3

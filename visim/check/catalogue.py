@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from visim.check import flow, instructions, regions, variables
+from visim.check import abi, flow, instructions, reading, regions, variables
 from visim.check.rule import Rule, Scope, by_scope
 from visim.errors import ArgumentError
 
 RULES: tuple[Rule, ...] = (
+    *reading.RULES,
     *variables.rules.declared,
     *flow.rules.declared,
     *instructions.rules.declared,
     *regions.rules.declared,
+    *abi.RULES,
 )
 MODULE_RULES = by_scope(RULES, Scope.MODULE)
 UNIT_RULES = by_scope(RULES, Scope.UNIT)

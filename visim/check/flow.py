@@ -253,11 +253,12 @@ def slm_has_a_size(at: UnitSite) -> Iterator[Wrong]:
     if at.unit.attribute("SLMSize") != 0:
         return
     for item in at.unit.body:
-        if not isinstance(item, _MARKS) and _uses_slm(item):
+        if not isinstance(item, _MARKS) and uses_slm(item):
             yield Wrong(f"{item.op.mnemonic} uses shared local memory", origin=item.origin)
 
 
-def _uses_slm(item: Instruction) -> bool:
+def uses_slm(item: Instruction) -> bool:
+    """Whether an instruction accesses shared local memory."""
     if getattr(item, "sfid", None) == "slm":
         return True
     surface = getattr(getattr(item, "surface", None), "variable", getattr(item, "surface", None))

@@ -38,6 +38,7 @@ class Scope(Enum):
     MODULE = auto()
     UNIT = auto()
     INSTRUCTION = auto()
+    ABI = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class Rule:
     """One rule; `failing` and `passing` are example texts, complete for `Scope.MODULE`.
 
     The examples of other scopes are lines that `example_text` puts into a kernel. `platform` is
-    the device that the examples are for.
+    the device that the examples are for. Rules of `Scope.READING` and `Scope.ABI` have no check:
+    readers and the audit of zebins find what breaks them.
     """
 
     code: str

@@ -153,22 +153,39 @@ def info(file: str | None, platform: str | None, *, instructions: bool, as_json:
 
 
 @app.command()
-@click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="FILE...")
+@click.argument("files", nargs=-1, type=_INPUT, metavar="FILE...")
 @_platform_option
+@click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
 @_json_option
 @click.pass_context
 def check(
-    context: click.Context, files: tuple[str, ...], platform: str | None, *, as_json: bool
+    context: click.Context,
+    files: tuple[str, ...],
+    platform: str | None,
+    explain: str | None,
+    *,
+    as_sarif: bool,
+    as_json: bool,
 ) -> None:
     """Verify files.
 
-    Exits with 1 if there is an error in one of them.
+    Exits with 1 if there is an error in one of them; warnings and notes are shown only.
     """
     import visim
     from visim.cli.files import read_source
 
+    if explain is not None:
+        click.echo(_explanation(explain))
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
     found = {file: visim.verify(read_source(file), platform=platform) for file in files}
-    if as_json:
+    if as_sarif:
+        from visim.cli.sarif import sarif
+
+        _print_json(sarif(found))
+    elif as_json:
         _print_json({"files": [_checked_to_dict(*item) for item in found.items()]})
     else:
         for file, findings in found.items():
@@ -287,6 +304,13 @@ def _isa_name(file: str) -> str:
 
 def _source_name(file: str) -> str:
     return "stdin.cl" if file == "-" else file
+
+
+def _explanation(code: str) -> str:
+    from visim.check.catalogue import find_rule
+    from visim.check.explain import explain
+
+    return explain(find_rule(code))
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

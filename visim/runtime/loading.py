@@ -19,6 +19,7 @@ from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel
 from visim.module import Module, Unit, UnitKind
+from visim.runtime.audit import audit
 from visim.runtime.segments import Segments
 from visim.target import PLATFORMS, Platform
 from visim.target import platform as find_platform
@@ -229,6 +230,8 @@ def _examine_zebin(
             continue
         version = max(version, module.version)
         if isinstance(entry, ZeKernel):
+            if device is not None and not found.errors:
+                findings.extend(audit(entry, unit, device))
             kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
         else:
             functions.append(unit)
