@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from visim.check import abi, flow, instructions, reading, regions, variables
+from visim.check import abi, flow, instructions, messages, reading, regions, variables
 from visim.check.rule import Rule, Scope, by_scope
 from visim.errors import ArgumentError
 
@@ -14,6 +14,7 @@ RULES: tuple[Rule, ...] = (
     *flow.rules.declared,
     *instructions.rules.declared,
     *regions.rules.declared,
+    *messages.rules.declared,
     *abi.RULES,
 )
 MODULE_RULES = by_scope(RULES, Scope.MODULE)

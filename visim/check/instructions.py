@@ -164,6 +164,26 @@ def saturation(at: Site) -> Iterator[Wrong]:
 
 
 @rules.instruction(
+    "unavailable",
+    "vISA, Instructions per platform",
+    platform="skl",
+    failing="add3 (M1, 8) D(0,0)<1> D(1,0)<1;1,0> D(2,0)<1;1,0> D(3,0)<1;1,0>",
+    passing="add (M1, 8) D(0,0)<1> D(1,0)<1;1,0> D(2,0)<1;1,0>",
+)
+def available(at: Site) -> Iterator[Wrong]:
+    """The device has the instruction."""
+    op = at.instruction.op
+    if at.platform is not None and _is_missing(at):
+        known = ", ".join(op.devices)
+        hint = f"{known} have it" if known else "no device that visim knows has it"
+        yield Wrong(f"{at.platform.name} has no {op.mnemonic}", hint)
+
+
+def _is_missing(at: Site) -> bool:
+    return at.platform is not None and at.platform.name not in at.instruction.op.devices
+
+
+@rules.instruction(
     "restriction",
     "vISA 6, the instruction's page",
     failing="switchjmp (M1, 2) UD(0,0)<0;1,0> (end)\nend:",
@@ -173,7 +193,7 @@ def restrictions(at: Site) -> Iterator[Wrong]:
     """What else an instruction's page asks for."""
     op = at.instruction.op
     wrong = op.restrict(at.instruction, at.platform) if op.restrict else None
-    if wrong is not None:
+    if wrong is not None and not _is_missing(at):
         yield Wrong(f"{op.mnemonic}: {wrong}", passage=f"vISA 6, {op.page}")
 
 

@@ -10,6 +10,8 @@ from visim.check.rule import ModuleSite, Rules, UnitSite, Wrong
 from visim.diag import Severity
 from visim.module import Input, UnitKind
 from visim.operands import Attribute, General
+from visim.predefined import elements
+from visim.target import PLATFORMS
 
 MOST_KERNELS = 512
 MOST_INPUTS = 256
@@ -79,7 +81,7 @@ def variable_names(at: UnitSite) -> Iterator[Wrong]:
 )
 def general_sizes(at: UnitSite) -> Iterator[Wrong]:
     """A general variable has 1 to 4096 elements, and fits in the register file."""
-    file_bytes = 256 * (at.platform.grf_bytes if at.platform else 2 * _SMALLEST_REGISTER)
+    file_bytes = _file_bytes(at)
     for variable in at.unit.generals:
         if not 1 <= variable.count <= MOST_ELEMENTS:
             text = f"{variable.name} has {variable.count} elements, not 1 to {MOST_ELEMENTS}"
@@ -126,12 +128,19 @@ def address_sizes(at: UnitSite) -> Iterator[Wrong]:
 def alias_inside(at: UnitSite) -> Iterator[Wrong]:
     """An alias lies inside the variable that it names a part of."""
     for variable in at.unit.generals:
-        if variable.alias is None or variable.alias.base.is_predefined:
+        if variable.alias is None:
             continue
         end, base = variable.alias.offset + variable.bytes, variable.alias.base
-        if end > base.bytes:
-            text = f"{variable.name} ends at byte {end} of {base.name}, which has {base.bytes}"
-            yield Wrong(text, origin=variable.origin)
+        if end > _bytes_of(base, at):
+            text = f"{variable.name} ends at byte {end} of {base.name}"
+            yield Wrong(f"{text}, which has {_bytes_of(base, at)}", origin=variable.origin)
+
+
+def _bytes_of(base: General, at: UnitSite) -> int:
+    if not base.is_predefined:
+        return base.bytes
+    grf = at.platform.grf_bytes if at.platform else PLATFORMS[-1].grf_bytes
+    return elements(base, grf) * base.type.bytes
 
 
 @rules.unit(
@@ -254,6 +263,25 @@ def input_alignment(at: UnitSite) -> Iterator[Wrong]:
         if entry.offset % wanted:
             text = f"input {variable.name} starts at byte {entry.offset}"
             yield Wrong(f"{text}, not at a multiple of {wanted}", origin=entry.origin)
+
+
+@rules.unit(
+    "input-beyond-registers",
+    _INPUTS,
+    failing=".decl X v_type=G type=ud num_elts=1\n.input X offset=32764 size=4\nret (M1, 1)",
+    passing=".decl X v_type=G type=ud num_elts=1\n.input X offset=1020 size=4\nret (M1, 1)",
+)
+def inputs_fit(at: UnitSite) -> Iterator[Wrong]:
+    """Inputs lie in the register file, which has at most 256 registers."""
+    for entry in _placed(at):
+        end = entry.offset + entry.size
+        if end > _file_bytes(at):
+            text = f"input {entry.variable.name} ends at byte {end}"
+            yield Wrong(f"{text}, the register file at {_file_bytes(at)}", origin=entry.origin)
+
+
+def _file_bytes(at: UnitSite) -> int:
+    return 256 * (at.platform.grf_bytes if at.platform else PLATFORMS[-1].grf_bytes)
 
 
 @rules.unit(

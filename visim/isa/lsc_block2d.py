@@ -8,7 +8,6 @@ from functools import reduce
 from itertools import product
 from typing import Annotated
 
-from visim.isa import lsc_rules
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Sfid, element_of
 from visim.isa.lsc_kinds import BLOCK, DATA_SIZES, PLANE
@@ -148,7 +147,7 @@ def _elements(
 
 
 @TABLE.effect(
-    0x89, LscLoadBlock, sub=0x03, page="LSC_UNTYPED", restrict=lsc_rules.block_load,
+    0x89, LscLoadBlock, sub=0x03, page="LSC_UNTYPED",
     example="lsc_load_block2d.ugm (M1_NM, 1)  V40:d8.2x16x32nn  "
     "flat[V41, V42, V42(0,1), V42(0,2), V42(0,3), 0x4]",
 )  # fmt: skip
@@ -167,7 +166,7 @@ def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
 
 
 @TABLE.effect(
-    0x89, LscStoreBlock, sub=0x07, page="LSC_UNTYPED", restrict=lsc_rules.block_store,
+    0x89, LscStoreBlock, sub=0x07, page="LSC_UNTYPED",
     example="lsc_store_block2d.ugm (M1_NM, 1)  "
     "flat[V40, V41, V41(0,1), V41(0,2), V41(0,3), V41(0,4)]  V42:d16.16x8nn",
 )  # fmt: skip
