@@ -54,7 +54,6 @@ _CACHES = (
 )
 _VECTOR_DATA = frozenset({"d32", "d64", "d8c32", "d16c32"})
 _CHANNELS = {"dg2": 16, "pvc": 32}
-_SURFACES = {AddressModel.BINDING_TABLE, AddressModel.SURFACE_STATE, AddressModel.BINDLESS_SURFACE}
 _PAGE = "vISA 6, LSC_UNTYPED"
 
 rules = Rules()
@@ -118,16 +117,13 @@ def memory(at: Site) -> Iterator[Wrong]:
     passing="lsc_load.slm (M1, 16) D:d32 flat[UD]:a16",
 )
 def address_size(at: Site) -> Iterator[Wrong]:
-    """Addresses of 16 bits belong to shared local memory, those of 64 bits to flat memory."""
+    """Addresses of 16 bits belong to shared local memory."""
     address = getattr(at.instruction, "address", None)
     if not isinstance(at.instruction, _SHAPED) or not isinstance(address, LscAddress):
         return
     sfid = at.instruction.sfid
     if address.bits == 16 and sfid != "slm":
         yield Wrong(f"a16 addresses in {sfid}; only SLM has them")
-    elif address.bits == 64 and (sfid == "slm" or address.model in _SURFACES):
-        where = "SLM" if sfid == "slm" else f"a surface ({address.model})"
-        yield Wrong(f"a64 addresses in {where}", "offsets there have 32 bits: a32")
 
 
 @rules.instruction(

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Pred, Src, Ternary, Unary
-from visim.isa.operand_types import BITS, BITWISE, FIELD, SHIFT, SHIFT_UNSATURATED
+from visim.isa.operand_types import BITS, BITWISE, COUNTED, FIELD, SHIFT, SHIFT_UNSATURATED
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
@@ -174,7 +174,7 @@ def ror(t: Tracer, i: Binary) -> None:
 @TABLE.lane(
     0x27,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="cbit (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -186,7 +186,7 @@ def cbit(a: Expr) -> Expr:
 @TABLE.lane(
     0x1F,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="lzd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -198,7 +198,7 @@ def lzd(a: Expr) -> Expr:
 @TABLE.lane(
     0x2E,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="fbl (M1_NM, 1) V40(0,0)<1> V41(0,0)<0;1,0>",
 )
@@ -208,7 +208,7 @@ def fbl(a: Expr) -> Expr:
     return select(a.eq(0), constant(2**a.type.bits - 1, a.type, a.lanes), lowest)
 
 
-@TABLE.effect(0x2F, Unary, operands=BITS, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(0x2F, Unary, operands=COUNTED, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def fbh(t: Tracer, i: Unary) -> None:
     """Leading bits equal to the sign bit of a D, leading zeros of a UD; all ones if none ends."""
     value = t.read(i.src0)
@@ -222,7 +222,7 @@ def fbh(t: Tracer, i: Unary) -> None:
 @TABLE.lane(
     0x48,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="bfrev (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )

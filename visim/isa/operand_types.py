@@ -116,7 +116,9 @@ BITWISE = Operands((row(INTEGERS),), Saturation.NO, Modifiers.LOGIC)
 SHIFT = Operands((row(INTEGERS),))
 SHIFT_UNSATURATED = Operands((row(INTEGERS),), Saturation.NO)
 BITS = Operands((row(INTEGERS),), Saturation.NO, Modifiers.NONE)
-"""Counting and moving bits."""
+"""Moving bits."""
+COUNTED = Operands((row(NARROW),), Saturation.NO, Modifiers.NONE)
+"""Finding and counting bits, of at most 32."""
 FIELD = Operands((row(DWORDS),), Saturation.NO, Modifiers.NONE)
 CARRY = Operands((row(frozenset({UD}), frozenset({UD, UW, UB})),), Saturation.NO, Modifiers.NONE)
 PLAIN_F = Operands((row(frozenset({F})),))
