@@ -276,6 +276,57 @@ def link(files: tuple[str, ...], platform: str | None, output: str, *, as_json: 
     _write_object(visim.link(sources, platform=platform), output, as_json=as_json)
 
 
+@app.command()
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
+@click.option("--platform", default="pvc", metavar="P", help=f"The device: {_PLATFORMS}.")
+@click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
+@click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
+@click.option("--count", default=1, type=click.IntRange(min=1), help="With --compare: seeds.")
+@_json_option
+@click.pass_context
+def smith(
+    context: click.Context,
+    seed: int,
+    platform: str,
+    statements: int,
+    count: int,
+    *,
+    compare: bool,
+    as_json: bool,
+) -> None:
+    """Print a random valid vISA program that ends, or compare engines on some.
+
+    Exits with 1 if engines differ.
+    """
+    from visim.cli.smith import compare_seeds
+    from visim.smith import Shape
+    from visim.smith import smith as write_program
+
+    shape = Shape(statements)
+    if not compare:
+        text = write_program(seed, platform, shape)
+        if as_json:
+            _print_json({"seed": seed, "platform": platform, "text": text})
+        else:
+            click.echo(text, nl=False)
+        return
+    if not compare_seeds(range(seed, seed + count), platform, shape, as_json=as_json):
+        context.exit(failures.BROKEN)
+
+
+@app.command("reduce")
+@click.argument("file", type=_INPUT)
+@click.option("--keep", required=True, metavar="COMMAND", help="What fails; {} is the file.")
+@click.option("--seconds", default=30.0, help="How long the command may take each time; 30.")
+@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
+    """Shrink a vISA text while COMMAND still fails on it in the same way."""
+    from visim.cli.files import read_text, write_text
+    from visim.smith.reduce import reduce
+
+    write_text(output, reduce(read_text(file), keep, seconds=seconds))
+
+
 def _write_object(program: Program, target: str, *, as_json: bool) -> None:
     from visim.cli.files import is_standard, write_bytes
 
