@@ -287,6 +287,7 @@ def _file_bytes(at: UnitSite) -> int:
 @rules.unit(
     "input-alias",
     _INPUTS,
+    severity=Severity.WARNING,
     failing=".decl X v_type=G type=ud num_elts=1 alias=<D, 0>\n"
     ".input X offset=64 size=4\nret (M1, 1)",
     passing=".input D offset=64 size=256\nret (M1, 1)",
