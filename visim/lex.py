@@ -18,7 +18,16 @@ UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|\d+", re.ASCII)
 INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
 STRING_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
-_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPED = {
+    "e": "\x1b",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 _ESCAPES = {
     **{ord(value): f"\\{letter}" for letter, value in _ESCAPED.items()},
     ord("\\"): "\\\\",
@@ -113,8 +122,24 @@ class Cursor:
             return True
         return False
 
+    def take_suffix(self, literal: str) -> bool:
+        """Take `literal` if it stands here or behind blanks."""
+        text, position = self.text, self.position
+        if text.startswith(literal, position):
+            self.position = position + len(literal)
+            return True
+        if text[position : position + 1].isspace():
+            rest = text[position:].lstrip(" \t")
+            if rest.startswith(literal):
+                self.position = len(text) - len(rest) + len(literal)
+                return True
+        return False
+
     def expect(self, literal: str) -> None:
         """Skip blanks and take `literal`, or fail."""
+        if self.text.startswith(literal, self.position):
+            self.position += len(literal)
+            return
         self.skip_space()
         if not self.take(literal):
             raise self.failure(f"{literal!r}")

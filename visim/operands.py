@@ -6,14 +6,15 @@ what it reads is the business of `sem.tracer`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from visim.diag import Origin
+from visim.records import record
 from visim.types import DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """A named attribute of a kernel or variable; value None for a flag that is merely present.
 
@@ -26,7 +27,7 @@ class Attribute:
     origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alias:
     """Says that a general variable overlays `base` from byte `offset` on."""
 
@@ -34,7 +35,7 @@ class Alias:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class General:
     """A general variable: `count` elements of `type` in the register file.
 
@@ -75,7 +76,7 @@ class General:
 FIRST_DECLARED_GENERAL = 32
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressVariable:
     """`count` addresses of elements of general variables, for indirect operands."""
 
@@ -87,7 +88,7 @@ class AddressVariable:
     origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredicateVariable:
     """`count` booleans, one a channel. P0 means "no predicate" and is never declared."""
 
@@ -99,7 +100,7 @@ class PredicateVariable:
     origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplerVariable:
     """`count` sampler indices."""
 
@@ -111,7 +112,7 @@ class SamplerVariable:
     origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SurfaceVariable:
     """`count` binding table indices; T0 to T5 are predefined (T0 is %slm)."""
 
@@ -127,7 +128,7 @@ StateVariable = SamplerVariable | SurfaceVariable
 Variable = General | AddressVariable | PredicateVariable | SamplerVariable | SurfaceVariable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecSize:
     """How many channels an instruction has, and where its mask control starts (M1 is offset 0)."""
 
@@ -147,7 +148,7 @@ class Combine(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Predication:
     """The predicate in front of an instruction (specification 5, Predication)."""
 
@@ -156,7 +157,7 @@ class Predication:
     combine: Combine = Combine.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Region:
     """A source region <v;w,h> in elements; `v` is None for multi-address indirect operands."""
 
@@ -178,7 +179,7 @@ class Modifier(StrEnum):
     NOT = "(~)"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneralSource:
     """Source V(row, col)<v;w,h>."""
 
@@ -189,7 +190,7 @@ class GeneralSource:
     modifier: Modifier = Modifier.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneralDestination:
     """Destination V(row, col)<stride>; the binary object keeps the saturation bit here."""
 
@@ -200,7 +201,7 @@ class GeneralDestination:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndirectSource:
     """Source r[A(element), offset]<v;w,h>:type."""
 
@@ -212,7 +213,7 @@ class IndirectSource:
     modifier: Modifier = Modifier.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndirectDestination:
     """Destination r[A(element), offset]<stride>:type."""
 
@@ -224,7 +225,7 @@ class IndirectDestination:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Immediate:
     """A constant: its bits (32, or 64 for q, uq, df) and its type."""
 
@@ -232,7 +233,7 @@ class Immediate:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressOperand:
     """`width` successive addresses A(element)<width>, as a source or destination."""
 
@@ -241,7 +242,7 @@ class AddressOperand:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressOf:
     """The address of a byte of a general variable: &V[offset], `offset` in bytes."""
 
@@ -249,7 +250,7 @@ class AddressOf:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateAddressOf:
     """The address of an element of a surface or sampler variable: &T[offset]."""
 
@@ -257,14 +258,14 @@ class StateAddressOf:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredicateOperand:
     """A predicate variable read or written as data."""
 
     variable: PredicateVariable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateOperand:
     """Element `element` of a surface or sampler variable."""
 
@@ -272,7 +273,7 @@ class StateOperand:
     element: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RawOperand:
     """A message's data: contiguous bytes of a general variable from byte `offset` on."""
 
@@ -295,7 +296,7 @@ class AddressModel(StrEnum):
     ARGUMENT = "arg"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscCache:
     """Cache controls of an LSC message, by their names in text; "df" is the default."""
 
@@ -303,7 +304,7 @@ class LscCache:
     l3: str = "df"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscAddress:
     """The address of an LSC message: `scale * base + offset`, addresses of `bits` each.
 
@@ -320,7 +321,7 @@ class LscAddress:
     pitch: VectorSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscSurface:
     """The surface of an LSC message that has no addresses (append counters)."""
 
@@ -328,7 +329,7 @@ class LscSurface:
     surface: VectorSource
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscTexel:
     """The address of a typed LSC message: coordinates of `bits` each in a surface.
 
@@ -344,7 +345,7 @@ class LscTexel:
     lod: RawOperand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscPlane:
     """Where an LSC 2D block lies: a surface in flat memory and a place in it.
 
@@ -360,7 +361,7 @@ class LscPlane:
     y: VectorSource
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscBlock:
     """What an LSC 2D block message moves: `blocks` of `width` times `height` elements.
 
@@ -376,7 +377,7 @@ class LscBlock:
     vnni: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscShape:
     """What an LSC message moves for each address.
 
@@ -391,7 +392,7 @@ class LscShape:
     channels: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JumpTable:
     """An index and the labels that it chooses from."""
 
@@ -399,7 +400,7 @@ class JumpTable:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lifetime:
     """Where the lifetime of a variable starts, or ends."""
 

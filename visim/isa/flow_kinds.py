@@ -40,9 +40,12 @@ class JumpTableKind:
         index = SOURCE.parse(cursor, names)
         cursor.expect("(")
         labels = [LABEL.parse(cursor, names)]
-        while cursor.take(","):
-            labels.append(LABEL.parse(cursor, names))
-        cursor.expect(")")
+        cursor.skip_space()
+        while not cursor.take(")"):
+            # Commas between labels, behind them, or none: the assembler takes all.
+            if not cursor.take(","):
+                labels.append(LABEL.parse(cursor, names))
+            cursor.skip_space()
         return JumpTable(index, tuple(labels))
 
     def show(self, value: JumpTable) -> str:

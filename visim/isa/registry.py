@@ -8,7 +8,7 @@ not postpone their evaluation.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
@@ -26,6 +26,7 @@ from typing import (
 from visim.diag import ByteSpan, Origin
 from visim.errors import InputError
 from visim.isa.devices import devices_of, first_version
+from visim.expressions import Constants
 from visim.isa.layouts import (
     CodingError,
     DeclarationError,
@@ -47,16 +48,18 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
+from visim.records import record
 from visim.sem.exactness import EXACT, Exactness
 from visim.target import Platform
 from visim.types import BY_NAME
 
 
-class Names(Protocol):
+class Names(Constants, Protocol):
     """The variables that a unit has declared so far."""
 
-    def lookup(self, name: str) -> Variable | None:
-        """Return the variable called `name`, predefined ones included, or None."""
+    @property
+    def lookup(self) -> Callable[[str], Variable | None]:
+        """Returns the variable of a name, predefined ones included, or None."""
         ...
 
     def known(self) -> list[str]:
@@ -145,7 +148,7 @@ class Op:
         return f"<{self.mnemonic}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instruction:
     """An instruction of a unit's body; the form's fields follow in its subclasses."""
 
@@ -168,17 +171,20 @@ class Field:
     kind: Kind
 
 
+Step = tuple[str, Callable[[Cursor, Names], Any] | None, "str | Field"]
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A form's fields, its template cut into literals and field names, and its bytes.
 
-    `fields` has those that text shows. `read_pieces` are the pieces that reading a text takes
-    account of: without mnemonic and blanks.
+    `fields` has those that text shows. `steps` are what reading takes after the mnemonic: a
+    field and how it is parsed, or a literal, or a field again, which must be the same.
     """
 
     fields: tuple[Field, ...]
     pieces: tuple[str | Field, ...]
-    read_pieces: tuple[str | Field, ...]
+    steps: tuple["Step", ...]
     saturates: bool
     layout: Layout
 
@@ -200,18 +206,22 @@ class Schema:
     def parse(
         self, op: Op, cursor: Cursor, names: Names, given: dict[str, Any], origin: Origin
     ) -> Instruction:
-        """Take what follows the mnemonic of `op`; `given` holds fields that stood before it."""
-        values = dict(given)
+        """Take what follows the mnemonic of `op`.
+
+        `given` holds the predicate that stood before it; the other fields are added to it.
+        """
+        values = given
         saturate = False
-        for piece in self.read_pieces:
-            if isinstance(piece, Field):
-                if piece.name not in given:
-                    _keep(values, piece, cursor, names)
+        for name, parse, piece in self.steps:
+            if parse is not None:
+                values[name] = parse(cursor, names)
+            elif isinstance(piece, Field):
+                _repeat(values[name], piece, cursor, names)
             elif piece == "{sat}":
-                saturate = cursor.take(".sat")
+                saturate = cursor.take_suffix(".sat")
             else:
                 cursor.expect(piece)
-        if not cursor.at_end:
+        if cursor.position < len(cursor.text) and not cursor.at_end:
             raise cursor.failure("the end of the instruction")
         if saturate:
             values["dst"] = _saturated(values["dst"], cursor)
@@ -244,13 +254,12 @@ class Schema:
             raise InputError(f"{instruction.op.mnemonic}: {error}", instruction.origin) from None
 
 
-def _keep(values: dict[str, Any], piece: Field, cursor: Cursor, names: Names) -> None:
-    """Take a field; where a template has it twice, both must be the same."""
+def _repeat(known: Any, piece: Field, cursor: Cursor, names: Names) -> None:
+    """Take a field that a template has twice; both must be the same."""
     start = cursor.position
     found = piece.kind.parse(cursor, names)
-    if values.setdefault(piece.name, found) != found:
-        known = piece.kind.show(values[piece.name])
-        message = f"expected {known} as before, found {piece.kind.show(found)}"
+    if known != found:
+        message = f"expected {piece.kind.show(known)} as before, found {piece.kind.show(found)}"
         raise cursor.failure_at(start, "syntax", message)
 
 
@@ -290,7 +299,7 @@ def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], ty
     """
 
     def declare(cls: type[_T]) -> type[_T]:
-        made = dataclass(frozen=True, slots=True)(cls)
+        made = record(cls)
         _TEMPLATES[made] = template, layout
         schema_of(made)
         return made
@@ -330,14 +339,27 @@ def schema_of(cls: type[Any]) -> Schema:
     missing = set(by_name) - shown - _optional_fields(cls)
     if missing:
         raise DeclarationError(f"template of {cls.__name__} omits {sorted(missing)}")
-    read = (p if isinstance(p, Field) else p.strip() for p in pieces if p != "{op}")
     return Schema(
         tuple(entry for entry in by_name.values() if entry.name in shown),
         tuple(pieces),
-        tuple(p for p in read if p),
+        tuple(_steps(pieces)),
         "{sat}" in pieces,
         compile_layout(cls.__name__, layout, kinds),
     )
+
+
+def _steps(pieces: list[str | Field]) -> Iterator[Step]:
+    """Yield what reading takes; the predicate stands before the mnemonic and is no part of it."""
+    seen = {"pred"}
+    for piece in pieces:
+        if isinstance(piece, Field):
+            if piece.name not in seen:
+                yield piece.name, piece.kind.parse, piece
+            elif piece.name != "pred":
+                yield piece.name, None, piece
+            seen.add(piece.name)
+        elif piece != "{op}" and piece.strip():
+            yield "", None, piece.strip()
 
 
 def named_labels(instruction: Instruction) -> tuple[str, ...]:

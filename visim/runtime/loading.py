@@ -259,7 +259,7 @@ def _one_device(name: str, found: Platform | None, target: Platform | None) -> P
 
 def _checked(source: Source, device: Platform | None) -> tuple[Module, Diagnostics]:
     """Read a vISA text and verify what was read, unless there was something unreadable."""
-    module, findings = parse_text(source)
+    module, findings = parse_text(source, device)
     if not findings.errors:
         findings.extend(verify_module(module, device))
     return module, findings

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from visim import predefined
 from visim.attributes import (
+    ALIGNMENT_BYTES,
     ALIGNMENT_NAMES,
     KERNEL_ATTRIBUTES,
     TARGETS,
@@ -18,6 +19,7 @@ from visim.attributes import (
     AttributeValue,
 )
 from visim.diag import Origin
+from visim.expressions import Level, integer
 from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
 from visim.operands import (
@@ -155,14 +157,13 @@ def _read_property(key: str, cursor: Cursor, symbols: Symbols, found: _Propertie
         case "type":
             found.type = _data_type(cursor)
         case "num_elts":
-            found.count = cursor.integer("a number of elements", low=1, high=_MAX_COUNT)
+            found.count = integer(cursor, symbols, "a number of elements", low=1, high=_MAX_COUNT)
         case "align":
-            spelled = _choice(cursor, "alignment", ALIGNMENT_NAMES, "an alignment such as 'GRF'")
-            found.align = ALIGNMENT_NAMES[spelled]
+            found.align = _alignment(cursor, symbols)
         case "alias":
             found.alias = _alias(cursor, symbols)
         case "attrs":
-            found.attributes = _attribute_list(cursor)
+            found.attributes = _attribute_list(cursor, symbols)
         case _:
             found.v_name = cursor.need(_VALUE, "a name").group()
 
@@ -173,6 +174,22 @@ def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> s
     if word not in known:
         raise cursor.unknown_name(start, what, word, known)
     return word
+
+
+def _alignment(cursor: Cursor, symbols: Symbols) -> str:
+    """Take an alignment's name or its bytes."""
+    start = cursor.position
+    word = cursor.match(_WORD)
+    if word and (word.group() in ALIGNMENT_NAMES or _KEY.match(word.group())):
+        cursor.position = start
+        return ALIGNMENT_NAMES[_choice(cursor, "alignment", ALIGNMENT_NAMES, "an alignment")]
+    cursor.position = start
+    size = integer(cursor, symbols, "an alignment such as 'GRF'")
+    if size not in ALIGNMENT_BYTES:
+        message = f"{size} bytes are no alignment"
+        known = ", ".join(map(str, ALIGNMENT_BYTES))
+        raise cursor.failure_at(start, "unknown-alignment", message, help=f"use one of {known}")
+    return ALIGNMENT_BYTES[size]
 
 
 def _data_type(cursor: Cursor) -> DataType:
@@ -198,7 +215,7 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
         message = f"{name} is no general variable and cannot be aliased"
         raise cursor.failure_at(start, "operand-class", message)
     cursor.expect(",")
-    offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE, level=Level.SHIFT)
     cursor.expect(closing)
     return Alias(base, offset)
 
@@ -220,26 +237,29 @@ def _variable(cursor: Cursor, symbols: Symbols, name: str, given: _Properties) -
     return General(own, given.type, count, given.align, given.alias, given.attributes, index)
 
 
-def _attribute_list(cursor: Cursor) -> tuple[Attribute, ...]:
+def _attribute_list(cursor: Cursor, symbols: Symbols) -> tuple[Attribute, ...]:
     cursor.expect("{")
     found: list[Attribute] = []
     cursor.skip_space()
     if cursor.take("}"):
         return ()
     while True:
-        found.append(_attribute(cursor, VARIABLE_ATTRIBUTES))
+        found.append(_attribute(cursor, symbols, VARIABLE_ATTRIBUTES))
         cursor.skip_space()
         if not cursor.take(","):
             cursor.expect("}")
             return tuple(found)
 
 
-def kernel_attribute(cursor: Cursor) -> Attribute:
+def kernel_attribute(cursor: Cursor, symbols: Symbols) -> Attribute:
     """Return the attribute of a `.kernel_attr` line; the cursor stays behind it."""
-    return _attribute(cursor, KERNEL_ATTRIBUTES)
+    found = _attribute(cursor, symbols, KERNEL_ATTRIBUTES)
+    if found.name == "SimdSize" and isinstance(found.value, int):
+        symbols.dispatch_size = found.value
+    return found
 
 
-def _attribute(cursor: Cursor, known: dict[str, AttributeValue]) -> Attribute:
+def _attribute(cursor: Cursor, symbols: Symbols, known: dict[str, AttributeValue]) -> Attribute:
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(_KEY, "an attribute's name").group()
@@ -254,8 +274,10 @@ def _attribute(cursor: Cursor, known: dict[str, AttributeValue]) -> Attribute:
     cursor.skip_space()
     if kind is AttributeValue.TEXT:
         return Attribute(name, _text_value(cursor, name))
-    value = cursor.integer(f"the value of {name}")
-    return Attribute(name, None if kind is AttributeValue.FLAG and value == 1 else value)
+    if kind is AttributeValue.FLAG and cursor.at_end:
+        return Attribute(name)
+    value = integer(cursor, symbols, f"the value of {name}", level=Level.SHIFT)
+    return Attribute(name, None if kind is AttributeValue.FLAG else value)
 
 
 def _text_value(cursor: Cursor, name: str) -> str:
@@ -303,20 +325,20 @@ def input_line(cursor: Cursor, symbols: Symbols, kind: str, origin: Origin) -> I
         message = f"{name} is predefined, only declared variables can be inputs"
         raise cursor.failure_at(start, "operand-class", message)
     offset = 0
-    if kind != PARAMETER:
-        _keyword(cursor, "offset")
-        offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    if kind != PARAMETER and _keyword(cursor, "offset"):
+        offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE)
     size = found.bytes if isinstance(found, General) else 4 * found.count
+    if _keyword(cursor, "size"):
+        size = integer(cursor, symbols, "a size in bytes", high=_MAX_BYTE)
     if not cursor.at_end:
-        _keyword(cursor, "size")
-        size = cursor.integer("a size in bytes", high=_MAX_BYTE)
-    if not cursor.at_end:
-        raise cursor.failure("the end of the line")
+        raise cursor.failure("'offset=', 'size=' or the end of the line")
     return Input(found, offset, size, kind, origin)
 
 
-def _keyword(cursor: Cursor, word: str) -> None:
+def _keyword(cursor: Cursor, word: str) -> bool:
+    """Take `word` and its '=' if it stands here."""
     cursor.skip_space()
     if not cursor.take(word):
-        raise cursor.failure(f"'{word}='")
+        return False
     cursor.expect("=")
+    return True

@@ -11,11 +11,15 @@ from visim.isa.registry import Instruction, Schema, schema_of
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A form's schema, whether a predicate may stand before it, and its fields with labels."""
+    """A form's schema, whether a predicate may stand before it, and its fields with labels.
+
+    `labels` are the fields that are one label, `names_labels` says whether any field has labels.
+    """
 
     schema: Schema
     is_predicated: bool
     labels: tuple[str, ...]
+    names_labels: bool
 
 
 @cache
@@ -27,4 +31,9 @@ def shape_of(form: type[Instruction]) -> Shape:
         for entry in schema.fields
         if isinstance(entry.kind, NameKind) and entry.kind == LABEL
     )
-    return Shape(schema, any(entry.name == "pred" for entry in schema.fields), labels)
+    return Shape(
+        schema,
+        any(entry.name == "pred" for entry in schema.fields),
+        labels,
+        any(hasattr(entry.kind, "labels_of") for entry in schema.fields),
+    )

@@ -7,6 +7,7 @@ variable has a number in its class, whatever its scope.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from visim import predefined
 from visim.lex import Cursor, TextFailure
@@ -49,15 +50,27 @@ _RESERVED = frozenset({"P0", *predefined.BY_NAME})
 class Symbols:
     """Names that are visible at this point of a unit."""
 
-    def __init__(self) -> None:
+    def __init__(self, grf_bytes: int | None = None) -> None:
+        self.grf_bytes = grf_bytes
+        self.dispatch_size: int | None = None
         self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}
         self._visible: dict[str, Variable] = dict(predefined.BY_NAME)
+        #: Returns the variable of a name, predefined ones included, or None.
+        self.lookup: Callable[[str], Variable | None] = self._visible.get
         self._scopes: deque[dict[str, Variable | None]] = deque([{}])
         self._general_names: set[str] = set()
 
-    def lookup(self, name: str) -> Variable | None:
-        """Return the variable called `name`, predefined ones included, or None."""
-        return self._visible.get(name)
+    def size_of(self, name: str) -> int | None:
+        """Return the bytes of a variable or, where no variable has that name, of `GRF`."""
+        match self._visible.get(name):
+            case General() as found if found.name not in predefined.WHOLE_REGISTERS:
+                return found.bytes
+            case AddressVariable(count=count):
+                return 2 * count
+            case None if name == "GRF":
+                return self.grf_bytes
+            case _:
+                return None
 
     def known(self) -> list[str]:
         """Return the visible names that tools print, for suggestions."""
