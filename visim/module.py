@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Literal
 
 from visim.diag import Origin, Source
+from visim.isa.forms import FileMark, LineMark
 from visim.isa.registry import Instruction
 from visim.operands import (
     AddressVariable,
@@ -75,6 +76,17 @@ class ObjectOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the source that a compiler made an instruction of; `file` as FILE names it."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A kernel or a function: its declarations in the order of their indices, and its body.
 
@@ -103,6 +115,21 @@ class Unit:
             if attribute.name == name:
                 return True if attribute.value is None else attribute.value
         return None
+
+    def source_lines(self) -> tuple[SourceLine | None, ...]:
+        """Return for each item of the body the source line that FILE and LOC give it, if any."""
+        found: list[SourceLine | None] = []
+        file, current = "", None
+        for item in self.body:
+            match item:
+                case FileMark():
+                    file, current = item.name, None
+                case LineMark():
+                    current = SourceLine(file, item.number)
+                case _:
+                    pass
+            found.append(current)
+        return tuple(found)
 
     @property
     def simd_size(self) -> int | None:

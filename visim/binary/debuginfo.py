@@ -44,7 +44,7 @@ class Mapping:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A register, `sub` its byte; or bytes of memory at `offset` of the frame or of scratch."""
+    """A register, `sub` its byte; or memory at `offset` of the frame, if `absolute` of scratch."""
 
     file: RegisterFile
     register: int = 0
@@ -245,14 +245,16 @@ class _File:
 
     def _frame(self) -> CallFrame:
         size = self.reader.unsigned(2)
-        pointers = [self._optional_intervals() for _ in range(3)]
+        own, callers, return_address = (self._optional_intervals() for _ in range(3))
         ce_offset, stored_at = None, None
         if self.layout.has_ce:
             offset, stored_at = self.reader.unsigned(2), self.reader.unsigned(2)
             ce_offset, stored_at = (None, None) if offset == _NOT_STORED else (offset, stored_at)
         return CallFrame(
             size,
-            *pointers,
+            own,
+            callers,
+            return_address,
             ce_offset,
             stored_at,
             self._several(2, self._saved_registers),

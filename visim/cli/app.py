@@ -131,11 +131,19 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
 @app.command()
 @click.argument("file", type=_INPUT, required=False)
+@click.option("--debug", is_flag=True, help="Show debug information instead.")
 @_platform_option
 @click.option("--instructions", is_flag=True, help="List all instructions; needs no file.")
 @_json_option
-def info(file: str | None, platform: str | None, *, instructions: bool, as_json: bool) -> None:
-    """Show the kernels of FILE: arguments, resources, instructions."""
+def info(
+    file: str | None, platform: str | None, *, debug: bool, instructions: bool, as_json: bool
+) -> None:
+    """Show the kernels of FILE: arguments, resources, instructions.
+
+    With --debug, FILE may also be a vISA debug file (.dbg): it shows which Gen code came of which
+    instruction, where variables live, and the frames; of a program, the source lines of its
+    instructions.
+    """
     if instructions:
         _show_instructions(as_json=as_json)
         return
@@ -143,6 +151,15 @@ def info(file: str | None, platform: str | None, *, instructions: bool, as_json:
         raise click.UsageError("Missing argument 'FILE'.")
     from visim.cli.files import load_program
 
+    if debug:
+        from visim.cli.debuginfo import debug_facts, show_debug_facts
+
+        found = debug_facts(file, platform)
+        if as_json:
+            _print_json(found)
+        else:
+            show_debug_facts(found)
+        return
     facts = load_program(file, platform).info()
     if as_json:
         _print_json(facts)

@@ -19,7 +19,7 @@ _MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 def show_info(info: Mapping[str, Any]) -> None:
     """Print what `Program.info()` says of a program."""
-    console = _console()
+    console = make_console()
     head = [f"{key} {info[key]}" for key in ("format", "version", "platform") if info.get(key)]
     console.print(Text(", ".join(head) or "no facts about the file"))
     for kernel in info.get("kernels", ()):
@@ -31,11 +31,11 @@ def show_info(info: Mapping[str, Any]) -> None:
 
 def show_findings(findings: Sequence[Finding]) -> None:
     """Print what doctor found, with what to do about what is missing."""
-    table = _table("", "what", "found", "needed for")
+    table = make_table("", "what", "found", "needed for")
     for finding in findings:
         state = Text(str(finding.state), _MARKS.get(str(finding.state), ""))
         table.add_row(state, *(Text(t) for t in (finding.name, finding.detail, finding.purpose)))
-    console = _console()
+    console = make_console()
     console.print(table)
     for finding in findings:
         if finding.help:
@@ -79,7 +79,7 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
 
 
 def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table("", "argument", "kind", "type", "bytes")
+    table = make_table("", "argument", "kind", "type", "bytes")
     for index, argument in enumerate(arguments):
         size = argument.get("size")
         row = (
@@ -93,13 +93,15 @@ def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
+def make_table(*columns: str) -> Table:
+    """Return an empty table without frames."""
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _console() -> Console:
+def make_console() -> Console:
+    """Return the console on the standard output."""
     # A file or pipe has no width; 80 columns would fold long names in it.
     return Console() if sys.stdout.isatty() else Console(width=200)

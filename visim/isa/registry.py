@@ -25,8 +25,8 @@ from typing import (
 
 from visim.diag import ByteSpan, Origin
 from visim.errors import InputError
-from visim.isa.devices import devices_of, first_version
 from visim.expressions import Constants
+from visim.isa.devices import devices_of, first_version
 from visim.isa.layouts import (
     CodingError,
     DeclarationError,

@@ -14,11 +14,13 @@ from typing import Any, TypedDict
 from visim.engine.base import Engine, RunOptions
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
+from visim.module import Unit
 from visim.runtime.geometry import Sizes
 from visim.runtime.handles import CancelledError, LaunchHandle
 from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
 from visim.runtime.report import FormUse, Report
 from visim.runtime.running import ExecutablePool, Outcome, run_plan
+from visim.runtime.sources import with_source_line
 from visim.runtime.threads import LaunchPlan
 
 _PATIENCE_S = 0.05
@@ -141,6 +143,7 @@ class Launch:
     plan: LaunchPlan
     options: LaunchOptions
     compile_s: float
+    units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __call__(self) -> Report | LaunchHandle:
@@ -176,12 +179,12 @@ class Launch:
         finally:
             self._lock.release()
         if found.exit.stopped is not None:
-            stopped = found.exit.stopped
+            stopped = with_source_line(found.exit.stopped, self.units)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
         report = self._report(found)
         fault = found.exit.fault or self._inexact(report)
         if fault is not None:
-            raise FaultError(fault, report)
+            raise FaultError(with_source_line(fault, self.units), report)
         return report
 
     def _acquire(self, stop: Event | None) -> None:

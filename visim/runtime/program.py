@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Unpack
@@ -181,6 +183,14 @@ class Program:
             ],
         }
 
+    def source_lines(self) -> list[dict[str, Any]]:
+        """Return for each kernel and function which instructions came of which source line.
+
+        Instructions are given by their numbers, as in the comments of a printed text.
+        """
+        units = (*(kernel.unit for kernel in self._contents.kernels), *self._contents.functions)
+        return [{"name": unit.name, "lines": _line_ranges(unit)} for unit in units]
+
     def to_object(self) -> bytes:
         """Return the program as an .isa object of version 4.1.
 
@@ -302,7 +312,8 @@ class Kernel:
                 self._executables[engine.name] = executables
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
-        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s)
+        units = tuple(linked.unit for linked in self._linked.units)
+        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s, units)
 
     def info(self) -> dict[str, Any]:
         """Return the facts about the kernel in the form that `visim info --json` prints."""
@@ -359,6 +370,18 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
     return KeyError(f"the program has no {what} {name!r}; {hint}")
+
+
+def _line_ranges(unit: Unit) -> list[dict[str, Any]]:
+    """Return the runs of instructions that have one source line, in their order."""
+    found: list[dict[str, Any]] = []
+    for source, run in groupby(enumerate(unit.source_lines()), key=itemgetter(1)):
+        if source is not None:
+            numbers = [number for number, _ in run if not isinstance(unit.body[number], _MARKS)]
+            if numbers:
+                entry = {"file": source.file, "line": source.line}
+                found.append({**entry, "first": numbers[0], "last": numbers[-1]})
+    return found
 
 
 def _body_facts(unit: Unit, platform: Platform | None) -> dict[str, Any]:
