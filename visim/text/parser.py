@@ -452,10 +452,11 @@ def _op(cursor: Cursor) -> Op:
         raise cursor.failure("an instruction")
     mnemonic = match.group()
     cursor.position = match.end()
-    op = ISA.by_mnemonic(f"{mnemonic}{_TYPED}") if cursor.take(_TYPED) else None
-    if op is not None:
-        return op
-    cursor.position = match.end()
+    if cursor.text.startswith(_TYPED, cursor.position):
+        typed = ISA.by_mnemonic(f"{mnemonic}{_TYPED}")
+        if typed is not None:
+            cursor.position += len(_TYPED)
+            return typed
     op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
     if op is None or op is ISA.label or op is ISA.subroutine:
         raise cursor.unknown_name(start, "instruction", mnemonic, ISA.mnemonics())
