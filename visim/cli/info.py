@@ -44,7 +44,7 @@ def show_findings(findings: Sequence[Finding]) -> None:
 
 def show_instructions(entries: Sequence[Coverage]) -> None:
     """Print which engines execute each instruction, and why others do not."""
-    table = _table("instruction", "opcode", "engines", "otherwise")
+    table = make_table("instruction", "opcode", "engines", "otherwise")
     for entry in entries:
         sub = "" if entry.op.sub is None else f".{entry.op.sub:02x}"
         cells = (
@@ -54,7 +54,7 @@ def show_instructions(entries: Sequence[Coverage]) -> None:
             entry.reason or "",
         )
         table.add_row(*(Text(cell) for cell in cells))
-    _console().print(table)
+    make_console().print(table)
 
 
 def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
