@@ -30,12 +30,13 @@ def canonical(a: Expr) -> Expr:
 
 
 def single_precision(function: Callable[..., Nearest], *sources: Expr) -> Expr:
-    """Apply a function of F values to F or HF sources."""
+    """Apply a function of F values to F or HF sources; where it is NaN, it is the same NaN."""
     kind = sources[0].type
     if kind not in {F, HF}:
         raise Unexecutable(f"this function of {kind!r} values")
     values = [Nearest(canonical(source)).single() for source in sources]
-    return canonical(function(*values).to(kind))
+    result = function(*values)
+    return canonical(choose(result.equals(result), result, result.constant(math.nan)).to(kind))
 
 
 def exp2(x: Nearest) -> Nearest:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import FaultError, UnsupportedError
 from visim.runtime.program import assemble
-from visim.smith.generate import BUFFER_BYTES, RESULTS, Shape, smith
-from visim.smith.operands import VARIABLE_BYTES
+from visim.smith.generate import (
+    BUFFER_BYTES,
+    COPIES,
+    RESULTS,
+    SCRATCH,
+    Shape,
+    computed_types,
+    smith,
+)
+from visim.smith.operands import VARIABLE_BYTES, variable
+from visim.target import Platform, platform
+from visim.types import DataType
 
 ENGINES = ("interpreter", "jit")
 _SPECIAL = (0, 1, 0x80, 0xFF, 0x7F, 0x3F80, 0x7F80, 0xFF80, 0x7C00, 0x3C00)
@@ -59,15 +70,32 @@ def compare(
             return Comparison(seed, difference=f"{engine} stops: {error}")
         results.append(buffer)
     for engine, found in zip(engines[1:], results[1:], strict=True):
-        places = np.flatnonzero(found != results[0])
-        if places.size:
-            return Comparison(seed, difference=_told(engine, engines[0], int(places[0])))
+        where = _difference(results[0], found, platform(device))
+        if where is not None:
+            return Comparison(seed, difference=f"{engine} and {engines[0]} differ at {where}")
     return Comparison(seed)
 
 
-def _told(engine: str, reference: str, place: int) -> str:
-    number, byte = divmod(place - RESULTS, VARIABLE_BYTES)
-    where = f"byte {place} of the buffer"
-    if 0 <= number < (BUFFER_BYTES - RESULTS) // VARIABLE_BYTES:
-        where += f" (byte {byte} of variable {number})"
-    return f"{engine} and {reference} differ at {where}"
+def _difference(
+    reference: NDArray[np.uint8], found: NDArray[np.uint8], target: Platform
+) -> str | None:
+    """Return the first place where two buffers differ; any NaN is as good as another."""
+    start = RESULTS
+    for kind in computed_types(target):
+        for number in range(COPIES):
+            pair = (buffer[start : start + VARIABLE_BYTES] for buffer in (reference, found))
+            first, second = (_values(part, kind) for part in pair)
+            places = np.flatnonzero((first != second) & ~(np.isnan(first) & np.isnan(second)))
+            if places.size:
+                return f"element {places[0]} of {variable(kind, number)}"
+            start += VARIABLE_BYTES
+    places = np.flatnonzero(reference[SCRATCH:] != found[SCRATCH:])
+    return f"byte {SCRATCH + places[0]} of the buffer" if places.size else None
+
+
+def _values(part: NDArray[np.uint8], kind: DataType) -> NDArray[Any]:
+    """Return a variable's elements; floats by value, so that -0.0 and 0.0 are told apart too."""
+    if not kind.is_float:
+        return part.view(f"<u{kind.bytes}")
+    values = part.view(f"<f{kind.bytes}")
+    return np.where(values == 0, np.copysign(np.finfo(values.dtype).tiny, values), values)

@@ -21,7 +21,7 @@ from visim.isa.registry import Category
 from visim.smith.operands import VARIABLE_BYTES, OperandWriter, Span, types_of, variable
 from visim.target import Platform, platform
 from visim.text import parse_text
-from visim.types import UQ, DataType
+from visim.types import UD, UQ, D, DataType
 
 COPIES = 2
 """Variables of each type."""
@@ -85,6 +85,12 @@ def _computing(target: Platform) -> list[Op]:
     ]
 
 
+def computed_types(target: Platform) -> list[DataType]:
+    """Return the types of the variables that programs for a device have, in their order."""
+    rows = [row for op in _computing(target) for row in op.operands.types]
+    return types_of(target, frozenset(kind for row in rows for kind in row.destination))
+
+
 class _Writer:
     """Writes one program."""
 
@@ -95,9 +101,7 @@ class _Writer:
         self.simd = rng.choice(_SIMD.get(target.name, (8, 16)))
         self.operands = OperandWriter(rng, target, COPIES)
         self.ops = _computing(target)
-        every = frozenset(kind for op in self.ops for row in op.operands.types
-                          for kind in row.destination)  # fmt: skip
-        self.types = types_of(target, every)
+        self.types = computed_types(target)
         self.has_lsc = target.name in {"dg2", "pvc"}
         self.lines: list[str] = []
         self.labels = 0
@@ -160,7 +164,7 @@ class _Writer:
 
     def _memory(self) -> None:
         """Read or write an element of each channel's own in the scratch part of the buffer."""
-        name = self.rng.choice([name for name, kind in self._variables() if kind.bytes == 4])
+        name = self.rng.choice([name for name, kind in self._variables() if kind in {UD, D}])
         size = min(self.simd, 16, 2 * self.target.grf_bytes // UQ.bytes)
         span, every = Span(size, 0, is_masked=True), Span(size, 0, is_masked=False)
         quarter = self.rng.randrange(8) * 256
