@@ -10,7 +10,7 @@ from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
 from visim.sem.expr import Expr, constant, select, unary, unsigned
 from visim.sem.tracer import Integers, Tracer, destination_type, source_type
-from visim.types import UD
+from visim.types import UD, UQ, Q
 
 TABLE = Table(Category.LOGIC)
 RING = Integers.RING
@@ -115,6 +115,8 @@ def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:
     """Return the value to shift and the count: its low 5 bits, 6 where 64-bit types take part."""
     (value,) = t.lane_sources([i.src0], i.dst, rule)
     wide = 64 in {source_type(i.src0).bits, destination_type(i.dst).bits}
+    if wide and value.type.bits < 64:
+        value = value.to(Q if value.type.is_signed else UQ)
     count = t.modified(i.src1, UD) & (63 if wide else 31)
     return value, count.to(value.type)
 
