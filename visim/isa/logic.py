@@ -3,7 +3,16 @@
 from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Pred, Src, Ternary, Unary
-from visim.isa.operand_types import BITS, BITWISE, COUNTED, FIELD, SHIFT, SHIFT_UNSATURATED
+from visim.isa.operand_types import (
+    BITS,
+    BITWISE,
+    COUNTED,
+    FIELD,
+    ROTATED,
+    SHIFT,
+    SHIFT_UNSATURATED,
+    UNSIGNED_DWORD,
+)
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
@@ -161,13 +170,17 @@ def _rotate(t: Tracer, i: Binary, *, left: bool) -> None:
     t.write(i.dst, (value << first) | (value >> second), t.mask())
 
 
-@TABLE.effect(0x80, Binary, operands=BITS, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(
+    0x80, Binary, operands=ROTATED, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+)
 def rol(t: Tracer, i: Binary) -> None:
     """Rotate left within the width of src0."""
     _rotate(t, i, left=True)
 
 
-@TABLE.effect(0x81, Binary, operands=BITS, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(
+    0x81, Binary, operands=ROTATED, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+)
 def ror(t: Tracer, i: Binary) -> None:
     """Rotate right within the width of src0."""
     _rotate(t, i, left=False)
@@ -188,7 +201,7 @@ def cbit(a: Expr) -> Expr:
 @TABLE.lane(
     0x1F,
     Unary,
-    operands=COUNTED,
+    operands=UNSIGNED_DWORD,
     integers=Integers.UNSIGNED,
     example="lzd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
