@@ -163,6 +163,10 @@ class Cursor:
             )
         return value
 
+    def span(self, position: int, length: int = 1) -> Span:
+        """Return the place of `length` characters from `position`."""
+        return Span(self.source, self.line, position + 1, length)
+
     def failure(self, expected: str, *, help: str | None = None) -> TextFailure:  # noqa: A002
         """Return the failure "expected X, found Y" at this position."""
         self.skip_space()
@@ -190,7 +194,7 @@ class Cursor:
     ) -> TextFailure:
         """Return a failure about the text from `position` to here (or of `length`)."""
         size = length if length is not None else max(1, self.position - position)
-        span = Span(self.source, self.line, position + 1, size)
+        span = self.span(position, size)
         return TextFailure(Diagnostic(code, Severity.ERROR, message, span, label, help))
 
     def unknown_name(

@@ -183,8 +183,9 @@ class _UnitReader:
         name = self.tables.string(self.reader.unsigned(4))
         raw = self.reader.take(self.reader.unsigned(1))
         kind = known.get(name)
-        if kind is None:
+        if kind is None and known is not KERNEL_ATTRIBUTES:
             raise CodingError(f"attribute {name!r} is not known")
+        kind = kind or _guessed_kind(raw)
         if kind is AttributeValue.TEXT and name != "Target":
             return Attribute(name, self._text(raw))
         if not raw and kind is AttributeValue.FLAG:
@@ -372,6 +373,13 @@ class _UnitReader:
 def _own_name(stored: str, name: str) -> str | None:
     """Return what a sampler or surface is called, unless it is its number or no text can say it."""
     return stored if stored != name and _OWN_NAME.fullmatch(stored) else None
+
+
+def _guessed_kind(raw: bytes) -> AttributeValue:
+    """Return what an attribute's value is that finalizers ignore: they tell by its name only."""
+    if not raw:
+        return AttributeValue.FLAG
+    return AttributeValue.INTEGER if len(raw) in {1, 2, 4} else AttributeValue.TEXT
 
 
 def _truncated(name: str, reader: Reader, start: int) -> InputError:

@@ -75,12 +75,6 @@ RULES = (
         ".decl X v_type=G type=d num_elts=8 align=GRF",
     ),
     _rule(
-        "unknown-attribute", "vISA 4, Attributes",
-        "An attribute is one that Intel's assembler knows.",
-        ".kernel_attr SimdSise=8",
-        ".kernel_attr SimdSize=8",
-    ),
-    _rule(
         "duplicate-attribute", "vISA 4, Attributes", "An attribute has one value.",
         ".kernel_attr SimdSize=8\n.kernel_attr SimdSize=16",
         ".kernel_attr SimdSize=8",

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from visim.attributes import KERNEL_ATTRIBUTES
 from visim.check.rule import ModuleSite, Rules, UnitSite, Wrong
 from visim.diag import Severity
+from visim.lex import nearest
 from visim.module import Input, UnitKind
 from visim.operands import Attribute, General
 from visim.predefined import elements
@@ -347,6 +349,22 @@ def attribute_values(at: UnitSite) -> Iterator[Wrong]:
             yield Wrong(f"{attribute.name} is {value}, not {legal[0]}", origin=attribute.origin)
         elif attribute.name == "SpillMemOffset":
             yield from _spill_offset(attribute, at)
+
+
+@rules.unit(
+    "unknown-attribute",
+    "vISA 4, Attributes",
+    severity=Severity.WARNING,
+    failing=".kernel_attr SimdSise=16\nret (M1, 1)",
+    passing=".kernel_attr SimdSize=16\nret (M1, 1)",
+)
+def known_attributes(at: UnitSite) -> Iterator[Wrong]:
+    """A kernel's attribute is one that Intel's finalizer knows: it ignores others silently."""
+    for attribute in at.unit.attributes:
+        if attribute.name not in KERNEL_ATTRIBUTES:
+            guess = nearest(attribute.name, KERNEL_ATTRIBUTES)
+            hint = f"did you mean {guess!r}?" if guess else None
+            yield Wrong(f"unknown attribute {attribute.name!r}", hint, attribute.origin)
 
 
 def _spill_offset(attribute: Attribute, at: UnitSite) -> Iterator[Wrong]:

@@ -18,7 +18,7 @@ from visim.attributes import (
     VARIABLE_ATTRIBUTES,
     AttributeValue,
 )
-from visim.diag import Origin
+from visim.diag import Origin, Span
 from visim.expressions import Level, integer
 from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
@@ -90,7 +90,7 @@ def declaration(cursor: Cursor, symbols: Symbols) -> None:
     try:
         properties = _properties(cursor, symbols)
         symbols.check(cursor, start, name, properties.kind)
-        variable = _variable(cursor, symbols, name, properties)
+        variable = _variable(cursor, symbols, name, properties, cursor.span(start, len(name)))
     except TextFailure:
         _announce(cursor, symbols, name)
         raise
@@ -112,7 +112,9 @@ def _plain_general(cursor: Cursor, symbols: Symbols) -> bool:
     symbols.check(cursor, plain.start(1), name, General)
     index = symbols.next_index(General)
     own = symbols.own_name(name)
-    symbols.declare(name, General(own, kind, int(count), shown_align, alias, (), index))
+    origin = cursor.span(plain.start(1), len(name))
+    variable = General(own, kind, int(count), shown_align, alias, (), index, origin=origin)
+    symbols.declare(name, variable)
     cursor.position = plain.end()
     return True
 
@@ -220,21 +222,24 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
     return Alias(base, offset)
 
 
-def _variable(cursor: Cursor, symbols: Symbols, name: str, given: _Properties) -> Variable:
-    kind, count = given.kind, given.count or 1
+def _variable(
+    cursor: Cursor, symbols: Symbols, name: str, given: _Properties, origin: Span
+) -> Variable:
+    kind, count, attributes = given.kind, given.count or 1, given.attributes
     index = symbols.next_index(kind)
     if kind is AddressVariable:
-        return AddressVariable(name, count, given.attributes, index)
+        return AddressVariable(name, count, attributes, index, origin=origin)
     if kind is PredicateVariable:
-        return PredicateVariable(name, count, given.attributes, index)
+        return PredicateVariable(name, count, attributes, index, origin=origin)
     if kind is SamplerVariable:
-        return SamplerVariable(name, count, given.attributes, index, given.v_name)
+        return SamplerVariable(name, count, attributes, index, given.v_name, origin=origin)
     if kind is SurfaceVariable:
-        return SurfaceVariable(name, count, given.attributes, index, given.v_name)
+        return SurfaceVariable(name, count, attributes, index, given.v_name, origin=origin)
     if given.type is None:
         raise cursor.failure("'type='")
     own = symbols.own_name(name)
-    return General(own, given.type, count, given.align, given.alias, given.attributes, index)
+    align, alias = given.align, given.alias
+    return General(own, given.type, count, align, alias, attributes, index, origin=origin)
 
 
 def _attribute_list(cursor: Cursor, symbols: Symbols) -> tuple[Attribute, ...]:
@@ -263,21 +268,24 @@ def _attribute(cursor: Cursor, symbols: Symbols, known: dict[str, AttributeValue
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(_KEY, "an attribute's name").group()
-    if name not in known:
+    origin = cursor.span(start, len(name))
+    kind = known.get(name)
+    if kind is None and known is VARIABLE_ATTRIBUTES:
         raise cursor.unknown_name(start, "attribute", name, known)
-    kind = known[name]
     cursor.skip_space()
     if not cursor.take("="):
-        if kind is AttributeValue.FLAG:
-            return Attribute(name)
+        if kind in {AttributeValue.FLAG, None}:
+            return Attribute(name, origin=origin)
         raise cursor.failure(f"'=' and the value of {name}")
     cursor.skip_space()
+    if kind is None:
+        kind = AttributeValue.TEXT if cursor.text[cursor.position :][:1] == '"' else kind
     if kind is AttributeValue.TEXT:
-        return Attribute(name, _text_value(cursor, name))
+        return Attribute(name, _text_value(cursor, name), origin=origin)
     if kind is AttributeValue.FLAG and cursor.at_end:
-        return Attribute(name)
+        return Attribute(name, origin=origin)
     value = integer(cursor, symbols, f"the value of {name}", level=Level.SHIFT)
-    return Attribute(name, None if kind is AttributeValue.FLAG else value)
+    return Attribute(name, None if kind is AttributeValue.FLAG else value, origin=origin)
 
 
 def _text_value(cursor: Cursor, name: str) -> str:
