@@ -35,6 +35,8 @@ _SIMD = {"pvc": (16, 32), "dg2": (8, 16)}
 _DEEPEST = 3
 _MOV = next(op for op in ISA.ops if op.mnemonic == "mov")
 _MOST_ATTEMPTS = 8
+#: Integer division by zero means nothing; plane reads a source beyond what it names.
+_LEFT_OUT = {"div", "mod", "plane"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _computing(target: Platform) -> list[Op]:
         and op.operands.types
         and op.meaning is not None
         and target.name in op.devices
-        and op.mnemonic not in {"div", "mod"}
+        and op.mnemonic not in _LEFT_OUT
     ]
 
 
