@@ -155,10 +155,6 @@ class TestSamples:
         for row, (y, x) in zip(out, corners, strict=False):
             assert row.tolist() == texels[y, x, 1].tolist()
 
-    def test_offsets_in_texels_are_not_executed(self):
-        with pytest.raises(visim.FaultError, match="offsets in texels"):
-            run("sample_lz.R (M1, 8) 0x100:uw S1 T6 V41.0 V32.0", Image(self.ROW, kind="1d"))
-
 
 class TestQuestions:
     def test_sizes_by_level(self):

@@ -23,18 +23,12 @@ from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Effect,
-    ImageLoad,
-    ImageMessage,
-    ImageQuery,
-    ImageStore,
     Load,
     LoadBlock,
-    MediaLoad,
-    MediaStore,
     Message,
     Place,
     RegisterWrite,
-    Sample,
+    Request,
     Space,
     Store,
     StoreBlock,
@@ -411,11 +405,10 @@ class StepBuilder:
             self.lines.append(f"{copy}({self.bind(view)}, {value}, where={mask})")
 
     def _message(self, effect: Message) -> None:
-        if isinstance(effect, ImageMessage):
-            self._image_message(effect)
-            return
         context = self.bind(self.context)
         match effect:
+            case Request():
+                self._request(effect)
             case Load():
                 call = self._memory(context, effect.space, effect.surface, "load")
                 where = f"{self.value(effect.addresses)}, {self.mask(effect.mask)}"
@@ -481,59 +474,27 @@ class StepBuilder:
         call = self._memory(context, effect.space, effect.surface, "atomic")
         self._loaded[id(effect)] = self.temporary(f"{call}{operation}, {where}, {dtype}{operands})")
 
-    # Images
+    # Samplers and typed surfaces
 
-    def _image_message(self, effect: ImageMessage) -> None:
-        code = f"{self.bind(self.context)}.surfaces.{self._image_call(effect)}"
-        if isinstance(effect, (ImageStore, MediaStore)):
-            self.lines.append(code)
-        else:
-            self._loaded[id(effect)] = self.temporary(code)
-
-    def _image_call(self, effect: ImageMessage) -> str:
-        """Return the call of the method of `machine.surfaces.Surfaces` that does a message."""
+    def _request(self, effect: Request) -> None:
+        context, operation = self.bind(self.context), self.bind(effect.operation)
         index = f"int({self.value(effect.surface)}[0])"
-        match effect:
-            case ImageLoad():
-                where = f"{index}, {self._tuple(effect.coordinates)}"
-                lod = self.value(effect.lod) if effect.lod is not None else None
-                mask, outside = self.mask(effect.mask), self.bind(effect.outside)
-                return f"load_image({where}, {lod}, {mask}, {outside})"
-            case ImageStore():
-                where = f"{index}, {self._tuple(effect.coordinates)}"
-                bits = f"{self.bind(_columns)}({self._tuple(effect.values)})"
-                return (
-                    f"store_image({where}, {bits}, {self.mask(effect.mask)}, {effect.channels!r})"
-                )
-            case Sample():
-                sampler = f"int({self.value(effect.sampler)}[0])"
-                where = self._tuple(effect.coordinates)
-                mask = self.mask(effect.mask)
-                return f"sample({index}, {sampler}, {where}, {mask}, {effect.gathered!r})"
-            case ImageQuery():
-                return f"query({index}, {self.value(effect.lod)}, {self.mask(effect.mask)})"
-            case MediaLoad():
-                return f"load_rows({index}, {self._corner(effect)}, {effect.height})"
-            case MediaStore():
-                octets = f"{self.bind(_octets)}({self.value(effect.value)})"
-                return f"store_rows({index}, {self._corner(effect)}, {octets})"
-
-    def _tuple(self, values: Sequence[Expr]) -> str:
-        return f"({''.join(f'{self.value(value)}, ' for value in values)})"
-
-    def _corner(self, effect: MediaLoad | MediaStore) -> str:
-        """Return a block's left and upper edge, which are signed, and its width."""
-        signed = self.bind(np.dtype(np.int32))
-        edges = (f"int({self.value(edge)}.view({signed})[0])" for edge in (effect.x, effect.y))
-        return f"{', '.join(edges)}, {effect.width}"
+        sampler = None if effect.sampler is None else f"int({self.value(effect.sampler)}[0])"
+        values = "".join(f"{self.value(value)}, " for value in effect.values)
+        where = f"{index}, {sampler}, ({values}), {self.mask(effect.mask)}"
+        code = f"{context}.surfaces.request({operation}, {where})"
+        if effect.operation.columns:
+            self._loaded[id(effect)] = self.temporary(code)
+        else:
+            self.lines.append(code)
 
 
 def _components(effect: Message) -> int:
     match effect:
         case Load():
             return effect.components
-        case ImageLoad() | Sample() | ImageQuery():
-            return len("RGBA")
+        case Request():
+            return effect.operation.columns
         case _:
             return 1
 

@@ -10,6 +10,7 @@ from visim.isa import (
     lsc_block2d,
     lsc_typed,
     matrix,
+    media_blocks,
     memory,
     move,
     newer,
@@ -20,6 +21,7 @@ from visim.isa import (
     small_floats,
     sync,
     tuples,
+    typed,
     video,
 )
 from visim.isa.registry import Exactness, Instruction, Op, schema_of
@@ -42,6 +44,8 @@ ISA = Isa(
         lsc_block2d.TABLE,
         lsc_typed.TABLE,
         sampler.TABLE,
+        typed.TABLE,
+        media_blocks.TABLE,
         matrix.TABLE,
         sync.TABLE,
         video.TABLE,

@@ -102,7 +102,7 @@ def _declare_atomic(name: str, sub: int, operation: AtomicOperation) -> None:
     TABLE.effect(0x89, LscAtomic, sub=sub, page="LSC_UNTYPED", example=example)(meaning)
 
 
-for _name, _sub, _operation in (
+LSC_ATOMICS = (
     ("iinc", 0x08, AtomicOperation.INC),
     ("idec", 0x09, AtomicOperation.DEC),
     ("load", 0x0A, AtomicOperation.LOAD),
@@ -122,7 +122,10 @@ for _name, _sub, _operation in (
     ("and", 0x18, AtomicOperation.AND),
     ("or", 0x19, AtomicOperation.OR),
     ("xor", 0x1A, AtomicOperation.XOR),
-):
+)
+"""Names of operations, their sub-codes (of untyped and typed messages), what they do."""
+
+for _name, _sub, _operation in LSC_ATOMICS:
     _declare_atomic(_name, _sub, _operation)
 
 

@@ -3,23 +3,25 @@
 Their names end in the unit, which tells them from the untyped messages of the same name.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from visim.isa.forms import Exec, Pred
-from visim.isa.lsc import Cache, Data, Shape, space_of
+from visim.isa.lsc import Cache, Data, Element, Shape, element_of, space_of
+from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.isa.lsc_kinds import QUAD, SURFACE_ONLY, TEXEL
 from visim.isa.memory import block_bytes, loaded
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
+from visim.isa.typed import ask, components, texel_place
 from visim.operands import LscShape, LscSurface, LscTexel
-from visim.sem.effects import ImageLoad, ImageStore, Outside
-from visim.sem.expr import Expr, bits_constant
+from visim.sem.atomics import AtomicOperation
+from visim.sem.expr import UOPS, Expr, bits_constant, unsigned
+from visim.sem.requests import COLOURS, Outside, TexelAtomic, TexelLoad, TexelStore
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD
 
 TABLE = Table(Category.SAMPLER)
 UNIT = ".tgm"
-_LETTERS = {"x": "R", "y": "G", "z": "B", "w": "A"}
 
 Quad = Annotated[LscShape, QUAD]
 Texel = Annotated[LscTexel, TEXEL]
@@ -94,90 +96,110 @@ class LscSurfaceQuestion(Instruction):
     dst: Data
 
 
-def _texels(
-    t: Tracer, address: LscTexel, shape: LscShape
-) -> tuple[Expr, tuple[Expr, ...], Expr | None]:
-    """Return the surface, the coordinates u, v, r, and the level of detail if there is one."""
+def _surface(t: Tracer, address: LscTexel | LscSurface) -> Expr:
     _space, index = space_of(t, "ugm", address.model, address.surface)
     if index is None:
         raise Unexecutable(f"images at a surface of model {address.model}")
-    if address.bits != 32 or shape.data != "d32":
-        raise Unexecutable(f"typed messages of {shape.data} with a{address.bits} coordinates")
-    coordinates = tuple(t.raw(part, UD, t.lanes) for part in (address.u, address.v, address.r))
-    return index, coordinates, None if address.lod.is_null else t.raw(address.lod, UD, t.lanes)
+    return index
+
+
+def _place(t: Tracer, address: LscTexel) -> dict[str, Expr]:
+    operands = {"u": address.u, "v": address.v, "r": address.r, "lod": address.lod}
+    return texel_place(t, operands, unsigned(address.bits))
+
+
+def _colours(shape: LscShape) -> str:
+    """Return the components that a quad message names."""
+    if shape.data != "d32":
+        raise Unexecutable(f"typed messages of {shape.data}; components of texels have 32 bits")
+    return "".join(COLOURS["xyzw".index(letter)] for letter in shape.channels)
 
 
 def _load_quad(t: Tracer, i: LscLoadTexels) -> None:
     """Read the chosen components of texels, one component after another."""
     if i.dst.is_null:
         return
-    surface, coordinates, lod = _texels(t, i.address, i.shape)
-    effect = ImageLoad(surface, coordinates, lod, Outside.OPAQUE, t.mask())
-    t.emit(effect)
-    for position, letter in enumerate(i.shape.channels):
-        value = loaded(effect, UD, t.lanes, "xyzw".index(letter))
+    given = _place(t, i.address)
+    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), _surface(t, i.address), given)
+    for position, letter in enumerate(_colours(i.shape)):
+        value = loaded(effect, UD, t.lanes, COLOURS.index(letter))
         t.write_raw(i.dst, value, effect.mask, position * block_bytes(t, UD.bytes))
+
+
+def _load_status(t: Tracer, i: LscLoadTexels) -> None:
+    """Return a bit for each enabled channel: its texel lies in a valid page, as all do."""
+    given = _place(t, i.address)
+    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), _surface(t, i.address), given)
+    enabled = bits_constant(1, UD, t.lanes).ne(0) if effect.mask is None else effect.mask
+    t.write_raw(i.dst, Expr(UOPS["mask_bits"], UD, 1, (enabled,)), None)
 
 
 def _store_quad(t: Tracer, i: LscStoreTexels) -> None:
     """Write the chosen components of texels; the others stay as they are."""
-    surface, coordinates, lod = _texels(t, i.address, i.shape)
-    if lod is not None:
-        raise Unexecutable("typed writes at a level of detail")
-    size = block_bytes(t, UD.bytes)
-    given = {
-        letter: t.raw(i.data, UD, t.lanes, position * size)
-        for position, letter in enumerate(i.shape.channels)
+    given = _place(t, i.address) | components(t, _colours(i.shape), i.data)
+    ask(t, TexelStore(tuple(given)), _surface(t, i.address), given)
+
+
+def _atomic(t: Tracer, i: LscTypedAtomic, operation: AtomicOperation) -> None:
+    element = _element(i.shape)
+    sources = (i.src0, i.src1)[: operation.operand_count]
+    operands = {
+        f"operand{number}": element.to_memory(t.raw(source, element.register, t.lanes)).to(UD)
+        for number, source in enumerate(sources)
     }
-    values = tuple(given.get(letter, bits_constant(0, UD, t.lanes)) for letter in _LETTERS)
-    channels = "".join(_LETTERS[letter] for letter in i.shape.channels)
-    t.emit(ImageStore(surface, coordinates, channels, values, t.mask()))
+    given = _place(t, i.address) | operands
+    asked = TexelAtomic(tuple(given), operation, element.memory.bits)
+    effect = ask(t, asked, _surface(t, i.address), given)
+    old = loaded(effect, UD, t.lanes).to(element.memory)
+    t.write_raw(i.dst, element.from_memory(old), effect.mask)
 
 
-_load_quad.__name__ = f"lsc_load_quad{UNIT}"
-_store_quad.__name__ = f"lsc_store_quad{UNIT}"
-TABLE.effect(
-    0x8A, LscLoadTexels, sub=0x02, page="LSC_TYPED",
-    example="lsc_load_quad.tgm (M1, 8)  V40:d32.xyzw  bti(0x4)[V41, V42, %null, %null]:a32",
-)(_load_quad)  # fmt: skip
+def _element(shape: LscShape) -> Element:
+    element = element_of(shape.data)
+    if shape.count != 1 or shape.transposed or element.memory.bits not in {16, 32}:
+        raise Unexecutable(f"atomics on texels of {shape.data}x{shape.count}")
+    return element
+
+
+def _named(meaning: Any, name: str, doc: str | None = None) -> Any:
+    meaning.__name__ = f"lsc_{name}{UNIT}"
+    if doc is not None:
+        meaning.__doc__ = doc
+    return meaning
+
+
+for _sub, _name, _read in ((0x02, "load_quad", _load_quad), (0x1B, "load_status", _load_status)):
+    TABLE.effect(
+        0x8A, LscLoadTexels, sub=_sub, page="LSC_TYPED",
+        example=f"lsc_{_name}.tgm (M1, 8)  V40:d32.xyzw  bti(0x4)[V41, V42, %null, %null]:a32",
+    )(_named(_read, _name))  # fmt: skip
 TABLE.effect(
     0x8A, LscStoreTexels, sub=0x06, page="LSC_TYPED",
     example="lsc_store_quad.tgm (M1, 8)  bti(0x4)[V40, V41, %null, %null]:a32  V42:d32.xy",
-)(_store_quad)  # fmt: skip
+)(_named(_store_quad, "store_quad"))  # fmt: skip
 
-for _name, _sub, _count in (
-    ("iinc", 0x08, 0),
-    ("idec", 0x09, 0),
-    ("load", 0x0A, 0),
-    ("store", 0x0B, 1),
-    ("iadd", 0x0C, 1),
-    ("isub", 0x0D, 1),
-    ("smin", 0x0E, 1),
-    ("smax", 0x0F, 1),
-    ("umin", 0x10, 1),
-    ("umax", 0x11, 1),
-    ("icas", 0x12, 2),
-    ("fadd", 0x13, 1),
-    ("fsub", 0x14, 1),
-    ("fmin", 0x15, 1),
-    ("fmax", 0x16, 1),
-    ("fcas", 0x17, 2),
-    ("and", 0x18, 1),
-    ("or", 0x19, 1),
-    ("xor", 0x1A, 1),
-):
-    _sources = "  ".join(("V43", "V44")[:_count] + ("%null",) * (2 - _count))
-    TABLE.unexecuted(
-        0x8A,
-        f"lsc_atomic_{_name}{UNIT}",
-        LscTypedAtomic,
-        sub=_sub,
-        page="LSC_TYPED",
-        doc=f"Atomic {_name} on texels; the old values are returned.",
-        example=f"lsc_atomic_{_name}.tgm (M1, 8)  V40:d32  "
-        f"bti(0x4)[V41, V42, %null, %null]:a32  {_sources}",
-        reason="atomics on texels are not there yet",
-    )
+
+def _declare_atomic(name: str, sub: int, operation: AtomicOperation) -> None:
+    def meaning(t: Tracer, i: LscTypedAtomic) -> None:
+        _atomic(t, i, operation)
+
+    count = operation.operand_count
+    sources = "  ".join(("V43", "V44")[:count] + ("%null",) * (2 - count))
+    TABLE.effect(
+        0x8A, LscTypedAtomic, sub=sub, page="LSC_TYPED",
+        example=f"lsc_atomic_{name}.tgm (M1, 8)  V40:d32  bti(0x4)[V41, V42, %null, %null]:a32  "
+        f"{sources}",
+    )(
+        _named(
+            meaning,
+            f"atomic_{name}",
+            f"Atomic {operation} on texels of one component; the old values are returned.",
+        )
+    )  # fmt: skip
+
+
+for _name, _sub, _operation in LSC_ATOMICS:
+    _declare_atomic(_name, _sub, _operation)
 
 TABLE.unexecuted(
     0x8A,

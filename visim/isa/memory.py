@@ -5,7 +5,7 @@ block of its own, each block starts at a register.
 """
 
 from dataclasses import field
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SURFACE
@@ -448,10 +448,21 @@ def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
     _store_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, values)
 
 
-def _atomic(
-    t: Tracer, i: SvmAtomic | SurfaceAtomic, space: Space, index: Expr | None, addresses: Expr
-) -> None:
-    """Record an atomic of the older messages.
+class AtomicOperands(Protocol):
+    """What atomics of the older messages have."""
+
+    @property
+    def operation(self) -> str: ...  # noqa: D102
+    @property
+    def width(self) -> str: ...  # noqa: D102
+    @property
+    def src0(self) -> RawOperand: ...  # noqa: D102
+    @property
+    def src1(self) -> RawOperand: ...  # noqa: D102
+
+
+def atomic_sources(t: Tracer, i: AtomicOperands) -> tuple[AtomicOperation, DataType, list[Expr]]:
+    """Return an older atomic's operation, its type in memory, and its operands of that type.
 
     A compare-and-write has its comparand in src1, but in src0 for floats (DWORD_ATOMIC).
     """
@@ -462,9 +473,17 @@ def _atomic(
     del sources[operation.operand_count :]
     if operation is AtomicOperation.CMPXCHG:
         sources.reverse()
+    return operation, kind, sources
+
+
+def _atomic(
+    t: Tracer, i: SvmAtomic | SurfaceAtomic, space: Space, index: Expr | None, addresses: Expr
+) -> None:
+    operation, kind, sources = atomic_sources(t, i)
     effect = Atomic(operation, space, index, addresses, kind, tuple(sources), t.mask())
     t.emit(effect)
-    t.write_raw(i.dst, loaded(effect, kind, t.lanes).to(slot), effect.mask)
+    old = loaded(effect, kind, t.lanes)
+    t.write_raw(i.dst, old if kind is UQ else old.to(UD), effect.mask)
 
 
 @TABLE.effect(0x4E, SvmAtomic, sub=5, example="svm_atomic.cmpxchg (M1, 8) V40.0 V41.0 V42.0 V43.0")

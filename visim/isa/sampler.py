@@ -1,61 +1,58 @@
-"""Messages to the sampler, to typed surfaces, and media blocks (specification 6).
+"""Messages to the sampler: filtered and unfiltered reads of images, and questions about them.
 
-Images have one level, so that the level of detail of a sampled read, its bias and gradients
-change nothing; that of a load selects nothing but level 0.
+Follows 3D_SAMPLE, 3D_SAMPLE4, 3D_LOAD and INFO. A row of a table names the parameters of a message
+in their order; what they mean to an image is in `visim.machine.filtering`.
 """
 
-from dataclasses import field
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import RAWS, SAMPLER, SURFACE
 from visim.isa.memory import block_bytes, loaded, surface_space
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
-from visim.isa.word_kinds import BITS, BYTE, CHANNELS, ChoiceKind
-from visim.operands import (
-    Immediate,
-    RawOperand,
-    SamplerVariable,
-    SurfaceVariable,
-)
-from visim.sem.effects import (
-    ImageLoad,
-    ImageQuery,
-    ImageStore,
-    MediaLoad,
-    MediaStore,
+from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
+from visim.operands import Immediate, RawOperand, SamplerVariable, SurfaceVariable
+from visim.sem.effects import Request, Space
+from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, constant, lane_numbers
+from visim.sem.requests import (
+    COLOURS,
+    Detail,
+    DetailQuery,
     Outside,
-    Place,
-    Sample,
-    Space,
-    WriteRegister,
+    SampleQuery,
+    Sampling,
+    SizeQuery,
+    TexelLoad,
 )
-from visim.sem.expr import UOPS, Expr, bits_constant, take
 from visim.sem.tracer import Tracer, Unexecutable
-from visim.types import HF, UB, UD, UW, DataType, F
+from visim.target import Platform
+from visim.types import HF, UD, UW, D, DataType, F, W
 
 TABLE = Table(Category.SAMPLER)
 
-_AXES = 3
-_ORDER = "RGBA"
-_LEAST_PITCH = 4
 _BINDLESS = 31
+_SAMPLER_STATE_SHIFT = 4
+_OFFSETS = ("offu", "offv")
+_NARROW = {F: HF, UD: UW, D: W}
 
 _COMPONENTS = (("R", 0), ("G", 1), ("B", 2), ("A", 3))
+_NULL_MASK, _COARSE, _DIVERGENT = "pixel_null_mask", "cps", "divS"
 
 Channels = Annotated[str, CHANNELS]
 Surface = Annotated[SurfaceVariable, SURFACE]
+Sampler = Annotated[SamplerVariable, SAMPLER]
 Parameters = Annotated[tuple[RawOperand, ...], RAWS]
-Count = Annotated[int, BYTE]
-#: What an object says beside the operation, which text does not show: whether null pixels are
-#: masked (bit 8), coarse shading (9), a sampler that differs between channels (10).
-Flags = Annotated[int, BITS]
+#: Null pixels are masked (bit 8), coarse shading (9), a sampler that differs between threads (10).
+Options = Annotated[
+    tuple[str, ...], PrefixesKind(((_NULL_MASK, 0x100), (_COARSE, 0x200), (_DIVERGENT, 0x400)))
+]
 
 
 @form(
-    "{pred}{op}.{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} "
+    "{pred}{op}.{options}{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
+    layout="{sub|options&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} "
     "{parameters}",
 )
 class Sampled(Instruction):
@@ -63,35 +60,35 @@ class Sampled(Instruction):
 
     exec: Exec
     pred: Pred
+    options: Options
     channels: Channels
     offsets: Src
-    sampler: Annotated[SamplerVariable, SAMPLER]
+    sampler: Sampler
     surface: Surface
     dst: Raw
     parameters: Parameters
-    flags: Flags = field(default=0, compare=False)
 
 
 @form(
-    "{pred}{op}.{channels} {exec}  {offsets} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}",
+    "{pred}{op}.{options}{channels} {exec}  {offsets} {surface} {dst} {parameters}",
+    layout="{sub|options&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}",
 )
 class Unsampled(Instruction):
     """An unfiltered read of an image through the sampler."""
 
     exec: Exec
     pred: Pred
+    options: Options
     channels: Channels
     offsets: Src
     surface: Surface
     dst: Raw
     parameters: Parameters
-    flags: Flags = field(default=0, compare=False)
 
 
 @form(
-    "{pred}{op}.{component} {exec} {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {component} {offsets} {sampler} {surface} {dst} "
+    "{pred}{op}.{options}{component} {exec} {offsets} {sampler} {surface} {dst} {parameters}",
+    layout="{sub|options&0x700:2} {exec} {pred} {component} {offsets} {sampler} {surface} {dst} "
     "{parameters}",
 )
 class Gathered(Instruction):
@@ -99,13 +96,13 @@ class Gathered(Instruction):
 
     exec: Exec
     pred: Pred
+    options: Options
     component: Annotated[str, ChoiceKind(_COMPONENTS, "a component")]
     offsets: Src
-    sampler: Annotated[SamplerVariable, SAMPLER]
+    sampler: Sampler
     surface: Surface
     dst: Raw
     parameters: Parameters
-    flags: Flags = field(default=0, compare=False)
 
 
 @form(
@@ -122,41 +119,27 @@ class Question(Instruction):
     dst: Raw
 
 
-@form("{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}")
-class TypedChannels(Instruction):
-    """A read or write of texels with conversion to the surface's format."""
+@form(
+    "{op}.{channels} {exec}  {surface} {dst}",
+    layout="{sub} {exec} {channels} {surface} {dst}",
+)
+class SamplesQuestion(Instruction):
+    """A question for an image's samples."""
 
     exec: Exec
-    pred: Pred
     channels: Channels
     surface: Surface
-    u: Raw
-    v: Raw
-    r: Raw
-    lod: Raw
-    data: Raw
+    dst: Raw
 
 
-@form(
-    "{op}.nomod ({width},{height}) {surface} {plane} {x} {y} {data}",
-    layout="0 {surface} {plane} {width} {height} {x} {y} {data}",
-)
-class MediaBlock(Instruction):
-    """A two-dimensional block of a surface."""
-
-    width: Count
-    height: Count
-    surface: Surface
-    plane: Count
-    x: Src
-    y: Src
-    data: Raw
+Message = Sampled | Unsampled | Gathered
 
 
 # What the messages have in common
 
 
-def _surface(surface: SurfaceVariable) -> Expr:
+def image_index(surface: SurfaceVariable) -> Expr:
+    """Return the binding table index of an image (UD, one lane)."""
     space, index = surface_space(surface)
     if space is not Space.SURFACE or index is None:
         raise Unexecutable(f"images at {surface.name}, which is {space} memory")
@@ -164,218 +147,287 @@ def _surface(surface: SurfaceVariable) -> Expr:
 
 
 def _sampler(sampler: SamplerVariable) -> Expr:
-    if sampler.index == _BINDLESS:
-        raise Unexecutable("samplers whose state is in memory (S31)")
-    return Expr(UOPS["state"], UD, 1, (), (sampler, 0))
+    """Return a sampler's index; the state of sampler i is at 16 * i in the heap of states."""
+    index = Expr(UOPS["state"], UD, 1, (), (sampler, 0))
+    return index >> _SAMPLER_STATE_SHIFT if sampler.index == _BINDLESS else index
 
 
-def _check_options(i: Sampled | Unsampled | Gathered) -> None:
-    if i.flags:
-        raise Unexecutable(
-            "null pixel masks, coarse shading and samplers that differ between channels"
-        )
-    if not isinstance(i.offsets, Immediate) or i.offsets.bits:
-        raise Unexecutable("offsets in texels other than 0")
-
-
-def _parameter(t: Tracer, i: Sampled | Unsampled | Gathered, position: int, kind: DataType) -> Expr:
-    """Return a parameter of a sampler message as `kind`; trailing ones that are left out are 0."""
-    if position >= len(i.parameters):
-        return bits_constant(0, kind, t.lanes)
-    operand = i.parameters[position]
-    narrow = HF if kind == F else UW
+def _parameter(t: Tracer, operand: RawOperand, kind: DataType) -> Expr:
+    """Return a parameter of a message as `kind`, from a variable of its or of half its width."""
+    narrow = _NARROW[kind]
     if not operand.is_null and operand.variable.type.bits == narrow.bits:
         return t.raw(operand, narrow, t.lanes).to(kind)
     return t.raw(operand, kind, t.lanes)
 
 
-def _write_components(
-    t: Tracer, effect: ImageLoad | Sample | ImageQuery, channels: str, dst: RawOperand
+def _given(
+    t: Tracer, i: Message, names: tuple[str, ...], kind: DataType
+) -> tuple[tuple[str, ...], tuple[Expr, ...]]:
+    """Return the names and values of a message's parameters, with offsets in texels if any.
+
+    Trailing parameters that a message leaves out are 0.
+    """
+    if len(i.parameters) > len(names):
+        raise Unexecutable(f"{len(i.parameters)} parameters; it has {', '.join(names)}")
+    named = dict(zip(names, i.parameters, strict=False))
+    values = {
+        name: _parameter(t, operand, D if name in _OFFSETS else kind)
+        for name, operand in named.items()
+        if not operand.is_null
+    }
+    for name in names:
+        if name not in values and name in _NEEDED:
+            values[name] = bits_constant(0, kind, t.lanes)
+    if not isinstance(i.offsets, Immediate) or i.offsets.bits:
+        values["offsets"] = broadcast(t.scalar(i.offsets, UD), t.lanes)
+    return tuple(values), tuple(values.values())
+
+
+_NEEDED = frozenset({"u", "ref"})
+"""Parameters that an operation has even if a message leaves them out; others are 0 then."""
+
+
+def write_components(
+    t: Tracer, effect: Request, channels: str, dst: RawOperand, options: tuple[str, ...] = ()
 ) -> None:
-    """Write components to successive registers of `dst`, in the type of its variable."""
+    """Write components to successive registers of `dst`, in the type of its variable.
+
+    With a mask of null pixels one more register follows; visim has no null pages, so that it has
+    a 1 for every channel.
+    """
     kind = UD if dst.is_null else dst.variable.type
     narrow = kind.bits == UW.bits
     size = block_bytes(t, 2 if narrow else 4)
     for position, letter in enumerate(channels):
-        value = loaded(effect, UD, t.lanes, _ORDER.index(letter))
+        value = loaded(effect, UD, t.lanes, COLOURS.index(letter))
         if narrow:
             value = value.bits_as(F).to(HF) if kind == HF else value.to(UW)
         t.write_raw(dst, value, effect.mask, position * size)
+    if _NULL_MASK in options:
+        valid = constant((1 << t.lanes) - 1, UD, 1)
+        t.write_raw(dst, valid, None, len(channels) * size)
 
 
-# Sampled reads
+def _coarse_shading(i: Sampled, platform: Platform | None) -> str | None:
+    """Return what is wrong with the options of a message: cps belongs to a few of them."""
+    del platform
+    if _COARSE not in i.options or i.op.mnemonic in _COMPENSATED:
+        return None
+    return f"'cps' goes with {', '.join(sorted(_COMPENSATED))} only"
 
 
-def _sample(t: Tracer, i: Sampled, first: int) -> None:
-    """Sample at the coordinates that follow the first `first` parameters."""
-    _check_options(i)
-    coordinates = tuple(_parameter(t, i, first + axis, F) for axis in range(_AXES))
-    effect = Sample(_surface(i.surface), _sampler(i.sampler), coordinates, t.mask())
-    t.emit(effect)
-    _write_components(t, effect, i.channels, i.dst)
+_COMPENSATED = frozenset({"sample_3d", "sample_b", "sample_b_c", "sample_c", "lod"})
 
 
-def _sample_example(name: str) -> str:
-    return f"{name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0"
+# Rows
 
 
-@TABLE.effect(0x6D, Sampled, sub=0, page="3D_SAMPLE", example=_sample_example("sample_3d"))
-def sample_3d(t: Tracer, i: Sampled) -> None:
-    """Read an image through a sampler; the level of detail follows from the neighbours."""
-    _sample(t, i, 0)
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A message: its name and number, its parameters in order, where its level comes from."""
+
+    name: str
+    sub: int
+    parameters: str
+    detail: Detail
+    doc: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.parameters.split())
+
+    @property
+    def operands(self) -> str:
+        """Return operands for an example."""
+        return " ".join(f"V{41 + number}.0" for number in range(len(self.names)))
 
 
-@TABLE.effect(0x6D, Sampled, sub=1, page="3D_SAMPLE", example=_sample_example("sample_b"))
-def sample_b(t: Tracer, i: Sampled) -> None:
-    """Read an image through a sampler with a bias of the level of detail."""
-    _sample(t, i, 1)
+_COORDINATES = "u v r ai"
+_GRADIENTS = "u dudx dudy v dvdx dvdy r drdx drdy ai"
+# fmt: off
+_SAMPLES = (
+    _Row("sample_3d", 0, _COORDINATES, Detail.NEIGHBOURS,
+         "Read an image; the level of detail follows from the neighbours."),
+    _Row("sample_b", 1, f"bias {_COORDINATES}", Detail.NEIGHBOURS,
+         "Read an image with a bias of the level of detail."),
+    _Row("sample_l", 2, f"lod {_COORDINATES}", Detail.GIVEN,
+         "Read an image at a given level of detail."),
+    _Row("sample_c", 3, f"ref {_COORDINATES}", Detail.NEIGHBOURS,
+         "Compare a reference with an image's texels."),
+    _Row("sample_d", 4, _GRADIENTS, Detail.GRADIENTS,
+         "Read an image at the level of detail of given gradients."),
+    _Row("sample_b_c", 5, f"ref bias {_COORDINATES}", Detail.NEIGHBOURS,
+         "Compare a reference with an image's texels, with a bias of the level of detail."),
+    _Row("sample_l_c", 6, f"ref lod {_COORDINATES}", Detail.GIVEN,
+         "Compare a reference with an image's texels at a given level of detail."),
+    _Row("sample_mlod", 18, f"mlod {_COORDINATES}", Detail.NEIGHBOURS,
+         "Read an image at a level of detail that is at least the given one."),
+    _Row("sample_c_mlod", 19, f"ref mlod {_COORDINATES}", Detail.NEIGHBOURS,
+         "Compare a reference with an image's texels at a level that is at least the given one."),
+    _Row("sample_d_c", 20, f"ref {_GRADIENTS}", Detail.GRADIENTS,
+         "Compare a reference with an image's texels at the level of given gradients."),
+    _Row("sample_lz", 24, _COORDINATES, Detail.ZERO,
+         "Read an image at level of detail 0."),
+    _Row("sample_c_lz", 25, f"ref {_COORDINATES}", Detail.ZERO,
+         "Compare a reference with an image's texels at level of detail 0."),
+)
+_GATHERS = (
+    _Row("sample4", 8, _COORDINATES, Detail.ZERO,
+         "Read one component of the four texels that a linear filter would mix."),
+    _Row("sample4_l", 13, f"lod {_COORDINATES}", Detail.GIVEN,
+         "Read one component of four texels at a given level of detail."),
+    _Row("sample4_b", 14, f"bias {_COORDINATES}", Detail.NEIGHBOURS,
+         "Read one component of four texels, with a bias of the level of detail."),
+    _Row("sample4_i", 15, _COORDINATES, Detail.NEIGHBOURS,
+         "Read one component of four texels; the level of detail follows from the neighbours."),
+    _Row("sample4_c", 16, f"ref {_COORDINATES}", Detail.ZERO,
+         "Compare a reference with the four texels that a linear filter would mix."),
+    _Row("sample4_po", 17, "u v offu offv r", Detail.ZERO,
+         "Read one component of four texels, moved by offsets in texels."),
+    _Row("sample4_po_c", 18, "ref u v offu offv r", Detail.ZERO,
+         "Compare a reference with four texels, moved by offsets in texels."),
+    _Row("sample4_i_c", 21, f"ref {_COORDINATES}", Detail.NEIGHBOURS,
+         "Compare a reference with four texels at the level that follows from the neighbours."),
+    _Row("sample4_l_c", 23, f"ref lod {_COORDINATES}", Detail.GIVEN,
+         "Compare a reference with four texels at a given level of detail."),
+)
+_PACKED = (
+    ("sample_po", 32), ("sample_po_b", 33), ("sample_po_l", 34), ("sample_po_c", 35),
+    ("sample_po_d", 36), ("sample_po_l_c", 38), ("sample_po_lz", 56), ("sample_po_c_lz", 57),
+)
+_PACKED_GATHERS = (
+    ("sample4_po_l", 45), ("sample4_po_b", 46), ("sample4_po_i", 47), ("sample4_po_i_c", 53),
+    ("sample4_po_l_c", 55),
+)
+# fmt: on
+_UNPACKABLE = "the specification does not say how offsets share a parameter"
+_ONE_SAMPLE = "visim has no surfaces of several samples a texel"
 
 
-@TABLE.effect(0x6D, Sampled, sub=2, page="3D_SAMPLE", example=_sample_example("sample_l"))
-def sample_l(t: Tracer, i: Sampled) -> None:
-    """Read an image through a sampler at a given level of detail."""
-    _sample(t, i, 1)
+def _named(function: Any, row: _Row) -> Any:
+    function.__name__, function.__doc__ = row.name, row.doc
+    return function
 
 
-@TABLE.effect(0x6D, Sampled, sub=24, page="3D_SAMPLE", example=_sample_example("sample_lz"))
-def sample_lz(t: Tracer, i: Sampled) -> None:
-    """Read an image through a sampler at level of detail 0."""
-    _sample(t, i, 0)
+def _declare_sample(row: _Row) -> None:
+    def meaning(t: Tracer, i: Sampled) -> None:
+        names, values = _given(t, i, row.names, F)
+        operation = Sampling(names, row.detail)
+        effect = Request(operation, image_index(i.surface), _sampler(i.sampler), values, t.mask())
+        t.emit(effect)
+        write_components(t, effect, i.channels, i.dst, i.options)
+
+    example = f"{row.name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 {row.operands}"
+    declare = TABLE.effect(
+        0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example, restrict=_coarse_shading
+    )
+    declare(_named(meaning, row))
+
+
+def _declare_gather(row: _Row) -> None:
+    def meaning(t: Tracer, i: Gathered) -> None:
+        names, values = _given(t, i, row.names, F)
+        if "ref" in names and i.component != "R":
+            raise Unexecutable(f"a comparison with component {i.component}; it is R's")
+        operation = Sampling(names, row.detail, i.component)
+        effect = Request(operation, image_index(i.surface), _sampler(i.sampler), values, t.mask())
+        t.emit(effect)
+        write_components(t, effect, COLOURS, i.dst, i.options)
+
+    example = f"{row.name}.R (M1, 16) 0x0:uw S0 T6 V40.0 {row.operands}"
+    declare = TABLE.effect(0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example)
+    declare(_named(meaning, row))
+
+
+for _row in _SAMPLES:
+    _declare_sample(_row)
+for _row in _GATHERS:
+    _declare_gather(_row)
+for _name, _sub in _PACKED:
+    TABLE.unexecuted(
+        0x6D, _name, Sampled, sub=_sub, page="3D_SAMPLE", reason=_UNPACKABLE,
+        doc="Read an image, moved by offsets in texels that share a parameter.",
+        example=f"{_name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
+    )  # fmt: skip
+for _name, _sub in _PACKED_GATHERS:
+    TABLE.unexecuted(
+        0x6F, _name, Gathered, sub=_sub, page="3D_SAMPLE4", reason=_UNPACKABLE,
+        doc="Read one component of four texels, moved by offsets that share a parameter.",
+        example=f"{_name}.R (M1, 16) 0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
+    )  # fmt: skip
 
 
 @TABLE.effect(
-    0x6F,
-    Gathered,
-    sub=8,
-    page="3D_SAMPLE4",
-    example="sample4.R (M1, 16) 0x0:uw S0 T6 V40.0 V41.0 V42.0",
-)
-def sample4(t: Tracer, i: Gathered) -> None:
-    """Read one component of the four texels that a linear filter would mix."""
-    _check_options(i)
-    coordinates = tuple(_parameter(t, i, axis, F) for axis in range(_AXES))
-    sampler = _sampler(i.sampler)
-    effect = Sample(_surface(i.surface), sampler, coordinates, t.mask(), i.component)
+    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_coarse_shading,
+    example="lod.RG (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0",
+)  # fmt: skip
+def lod(t: Tracer, i: Sampled) -> None:
+    """Compute the level of detail of a read, within its limits (R) and without (G)."""
+    if set(i.channels) - set("RG"):
+        raise Unexecutable("components other than R and G of a level of detail are undefined")
+    names, values = _given(t, i, tuple(_COORDINATES.split()), F)
+    operation, sampler = DetailQuery(names), _sampler(i.sampler)
+    effect = Request(operation, image_index(i.surface), sampler, values, t.mask())
     t.emit(effect)
-    _write_components(t, effect, _ORDER, i.dst)
-
-
-@TABLE.effect(0x70, Question, sub=10, page="INFO", example="resinfo.RGBA (M1, 16)  T6 V40.0 V41.0")
-def resinfo(t: Tracer, i: Question) -> None:
-    """Ask for an image's width, height, depth and number of levels."""
-    effect = ImageQuery(_surface(i.surface), t.raw(i.lod, UD, t.lanes), t.mask())
-    t.emit(effect)
-    _write_components(t, effect, i.channels, i.dst)
+    write_components(t, effect, i.channels, i.dst, i.options)
 
 
 # Reads at integer coordinates
 
 
-def _load(t: Tracer, i: Unsampled, axes: tuple[int, ...], lod: int | None) -> None:
-    """Load texels; `axes` and `lod` are the positions of u, v, r and the level of detail."""
-    _check_options(i)
-    coordinates = tuple(_parameter(t, i, position, UD) for position in axes)
-    level = None if lod is None or lod >= len(i.parameters) else _parameter(t, i, lod, UD)
-    effect = ImageLoad(_surface(i.surface), coordinates, level, Outside.BORDER, t.mask())
+def _load(t: Tracer, i: Unsampled, parameters: str) -> None:
+    names, values = _given(t, i, tuple(parameters.split()), UD)
+    operation = TexelLoad(names, Outside.BORDER)
+    effect = Request(operation, image_index(i.surface), None, values, t.mask())
     t.emit(effect)
-    _write_components(t, effect, i.channels, i.dst)
+    write_components(t, effect, i.channels, i.dst, i.options)
 
 
-def _load_example(name: str) -> str:
-    return f"{name}.RGBA (M1, 16)  0x0:uw T6 V40.0 V41.0"
+def _load_example(name: str, parameters: int = 2) -> str:
+    operands = " ".join(f"V{41 + number}.0" for number in range(parameters))
+    return f"{name}.RGBA (M1, 16)  0x0:uw T6 V40.0 {operands}"
 
 
 @TABLE.effect(0x6E, Unsampled, sub=7, page="3D_LOAD", example=_load_example("load_3d"))
 def load_3d(t: Tracer, i: Unsampled) -> None:
     """Read texels at integer coordinates and a level of detail."""
-    _load(t, i, (0, 1, 3), 2)
+    _load(t, i, "u v lod r")
 
 
 @TABLE.effect(0x6E, Unsampled, sub=26, page="3D_LOAD", example=_load_example("load_lz"))
 def load_lz(t: Tracer, i: Unsampled) -> None:
     """Read texels at integer coordinates, level of detail 0."""
-    _load(t, i, (0, 1, 2), None)
+    _load(t, i, "u v r")
 
 
-# Typed surfaces
+TABLE.unexecuted(
+    0x6E, "load_2dms_w", Unsampled, sub=28, page="3D_LOAD", reason=_ONE_SAMPLE,
+    doc="Read one of several samples of texels.", example=_load_example("load_2dms_w", 5),
+)  # fmt: skip
+TABLE.unexecuted(
+    0x6E, "load_mcs", Unsampled, sub=29, page="3D_LOAD", reason=_ONE_SAMPLE,
+    doc="Read how the samples of texels are compressed.", example=_load_example("load_mcs"),
+)  # fmt: skip
 
 
-def _coordinates(t: Tracer, i: TypedChannels) -> tuple[Expr, ...]:
-    return tuple(t.raw(operand, UD, t.lanes) for operand in (i.u, i.v, i.r))
+# Questions
 
 
-@TABLE.effect(
-    0x4B,
-    TypedChannels,
-    example="gather4_typed.RGBA (M1, 8) T6 V40.0 V41.0 %null.0 %null.0 V42.0",
-)
-def gather4_typed(t: Tracer, i: TypedChannels) -> None:
-    """Read texels of a typed surface."""
-    lod = None if i.lod.is_null else t.raw(i.lod, UD, t.lanes)
-    surface = _surface(i.surface)
-    effect = ImageLoad(surface, _coordinates(t, i), lod, Outside.OPAQUE, t.mask())
+@TABLE.effect(0x70, Question, sub=10, page="INFO", example="resinfo.RGBA (M1, 16)  T6 V40.0 V41.0")
+def resinfo(t: Tracer, i: Question) -> None:
+    """Ask for an image's width, height, depth and number of levels."""
+    lod = t.raw(i.lod, UD, t.lanes)
+    effect = Request(SizeQuery(), image_index(i.surface), None, (lod,), t.mask())
     t.emit(effect)
-    _write_components(t, effect, i.channels, i.data)
+    write_components(t, effect, i.channels, i.dst)
 
 
-@TABLE.effect(
-    0x4C,
-    TypedChannels,
-    example="scatter4_typed.RGBA (M1, 8) T6 V40.0 V41.0 %null.0 %null.0 V42.0",
-)
-def scatter4_typed(t: Tracer, i: TypedChannels) -> None:
-    """Write texels of a typed surface; components that are not named stay as they are."""
-    if not i.lod.is_null:
-        raise Unexecutable("typed writes at a level of detail")
-    size = block_bytes(t, UD.bytes)
-    given = {
-        letter: t.raw(i.data, UD, t.lanes, position * size)
-        for position, letter in enumerate(i.channels)
-    }
-    values = tuple(given.get(letter, bits_constant(0, UD, t.lanes)) for letter in _ORDER)
-    t.emit(ImageStore(_surface(i.surface), _coordinates(t, i), i.channels, values, t.mask()))
-
-
-# Media blocks
-
-
-def _block(i: MediaBlock) -> Place:
-    """Return the bytes of a block in registers: each row at a multiple of the register pitch."""
-    if i.plane:
-        raise Unexecutable("planes of media surfaces")
-    pitch = max(_LEAST_PITCH, 1 << (i.width - 1).bit_length())
-    root, base = i.data.variable.root()
-    return Place(root, base + i.data.offset, UB, i.width * i.height, i.width, pitch, 1)
-
-
-@TABLE.effect(
-    0x37,
-    MediaBlock,
-    example="media_ld.nomod (32,2) T6 0 V40(0,0)<0;1,0> V41(0,0)<0;1,0> V42.0",
-)
-def media_ld(t: Tracer, i: MediaBlock) -> None:
-    """Read a two-dimensional block of bytes."""
-    place = _block(i)
-    x, y = t.scalar(i.x, UD), t.scalar(i.y, UD)
-    effect = MediaLoad(_surface(i.surface), x, y, i.width, i.height)
+@TABLE.effect(0x70, SamplesQuestion, sub=11, page="INFO", example="sampleinfo.R (M1, 16)  T6 V40.0")
+def sampleinfo(t: Tracer, i: SamplesQuestion) -> None:
+    """Ask for the number of samples of an image's texels, which is 1."""
+    if set(i.channels) - set("RA"):
+        raise Unexecutable("components other than R and A of an image's samples are undefined")
+    values = (lane_numbers(t.lanes),)
+    effect = Request(SampleQuery(), image_index(i.surface), None, values, t.mask())
     t.emit(effect)
-    block = loaded(effect, UB, place.lanes)
-    for row in range(i.height):
-        first = row * i.width
-        start = place.offset + row * place.row_stride
-        line = Place(place.variable, start, UB, i.width, i.width, 0, 1)
-        value = take(block, tuple(range(first, first + i.width)))
-        t.emit(WriteRegister(line, value, None))
-
-
-@TABLE.effect(
-    0x38,
-    MediaBlock,
-    example="media_st.nomod (32,2) T6 0 V40(0,0)<0;1,0> V41(0,0)<0;1,0> V42.0",
-)
-def media_st(t: Tracer, i: MediaBlock) -> None:
-    """Write a two-dimensional block of bytes."""
-    place = _block(i)
-    value = Expr(UOPS["read"], UB, place.lanes, (), place)
-    x, y = t.scalar(i.x, UD), t.scalar(i.y, UD)
-    t.emit(MediaStore(_surface(i.surface), x, y, i.width, value))
+    write_components(t, effect, i.channels, i.dst)

@@ -274,6 +274,34 @@ class FlagsKind(CodedKind):
         return "".join(letter for letter, bit in self.codes if code & bit)
 
 
+@dataclass(frozen=True, slots=True)
+class PrefixesKind(CodedKind):
+    """Words with a dot after each, such as `cps.`; `codes` gives each its bit in an object."""
+
+    codes: tuple[tuple[str, int], ...]
+    expected: str = "options"
+
+    def parse(self, cursor: Cursor, names: Names) -> tuple[str, ...]:
+        """Take all words that stand here, in the order of their bits."""
+        found: set[str] = set()
+        pattern = re.compile("|".join(rf"{word}\." for word, _ in self.codes))
+        while match := cursor.match(pattern):
+            found.add(match.group().rstrip("."))
+        return tuple(word for word, _ in self.codes if word in found)
+
+    def show(self, value: tuple[str, ...]) -> str:
+        """Return them, a dot after each."""
+        return "".join(f"{word}." for word in value)
+
+    def to_code(self, value: tuple[str, ...]) -> int:
+        """Return the words' bits."""
+        return sum(bit for word, bit in self.codes if word in value)
+
+    def from_code(self, code: int) -> tuple[str, ...]:
+        """Return the words of the bits."""
+        return tuple(word for word, bit in self.codes if code & bit)
+
+
 NUMBER = NumberKind()
 BYTE = NumberKind(width=1)
 UP_TO_8 = SizeKind(((1, 0), (2, 1), (4, 2), (8, 3)))

@@ -177,7 +177,8 @@ def _place_others(unit: Unit, start: int, grf: int) -> tuple[dict[str, int], int
     for predicate in unit.predicates:
         offsets[predicate.name] = position
         position += PREDICATE_BYTES
-    for variable in (*unit.addresses, *unit.surfaces, *unit.samplers, predefined.BINDLESS_SURFACE):
+    bindless = (predefined.BINDLESS_SURFACE, predefined.BINDLESS_SAMPLER)
+    for variable in (*unit.addresses, *unit.surfaces, *unit.samplers, *bindless):
         offsets[variable.name] = position
         position = _aligned(position + 4 * variable.count, 4)
     return offsets, _aligned(position, grf)

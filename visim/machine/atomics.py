@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import InternalError
-from visim.sem.effects import AtomicOperation as AtomicOp
+from visim.sem.atomics import AtomicOperation as AtomicOp
 
 Vector = NDArray[Any]
 

@@ -171,6 +171,20 @@ class TexelFormat:
         """What is read where there is no texel, shape (4,): zeros, A 1 if the order lacks it."""
         return self._components(np.zeros((1, self.order.channels), np.uint32))[0]
 
+    def border_of(self, colour: tuple[float, float, float, float] | None) -> Bits:
+        """Return what is read where there is no texel when a sampler has a border colour.
+
+        Components that the order lacks are what they are for texels, shape (4,).
+        """
+        if colour is None:
+            return self.border
+        slots = [_COMPONENTS.index(letter) for letter in self.order.stored]
+        if self.type.is_integer:
+            bits = np.array([[int(colour[slot]) & 0xFFFF_FFFF for slot in slots]], np.uint32)
+        else:
+            bits = np.array([[colour[slot] for slot in slots]], np.float32).view(np.uint32)
+        return self._components(bits)[0]
+
     def decode(self, stored: NDArray[Any]) -> Bits:
         """Return the components of texels.
 

@@ -1,48 +1,38 @@
-"""Images: texels in a caller's array, read, written and sampled by coordinates.
+"""Images: texels in a caller's arrays, read and written by integer coordinates.
 
-An `ImageSurface` never copies the array: its texels are a view. `BlockSurface` is the same memory
-as rows of bytes, for media block messages. Knows no instruction and no binding table.
+An `ImageSurface` never copies an array: its texels are a view. What samplers make of images is in
+`machine.filtering`. Knows no instruction and no binding table.
 
-Follows the specification's 3D_LOAD, 3D_SAMPLE, GATHER4_TYPED, SCATTER4_TYPED, MEDIA_LD, MEDIA_ST
-and INFO, and OpenCL C 3.0, Image Addressing and Filtering. Images have one mip level, so a level
-of detail changes nothing for samplers, and is out of range for loads unless it is 0.
+Follows the specification's 3D_LOAD, GATHER4_TYPED, SCATTER4_TYPED, TYPED_ATOMIC, LSC_TYPED and
+INFO. An image has one or more levels, of which each has half the size of the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import reduce
-from itertools import product
-from operator import mul
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.machine import atomics
+from visim.machine.blocks import BlockSurface
 from visim.machine.dropped import Dropped
 from visim.machine.formats import Bits, TexelFormat
-from visim.machine.memory import (
-    MISALIGNED,
-    READ_ONLY,
-    AccessKind,
-    Bytes,
-    Mask,
-    MemoryViolation,
-    byte_view,
-)
-from visim.machine.sampling import OUTSIDE, Filter, SamplerState, Taps, layers
-from visim.sem.effects import Outside
+from visim.machine.memory import READ_ONLY, AccessKind, Mask, byte_view, image_violation
+from visim.sem.atomics import AtomicOperation
+from visim.sem.requests import Outside
 
 Axis = NDArray[Any]
 
-_NOT_FINITE = "a coordinate that is no finite number"
-_FILTERED_INTEGERS = "a linear filter on an image of integers"
+CUBE_FACES = 6
+_OPAQUE_FLOAT = 0x3F800000
 
 
 class ImageKind(StrEnum):
-    """The shapes of images, by OpenCL's names."""
+    """The shapes of images, by OpenCL's names, and cubes."""
 
     IMAGE_1D = "1d"
     BUFFER_1D = "1d_buffer"
@@ -50,16 +40,28 @@ class ImageKind(StrEnum):
     IMAGE_2D = "2d"
     ARRAY_2D = "2d_array"
     IMAGE_3D = "3d"
+    CUBE = "cube"
+    ARRAY_CUBE = "cube_array"
 
     @property
     def axes(self) -> int:
-        """How many coordinates a texel has, the array's layer included."""
+        """How many integer coordinates a texel has, the array's layer or cube's face included."""
         return _AXES[self]
 
     @property
     def is_array(self) -> bool:
-        """Whether the last coordinate is a layer."""
-        return self in {ImageKind.ARRAY_1D, ImageKind.ARRAY_2D}
+        """Whether the last integer coordinate is a layer or face."""
+        return self in {ImageKind.ARRAY_1D, ImageKind.ARRAY_2D} or self.is_cube
+
+    @property
+    def is_cube(self) -> bool:
+        """Whether samplers take directions instead of coordinates."""
+        return self in {ImageKind.CUBE, ImageKind.ARRAY_CUBE}
+
+    @property
+    def smooth_axes(self) -> int:
+        """How many axes a level halves and a filter mixes along: all but layers and faces."""
+        return self.axes - self.is_array
 
 
 _AXES = {
@@ -69,6 +71,8 @@ _AXES = {
     ImageKind.IMAGE_2D: 2,
     ImageKind.ARRAY_2D: 3,
     ImageKind.IMAGE_3D: 3,
+    ImageKind.CUBE: 3,
+    ImageKind.ARRAY_CUBE: 3,
 }
 
 
@@ -84,18 +88,33 @@ class ImageInfo:
 
 @dataclass(frozen=True, slots=True)
 class ImageMemory:
-    """A C-contiguous array seen as an image; `size` is in texels: (u), (u, v) or (u, v, r)."""
+    """C-contiguous arrays seen as an image.
+
+    Attributes:
+        array: Level 0.
+        size: Its size in texels: (u), (u, v) or (u, v, r).
+        kind: The image's kind.
+        format: What a texel means.
+        smaller: The further levels; level n has the size that `level_size` says.
+    """
 
     array: NDArray[Any]
     size: tuple[int, ...]
     kind: ImageKind
     format: TexelFormat
+    smaller: tuple[NDArray[Any], ...] = ()
 
     def surface(self, name: str, dropped: Dropped | None = None) -> ImageSurface:
-        """Return the surface of the image; it shares the array's memory."""
-        octets = byte_view(self.array, name)
-        texels = octets.view(self.format.dtype).reshape(-1, self.format.order.channels)
-        return ImageSurface(texels, self.size, self.kind, self.format, name=name, dropped=dropped)
+        """Return the surface of the image; it shares the arrays' memory."""
+        levels = [
+            Level(self._texels(array, name), level_size(self.size, self.kind, number))
+            for number, array in enumerate((self.array, *self.smaller))
+        ]
+        return ImageSurface(levels, self.kind, self.format, name=name, dropped=dropped)
+
+    def _texels(self, array: NDArray[Any], name: str) -> NDArray[Any]:
+        octets = byte_view(array, name)
+        return octets.view(self.format.dtype).reshape(-1, self.format.order.channels)
 
     @property
     def info(self) -> ImageInfo:
@@ -104,81 +123,39 @@ class ImageMemory:
         match self.kind:
             case ImageKind.ARRAY_1D:
                 return ImageInfo(width, 0, 0, second)
-            case ImageKind.ARRAY_2D:
+            case ImageKind.ARRAY_2D | ImageKind.CUBE | ImageKind.ARRAY_CUBE:
                 return ImageInfo(width, second, 0, third)
             case _:
                 return ImageInfo(width, second, third, 0)
 
 
-class BlockSurface:
-    """Rows of bytes, read and written in rectangles (MEDIA_LD, MEDIA_ST).
+def level_size(size: tuple[int, ...], kind: ImageKind, level: int) -> tuple[int, ...]:
+    """Return the size of a level: halves, rounded down, but at least 1; layers stay."""
+    smooth = kind.smooth_axes
+    return tuple(max(1, extent >> level) for extent in size[:smooth]) + size[smooth:]
 
-    Outside of the surface a read repeats the nearest element, as the hardware does (the page
-    leaves it to the format), and a write is dropped.
 
-    Args:
-        rows: Shape (height, bytes of a row), in place.
-        unit: Bytes of an element: what is repeated at the left and right edge.
-        name: What messages call it.
-        dropped: Counts blocks that were out of range, at least in part.
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of an image.
+
+    Attributes:
+        texels: Shape (texels, channels), a view of the array, of the format's type.
+        size: Texels along the kind's axes, (u), (u, v) or (u, v, r).
     """
 
-    def __init__(self, rows: Bytes, unit: int, name: str, dropped: Dropped) -> None:
-        self._rows = rows
-        self._unit = unit
-        self._name = name
-        self._dropped = dropped
-
-    def load(self, x: int, y: int, width: int, height: int) -> Bytes:
-        """Return `height` rows of `width` bytes, one after another.
-
-        Args:
-            x: Byte of the left edge, negative ones are outside.
-            y: Row of the upper edge.
-            width: Bytes of a row.
-            height: Number of rows.
-        """
-        if not self._rows.size:
-            self._dropped.reads += 1
-            return np.zeros(width * height, np.uint8)
-        rows, row_bytes = self._rows.shape
-        columns, lines = x + np.arange(width), y + np.arange(height)
-        if x < 0 or y < 0 or x + width > row_bytes or y + height > rows:
-            self._dropped.reads += 1
-            element = (columns // self._unit).clip(0, row_bytes // self._unit - 1)
-            columns = element * self._unit + columns % self._unit
-            lines = lines.clip(0, rows - 1)
-        return self._rows[np.ix_(lines, columns)].reshape(-1)
-
-    def store(self, x: int, y: int, width: int, data: Bytes) -> None:
-        """Write rows of `width` bytes.
-
-        Raises:
-            MemoryViolation: The memory is read-only, or `x` is no multiple of 4.
-        """
-        height = data.size // width
-        rows, row_bytes = self._rows.shape
-        if not self._rows.flags.writeable or x % 4:
-            reason = MISALIGNED if x % 4 else READ_ONLY
-            raise _violation("store", max(0, y * row_bytes + x), width, 0, reason, self._name)
-        top, left = max(0, -y), max(0, -x)
-        bottom, right = min(height, rows - y), min(width, row_bytes - x)
-        if top or left or bottom < height or right < width:
-            self._dropped.writes += 1
-        if top < bottom and left < right:
-            block = data.reshape(height, width)[top:bottom, left:right]
-            self._rows[y + top : y + bottom, x + left : x + right] = block
+    texels: NDArray[Any]
+    size: tuple[int, ...]
 
 
 class ImageSurface:
-    """Texels at coordinates (u, v, r), in place in an array.
+    """Texels at coordinates (u, v, r), in place in arrays.
 
     u counts texels from the left, v rows, or layers of a 1D array, r slices, or layers of a 2D
-    array; coordinates that a kind does not have are ignored.
+    array, or faces; coordinates that a kind does not have are ignored.
 
     Args:
-        texels: Shape (texels, channels), a view of the array, of the format's type.
-        size: Texels along the kind's axes, (u), (u, v) or (u, v, r).
+        levels: The levels, the largest first.
         kind: The image's kind.
         texel_format: What the texels mean.
         name: What messages call it.
@@ -187,16 +164,14 @@ class ImageSurface:
 
     def __init__(
         self,
-        texels: NDArray[Any],
-        size: tuple[int, ...],
+        levels: Sequence[Level],
         kind: ImageKind,
         texel_format: TexelFormat,
         *,
         name: str = "image",
         dropped: Dropped | None = None,
     ) -> None:
-        self._texels = texels
-        self.size = size
+        self.levels = tuple(levels)
         self.kind = kind
         self.format = texel_format
         self.name = name
@@ -205,8 +180,8 @@ class ImageSurface:
     @property
     def blocks(self) -> BlockSurface:
         """The same memory as rows of bytes; all slices and layers one below the other."""
-        row = self.size[0] * self.format.texel_bytes
-        rows = self._texels.view(np.uint8).reshape(-1, row)
+        first = self.levels[0]
+        rows = first.texels.view(np.uint8).reshape(-1, first.size[0] * self.format.texel_bytes)
         return BlockSurface(rows, self.format.texel_bytes, self.name, self._dropped)
 
     def load(
@@ -227,12 +202,14 @@ class ImageSurface:
         Returns:
             Shape (n, 4); zeros in inactive channels.
         """
-        positions, inside = self._locate(coordinates, lod)
-        active = np.ones(inside.size, np.bool_) if mask is None else mask
-        found = np.zeros((inside.size, 4), np.uint32)
-        held = inside & active
-        found[held] = self.format.decode(self._texels[positions[held]])
-        missed = active & ~inside
+        active = _active(coordinates, mask)
+        found = np.zeros((active.size, 4), np.uint32)
+        missed = active.copy()
+        for level, chosen in self._by_level(lod, active):
+            positions, inside = self._locate(level, coordinates)
+            held = inside & chosen
+            found[held] = self.format.decode(level.texels[positions[held]])
+            missed &= ~held
         if missed.any():
             self._dropped.reads += int(missed.sum())
             found[missed] = self._outside(outside)
@@ -244,6 +221,7 @@ class ImageSurface:
         bits: Bits,
         mask: Mask | None = None,
         channels: str = "RGBA",
+        lod: Axis | None = None,
     ) -> None:
         """Write texels; those out of range are dropped, of several the highest channel stays.
 
@@ -252,86 +230,72 @@ class ImageSurface:
             bits: Components, shape (n, 4).
             mask: Active channels, or None.
             channels: The components that are written; others keep what they are.
+            lod: Levels of detail, or None for 0.
 
         Raises:
             MemoryViolation: The array is read-only.
         """
-        positions, inside = self._locate(coordinates, None)
-        active = np.ones(inside.size, np.bool_) if mask is None else mask
-        held = inside & active
-        self._dropped.writes += int((active & ~inside).sum())
-        if not held.any():
-            return
-        if not self._texels.flags.writeable:
-            channel = int(held.argmax())
-            size = self.format.texel_bytes
-            address = int(positions[channel]) * size
-            raise _violation("store", address, size, channel, READ_ONLY, self.name)
+        active = _active(coordinates, mask)
         stored = self.format.order.stored
         columns = [slot for slot, letter in enumerate(stored) if letter in channels]
-        encoded = self.format.encode(bits[held])
-        self._texels[positions[held][:, np.newaxis], columns] = encoded[:, columns]
+        written = 0
+        for level, chosen in self._by_level(lod, active):
+            positions, inside = self._locate(level, coordinates)
+            held = inside & chosen
+            written += int(held.sum())
+            if held.any():
+                self._check_writable(level, positions, held, "store")
+                encoded = self.format.encode(bits[held])
+                level.texels[positions[held][:, np.newaxis], columns] = encoded[:, columns]
+        self._dropped.writes += int(active.sum()) - written
 
-    def sample(
-        self, coordinates: Sequence[Axis], sampler: SamplerState, mask: Mask | None = None
-    ) -> Bits:
-        """Return the components that a sampler makes of texels.
+    def atomic(
+        self,
+        operation: AtomicOperation,
+        bits: int,
+        coordinates: Sequence[Axis],
+        operands: Sequence[Axis],
+        mask: Mask | None = None,
+        lod: Axis | None = None,
+    ) -> NDArray[np.uint32]:
+        """Do an atomic operation on texels, which have one component, as they are in memory.
 
         Args:
-            coordinates: Floats u, v, r of shape (n,); missing ones are 0.
-            sampler: How to sample.
+            operation: The operation.
+            bits: Size of a texel.
+            coordinates: As for `load`.
+            operands: What it takes, unsigned integers of shape (n,).
             mask: Active channels, or None.
+            lod: Levels of detail, or None for 0.
 
         Returns:
-            Shape (n, 4); zeros in inactive channels.
+            What the channels get back, in the low bits, shape (n,); zeros for inactive channels
+            and out of range, where nothing is written.
 
         Raises:
-            MemoryViolation: A coordinate is infinite or NaN, or integers would be filtered; both
-                are undefined.
+            MemoryViolation: Texels are not of that size, or the array is read-only.
         """
-        lanes = coordinates[0].size
-        chosen = np.arange(lanes) if mask is None else mask.nonzero()[0]
-        found = np.zeros((lanes, 4), np.uint32)
-        if chosen.size:
-            axes = self._axes(coordinates, lanes)
-            self._check_sampling([axis[chosen] for axis in axes], sampler, chosen)
-            taps = [self._taps(sampler, number, axis[chosen]) for number, axis in enumerate(axes)]
-            if sampler.filter is Filter.NEAREST:
-                found[chosen] = self._fetch([tap.indices[0] for tap in taps])
-            else:
-                found[chosen] = self._blend(taps)
-        return found
-
-    def gather(
-        self,
-        coordinates: Sequence[Axis],
-        sampler: SamplerState,
-        component: str,
-        mask: Mask | None = None,
-    ) -> Bits:
-        """Return one component of the four texels that a linear filter would mix (3D_SAMPLE4).
-
-        They are lower left, lower right, upper right, upper left; v counts downwards. Takes and
-        raises what `sample` does, and refuses images that have not two axes to mix along.
-        """
-        lanes = coordinates[0].size
-        chosen = np.arange(lanes) if mask is None else mask.nonzero()[0]
-        found = np.zeros((lanes, 4), np.uint32)
-        if not chosen.size:
+        active = _active(coordinates, mask)
+        found = np.zeros(active.size, np.uint32)
+        if not active.any():
             return found
-        if self.kind not in {ImageKind.IMAGE_2D, ImageKind.ARRAY_2D}:
-            size, first = self.format.texel_bytes, int(chosen[0])
-            raise _violation("load", 0, size, first, f"gather on a {self.kind} image", self.name)
-        axes = [axis[chosen] for axis in self._axes(coordinates, lanes)]
-        self._check_sampling(axes, replace(sampler, filter=Filter.NEAREST), chosen)
-        linear = replace(sampler, filter=Filter.LINEAR)
-        u, v, *layer = (self._taps(linear, number, axis) for number, axis in enumerate(axes))
-        slot = "RGBA".index(component)
-        for place, (right, below) in enumerate(((0, 1), (1, 1), (1, 0), (0, 0))):
-            texel = self._fetch(
-                [u.indices[right], v.indices[below], *(r.indices[0] for r in layer)]
-            )
-            found[chosen, place] = texel[:, slot]
+        if self.format.order.channels != 1 or self.format.texel_bytes * 8 != bits:
+            reason = f"an atomic of {bits} bits on texels of {self.format.name}"
+            raise self.violation("atomic", int(active.argmax()), reason)
+        narrow, kind = np.dtype(f"u{bits // 8}"), atomics.arithmetic_type(operation, bits // 8)
+        done = np.zeros(active.size, np.bool_)
+        for level, chosen in self._by_level(lod, active):
+            positions, inside = self._locate(level, coordinates)
+            held = inside & chosen
+            if held.any():
+                self._check_writable(level, positions, held, "atomic")
+                given = [operand[held].astype(narrow) for operand in operands]
+                texels = level.texels.reshape(-1).view(kind)
+                first, second = (*given, None, None)[:2]
+                old = atomics.perform(operation, texels, positions[held], first, second)
+                found[held] = old.view(narrow)
+            done |= held
+        self._dropped.writes += int((active & ~done).sum())
         return found
 
     def query(self, lod: Axis) -> Bits:
@@ -340,93 +304,61 @@ class ImageSurface:
         The layers of an array stand where height or depth would.
         """
         found = np.zeros((lod.size, 4), np.uint32)
-        found[:, 3] = 1
-        levels = np.minimum(lod, 31).astype(np.uint32)
-        for number, size in enumerate(self.size):
-            is_layer = self.kind.is_array and number == self.kind.axes - 1
-            found[:, number] = size if is_layer else np.uint32(size) >> levels
+        found[:, 3] = len(self.levels)
+        shift = np.minimum(lod, 31).astype(np.uint32)
+        for number, size in enumerate(self.levels[0].size):
+            is_layer = number >= self.kind.smooth_axes
+            found[:, number] = size if is_layer else np.uint32(size) >> shift
         return found
 
-    def _check_sampling(
-        self, axes: Sequence[Axis], sampler: SamplerState, chosen: NDArray[np.intp]
+    def decode(self, level: Level, positions: NDArray[np.int64]) -> Bits:
+        """Return the components of texels by their numbers in a level."""
+        return self.format.decode(level.texels[positions])
+
+    def violation(self, kind: AccessKind, channel: int, reason: str) -> Exception:
+        """Return why the image refuses an access."""
+        return image_violation(kind, 0, self.format.texel_bytes, channel, reason, self.name)
+
+    def _by_level(self, lod: Axis | None, active: Mask) -> Sequence[tuple[Level, Mask]]:
+        """Return the levels that channels ask for, each with its channels."""
+        if lod is None:
+            return [(self.levels[0], active)]
+        asked = [(level, active & (lod == number)) for number, level in enumerate(self.levels)]
+        return [(level, chosen) for level, chosen in asked if chosen.any()]
+
+    def _check_writable(
+        self, level: Level, positions: NDArray[np.int64], held: Mask, kind: AccessKind
     ) -> None:
-        size = self.format.texel_bytes
-        if sampler.filter is Filter.LINEAR and self.format.type.is_integer:
-            raise _violation("load", 0, size, int(chosen[0]), _FILTERED_INTEGERS, self.name)
-        finite = reduce(np.logical_and, (np.isfinite(axis) for axis in axes))
-        if not finite.all():
-            channel = int(chosen[finite.argmin()])
-            raise _violation("load", 0, size, channel, _NOT_FINITE, self.name)
+        if level.texels.flags.writeable:
+            return
+        channel, size = int(held.argmax()), self.format.texel_bytes
+        address = int(positions[channel]) * size
+        raise image_violation(kind, address, size, channel, READ_ONLY, self.name)
 
-    def _taps(self, sampler: SamplerState, number: int, axis: Axis) -> Taps:
-        if self.kind.is_array and number == self.kind.axes - 1:
-            return layers(axis, self.size[number])
-        return sampler.taps(axis, self.size[number])
-
-    def _blend(self, taps: Sequence[Taps]) -> Bits:
-        """Return weighted sums of texels: exact in double precision, then rounded once.
-
-        Texels of weight zero do not contribute, so that infinities and NaN beside the point that
-        is sampled do not show.
-        """
-        total = np.zeros((taps[0].indices.shape[1], 4))
-        with np.errstate(invalid="ignore", over="ignore"):
-            for corner in product(*(range(tap.indices.shape[0]) for tap in taps)):
-                pairs = list(zip(taps, corner, strict=True))
-                weight = reduce(mul, (tap.weights[k] for tap, k in pairs))[:, np.newaxis]
-                texel = self._fetch([tap.indices[k] for tap, k in pairs])
-                total += np.where(weight > 0, weight * texel.view(np.float32), 0.0)
-            return total.astype(np.float32).view(np.uint32)
-
-    def _fetch(self, indices: Sequence[NDArray[np.int64]]) -> Bits:
-        """Return texels by indices along the axes; `OUTSIDE` on any axis is the border."""
-        position = np.zeros_like(indices[0])
-        inside = np.ones(position.size, np.bool_)
-        for index, size in zip(reversed(indices), reversed(self.size), strict=True):
-            position = position * size + index
-            inside &= index != OUTSIDE
-        found = np.empty((position.size, 4), np.uint32)
-        found[inside] = self.format.decode(self._texels[position[inside]])
-        found[~inside] = self.format.border
-        return found
-
-    def _locate(
-        self, coordinates: Sequence[Axis], lod: Axis | None
-    ) -> tuple[NDArray[np.int64], Mask]:
+    def _locate(self, level: Level, coordinates: Sequence[Axis]) -> tuple[NDArray[np.int64], Mask]:
         """Return the numbers of texels, and which coordinates have one."""
         lanes = coordinates[0].size
-        inside = np.ones(lanes, np.bool_) if lod is None else lod == 0
+        inside = np.ones(lanes, np.bool_)
         position = np.zeros(lanes, np.int64)
-        axes = self._axes(coordinates, lanes)
-        for axis, size in zip(reversed(axes), reversed(self.size), strict=True):
+        axes = self.axes(coordinates)
+        for axis, size in zip(reversed(axes), reversed(level.size), strict=True):
             index = axis.astype(np.int64)
             inside = inside & (index >= 0) & (index < size)
             position = position * size + index
         return position, inside
 
-    def _axes(self, coordinates: Sequence[Axis], lanes: int) -> list[Axis]:
+    def axes(self, coordinates: Sequence[Axis]) -> list[Axis]:
         """Return the coordinates that the kind has; those that are not given are 0."""
-        zeros = np.zeros(lanes, coordinates[0].dtype)
+        zeros = np.zeros_like(coordinates[0])
         return [*coordinates, zeros, zeros][: self.kind.axes]
 
     def _outside(self, outside: Outside) -> Bits:
         border = self.format.border
         if outside is Outside.OPAQUE:
             border = border.copy()
-            border[3] = 1 if self.format.type.is_integer else 0x3F800000
+            border[3] = 1 if self.format.type.is_integer else _OPAQUE_FLOAT
         return border
 
 
-def _violation(
-    kind: AccessKind, address: int, size: int, channel: int, reason: str, name: str
-) -> MemoryViolation:
-    return MemoryViolation(
-        space="surface",
-        kind=kind,
-        address=address,
-        size=size,
-        channel=channel,
-        reason=reason,
-        nearest=name,
-        distance=0,
-    )
+def _active(coordinates: Sequence[Axis], mask: Mask | None) -> Mask:
+    return np.ones(coordinates[0].size, np.bool_) if mask is None else mask

@@ -100,6 +100,22 @@ class MemoryViolation(Exception):
         return f" ({abs(self.distance)} bytes {side} of {self.nearest!r})"
 
 
+def image_violation(
+    kind: AccessKind, address: int, size: int, channel: int, reason: str, name: str
+) -> MemoryViolation:
+    """Return why an image or a surface's rows refuse an access to their bytes."""
+    return MemoryViolation(
+        space="surface",
+        kind=kind,
+        address=address,
+        size=size,
+        channel=channel,
+        reason=reason,
+        nearest=name,
+        distance=0,
+    )
+
+
 def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
     """Return the bytes of an array or buffer as a one-dimensional view, never a copy.
 

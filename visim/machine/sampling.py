@@ -1,4 +1,4 @@
-"""Samplers: which texels a coordinate means along one axis, and with which weights.
+"""Samplers: what their state says, and which texels a coordinate means along one axis.
 
 Knows neither formats nor images. Follows OpenCL C 3.0, Image Addressing and Filtering: the
 equations of the address modes for nearest and linear filters. Linear weights have 8 fractional
@@ -9,6 +9,8 @@ Array layers are not sampled but chosen: `layers` rounds and clamps.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -23,9 +25,15 @@ OUTSIDE = -1
 """The index that stands for the border."""
 
 WEIGHT_BITS = 8
-"""Fractional bits of a linear filter's weights."""
+"""Fractional bits of a linear filter's weights, and of a level of detail."""
 
 SAMPLER_TABLE_SIZE = 32
+
+LEAST_DETAIL = 1000.0
+"""The upper end of levels of detail when a sampler names none; images end long before."""
+
+_FARTHEST = 64
+"""Texels outside of an image from which on all coordinates mean the same, offsets included."""
 
 
 class Address(StrEnum):
@@ -50,6 +58,27 @@ class Filter(StrEnum):
     LINEAR = "linear"
 
 
+class Mip(StrEnum):
+    """How many levels contribute: always level 0, the nearest one, or two."""
+
+    NONE = "none"
+    NEAREST = "nearest"
+    LINEAR = "linear"
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "never": lambda reference, _: np.zeros_like(reference, np.bool_),
+    "less": operator.lt,
+    "equal": operator.eq,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "not_equal": operator.ne,
+    "greater_equal": operator.ge,
+    "always": lambda reference, _: np.ones_like(reference, np.bool_),
+}
+"""What can be asked of a reference value (left) and a texel (right)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taps:
     """The texels that contribute along one axis, for n coordinates.
@@ -65,41 +94,82 @@ class Taps:
 
 @dataclass(frozen=True, slots=True)
 class SamplerState:
-    """How an image is sampled. Normalised coordinates go from 0 to 1 across the image."""
+    """How an image is sampled.
+
+    Attributes:
+        address: What a coordinate outside of the image means.
+        filter: How texels of a level are mixed.
+        normalized: Whether coordinates go from 0 to 1 across the image.
+        mip: How levels are mixed.
+        bias: Added to every level of detail but a constant 0.
+        min_lod: The least level of detail.
+        max_lod: The greatest level of detail.
+        compare: What is asked of a reference value and a texel, a name in `COMPARISONS`.
+        border: R, G, B, A outside of the image, None for zeros.
+    """
 
     address: Address = Address.CLAMP_TO_EDGE
     filter: Filter = Filter.NEAREST
     normalized: bool = False
+    mip: Mip = Mip.NONE
+    bias: float = 0.0
+    min_lod: float = 0.0
+    max_lod: float = LEAST_DETAIL
+    compare: str = "never"
+    border: tuple[float, float, float, float] | None = None
 
-    def taps(self, coordinates: NDArray[Any], size: int) -> Taps:
-        """Return the texels that finite coordinates along an axis of `size` texels mean."""
-        position = self._position(coordinates.astype(np.float64), size)
-        if self.filter is Filter.NEAREST:
+    def taps(
+        self,
+        coordinates: NDArray[Any],
+        size: int,
+        offsets: Indices | None = None,
+        *,
+        linear: bool | None = None,
+    ) -> Taps:
+        """Return the texels that finite coordinates along an axis of `size` texels mean.
+
+        Args:
+            coordinates: Shape (n,).
+            size: Texels along the axis.
+            offsets: Texels that are added to what a coordinate means, before it is wrapped.
+            linear: Whether two texels contribute; None is what the filter says.
+        """
+        position = self._position(coordinates.astype(np.float64), size, offsets)
+        if not (self.filter is Filter.LINEAR if linear is None else linear):
             index = np.floor(position).astype(np.int64)[np.newaxis]
-            return Taps(self._wrapped(index, size), np.ones(index.shape))
+            return Taps(self._wrapped(index, offsets, size), np.ones(index.shape))
         scale = 1 << WEIGHT_BITS
         fixed = np.floor((position - 0.5) * scale + 0.5).astype(np.int64)
         lower = fixed >> WEIGHT_BITS
         share = (fixed & (scale - 1)) / scale
-        indices = self._wrapped(np.stack((lower, lower + 1)), size)
+        indices = self._wrapped(np.stack((lower, lower + 1)), offsets, size)
         return Taps(indices, np.stack((1 - share, share)))
 
-    def _position(self, coordinates: Coordinates, size: int) -> Coordinates:
+    def _position(
+        self, coordinates: Coordinates, size: int, offsets: Indices | None
+    ) -> Coordinates:
         """Return coordinates in texels, near the image: far outside is as just outside."""
         match self.address:
             case Address.REPEAT:
                 return (coordinates - np.floor(coordinates)) * size
             case Address.MIRRORED_REPEAT:
-                return np.abs(coordinates - 2 * np.rint(0.5 * coordinates)) * size
+                away = coordinates - 2 * np.rint(0.5 * coordinates)
+                folded = np.abs(away) * size
+                return folded if offsets is None else np.where(offsets == 0, folded, away * size)
             case _:
                 scaled = coordinates * size if self.normalized else coordinates
-                return scaled.clip(-2.0, size + 2.0)
+                return scaled.clip(-float(_FARTHEST), size + float(_FARTHEST))
 
-    def _wrapped(self, indices: Indices, size: int) -> Indices:
+    def _wrapped(self, indices: Indices, offsets: Indices | None, size: int) -> Indices:
+        if offsets is not None:
+            indices = indices + offsets
         match self.address:
             case Address.REPEAT:
                 return indices % size
-            case Address.MIRRORED_REPEAT | Address.CLAMP_TO_EDGE:
+            case Address.MIRRORED_REPEAT:
+                turn = indices % (2 * size)
+                return np.where(turn < size, turn, 2 * size - 1 - turn)
+            case Address.CLAMP_TO_EDGE:
                 return indices.clip(0, size - 1)
             case Address.NONE | Address.CLAMP:
                 inside = (indices >= 0) & (indices < size)

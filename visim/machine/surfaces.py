@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
+from visim.machine import requests
 from visim.machine.atomics import AtomicOp
+from visim.machine.blocks import BlockSurface
 from visim.machine.dropped import Dropped
-from visim.machine.formats import Bits
-from visim.machine.images import BlockSurface, ImageMemory, ImageSurface
+from visim.machine.images import ImageMemory, ImageSurface
 from visim.machine.memory import (
     OUT_OF_RANGE,
     AccessKind,
@@ -33,8 +34,10 @@ from visim.machine.memory import (
     Vector,
     byte_view,
 )
+from visim.machine.requests import BlockOperation, SamplerOperation
 from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
-from visim.sem.effects import FIRST_COUNTER, Outside
+from visim.sem.effects import FIRST_COUNTER
+from visim.sem.requests import Operation, TexelAtomic, TexelStore
 
 BINDING_TABLE_SIZE = 256
 
@@ -224,67 +227,45 @@ class Surfaces:
         """Store a block to a surface, see `Space.store_block`."""
         self._block_surface(index, "store", offset, data.size).store_block(offset, data)
 
-    def load_image(
+    def request(
         self,
+        operation: Operation,
         index: int,
-        coordinates: Sequence[Vector],
-        lod: Vector | None,
+        sampler: int | None,
+        values: Sequence[Vector],
         mask: Mask | None,
-        outside: Outside,
-    ) -> Bits:
-        """Read texels, see `ImageSurface.load`."""
-        lanes = coordinates[0].size
-        image = self._image(index, "load", lanes, mask)
-        return _nothing(lanes) if image is None else image.load(coordinates, lod, mask, outside)
+    ) -> Vector:
+        """Answer a message to the image, or to the rows, of a binding table index.
 
-    def store_image(
-        self,
-        index: int,
-        coordinates: Sequence[Vector],
-        values: Bits,
-        mask: Mask | None,
-        channels: str,
-    ) -> None:
-        """Write texels, see `ImageSurface.store`."""
-        image = self._image(index, "store", coordinates[0].size, mask)
-        if image is not None:
-            image.store(coordinates, values, mask, channels)
+        Args:
+            operation: What the message asks for.
+            index: Where the image is bound.
+            sampler: The sampler's index, for operations that need one.
+            values: Those of the operation's parameters, in their order.
+            mask: Active channels, or None for all.
 
-    def sample(
-        self,
-        index: int,
-        sampler: int,
-        coordinates: Sequence[Vector],
-        mask: Mask | None,
-        gathered: str | None = None,
-    ) -> Bits:
-        """Read an image through the sampler of an index, see `ImageSurface.sample`.
-
-        With a component `gathered`, see `ImageSurface.gather`.
+        Returns:
+            Shape (channels, columns of the operation), or (channels,) for one column; nothing
+            when there are no columns. Zeros in inactive channels.
         """
-        lanes = coordinates[0].size
-        image = self._image(index, "load", lanes, mask)
+        given = dict(zip(operation.parameters, values, strict=True))
+        if isinstance(operation, BlockOperation):
+            kind: AccessKind = "load" if operation.columns else "store"
+            return _or_nothing(requests.ask_rows(self._rows(index, kind), operation, given))
+        lanes = values[0].size
+        image = self._image(index, _ACCESSES.get(type(operation), "load"), lanes, mask)
         if image is None:
-            return _nothing(lanes)
-        state = self._samplers.get(sampler)
+            return np.zeros((lanes, 4) if operation.columns > 1 else lanes, np.uint32)
+        if isinstance(operation, SamplerOperation):
+            state = self._sampler(sampler, mask)
+            return requests.ask_sampler(image, state, operation, given, mask)
+        return _or_nothing(requests.ask_image(image, operation, given, mask))
+
+    def _sampler(self, index: int | None, mask: Mask | None) -> SamplerState:
+        state = None if index is None else self._samplers.get(index)
         if state is None:
-            raise _refusal(f"unbound sampler index {sampler}", "load", _first(mask))
-        if gathered is not None:
-            return image.gather(coordinates, state, gathered, mask)
-        return image.sample(coordinates, state, mask)
-
-    def query(self, index: int, lod: Vector, mask: Mask | None) -> Bits:
-        """Return an image's sizes, see `ImageSurface.query`."""
-        image = self._image(index, "load", lod.size, mask)
-        return _nothing(lod.size) if image is None else image.query(lod)
-
-    def load_rows(self, index: int, x: int, y: int, width: int, height: int) -> Bytes:
-        """Read a rectangle of bytes, see `BlockSurface.load`."""
-        return self._rows(index, "load").load(x, y, width, height)
-
-    def store_rows(self, index: int, x: int, y: int, width: int, data: Bytes) -> None:
-        """Write a rectangle of bytes, see `BlockSurface.store`."""
-        self._rows(index, "store").store(x, y, width, data)
+            raise _refusal(f"unbound sampler index {index}", "load", _first(mask))
+        return state
 
     def _image(
         self, index: int, kind: AccessKind, lanes: int, mask: Mask | None
@@ -397,8 +378,10 @@ def _first(mask: Mask | None) -> int:
     return 0 if mask is None else int(mask.argmax())
 
 
-def _nothing(lanes: int) -> Bits:
-    return np.zeros((lanes, 4), np.uint32)
+def _or_nothing(answer: Vector | None) -> Vector:
+    return _NOTHING if answer is None else answer
 
 
+_NOTHING = np.zeros(0, np.uint32)
+_ACCESSES: dict[type, AccessKind] = {TexelStore: "store", TexelAtomic: "atomic"}
 _EMPTY = Surface(np.zeros(0, np.uint8), "unbound")

@@ -8,7 +8,8 @@ Facts: runtime_abi section 2 (image and sampler entries of the argument table).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,8 +20,8 @@ from visim.binary.zebin import InlineSampler
 from visim.errors import ArgumentError, UnsupportedError
 from visim.lex import nearest
 from visim.machine.formats import TexelFormat, natural_format, texel_format
-from visim.machine.images import ImageKind, ImageMemory
-from visim.machine.sampling import Address, Filter, SamplerState
+from visim.machine.images import CUBE_FACES, ImageKind, ImageMemory, level_size
+from visim.machine.sampling import COMPARISONS, LEAST_DETAIL, Address, Filter, Mip, SamplerState
 
 _KIND_OF_AXES = {
     1: ImageKind.IMAGE_1D,
@@ -65,13 +66,16 @@ class Image:
     Args:
         array: C-contiguous. Its axes are those of the kind, the slowest first, then the
             channels: (h, w[, c]) for 2d. Without the last one a texel is one item of the array.
-        kind: "1d", "1d_buffer", "1d_array" (layers, w), "2d", "2d_array" (layers, h, w) or
-            "3d" (d, h, w). None: 1d for one axis, 2d for two or three, 3d for four.
+        kind: "1d", "1d_buffer", "1d_array" (layers, w), "2d", "2d_array" (layers, h, w),
+            "3d" (d, h, w), "cube" (6, w, w) or "cube_array" (6 * cubes, w, w). None: 1d for one
+            axis, 2d for two or three, 3d for four.
         format: "order:type" such as "rgba:unorm8", or a type alone. None: R, RG or RGBA by the
             last axis, and float32, float16 and integers of 8, 16 and 32 bits as they are.
+        levels: Further arrays, levels of detail 1, 2, ...: each has half the size of the one
+            before, rounded down but at least 1, and as many layers.
 
     Raises:
-        ArgumentError: The array does not fit the kind or the format.
+        ArgumentError: An array does not fit the kind, the format or its level.
     """
 
     __slots__ = ("_memory",)
@@ -82,13 +86,18 @@ class Image:
         *,
         kind: str | None = None,
         format: str | None = None,  # noqa: A002 - the name is fixed
+        levels: Sequence[NDArray[Any]] = (),
     ) -> None:
         checked = _checked(array)
         shape = _kind(kind, checked.ndim)
         channels = _channels(checked, shape)
         texels = _format(checked, format, channels)
         size = tuple(reversed(checked.shape[: shape.axes]))
-        self._memory = ImageMemory(checked, size, shape, texels)
+        _check_cube(size, shape)
+        smaller = tuple(_checked(level) for level in levels)
+        for number, level in enumerate(smaller, 1):
+            _check_level(level, number, checked, level_size(size, shape, number))
+        self._memory = ImageMemory(checked, size, shape, texels, smaller)
 
     @property
     def memory(self) -> ImageMemory:
@@ -99,6 +108,11 @@ class Image:
     def array(self) -> NDArray[Any]:
         """The array itself."""
         return self._memory.array
+
+    @property
+    def levels(self) -> tuple[NDArray[Any], ...]:
+        """The arrays of all levels, `array` first."""
+        return (self._memory.array, *self._memory.smaller)
 
     @property
     def kind(self) -> str:
@@ -144,18 +158,36 @@ class Sampler:
             zeros), "clamp_to_edge", "repeat" or "mirrored_repeat".
         filter: "nearest" or "linear".
         normalized: Whether coordinates go from 0 to 1 across the image, and not from 0 to its
-            size. The repeating modes need that.
+            size. The repeating modes and levels of detail need that.
+        mip: Which levels of an image count: "none" (level 0), "nearest" or "linear" (two).
+        bias: Added to levels of detail.
+        min_lod: The least level of detail.
+        max_lod: The greatest level of detail.
+        compare: What comparing messages ask of their reference and a texel: "never", "less",
+            "equal", "less_equal", "greater", "not_equal", "greater_equal" or "always".
+        border: R, G, B, A of what address "clamp" reads outside; None is zeros.
 
     Raises:
-        ArgumentError: A name is not known, or a repeating mode has coordinates in texels.
+        ArgumentError: A name is not known, a repeating mode has coordinates in texels, or limits
+            or border are none.
     """
 
     address: str = "clamp_to_edge"
     filter: str = "nearest"
     normalized: bool = False
+    mip: str = "none"
+    bias: float = 0.0
+    min_lod: float = 0.0
+    max_lod: float = LEAST_DETAIL
+    compare: str = "never"
+    border: tuple[float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
         state = self.state
+        if state.min_lod > state.max_lod:
+            raise ArgumentError(
+                f"Sampler: min_lod {state.min_lod} is above max_lod {state.max_lod}"
+            )
         if state.address.needs_normalized and not state.normalized:
             raise ArgumentError(
                 f"Sampler: address {str(state.address)!r} is defined for normalized coordinates "
@@ -167,7 +199,18 @@ class Sampler:
         """The sampler as the machine knows it."""
         address = _named("address", self.address, [str(mode) for mode in Address])
         chosen = _named("filter", self.filter, [str(mode) for mode in Filter])
-        return SamplerState(Address(address), Filter(chosen), bool(self.normalized))
+        mip = _named("mip", self.mip, [str(mode) for mode in Mip])
+        return SamplerState(
+            address=Address(address),
+            filter=Filter(chosen),
+            normalized=bool(self.normalized),
+            mip=Mip(mip),
+            bias=_number("bias", self.bias),
+            min_lod=_number("min_lod", self.min_lod),
+            max_lod=_number("max_lod", self.max_lod),
+            compare=_named("compare", self.compare, list(COMPARISONS)),
+            border=_border(self.border),
+        )
 
 
 def image_argument(
@@ -240,7 +283,7 @@ IMAGE_ENTRIES: Mapping[str, Callable[[ImageMemory], int]] = {
     "image_depth": lambda image: image.info.depth,
     "image_array_size": lambda image: image.info.array_size,
     "image_num_samples": lambda _: 0,
-    "image_num_mip_levels": lambda _: 0,
+    "image_num_mip_levels": lambda image: len(image.smaller) + 1 if image.smaller else 0,
     "image_channel_data_type": lambda image: image.format.type.code,
     "image_channel_order": lambda image: image.format.order.code,
     "image_srgb_channel_order": lambda image: image.format.order.code,
@@ -277,6 +320,29 @@ def _kind(kind: str | None, axes: int) -> ImageKind:
     return ImageKind(_named("kind", kind, [str(known) for known in ImageKind]))
 
 
+def _check_cube(size: tuple[int, ...], kind: ImageKind) -> None:
+    if not kind.is_cube:
+        return
+    width, height, faces = size
+    is_whole = faces == CUBE_FACES if kind is ImageKind.CUBE else faces % CUBE_FACES == 0
+    if width != height or not is_whole:
+        raise ArgumentError(
+            f"Image: a {kind} image has 6 square faces for each cube, the array has {faces} of "
+            f"{width}x{height} texels"
+        )
+
+
+def _check_level(
+    array: NDArray[Any], number: int, first: NDArray[Any], size: tuple[int, ...]
+) -> None:
+    expected = (*reversed(size), *first.shape[len(size) :])
+    if array.shape != expected or array.dtype != first.dtype:
+        raise ArgumentError(
+            f"Image: level {number} is {array.dtype} {array.shape}; expected {first.dtype} "
+            f"{expected}"
+        )
+
+
 def _channels(array: NDArray[Any], kind: ImageKind) -> int | None:
     """Return the length of the axis of channels, or None without one."""
     if array.ndim == kind.axes:
@@ -304,6 +370,23 @@ def _format(array: NDArray[Any], name: str | None, channels: int | None) -> Texe
         f"Image: {texels.name} has {expected} channels of {item} bytes, the array's last axis "
         f"has {channels or 1} items of {size} bytes ({array.dtype})"
     )
+
+
+def _number(what: str, value: object) -> float:
+    if isinstance(value, (int, float, np.number)) and math.isfinite(cast("float", value)):
+        return float(cast("float", value))
+    raise ArgumentError(f"Sampler: {what} is {value!r}; expected a finite number")
+
+
+def _border(value: object) -> tuple[float, float, float, float] | None:
+    if value is None:
+        return None
+    if isinstance(value, (tuple, list)) and len(cast("Sequence[object]", value)) == 4:
+        red, green, blue, alpha = (
+            _number("border", part) for part in cast("Sequence[object]", value)
+        )
+        return red, green, blue, alpha
+    raise ArgumentError(f"Sampler: border is {value!r}; expected four numbers R, G, B, A")
 
 
 def _named(what: str, name: object, known: list[str]) -> str:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from visim.operands import AddressVariable, General, PredicateVariable, StateVariable
+from visim.sem.atomics import AtomicOperation
 from visim.sem.expr import Expr
+from visim.sem.requests import Operation
 from visim.types import DataType
 
 
@@ -43,53 +45,6 @@ class Space(StrEnum):
 
 FIRST_COUNTER = 1 << 31
 """`Space.SURFACE` has the append counter of binding table index i at index i + this."""
-
-
-class AtomicOperation(StrEnum):
-    """An atomic read-modify-write operation; every one returns the old value but `PREDEC`.
-
-    Operands are normalised: `operand0` is the only operand, or the *comparand* of `CMPXCHG` and
-    `FCAS`, whose `operand1` is the *new* value. The instructions differ: `lsc_atomic_icas`,
-    `lsc_atomic_fcas` and `fcmpwr` of SVM and DWORD_ATOMIC give (comparand, new), but `cmpxchg` of
-    SVM, DWORD_ATOMIC and TYPED_ATOMIC gives src0 = new, src1 = comparand and has to be swapped.
-
-    The operation decides how bits are read: F* as floating point, SMIN and SMAX as signed, all
-    others as unsigned integers that wrap around.
-    """
-
-    ADD = "add"
-    SUB = "sub"
-    INC = "inc"
-    DEC = "dec"
-    PREDEC = "predec"
-    UMIN = "umin"
-    UMAX = "umax"
-    SMIN = "smin"
-    SMAX = "smax"
-    XCHG = "xchg"
-    CMPXCHG = "cmpxchg"
-    AND = "and"
-    OR = "or"
-    XOR = "xor"
-    LOAD = "load"
-    FADD = "fadd"
-    FSUB = "fsub"
-    FMIN = "fmin"
-    FMAX = "fmax"
-    FCAS = "fcas"
-
-    @property
-    def operand_count(self) -> int:
-        """How many operands the operation takes: 0, 1 or 2."""
-        if self in _WITHOUT_OPERAND:
-            return 0
-        return 2 if self in _COMPARING else 1
-
-
-_WITHOUT_OPERAND = frozenset(
-    {AtomicOperation.INC, AtomicOperation.DEC, AtomicOperation.PREDEC, AtomicOperation.LOAD}
-)
-_COMPARING = frozenset({AtomicOperation.CMPXCHG, AtomicOperation.FCAS})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,94 +160,19 @@ class Atomic:
     mask: Expr | None
 
 
-class Outside(StrEnum):
-    """What a read of a texel outside of its image gives.
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """Ask the sampler, or the unit for typed surfaces, for what `operation` says.
 
-    `BORDER`: zeros, and 1 for A where the image's format has no A. `OPAQUE`: zeros, and 1 for A.
+    `values` are those of the operation's parameters, in their order; the `loaded` leaves are its
+    answers, by column. `surface` and `sampler` are indices in their tables (UD, one lane).
     """
 
-    BORDER = "border"
-    OPAQUE = "opaque"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageLoad:
-    """Read texels at integer `coordinates` u, v, r (UD); the `loaded` leaves are R, G, B, A (UD).
-
-    Components are bits of floats or integers, as the image's format says. `lod` is the level of
-    detail (UD), None for 0. `surface` is the binding table index (UD, one lane).
-    """
-
+    operation: Operation
     surface: Expr
-    coordinates: tuple[Expr, ...]
-    lod: Expr | None
-    outside: Outside
-    mask: Expr | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageStore:
-    """Write the components `channels` of texels, given as bits (UD), at integer coordinates."""
-
-    surface: Expr
-    coordinates: tuple[Expr, ...]
-    channels: str
+    sampler: Expr | None
     values: tuple[Expr, ...]
     mask: Expr | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """Read an image through a sampler at `coordinates` u, v, r (F); leaves as for `ImageLoad`.
-
-    `sampler` is the sampler's index (UD, one lane). Images have one level, so that there is no
-    level of detail. With a `gathered` component, one of R, G, B, A, the leaves are that component
-    of the four texels that a linear filter would mix: lower left, lower right, upper right, upper
-    left.
-    """
-
-    surface: Expr
-    sampler: Expr
-    coordinates: tuple[Expr, ...]
-    mask: Expr | None
-    gathered: str | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageQuery:
-    """Ask for an image's sizes at levels of detail `lod` (UD); leaves R, G, B, A (UD).
-
-    They are width, height (or layers of a 1D array), depth (or layers of a 2D array), levels.
-    """
-
-    surface: Expr
-    lod: Expr
-    mask: Expr | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MediaLoad:
-    """Read `height` rows of `width` bytes at byte `x` of row `y` (UD, one lane).
-
-    The `loaded` leaf has all of them, one row after another (UB).
-    """
-
-    surface: Expr
-    x: Expr
-    y: Expr
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MediaStore:
-    """Write rows of `width` bytes, given one after another (UB), at byte `x` of row `y`."""
-
-    surface: Expr
-    x: Expr
-    y: Expr
-    width: int
-    value: Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -414,8 +294,7 @@ class CallFunction:
 
 
 RegisterWrite = WriteRegister | WriteIndirect | WritePredicate | WriteAddress | WriteState
-ImageMessage = ImageLoad | ImageStore | Sample | ImageQuery | MediaLoad | MediaStore
-Message = Load | LoadBlock | Store | StoreBlock | Atomic | ImageMessage
+Message = Load | LoadBlock | Store | StoreBlock | Atomic | Request
 Transfer = Goto | Jump | Switch | Call | Return | FunctionReturn | CallFunction
 Synchronization = (
     Barrier

@@ -12,9 +12,19 @@ from visim.machine.dropped import Dropped
 from visim.machine.formats import texel_format
 from visim.machine.images import ImageInfo, ImageKind, ImageMemory
 from visim.machine.sampling import SamplerState
-from visim.sem.effects import Outside
+from visim.sem.requests import (
+    BlockLoad,
+    Detail,
+    Outside,
+    Sampling,
+    SizeQuery,
+    TexelLoad,
+    TexelStore,
+)
 
 ONE = 0x3F800000
+TEXEL = TexelLoad(("u", "v"), Outside.BORDER)
+RED = TexelStore(("u", "v", "R"))
 SHAPES = {
     ImageKind.IMAGE_1D: (7,),
     ImageKind.BUFFER_1D: (7,),
@@ -198,53 +208,64 @@ class TestBindingTable:
         surfaces = Surfaces()
         array = np.array([[1, 2]], np.uint32)
         surfaces.bind_image(3, memory(array, "r:uint32"), "x")
-        found = surfaces.load_image(3, [axis(1), axis(0)], None, None, Outside.BORDER)
+        found = surfaces.request(TEXEL, 3, None, [axis(1), axis(0)], None)
         assert found.tolist() == [[2, 0, 0, 1]]
         assert surfaces.load(3, axis(4), None, np.dtype(np.uint32)).tolist() == [2]
 
     def test_an_array_of_two_dimensions_has_blocks_and_no_texels(self):
         surfaces = Surfaces()
         surfaces.bind(0, np.arange(8, dtype=np.uint8).reshape(2, 4), "x")
-        assert surfaces.load_rows(0, 1, 0, 2, 2).tolist() == [1, 2, 5, 6]
+        assert surfaces.request(BlockLoad(2, 2), 0, None, [axis(1), axis(0)], None).tolist() == [
+            1,
+            2,
+            5,
+            6,
+        ]
         with pytest.raises(MemoryViolation, match="holds a linear surface, not an image"):
-            surfaces.load_image(0, [axis(0)], None, None, Outside.BORDER)
+            surfaces.request(TEXEL, 0, None, [axis(0), axis(0)], None)
 
     def test_an_array_of_one_dimension_has_no_blocks(self):
         surfaces = Surfaces()
         surfaces.bind(0, np.zeros(8, np.uint8), "x")
         with pytest.raises(MemoryViolation, match="two dimensions"):
-            surfaces.load_rows(0, 0, 0, 4, 1)
+            surfaces.request(BlockLoad(4, 1), 0, None, [axis(0), axis(0)], None)
 
     def test_an_index_without_anything_is_refused_when_a_channel_uses_it(self):
         surfaces = Surfaces()
-        where, nobody = [axis(0, 0)], np.array([False, False])
-        found = surfaces.load_image(5, where, None, nobody, Outside.BORDER)
+        where, nobody = [axis(0, 0), axis(0, 0)], np.array([False, False])
+        found = surfaces.request(TEXEL, 5, None, where, nobody)
         assert found.tolist() == [[0, 0, 0, 0]] * 2
         second = np.array([False, True])
         with pytest.raises(MemoryViolation, match="channel 1: unbound binding table index 5"):
-            surfaces.store_image(5, where, np.zeros((2, 4), np.uint32), second, "RGBA")
+            surfaces.request(RED, 5, None, [*where, axis(1, 1)], second)
 
     def test_binding_something_else_forgets_the_image(self):
         surfaces = Surfaces()
         surfaces.bind_image(3, memory(np.zeros((1, 2), np.uint32), "r:uint32"), "x")
         surfaces.bind(3, np.zeros(4, np.uint8), "y")
         with pytest.raises(MemoryViolation, match="not an image"):
-            surfaces.query(3, axis(0), None)
+            surfaces.request(SizeQuery(), 3, None, [axis(0)], None)
 
     def test_samplers_have_a_table_of_their_own(self):
         surfaces = Surfaces()
         surfaces.bind_image(1, memory(np.full((1, 2), 4, np.float32), "r:float"), "x")
         where = [np.zeros(1, np.float32)]
+        operation = Sampling(("u",), Detail.ZERO)
         with pytest.raises(MemoryViolation, match="unbound sampler index 2"):
-            surfaces.sample(1, 2, where, None)
+            surfaces.request(operation, 1, 2, where, None)
         surfaces.bind_sampler(2, SamplerState(), "s")
-        assert surfaces.sample(1, 2, where, None)[0].view(np.float32).tolist() == [4, 0, 0, 1]
+        assert surfaces.request(operation, 1, 2, where, None)[0].view(np.float32).tolist() == [
+            4,
+            0,
+            0,
+            1,
+        ]
         with pytest.raises(ArgumentError, match=r"not in 0\.\.31"):
             surfaces.bind_sampler(32, SamplerState(), "s")
 
     def test_accesses_out_of_range_are_counted_with_those_of_other_surfaces(self):
         surfaces = Surfaces()
         surfaces.bind_image(1, memory(np.zeros((1, 2), np.uint8), "r:uint8"), "x")
-        surfaces.load_image(1, [axis(7)], None, None, Outside.BORDER)
-        surfaces.store_image(1, [axis(7)], np.zeros((1, 4), np.uint32), None, "RGBA")
+        surfaces.request(TEXEL, 1, None, [axis(7), axis(0)], None)
+        surfaces.request(RED, 1, None, [axis(7), axis(0), axis(1)], None)
         assert (surfaces.dropped_reads, surfaces.dropped_writes) == (1, 1)

@@ -256,13 +256,13 @@ class TestInfo:
         .decl V32 v_type=G type=f num_elts=32 align=GRF
         .decl T6 v_type=T num_elts=1
         .decl S0 v_type=S num_elts=1
-        sample_lz.R (M1, 8) 0x111:uw S0 T6 V32.0 V32.0
+        load_mcs.R (M1, 8) 0x0:uw T6 V32.0 V32.0
         ret (M1, 1)
         """
         program = visim.assemble(text, platform="skl")
         (entry,) = program.info()["kernels"][0]["not_executable"]
         assert set(entry) == {"mnemonic", "reason", "line"}
-        with pytest.raises(visim.FaultError, match="offsets in texels"):
+        with pytest.raises(visim.FaultError, match="several samples"):
             program["k"].launch([])
 
 
