@@ -229,3 +229,42 @@ class TestMediaBlocks:
         want = np.zeros_like(array)
         want[1:, 8:20] = payload.reshape(4, 16)[:3, :12]
         assert np.array_equal(array, want)
+
+    @pytest.mark.parametrize(("mode", "first"), [("top", 0), ("bottom", 1)])
+    def test_a_field_has_every_second_row(self, mode, first):
+        corner = np.array([4, 1], np.uint32)
+        lines = f"media_ld.{mode} (8,4) T6 0 V33(0,0)<0;1,0> V33(0,1)<0;1,0> V40.0"
+        out = run(lines, Image(self.BYTES), (corner,)).reshape(-1).view(np.uint8)
+        # The field has 4 rows, of which the last repeats.
+        field = self.BYTES[first::2][[1, 2, 3, 3], 4:12]
+        assert np.array_equal(out[:32].reshape(4, 8), field)
+        array = np.zeros((6, 16), np.uint8)
+        payload = np.arange(1, 33, dtype=np.uint8)
+        lines = f"media_st.{mode} (8,4) T6 0 V33(0,0)<0;1,0> V33(0,1)<0;1,0> V32.32"
+        run(lines, Image(array), (corner, np.zeros(6, np.uint32), payload))
+        want = np.zeros_like(array)
+        want[first::2][1:3, 4:12] = payload.reshape(4, 8)[:2]
+        assert np.array_equal(array, want)
+
+    @pytest.mark.parametrize(
+        ("mode", "plane", "reason"),
+        [
+            ("modified", 0, "the modifier 'modified'"),
+            ("top_mod", 0, "the modifier 'top_mod'"),
+            ("bottom_mod", 0, "the modifier 'bottom_mod'"),
+            ("nomod", 1, "plane 1 of a media surface"),
+        ],
+    )
+    def test_what_the_page_does_not_define_stops_the_run(self, mode, plane, reason):
+        lines = f"media_ld.{mode} (4,2) T6 {plane} V33(0,0)<0;1,0> V33(0,1)<0;1,0> V40.0"
+        with pytest.raises(visim.FaultError, match=reason):
+            run(lines, Image(self.BYTES), (np.zeros(2, np.uint32),))
+
+    @pytest.mark.parametrize(
+        ("width", "height", "reason"),
+        [(32, 9, "have 1 to 8 rows, not 9"), (65, 1, "1 to 64 bytes wide"), (3, 65, "1 to 64")],
+    )
+    def test_blocks_of_other_sizes_are_errors(self, width, height, reason):
+        lines = f"media_ld.nomod ({width},{height}) T6 0 V33(0,0)<0;1,0> V33(0,1)<0;1,0> V40.0"
+        with pytest.raises(visim.InputError, match=reason):
+            run(lines, Image(self.BYTES), (np.zeros(2, np.uint32),))

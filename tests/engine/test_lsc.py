@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model import lsc as model
+from tests.model.atomics import OPERATIONS, operand_count, slots
 
 from .harness import Outcome, run
 
@@ -295,41 +295,6 @@ def register_place(m: model.Rectangle, y: int, x: int) -> int:
     return along // group * group * pitch + across * group + along % group
 
 
-INTEGERS = {
-    "iinc": lambda old: old + old.dtype.type(1),
-    "idec": lambda old: old - old.dtype.type(1),
-    "load": lambda old: old,
-    "store": lambda old, a: a,
-    "iadd": operator.add,
-    "isub": operator.sub,
-    "umin": min,
-    "umax": max,
-    "icas": lambda old, a, b: b if old == a else old,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-}
-SIGNED = {"smin": min, "smax": max}
-FLOATS = {
-    "fadd": operator.add,
-    "fsub": operator.sub,
-    "fmin": min,
-    "fmax": max,
-    "fcas": lambda old, a, b: b if old == a else old,
-}
-OPERATIONS = {
-    **{name: ("u", meaning) for name, meaning in INTEGERS.items()},
-    **{name: ("i", meaning) for name, meaning in SIGNED.items()},
-    **{name: ("f", meaning) for name, meaning in FLOATS.items()},
-}
-
-
-def slots(values: np.ndarray, data: str) -> np.ndarray:
-    """Return values as they stand in registers: 16-bit ones in the low half of dwords."""
-    bits = values.view(f"u{values.itemsize}")
-    return (bits.astype(np.uint32) if data == "d16u32" else bits).view(np.uint8)
-
-
 class TestAtomics:
     """The page's table of operations; channels act one after another."""
 
@@ -346,13 +311,8 @@ class TestAtomics:
         indices = np.random.default_rng(7).integers(0, 8, lanes)
         enabled = 0x5A5AF0F1
         expected = memory.copy()
-        arguments = (
-            (first, second)[: meaning.__code__.co_argcount - 1]
-            if hasattr(meaning, "__code__")
-            else (first,)
-        )
-        with np.errstate(over="ignore"):
-            old = model.atomic(expected, indices.tolist(), enabled, meaning, arguments)
+        arguments = (first, second)[: operand_count(name)]
+        old = model.atomic(expected, indices.tolist(), enabled, meaning, arguments)
         space = np.zeros(memory.nbytes + 64, np.uint8)
         start = -space.ctypes.data % 64
         buffer = space[start : start + memory.nbytes].view(dtype)

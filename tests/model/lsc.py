@@ -158,5 +158,6 @@ def atomic(
     for n, index in enumerate(indices):
         if enabled >> n & 1:
             found[n] = memory[index]
-            memory[index] = operation(memory[index], *(operand[n] for operand in operands))
+            with np.errstate(over="ignore"):
+                memory[index] = operation(memory[index], *(operand[n] for operand in operands))
     return found
