@@ -1,7 +1,8 @@
-"""Raw messages to shared functions: read and written, and stopped with what they ask for.
+"""Raw messages to shared functions.
 
 Compilers write them for what vISA has no instruction for; what their descriptors mean depends on
-the device and is not part of the specification (RAW_SEND, RAW_SENDS).
+the device and is not part of the specification (RAW_SEND, RAW_SENDS). Those to the data port that
+`visim.isa.data_port` knows are executed, others stop with what they ask for.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa.data_port import FUNCTIONS, RawMessage, perform
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SOURCE
 from visim.isa.layouts import Codec
@@ -138,19 +140,39 @@ def _shown(value: VectorSource) -> str:
     return f"0x{value.bits:x}" if isinstance(value, Immediate) else f"in {SOURCE.show(value)}"
 
 
-def _refuse(sfid: int, extended: str, descriptor: str) -> None:
+def _perform(t: Tracer, message: RawMessage, extended: str, descriptor: VectorSource) -> None:
+    """Record what a message does, or say what it asks for."""
+    if perform(t, message):
+        return
+    name = FUNCTIONS.get(message.function, "not known")
+    kind = "" if message.descriptor is None else f", type 0x{message.kind:x}"
     raise Unexecutable(
-        f"a raw message to shared function {sfid}, descriptor {descriptor}, "
-        f"extended descriptor {extended}"
+        f"a raw message to shared function {message.function} ({name}{kind}), "
+        f"descriptor {_shown(descriptor)}, extended descriptor {extended}"
     )
 
 
+def _number(value: VectorSource) -> int | None:
+    return value.bits if isinstance(value, Immediate) else None
+
+
 def _send(t: Tracer, i: RawSend) -> None:
-    _refuse(i.extended & _SHARED_FUNCTION, f"0x{i.extended:x}", _shown(i.descriptor))
+    function, parts = i.extended & _SHARED_FUNCTION, ((i.src, i.src_count),)
+    message = RawMessage(function, _number(i.descriptor), parts, i.dst)
+    _perform(t, message, f"0x{i.extended:x}", i.descriptor)
 
 
 def _split_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
-    _refuse(i.counts.sfid, _shown(i.extended), _shown(i.descriptor))
+    parts = ((i.src0, i.counts.src0), (i.src1, i.counts.src1))
+    message = RawMessage(i.counts.sfid, _number(i.descriptor), parts, i.dst)
+    _perform(t, message, _shown(i.extended), i.descriptor)
+
+
+def _last_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
+    raise Unexecutable(
+        f"a raw message to shared function {i.counts.sfid} that ends the thread, "
+        f"descriptor {_shown(i.descriptor)}"
+    )
 
 
 @TABLE.effect(0x5D, RawSend, sub=0, example="raw_send (M1, 16) 0x2 1 1  0x3:ud V40.0 V41.0")
@@ -192,7 +214,7 @@ def raw_sendsc(t: Tracer, i: RawSendsConditional) -> None:
 )  # fmt: skip
 def raw_sends_eot(t: Tracer, i: RawSends) -> None:
     """Send a message of two payloads and end the thread."""
-    _split_send(t, i)
+    _last_send(t, i)
 
 
 @TABLE.effect(
@@ -201,4 +223,4 @@ def raw_sends_eot(t: Tracer, i: RawSends) -> None:
 )  # fmt: skip
 def raw_sendsc_eot(t: Tracer, i: RawSendsConditional) -> None:
     """Send a message of two payloads after those of earlier threads, and end the thread."""
-    _split_send(t, i)
+    _last_send(t, i)
