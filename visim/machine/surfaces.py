@@ -40,6 +40,10 @@ from visim.sem.effects import FIRST_COUNTER
 from visim.sem.requests import Operation, TexelAtomic, TexelStore
 
 BINDING_TABLE_SIZE = 256
+LAST_FREE_SURFACE = 239
+"""Indices above it mean something else to hardware."""
+SURFACE_STATE_BYTES, SAMPLER_STATE_BYTES = 64, 16
+"""The state of index i is so many bytes times i from the start of the heap of its kind."""
 
 
 class Surface(Space):

@@ -24,8 +24,13 @@ from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
 from visim.machine.images import ImageMemory
 from visim.machine.memory import Memory, byte_view
-from visim.machine.sampling import SamplerState
-from visim.machine.surfaces import Surfaces
+from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
+from visim.machine.surfaces import (
+    LAST_FREE_SURFACE,
+    SAMPLER_STATE_BYTES,
+    SURFACE_STATE_BYTES,
+    Surfaces,
+)
 from visim.runtime import values
 from visim.runtime.buffers import Local
 from visim.runtime.geometry import (
@@ -65,7 +70,8 @@ class Bound:
     """An argument in the form that the payload needs.
 
     `address` is that of memory (0 for null), `data` the bytes of a value, `local` the offset of
-    local memory behind the kernel's own; images and samplers are themselves.
+    local memory behind the kernel's own; images and samplers are themselves. `state` is where the
+    state of a surface or sampler stands in the heap of its kind, for kernels that look it up there.
     """
 
     address: int = 0
@@ -73,6 +79,7 @@ class Bound:
     local: int = 0
     image: ImageMemory | None = None
     sampler: SamplerState | None = None
+    state: int = 0
 
 
 class _Preparation:
@@ -139,8 +146,13 @@ class _Preparation:
         if found is None:
             self.bound[index] = Bound()
             return
-        self.bound[index] = Bound(address=self.memory.add(found, name))
+        address, state = self.memory.add(found, name), 0
         host = byte_view(found, name)
+        if self._is_bindless(index):
+            free = self._free_surface(name)
+            self.surfaces.bind(free, _from_aligned_address(host), name)
+            state = free * SURFACE_STATE_BYTES
+        self.bound[index] = Bound(address=address, state=state)
         for entry in self.kernel.binding_table:
             if entry.arg_index == index:
                 self.surfaces.bind(entry.bti_value, _from_aligned_address(host), name)
@@ -149,17 +161,50 @@ class _Preparation:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
         written = is_written(self.kernel, index)
         image = image_argument(value, name, kinds[0] if kinds else None, written=written)
-        self.bound[index] = Bound(image=image)
+        state = 0
+        if self._is_bindless(index):
+            free = self._free_surface(name)
+            self.surfaces.bind_image(free, image, name)
+            state = free * SURFACE_STATE_BYTES
+        self.bound[index] = Bound(image=image, state=state)
         for entry in self.kernel.binding_table:
             if entry.arg_index == index:
                 self.surfaces.bind_image(entry.bti_value, image, name)
 
     def _bind_sampler(self, index: int, value: object, name: str) -> None:
         state = sampler_argument(value, name)
-        self.bound[index] = Bound(sampler=state)
+        place = 0
+        if self._is_bindless(index):
+            free = self._free_sampler(name)
+            self.surfaces.bind_sampler(free, state, name)
+            place = free * SAMPLER_STATE_BYTES
+        self.bound[index] = Bound(sampler=state, state=place)
         for entry in self.kernel.payload:
             if entry.arg_index == index and entry.sampler_index >= 0:
                 self.surfaces.bind_sampler(entry.sampler_index, state, name)
+
+    def _is_bindless(self, index: int) -> bool:
+        """Whether the kernel finds an argument's state by an offset in its payload."""
+        return any(
+            entry.arg_index == index and entry.addrmode == "bindless"
+            for entry in self.kernel.payload
+        )
+
+    def _free_surface(self, name: str) -> int:
+        """Return an index that no binding table entry of the kernel has; its state's number."""
+        named = {entry.bti_value for entry in self.kernel.binding_table}
+        for index in range(LAST_FREE_SURFACE, -1, -1):
+            if index not in named and index not in self.surfaces:
+                return index
+        raise ArgumentError(f"argument {name!r}: no surface state is free")
+
+    def _free_sampler(self, name: str) -> int:
+        named = {entry.sampler_index for entry in self.kernel.payload}
+        named |= {sampler.sampler_index for sampler in self.kernel.inline_samplers}
+        for index in range(SAMPLER_TABLE_SIZE):
+            if index not in named and not self.surfaces.has_sampler(index):
+                return index
+        raise ArgumentError(f"argument {name!r}: no sampler state is free")
 
     def bind_tables(self, tables: Tables) -> None:
         """Bind what the caller wants to see at binding table and sampler indices."""
@@ -324,6 +369,8 @@ def _entry_bytes(
             return struct.pack("<I", geometry.dimensions)
         case "arg_byvalue":
             return argument.data[max(0, entry.source_offset) :]
+        case "arg_bypointer" if entry.addrmode == "bindless":
+            return struct.pack("<Q", argument.state)
         case "arg_bypointer" if entry.addrmode == "slm":
             return struct.pack("<Q", argument.local)
         case "buffer_offset":
@@ -352,10 +399,8 @@ def check_supported(kernel: ZeKernel) -> None:
         reason = kernel.user_attributes.invalid_kernel
         raise UnsupportedError(f"{what}: the compiler marked it as invalid: {reason}")
     for entry in kernel.payload:
-        if entry.arg_type in _KNOWN and entry.addrmode != "bindless":
-            continue
-        kind = f"{entry.addrmode} " if entry.addrmode == "bindless" else ""
-        raise UnsupportedError(f"{what}: arguments of type {kind}{entry.arg_type!r} are not known")
+        if entry.arg_type not in _KNOWN:
+            raise UnsupportedError(f"{what}: arguments of type {entry.arg_type!r} are not known")
 
 
 def _scratch_bytes(kernel: ZeKernel) -> int:

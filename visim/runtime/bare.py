@@ -19,7 +19,7 @@ from visim.errors import ArgumentError, UnsupportedError
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
-from visim.machine.surfaces import BINDING_TABLE_SIZE, Surfaces
+from visim.machine.surfaces import BINDING_TABLE_SIZE, LAST_FREE_SURFACE, Surfaces
 from visim.module import IMPLICIT_KINDS, Input, Unit
 from visim.operands import General, SamplerVariable, SurfaceVariable
 from visim.runtime import values
@@ -38,7 +38,6 @@ from visim.runtime.threads import (
 from visim.runtime.values import Parameter, ValueType
 from visim.types import BF, DataType
 
-_LAST_FREE_SURFACE = 239
 _KIBIBYTE = 1024
 _OF_GROUPS = frozenset({"barrier", "sbarrier", "nbarrier"})
 _OF_SPACES = frozenset({"wait"})
@@ -170,7 +169,7 @@ class _Preparation:
                 f"argument {name!r}: expected an array, an Image, a Buffer or a binding table "
                 "index, found None"
             )
-        for index in range(_LAST_FREE_SURFACE + 1):
+        for index in range(LAST_FREE_SURFACE + 1):
             if index not in taken and index not in self.surfaces:
                 if image is not None:
                     self.surfaces.bind_image(index, image, name)

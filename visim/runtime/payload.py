@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from visim import predefined
 from visim.binary.zebin import ZeKernel
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.errors import UnsupportedError
@@ -64,6 +65,7 @@ class PayloadLayout:
                 f"{self.simd_size} channels"
             )
         self.cross_base = self._cross_base()
+        self._check_states()
         thread, cross = self._slices()
         self.thread_slices = thread
         self.cross_slices = cross
@@ -73,6 +75,17 @@ class PayloadLayout:
         if self.local_id_bytes:
             return self.grf + self.local_id_bytes
         return self.grf if self.linked.platform.name in {"dg2", "pvc"} else 2 * self.grf
+
+    def _check_states(self) -> None:
+        """Refuse code that looks for states in memory, which the metadata does not tell it."""
+        if any(entry.addrmode == "bindless" for entry in self.kernel.payload):
+            return
+        if any(_is_bindless(item) for unit in self.linked.units for item in unit.body):
+            raise UnsupportedError(
+                f"kernel {self.kernel.name!r}: its code finds surfaces or samplers by their state "
+                "(%bss, S31), but its metadata calls all arguments stateful; build it without "
+                "options such as -cl-intel-use-bindless-mode"
+            )
 
     def _slices(self) -> tuple[tuple[Slice, ...], tuple[Slice, ...]]:
         thread: list[Slice] = []
@@ -108,6 +121,12 @@ class PayloadLayout:
         block = np.zeros((dimensions, self.dimension_bytes // 2), np.uint16)
         block[:, : self.simd_size] = ids[:dimensions]
         return block.tobytes()
+
+
+def _is_bindless(instruction: object) -> bool:
+    surface = getattr(instruction, "surface", None)
+    sampler = getattr(instruction, "sampler", None)
+    return surface is predefined.BINDLESS_SURFACE or sampler is predefined.BINDLESS_SAMPLER
 
 
 class WalkDispatch:

@@ -451,3 +451,37 @@ def test_every_work_item_runs_once_with_its_global_id(kind, extent, local, offse
     assert sorted(found) == sorted(wanted)
     assert len(plan.parts) == len(NDRange(extent, local, offset, 3).walks)
     assert math.prod(extent) == len(found)
+
+
+class TestStatesInMemory:
+    """Bindless arguments get the place of their state: 64 bytes a surface, 16 a sampler."""
+
+    PAYLOAD = (
+        *HEADER,
+        PayloadArgument("arg_bypointer", 24, 4, 0, "bindless", "global", "readwrite"),
+        PayloadArgument("arg_bypointer", 28, 4, 1, "bindless", "image", "readonly"),
+        PayloadArgument("arg_bypointer", 32, 4, 2, "bindless", "sampler"),
+    )
+    INPUTS = (("a", "ud", 1, 152), ("b", "ud", 1, 156), ("c", "ud", 1, 160))
+
+    def test_buffers_images_and_samplers(self):
+        built = ZeBuilder("skl", 16, payload=self.PAYLOAD, inputs=self.INPUTS)
+        array, picture = np.zeros(4, np.int32), np.zeros((2, 2), np.float32)
+        given = [array, visim.Image(picture), visim.Sampler()]
+        plan = built.plan(given, global_size=16)
+        offsets = [
+            int.from_bytes(register(built.linked, start_of(plan), name), "little") for name in "abc"
+        ]
+        assert offsets == [64 * 239, 64 * 238, 16 * 0]
+        assert (239 in plan.surfaces, 238 in plan.surfaces) == (True, True)
+        assert plan.surfaces.has_sampler(0)
+
+    def test_indices_that_the_kernel_names_stay_free(self):
+        table = (BindingTableIndex(239, 3),)
+        payload = (*self.PAYLOAD, PayloadArgument("arg_bypointer", 36, 0, 3, "stateful", "global"))
+        built = ZeBuilder("skl", 16, payload=payload, inputs=self.INPUTS, binding_table=table)
+        array = np.zeros(4, np.int32)
+        given = [array, visim.Image(np.zeros((2, 2), np.float32)), visim.Sampler(), array]
+        start = start_of(built.plan(given, global_size=16))
+        found = register(built.linked, start, "a")
+        assert int.from_bytes(found, "little") == 64 * 238
