@@ -218,6 +218,9 @@ class TestOtherKinds:
             ("sampler:wrap", "'x': address: 'wrap' is not known"),
             ("sampler:repeat", "'x': .*normalized=True"),
             ("sampler:clamp,linear,nearest", "a sampler has an address mode and a filter"),
+            ("sampler:clamp,mips=linear", "'mips' is no option of samplers"),
+            ("sampler:clamp,bias=much", "'much' is no number"),
+            ("sampler:clamp,border=1/2", "four numbers"),
         ],
     )
     def test_what_is_no_image_or_sampler_is_refused(self, text, message):
@@ -228,6 +231,16 @@ class TestOtherKinds:
         assert value("sampler:") == Sampler()
         expected = Sampler(address="repeat", filter="linear", normalized=True)
         assert value("sampler:repeat,linear,normalized") == expected
+        text = "sampler:clamp,linear,normalized,mip=nearest,compare=less,max_lod=2.5,border=0/0/0/1"
+        assert value(text) == Sampler(
+            address="clamp",
+            filter="linear",
+            normalized=True,
+            mip="nearest",
+            compare="less",
+            max_lod=2.5,
+            border=(0, 0, 0, 1),
+        )
 
     @pytest.mark.parametrize(
         "text", ["", "7", "null:1", "hex:", "hex:0", "local:", "local:-1", "x:1"]
@@ -272,7 +285,7 @@ class TestArguments:
 def test_surfaces_are_numbered():
     surfaces = read_surfaces([ArgumentText("3", "null")], seed=0)
     assert surfaces == {3: None}
-    with pytest.raises(ArgumentError, match="expected a binding table index"):
+    with pytest.raises(ArgumentError, match="expected an index in its table"):
         read_surfaces([ArgumentText("x", "null")], seed=0)
     with pytest.raises(ArgumentError, match="surface 3 is given twice"):
         read_surfaces([ArgumentText("3", "null"), ArgumentText("3", "null")], seed=0)

@@ -79,6 +79,7 @@ def app() -> None:
 @click.option("--dependency", metavar="D", help="Media: wavefront, ... or vectors -1,0;0,-1.")
 @click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument; see below.")
 @click.option("--surface", multiple=True, metavar="N=VALUE", help="The surface bti(N).")
+@click.option("--sampler", multiple=True, metavar="N=VALUE", help="The sampler of index N.")
 @click.option("--out", multiple=True, metavar="NAME=FILE", help="Write an array: .npy or .png.")
 @click.option("--engine", metavar="E", help="jit or interpreter; the fastest if not given.")
 @click.option("--seed", type=click.IntRange(min=0), help="For rand: values and the schedule.")
@@ -92,8 +93,8 @@ def app() -> None:
 def run(file: str, *, as_json: bool, **given: Any) -> None:
     """Run a kernel of FILE, or what a launch.toml describes.
 
-    A launch.toml has the key file and the names of these options as keys; arg, surface and out are
-    tables. Files in it are relative to its own folder. Options given here win.
+    A launch.toml has the key file and the names of these options as keys; arg, surface,
+    sampler and out are tables. Files in it are relative to its own folder. Options given here win.
     """
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel

@@ -45,6 +45,7 @@ class RunOptions:
     launch: Mapping[str, Any] = field(default_factory=dict[str, Any])
     arguments: tuple[ArgumentText, ...] = ()
     surfaces: tuple[ArgumentText, ...] = ()
+    samplers: tuple[ArgumentText, ...] = ()
     outputs: tuple[Output, ...] = ()
     show: bool = False
 
@@ -84,7 +85,7 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
     both = {**_without_other_geometry(under, over), **over}
-    for key in ("arg", "surface", "out"):
+    for key in ("arg", "surface", "sampler", "out"):
         overridden = {item.key for item in over.get(key, ())}
         kept = tuple(item for item in under.get(key, ()) if item.key not in overridden)
         both[key] = kept + over.get(key, ())
@@ -95,6 +96,7 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
         launch={_LAUNCH[key]: both[key] for key in _LAUNCH if key in both},
         arguments=both["arg"],
         surfaces=both["surface"],
+        samplers=both["sampler"],
         outputs=both["out"],
         show=both.get("show", False),
     )
@@ -240,6 +242,7 @@ _READERS: Mapping[str, _Reader] = {
     "dependency":    _dependency,
     "arg":           _argument_texts,
     "surface":       _argument_texts,
+    "sampler":       _argument_texts,
     "out":           _outputs,
     "engine":        _text,
     "seed":          _natural,

@@ -21,7 +21,12 @@ from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
 from visim.errors import ArgumentError
 from visim.runtime import pictures
-from visim.runtime.arguments_text import find_parameter, read_arguments, read_surfaces
+from visim.runtime.arguments_text import (
+    find_parameter,
+    read_arguments,
+    read_samplers,
+    read_surfaces,
+)
 from visim.runtime.images import Image
 from visim.runtime.printf import Receiver, printf_to
 
@@ -33,7 +38,7 @@ _PREVIEWED = 8
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A run that is ready: values and surfaces, and of the outputs their arrays and pictures.
+    """A run that is ready: what the kernel gets, and of the outputs their arrays and pictures.
 
     Pictures share memory with their arrays, so they show what the run has written.
     """
@@ -41,6 +46,7 @@ class _Prepared:
     kernel: Kernel
     values: Sequence[object]
     surfaces: Mapping[int, object]
+    samplers: Mapping[int, object]
     results: Mapping[str, NDArray[Any]]
     pictures: Mapping[str, pictures.Picture]
 
@@ -56,6 +62,8 @@ def run(options: RunOptions, *, as_json: bool) -> None:
     launch: dict[str, Any] = dict(options.launch)
     if prepared.surfaces:
         launch["surfaces"] = prepared.surfaces
+    if prepared.samplers:
+        launch["samplers"] = prepared.samplers
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
     with working(f"running {prepared.kernel.name}"), printf_to(show_text):
@@ -96,7 +104,8 @@ def _prepare(options: RunOptions) -> _Prepared:
     }
     if options.show and not shown:
         raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
-    return _Prepared(kernel, values, surfaces, results, shown)
+    samplers = read_samplers(options.samplers)
+    return _Prepared(kernel, values, surfaces, samplers, results, shown)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:

@@ -166,6 +166,15 @@ class Surfaces:
         surface = self._counter(index)
         return 0 if surface is None else int(surface.load_block(0, 4).view(np.uint32)[0])
 
+    @property
+    def counters(self) -> dict[int, int]:
+        """The append counters that were used, by binding table index."""
+        return {index: self.counter(index) for index in sorted(self._counters)}
+
+    def reset_counters(self) -> None:
+        """Set all append counters to 0, as before their first use."""
+        self._counters.clear()
+
     def _counter(self, index: int) -> Surface | None:
         """Return the append counter of a bound surface: 32 bits, made when it is first used.
 

@@ -11,7 +11,7 @@ import io
 import math
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -37,7 +37,8 @@ an argument's value is one of
   image:FILE             a picture (FILE.png, as rgba:unorm8) or an array (FILE.npy) as an image
   image:zeros:DTYPE:N    an image of N texels, e.g. image:zeros:u8:480x640x4; ones, iota, rand too
                          image:...@FORMAT gives the format, e.g. @rgba:unorm8 or @unorm8
-  sampler:ADDRESS,FILTER a sampler, e.g. sampler:clamp_to_edge,linear,normalized
+  sampler:ADDRESS,FILTER a sampler, e.g. sampler:clamp_to_edge,linear,normalized; then options
+                         such as mip=linear, compare=less, min_lod=1, border=0/0/0/1
 DTYPE is i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64, or char, uint, float, ud, hf, ..."""
 
 # fmt: off
@@ -157,17 +158,28 @@ def read_arguments(
 
 def read_surfaces(texts: Sequence[ArgumentText], *, seed: int) -> dict[int, object]:
     """Return the surfaces by binding table index; the keys of `texts` are those indices."""
-    surfaces: dict[int, object] = {}
+    return _by_index("surface", "1=npy:x.npy", texts, seed)
+
+
+def read_samplers(texts: Sequence[ArgumentText]) -> dict[int, object]:
+    """Return the samplers by index; the keys of `texts` are those indices."""
+    return _by_index("sampler", "0=sampler:repeat,linear,normalized", texts, 0)
+
+
+def _by_index(
+    what: str, example: str, texts: Sequence[ArgumentText], seed: int
+) -> dict[int, object]:
+    found: dict[int, object] = {}
     for text in texts:
         if not text.key.isdecimal():
             raise ArgumentError(
-                f"--surface {text.key}: expected a binding table index, e.g. --surface 1=npy:x.npy"
+                f"--{what} {text.key}: expected an index in its table, e.g. --{what} {example}"
             )
         index = int(text.key)
-        if index in surfaces:
-            raise ArgumentError(f"surface {index} is given twice")
-        surfaces[index] = read_value(text, name=f"surface {index}", seed=(seed, 1 << 16, index))
-    return surfaces
+        if index in found:
+            raise ArgumentError(f"{what} {index} is given twice")
+        found[index] = read_value(text, name=f"{what} {index}", seed=(seed, 1 << 16, index))
+    return found
 
 
 def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
@@ -264,14 +276,42 @@ def _load_picture(file: Path, where: _Where) -> NDArray[Any]:
 def _sampler(rest: str, where: _Where) -> Sampler:
     words = [word.strip() for word in rest.split(",") if word.strip()]
     normalized = "normalized" in words
-    names = [word for word in words if word != "normalized"]
+    named = dict(word.split("=", 1) for word in words if "=" in word)
+    names = [word for word in words if word != "normalized" and "=" not in word]
     if len(names) > 2:
         raise where.error("a sampler has an address mode and a filter")
-    options = dict(zip(("address", "filter"), names, strict=False))
+    options: dict[str, Any] = dict(zip(("address", "filter"), names, strict=False))
+    for key, text in named.items():
+        if key not in _SAMPLER_OPTIONS:
+            raise where.error(f"{key!r} is no option of samplers")
+        options[key] = _SAMPLER_OPTIONS[key](text, where)
     try:
         return Sampler(**options, normalized=normalized)
     except ArgumentError as error:
         raise ArgumentError(f"argument {where.name!r}: {error}") from None
+
+
+def _word(text: str, where: _Where) -> str:
+    del where
+    return text
+
+
+def _real(text: str, where: _Where) -> float:
+    return float(_float(text, np.dtype(np.float64), where))
+
+
+def _colour(text: str, where: _Where) -> tuple[float, ...]:
+    return tuple(_real(part, where) for part in text.split("/"))
+
+
+_SAMPLER_OPTIONS: Mapping[str, Callable[[str, _Where], object]] = {
+    "mip": _word,
+    "compare": _word,
+    "bias": _real,
+    "min_lod": _real,
+    "max_lod": _real,
+    "border": _colour,
+}
 
 
 def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray[Any]:

@@ -210,6 +210,7 @@ class Launch:
             dropped_accesses=found.dropped,
             notes=tuple(self._notes(found)),
             printf=found.printed,
+            append_counters=found.counters,
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:

@@ -35,6 +35,7 @@ class Report:
     are seconds of running and of preparing. `dropped_accesses` are accesses to surfaces out of
     their range. `notes` are sentences about what was asked for and did not apply, or was lost.
     `printf` is what the kernel printed: the text of each work-item in its order.
+    `append_counters` has, by binding table index, the counters of surfaces that the kernel used.
     """
 
     kernel: str
@@ -50,6 +51,7 @@ class Report:
     dropped_accesses: int
     notes: tuple[str, ...] = field(default=())
     printf: str = ""
+    append_counters: Mapping[int, int] = field(default_factory=dict[int, int])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form that `--json` prints."""
@@ -68,6 +70,7 @@ class Report:
             "dropped_accesses": self.dropped_accesses,
             "notes": list(self.notes),
             "printf": self.printf,
+            "append_counters": {str(n): value for n, value in self.append_counters.items()},
         }
 
     def __str__(self) -> str:
@@ -81,6 +84,8 @@ class Report:
         lines.append(f"  {_seconds(self.wall_s)} running, {_seconds(self.compile_s)} preparing")
         if self.dropped_accesses:
             lines.append(f"  {self.dropped_accesses} accesses out of range of surfaces dropped")
+        for index, value in self.append_counters.items():
+            lines.append(f"  the append counter of surface {index} is {value}")
         if self.fidelity is not None:
             lines += self._fidelity_lines(self.fidelity)
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])

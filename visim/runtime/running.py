@@ -49,13 +49,18 @@ class ExecutablePool:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run did; `printed` is what the kernel printed, less `lost_bytes` of records."""
+    """What a run did.
+
+    `printed` is what the kernel printed, less `lost_bytes` of records; `counters` are the append
+    counters that it used, by binding table index.
+    """
 
     exit: Exit = field(default_factory=Exit)
     wall_s: float = 0.0
     dropped: int = 0
     printed: str = ""
     lost_bytes: int = 0
+    counters: dict[int, int] = field(default_factory=dict[int, int])
 
 
 def run_plan(
@@ -74,6 +79,7 @@ def run_plan(
         printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
     run = _Run(executable, options, printed)
     surfaces, outcome = plan.surfaces, Outcome()
+    surfaces.reset_counters()
     dropped = surfaces.dropped_reads + surfaces.dropped_writes
     began = time.perf_counter()
     for found in run.exits(plan):
@@ -82,6 +88,7 @@ def run_plan(
             break
     outcome.wall_s = time.perf_counter() - began
     outcome.dropped = surfaces.dropped_reads + surfaces.dropped_writes - dropped
+    outcome.counters = surfaces.counters
     if printed is not None:
         outcome.printed, outcome.lost_bytes = printed.text, printed.lost_bytes
     return outcome
