@@ -7,6 +7,7 @@ the pages DWORD_ATOMIC, SVM_ATOMIC and LSC_UNTYPED of the vISA specification.
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from visim.sem.atomics import AtomicOperation as AtomicOp
 Vector = NDArray[Any]
 
 
+_ONE_AT_A_TIME = Lock()
 _SIGNED = frozenset({AtomicOp.SMIN, AtomicOp.SMAX})
 _FLOAT = frozenset({AtomicOp.FADD, AtomicOp.FSUB, AtomicOp.FMIN, AtomicOp.FMAX, AtomicOp.FCAS})
 
@@ -55,6 +57,9 @@ def perform(
 ) -> Vector:
     """Do `op` on `elements[index]`, one channel after the other where indices repeat.
 
+    Of all threads of this process that call this one after another acts. Elements that keep their
+    value are not written, so that an atomic read undoes no store of somebody else.
+
     Args:
         op: The operation.
         elements: Memory, of type `arithmetic_type(op, size)`; changed in place.
@@ -68,13 +73,16 @@ def perform(
     a = None if operand0 is None else operand0.view(elements.dtype)
     b = None if operand1 is None else operand1.view(elements.dtype)
     returned = np.empty(index.size, elements.dtype)
-    with np.errstate(all="ignore"):  # NaN, overflow and the like are results, not warnings
+    bits = elements.view(f"u{elements.itemsize}")
+    # NaN, overflow and the like are results, not warnings.
+    with _ONE_AT_A_TIME, np.errstate(all="ignore"):
         for turn in _turns(index):
             place = index[turn]
             old = elements[place]
             new = _combine(op, old, _of(a, turn), _of(b, turn))
-            if op is not AtomicOp.LOAD:
-                elements[place] = new
+            changed = (new.view(bits.dtype) != old.view(bits.dtype)).nonzero()[0]
+            if changed.size:
+                elements[place[changed]] = new[changed]
             returned[turn] = new if op is AtomicOp.PREDEC else old
     return returned
 
