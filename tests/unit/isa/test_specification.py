@@ -33,6 +33,8 @@ BY_CODE = {fact["code"]: fact for fact in FACTS["opcodes"]}
 ONLY_ON_A_PAGE = {"RT_READ"}
 #: No page describes it.
 UNDESCRIBED = {"lsc_ccs_update.tgm"}
+#: INFO: "the field is present only for resinfo".
+WITHOUT_A_FIELD = {"sampleinfo"}
 NEWER = (4, 2)
 FIRST_DEVICES = {
     "ICLLP": "icllp",
@@ -109,6 +111,7 @@ def test_a_table_that_is_said_to_be_wrong_is_wrong(name: str):
 def ops_of(page: dict[str, Any]) -> list[Op]:
     """Return the instructions whose bytes a page describes."""
     found = [op for op in ISA.ops if op.code == page["code"]]
+    found = [op for op in found if op.mnemonic not in WITHOUT_A_FIELD]
     if "sub" in page:
         return [op for op in found if op.sub == page["sub"]]
     if "operations" in page:
