@@ -378,6 +378,24 @@ class LscBlock:
 
 
 @record
+class LscCorner:
+    """Where a typed LSC block lies: byte `x` of row `y` of a surface."""
+
+    model: AddressModel
+    surface: VectorSource
+    x: VectorSource
+    y: VectorSource
+
+
+@record
+class LscRectangle:
+    """The extent of a typed LSC block: bytes of a row, and rows."""
+
+    width: int
+    height: int
+
+
+@record
 class LscShape:
     """What an LSC message moves for each address.
 

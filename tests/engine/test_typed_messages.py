@@ -320,3 +320,39 @@ class TestQuestions:
     def test_what_a_surface_state_looks_like_is_not_specified(self):
         ended = run("lsc_read_state_info.tgm V bti(0x6)", {"V": np.zeros(16)}, platform="dg2")
         assert "does not say what a surface's state looks like" in ended.fault.message
+
+
+class TestRectangles:
+    """Typed 2D Block: bytes of rows, each at the register pitch; the surface says how long."""
+
+    BYTES = np.random.default_rng(2).integers(0, 256, (6, 80), np.uint8)
+
+    @staticmethod
+    def go(line: str, array: np.ndarray, registers: np.ndarray, x: int, y: int) -> np.ndarray:
+        surfaces = Surfaces()
+        surfaces.bind_image(6, Image(array, format="r:uint8").memory, "image")
+        ended = run(
+            line,
+            {"V": registers, "X": np.array([x], np.uint32), "Y": np.array([y], np.uint32)},
+            platform="dg2",
+            surfaces=surfaces,
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        return ended["V"]
+
+    @pytest.mark.parametrize(
+        ("width", "height", "pitch"), [(3, 2, 4), (7, 3, 8), (16, 4, 16), (24, 2, 32), (64, 2, 64)]
+    )
+    def test_rows_go_to_and_from_the_register_pitch(self, width, height, pitch):
+        before = np.full(256, 0xEE, np.uint8)
+        line = f"lsc_load_block2d.tgm V:{width}x{height} bti(0x6)[X, Y]"
+        found = self.go(line, self.BYTES, before, 8, 1)[: height * pitch].reshape(height, pitch)
+        assert np.array_equal(found[:, :width], self.BYTES[1 : 1 + height, 8 : 8 + width])
+        assert (found[:, width:] == 0xEE).all()
+        array, given = np.zeros_like(self.BYTES), np.arange(256, dtype=np.uint8)
+        line = f"lsc_store_block2d.tgm bti(0x6)[X, Y] V:{width}x{height}"
+        self.go(line, array, given, 8, 1)
+        want = np.zeros_like(array)
+        rows = given[: height * pitch].reshape(height, pitch)[:, :width]
+        want[1 : 1 + height, 8 : 8 + width] = rows
+        assert np.array_equal(array, want)

@@ -13,7 +13,7 @@ from visim.isa.memory import block_bytes, loaded
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.typed import ask, components, texel_place
-from visim.operands import LscShape, LscSurface, LscTexel
+from visim.operands import LscCorner, LscShape, LscSurface, LscTexel
 from visim.sem.atomics import AtomicOperation
 from visim.sem.expr import UOPS, Expr, bits_constant, unsigned
 from visim.sem.requests import COLOURS, Outside, TexelAtomic, TexelLoad, TexelStore
@@ -96,7 +96,8 @@ class LscSurfaceQuestion(Instruction):
     dst: Data
 
 
-def _surface(t: Tracer, address: LscTexel | LscSurface) -> Expr:
+def image_of(t: Tracer, address: LscTexel | LscCorner) -> Expr:
+    """Return the binding table index of an image (UD, one lane)."""
     _space, index = space_of(t, "ugm", address.model, address.surface)
     if index is None:
         raise Unexecutable(f"images at a surface of model {address.model}")
@@ -120,7 +121,7 @@ def _load_quad(t: Tracer, i: LscLoadTexels) -> None:
     if i.dst.is_null:
         return
     given = _place(t, i.address)
-    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), _surface(t, i.address), given)
+    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_of(t, i.address), given)
     for position, letter in enumerate(_colours(i.shape)):
         value = loaded(effect, UD, t.lanes, COLOURS.index(letter))
         t.write_raw(i.dst, value, effect.mask, position * block_bytes(t, UD.bytes))
@@ -129,7 +130,7 @@ def _load_quad(t: Tracer, i: LscLoadTexels) -> None:
 def _load_status(t: Tracer, i: LscLoadTexels) -> None:
     """Return a bit for each enabled channel: its texel lies in a valid page, as all do."""
     given = _place(t, i.address)
-    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), _surface(t, i.address), given)
+    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_of(t, i.address), given)
     enabled = bits_constant(1, UD, t.lanes).ne(0) if effect.mask is None else effect.mask
     t.write_raw(i.dst, Expr(UOPS["mask_bits"], UD, 1, (enabled,)), None)
 
@@ -137,7 +138,12 @@ def _load_status(t: Tracer, i: LscLoadTexels) -> None:
 def _store_quad(t: Tracer, i: LscStoreTexels) -> None:
     """Write the chosen components of texels; the others stay as they are."""
     given = _place(t, i.address) | components(t, _colours(i.shape), i.data)
-    ask(t, TexelStore(tuple(given)), _surface(t, i.address), given)
+    ask(t, TexelStore(tuple(given)), image_of(t, i.address), given)
+
+
+def _store_uncompressed(t: Tracer, i: LscStoreTexels) -> None:
+    """Write components without compression; visim compresses nothing."""
+    _store_quad(t, i)
 
 
 def _atomic(t: Tracer, i: LscTypedAtomic, operation: AtomicOperation) -> None:
@@ -149,7 +155,7 @@ def _atomic(t: Tracer, i: LscTypedAtomic, operation: AtomicOperation) -> None:
     }
     given = _place(t, i.address) | operands
     asked = TexelAtomic(tuple(given), operation, element.memory.bits)
-    effect = ask(t, asked, _surface(t, i.address), given)
+    effect = ask(t, asked, image_of(t, i.address), given)
     old = loaded(effect, UD, t.lanes).to(element.memory)
     t.write_raw(i.dst, element.from_memory(old), effect.mask)
 
@@ -161,7 +167,8 @@ def _element(shape: LscShape) -> Element:
     return element
 
 
-def _named(meaning: Any, name: str, doc: str | None = None) -> Any:
+def declared_as(meaning: Any, name: str, doc: str | None = None) -> Any:
+    """Return a meaning under the name of a typed message, and with another sentence if given."""
     meaning.__name__ = f"lsc_{name}{UNIT}"
     if doc is not None:
         meaning.__doc__ = doc
@@ -172,11 +179,15 @@ for _sub, _name, _read in ((0x02, "load_quad", _load_quad), (0x1B, "load_status"
     TABLE.effect(
         0x8A, LscLoadTexels, sub=_sub, page="LSC_TYPED",
         example=f"lsc_{_name}.tgm (M1, 8)  V40:d32.xyzw  bti(0x4)[V41, V42, %null, %null]:a32",
-    )(_named(_read, _name))  # fmt: skip
-TABLE.effect(
-    0x8A, LscStoreTexels, sub=0x06, page="LSC_TYPED",
-    example="lsc_store_quad.tgm (M1, 8)  bti(0x4)[V40, V41, %null, %null]:a32  V42:d32.xy",
-)(_named(_store_quad, "store_quad"))  # fmt: skip
+    )(declared_as(_read, _name))  # fmt: skip
+for _sub, _name, _write in (
+    (0x06, "store_quad", _store_quad),
+    (0x1C, "store_uncompressed", _store_uncompressed),
+):
+    TABLE.effect(
+        0x8A, LscStoreTexels, sub=_sub, page="LSC_TYPED",
+        example=f"lsc_{_name}.tgm (M1, 8)  bti(0x4)[V40, V41, %null, %null]:a32  V42:d32.xy",
+    )(declared_as(_write, _name))  # fmt: skip
 
 
 def _declare_atomic(name: str, sub: int, operation: AtomicOperation) -> None:
@@ -190,7 +201,7 @@ def _declare_atomic(name: str, sub: int, operation: AtomicOperation) -> None:
         example=f"lsc_atomic_{name}.tgm (M1, 8)  V40:d32  bti(0x4)[V41, V42, %null, %null]:a32  "
         f"{sources}",
     )(
-        _named(
+        declared_as(
             meaning,
             f"atomic_{name}",
             f"Atomic {operation} on texels of one component; the old values are returned.",
