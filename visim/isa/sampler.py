@@ -15,6 +15,7 @@ from visim.isa.table import Table
 from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
 from visim.operands import Immediate, RawOperand, SamplerVariable, SurfaceVariable
 from visim.sem.effects import Request, Space
+from visim.sem.exactness import Exactness
 from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, constant, lane_numbers
 from visim.sem.requests import (
     COLOURS,
@@ -37,6 +38,10 @@ _SAMPLER_STATE_SHIFT = 4
 _OFFSETS = ("offu", "offv")
 _NARROW = {F: HF, UD: UW, D: W}
 
+FILTERING = Exactness(
+    choice="Images",
+    note="weights and levels of detail have 8 fractional bits, sums are rounded once",
+)
 _COMPONENTS = (("R", 0), ("G", 1), ("B", 2), ("A", 3))
 _NULL_MASK, _COARSE, _DIVERGENT = "pixel_null_mask", "cps", "divS"
 
@@ -319,8 +324,9 @@ def _declare_sample(row: _Row) -> None:
 
     example = f"{row.name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 {row.operands}"
     declare = TABLE.effect(
-        0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example, restrict=_coarse_shading
-    )
+        0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example, restrict=_coarse_shading,
+        exactness=FILTERING,
+    )  # fmt: skip
     declare(_named(meaning, row))
 
 
@@ -335,7 +341,9 @@ def _declare_gather(row: _Row) -> None:
         write_components(t, effect, COLOURS, i.dst, i.options)
 
     example = f"{row.name}.R (M1, 16) 0x0:uw S0 T6 V40.0 {row.operands}"
-    declare = TABLE.effect(0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example)
+    declare = TABLE.effect(
+        0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example, exactness=FILTERING
+    )
     declare(_named(meaning, row))
 
 
@@ -358,7 +366,7 @@ for _name, _sub in _PACKED_GATHERS:
 
 
 @TABLE.effect(
-    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_coarse_shading,
+    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_coarse_shading, exactness=FILTERING,
     example="lod.RG (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0",
 )  # fmt: skip
 def lod(t: Tracer, i: Sampled) -> None:
