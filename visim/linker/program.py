@@ -18,7 +18,7 @@ from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
 from visim.module import Module, Unit
-from visim.operands import ExecSize, General
+from visim.operands import ExecSize, General, StateVariable
 from visim.target import Platform
 
 GUARD = 4096
@@ -93,6 +93,12 @@ class LinkedKernel:
         if root.is_predefined:
             return self.predefined[root.index] + offset
         return unit.offsets[root.index] + offset
+
+    def register_address(self, unit: LinkedUnit, variable: General | StateVariable) -> int:
+        """Return the byte address that `&variable` stands for in a unit."""
+        if isinstance(variable, General):
+            return self.offset(unit, variable)
+        return unit.others[variable.name]
 
 
 def function_handle(number: int) -> int:
