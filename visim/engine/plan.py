@@ -111,7 +111,8 @@ class Context:
     """What steps reach beside the register image; the interpreter exchanges it per thread.
 
     `clock` returns the number of instructions that the thread has executed. `fused` are the
-    images of the two threads of a fused pair when they met.
+    images of the two threads of a fused pair when they met. `whole` is what a thread keeps while
+    another runs: the image, and behind it its shadow where taint is tracked.
     """
 
     image: Bytes
@@ -122,6 +123,7 @@ class Context:
     scratch: Any = None
     arguments: Any = None
     fused: Sequence[Bytes] = ()
+    whole: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     clock: Callable[[int], int] = field(default=lambda _: 0)
 
 
@@ -181,17 +183,20 @@ class StepBuilder:
 
     # Register image
 
-    def place(self, place: Place) -> NDArray[Any]:
-        """Return the view of a register place."""
+    def place(self, place: Place, shadow: Bytes | None = None) -> NDArray[Any]:
+        """Return the view of a register place, or of its shadow as unsigned integers."""
         start = self.kernel.offset(self.unit, place.variable) + place.offset
         dtype = np.dtype(place.type.numpy)
+        image = self.context.image
+        if shadow is not None:
+            dtype, image = np.dtype(f"u{dtype.itemsize}"), shadow
         rows = place.lanes // place.width
         last = start + (rows - 1) * place.row_stride + (place.width - 1) * place.stride
-        if start < 0 or last + dtype.itemsize > self.context.image.size:
+        if start < 0 or last + dtype.itemsize > image.size:
             raise lanes.RegisterRange(last, place.lanes - 1)
         if place.stride == dtype.itemsize and rows == 1:
-            return self.context.image[start : start + place.lanes * place.stride].view(dtype)
-        base = np.ndarray((1,), dtype, self.context.image.data, start)
+            return image[start : start + place.lanes * place.stride].view(dtype)
+        base = np.ndarray((1,), dtype, image.data, start)
         shape, strides = (rows, place.width), (place.row_stride, place.stride)
         if rows == 1:
             shape, strides = shape[1:], strides[1:]

@@ -237,7 +237,7 @@ class Kernel:
     def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
         self._contents = contents
         self._kernel = kernel
-        self._executables: dict[str, ExecutablePool] = {}
+        self._executables: dict[tuple[str, bool], ExecutablePool] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -302,14 +302,15 @@ class Kernel:
         """
         chosen = LaunchOptions(**options).check()
         began = time.perf_counter()
-        engine = make_engine(chosen.engine)
+        engine = make_engine(chosen.engine, taint=chosen.tracks_taint)
         given = arrange(args, self.args)
         plan = self._plan(given, chosen)
         with self._lock:
-            executables = self._executables.get(engine.name)
+            key = (engine.name, chosen.tracks_taint)
+            executables = self._executables.get(key)
             if executables is None:
                 executables = ExecutablePool(lambda: engine.prepare(self._linked))
-                self._executables[engine.name] = executables
+                self._executables[key] = executables
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
         units = tuple(linked.unit for linked in self._linked.units)
