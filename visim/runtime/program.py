@@ -320,6 +320,7 @@ class Kernel:
         """Return the facts about the kernel in the form that `visim info --json` prints."""
         unit, metadata = self._kernel.unit, self._kernel.metadata
         slm = bare.slm_bytes(unit) if metadata is None else metadata.execution_env.slm_size
+        required = metadata and metadata_parameters.required_local_size(metadata)
         return {
             "name": self.name,
             "simd_size": self.simd_size,
@@ -328,6 +329,8 @@ class Kernel:
                 for a in self.args
             ],
             "slm_size": slm,
+            "has_metadata": metadata is not None,
+            "required_local_size": required,
             "barriers": sum(item.op.mnemonic in _BARRIERS for item in unit.body),
             **_body_facts(unit, self._contents.platform),
         }
