@@ -40,6 +40,7 @@ OWN_FAULTS = {"undefined", "out-of-contract"}
 """Categories of faults that made-up arguments bring about in a correct program."""
 
 _RUN_LINE = re.compile(r"RUN:\s*ocloc\s+compile\s+(.*)")
+_CONTINUED = re.compile(r"\\\s*\n\s*//\s*RUN:")
 _FOREIGN = re.compile(r"-igc_opts\s+('[^']*'|\S+)")
 
 
@@ -54,6 +55,12 @@ class Outcome:
     passed: list[str] = field(default_factory=list[str])
     failed: dict[str, str] = field(default_factory=dict[str, str])
     remarks: list[str] = field(default_factory=list[str])
+
+    @property
+    def line(self) -> str:
+        """The file and what failed."""
+        reasons = "; ".join(f"{step}: {reason}" for step, reason in self.failed.items())
+        return f"{self.file}: {reasons or 'passed'}"
 
     def check(self, step: str, action: Callable[[], Any]) -> Any:
         """Do a step; return its result, None if it failed."""
@@ -92,10 +99,11 @@ def main(words: Sequence[str]) -> int:
         for path in options.folder.rglob("*")
         if path.suffix in SUFFIXES and options.only in str(path)
     )
-    found = [
-        _apart(path, str(path.relative_to(options.folder)), options.device, options.seconds)
-        for path in files
-    ]
+    found: list[Outcome] = []
+    for path in files:
+        name = str(path.relative_to(options.folder))
+        found.append(_apart(path, name, options.device, options.seconds))
+        print(f"{len(found)} of {len(files)}: {found[-1].line}", file=sys.stderr, flush=True)
     if options.json:
         print(
             json.dumps({"score": score(found), "files": [asdict(one) for one in found]}, indent=2)
@@ -164,7 +172,7 @@ def _program(path: Path, device: str, outcome: Outcome) -> tuple[bytes, str | No
 
 def wanted_build(source: str, device: str) -> Build:
     """Return how the first `RUN:` line that builds asks for it; `device` where it is not known."""
-    found = _RUN_LINE.search(source)
+    found = _RUN_LINE.search(_CONTINUED.sub(" ", source))
     if found is None:
         return Build(device, "")
     try:
@@ -318,9 +326,7 @@ def summary(found: Sequence[Outcome]) -> Iterator[str]:
         total = counts["passed"] + counts["failed"]
         if total:
             yield f"  {step:8} {counts['passed']:4} of {total}"
-    for one in found:
-        for step, reason in one.failed.items():
-            yield f"{one.file}: {step}: {reason}"
+    yield from (one.line for one in found if one.failed)
 
 
 def _first_line(error: BaseException) -> str:
