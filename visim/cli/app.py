@@ -86,7 +86,12 @@ def app() -> None:
 @click.option("--workers", type=int, metavar="N", help="Threads of this machine to use.")
 @click.option("--checks", metavar="MODE", help="Run-time checks; on if not given.")
 @click.option("--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact.")
-@click.option("--collect", multiple=True, metavar="NAMES", help="Figures for the report: instructions, fidelity, taint.")
+@click.option(
+    "--collect",
+    multiple=True,
+    metavar="NAMES",
+    help="Figures for the report: instructions, fidelity, taint.",
+)
 @click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal.")
 @_json_option
 def run(file: str, *, as_json: bool, **given: Any) -> None:
