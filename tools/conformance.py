@@ -35,11 +35,13 @@ STEPS = ("build", "read", "text", "object", "verify", "run", "agree")
 SUFFIXES = (".cl", ".visaasm", ".isa", ".zebin", ".bin")
 ITEMS = 64
 BUFFER_BYTES = 1 << 16
+SMALL = 8
+"""Buffers hold integers below this, so that they may be indices within a small sub-group."""
 BUDGET = 100_000
 OWN_FAULTS = {"undefined", "out-of-contract"}
 """Categories of faults that made-up arguments bring about in a correct program."""
 
-_RUN_LINE = re.compile(r"RUN:\s*ocloc\s+compile\s+(.*)")
+_RUN_LINE = re.compile(r"RUN:.*?\bocloc\s+compile\s+(.*)")
 _CONTINUED = re.compile(r"\\\s*\n\s*//\s*RUN:")
 _FOREIGN = re.compile(r"-igc_opts\s+('[^']*'|\S+)")
 
@@ -269,7 +271,7 @@ def _geometry(kernel: visim.Kernel) -> dict[str, Any]:
 def _argument(parameter: Any) -> Any:
     match parameter.kind:
         case "buffer":
-            return np.arange(BUFFER_BYTES // 4, dtype=np.uint32) % ITEMS
+            return np.arange(BUFFER_BYTES // 4, dtype=np.uint32) % SMALL
         case "local":
             return visim.Local(1 << 12)
         case "sampler":
