@@ -42,6 +42,8 @@ OWN_FAULTS = {"undefined", "out-of-contract"}
 """Categories of faults that made-up arguments bring about in a correct program."""
 
 _RUN_LINE = re.compile(r"RUN:.*?\bocloc\s+compile\s+(.*)")
+FLOATS = {"half": "f2", "float": "f4", "double": "f8"}
+_INTEGER = re.compile(r"u?(char|short|int|long)|size_t|bool|unsigned .*")
 _CONTINUED = re.compile(r"\\\s*\n\s*//\s*RUN:")
 _FOREIGN = re.compile(r"-igc_opts\s+('[^']*'|\S+)")
 
@@ -291,14 +293,11 @@ def _image(type_name: str) -> visim.Image:
 
 
 def _value(parameter: Any) -> Any:
-    """Return 1 for a number, its bytes for anything else."""
-    if parameter.size in {1, 2, 4, 8} and not parameter.type_name.endswith(("*", "}")):
-        try:
-            kind = {"float": "f4", "double": "f8", "half": "f2"}.get(parameter.type_name)
-            return np.dtype(kind).type(1) if kind else 1
-        except TypeError:
-            return 1
-    return bytes(parameter.size or 0)
+    """Return 1 for a number, zero bytes for anything else."""
+    kind = parameter.type_name
+    if kind in FLOATS:
+        return np.dtype(FLOATS[kind]).type(1)
+    return 1 if _INTEGER.fullmatch(kind) else bytes(parameter.size or 0)
 
 
 def _difference(first: End, second: End) -> str | None:
