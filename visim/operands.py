@@ -39,7 +39,8 @@ class Alias:
 class General:
     """A general variable: `count` elements of `type` in the register file.
 
-    `index` is the id in the variable table; predefined variables have 0 to 31.
+    `index` is the id in the variable table; predefined variables have 0 to 31, those of file
+    scope `FILE_SCOPE`, since only their names tell them apart.
     `align` is the alignment's name as in text ("dword", "GRF", ...) or "" for byte. `stored_name`
     is the name in an object file, where it differs.
     """
@@ -62,6 +63,16 @@ class General:
     @property
     def is_predefined(self) -> bool:
         """Whether the variable belongs to the machine, not to the program."""
+        return 0 <= self.index < FIRST_DECLARED_GENERAL
+
+    @property
+    def is_file_scope(self) -> bool:
+        """Whether all units of a program share the variable."""
+        return self.index == FILE_SCOPE
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the variable belongs to the thread, and not to a unit."""
         return self.index < FIRST_DECLARED_GENERAL
 
     def root(self) -> tuple[General, int]:
@@ -74,6 +85,7 @@ class General:
 
 
 FIRST_DECLARED_GENERAL = 32
+FILE_SCOPE = -1
 
 
 @record

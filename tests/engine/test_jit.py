@@ -98,6 +98,28 @@ def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
         assert compare(kernel, values, mask) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x1:ud", "ALT"),
+        ("addr_add (M1_NM, 1) A0(0)<1> &T6 0x0:uw", "surface"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_before_the_run(line: str, reason: str) -> None:
+    text = f""".version 4.1
+.kernel "k"
+.decl T6 v_type=T num_elts=2
+.decl A0 v_type=A num_elts=1
+.decl V32 v_type=G type=f num_elts=8 align=GRF
+k:
+    {line}
+    add (M1, 8) V32(0,0)<1> V32(0,0)<1;1,0> V32(0,0)<1;1,0>
+    ret (M1, 1)
+"""
+    with pytest.raises(UnsupportedError, match=reason):
+        Jit().prepare(harness.assemble(text, "skl").linked)
+
+
 def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:
     text = "\n".join(
         [

@@ -67,7 +67,7 @@ from visim.operands import (
     Region,
     StateOperand,
 )
-from visim.target import platform
+from visim.target import NEWEST_OBJECT, platform
 from visim.text import parse_text
 from visim.types import BOOL, DF, TYPES, UQ, Q
 
@@ -327,7 +327,8 @@ def is_same(one: Instruction, other: Instruction) -> bool:
 
 def tables_of(whole: Unit, numbering: Numbering) -> UnitTables:
     """Return what the numbers in an object of the unit stand for."""
-    tables = UnitTables(numbering.strings, PVC)
+    tables = UnitTables(NEWEST_OBJECT, PVC, {})
+    tables.strings = numbering.strings
     tables.generals = list(whole.generals)
     tables.addresses = list(whole.addresses)
     tables.predicates = list(whole.predicates)
@@ -350,7 +351,7 @@ def test_an_instruction_survives_text_and_object(op: Op, data: st.DataObject):
     assert is_same(parsed(instruction.show()), instruction), instruction.show()
     marks = [LabelMark(ISA.label, label) for label in dict.fromkeys(named_labels(instruction))]
     whole = replace(unit(), body=(*marks, instruction))
-    numbering = Numbering(whole, PVC)
+    numbering = Numbering(whole, PVC, NEWEST_OBJECT)
     writer = Writer()
     ISA.encode(instruction, writer, numbering)
     reader = Reader(bytes(writer.data), "k.isa")

@@ -32,7 +32,8 @@ RULES = (
     _rule(
         "abi-input-beyond",
         _PAYLOAD,
-        "An input ends where the payload ends, or before.",
+        "An input ends where the payload ends, or before. Compilers round sizes up.",
+        Severity.NOTE,
     ),
     _rule(
         "abi-grf-count",

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 
 from visim.cli import failures
 from visim.errors import ArgumentError
+from visim.target import NEWEST
 
 if TYPE_CHECKING:
     from visim import Program
@@ -36,6 +38,14 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _platform_option = click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
+
+
+_strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse directives that only visim has."
+)
+_version_option = click.option(
+    "--isa-version", default=NEWEST, metavar="V", help="The object's version: 3.0 to 4.1 (4.1)."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +97,12 @@ def app() -> None:
 @click.option("--workers", type=int, metavar="N", help="Threads of this machine to use.")
 @click.option("--checks", metavar="MODE", help="Run-time checks; on if not given.")
 @click.option("--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact.")
-@click.option("--collect", multiple=True, metavar="NAMES", help="Extra figures for the report.")
+@click.option(
+    "--collect",
+    multiple=True,
+    metavar="NAMES",
+    help="Figures for the report: instructions, fidelity, taint.",
+)
 @click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal.")
 @_json_option
 def run(file: str, *, as_json: bool, **given: Any) -> None:
@@ -175,6 +190,7 @@ def info(
 @_platform_option
 @click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
+@_strict_option
 @_json_option
 @click.pass_context
 def check(
@@ -184,6 +200,7 @@ def check(
     explain: str | None,
     *,
     as_sarif: bool,
+    strict: bool,
     as_json: bool,
 ) -> None:
     """Verify files.
@@ -198,7 +215,8 @@ def check(
         return
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
-    found = {file: visim.verify(read_source(file), platform=platform) for file in files}
+    verify = partial(visim.verify, strict=True) if strict else visim.verify
+    found = {file: verify(read_source(file), platform=platform) for file in files}
     if as_sarif:
         from visim.cli.sarif import sarif
 
@@ -221,13 +239,14 @@ def check(
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C with ocloc, for visim run."""
     import visim
-    from visim.cli.files import is_standard, read_text, write_bytes
+    from visim.cli.files import check_target, is_standard, read_text, write_bytes
     from visim.cli.progress import working
     from visim.runtime.opencl import build_zebin
 
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
     target = output or str(Path(file).with_suffix(".zebin"))
+    check_target(target)
     source = read_text(file)
     with working(f"compiling {file} for {device}"):
         zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
@@ -264,34 +283,76 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 @click.argument("file", type=_INPUT)
 @click.option("--platform", required=True, metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
-@click.option(
-    "--isa-version", default="4.1", type=click.Choice(["4.1"]), help="The object's version."
-)
+@_version_option
+@_strict_option
 @_json_option
-def asm(file: str, platform: str, output: str | None, isa_version: str, *, as_json: bool) -> None:
-    """Assemble vISA text to an .isa object."""
-    del isa_version  # there is one choice, and it is what is written
-    import visim
-    from visim.cli.files import is_standard, read_source
+def asm(
+    file: str,
+    platform: str,
+    output: str | None,
+    isa_version: str,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Assemble vISA text to an .isa object.
+
+    What the text declares to be external may be in other files; link puts them together.
+    """
+    from visim.cli.files import is_standard, load_program
 
     if output is None and is_standard(file):
         raise click.UsageError("the text comes from the standard input: give -o OUT")
-    program = visim.load(read_source(file), platform=platform)
-    _write_object(program, output or _isa_name(file), as_json=as_json)
+    program = load_program(file, platform, strict=strict)
+    _write_object(program, output or _isa_name(file), isa_version, as_json=as_json)
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@click.option("-o", "folder", required=True, metavar="DIR", help="Where to; made if missing.")
+@_json_option
+def extract(file: str, folder: str, *, as_json: bool) -> None:
+    """Write the Gen code in an .isa object to files, one for each kernel and device."""
+    from visim.cli.extract import extract as extract_code
+
+    written = extract_code(file, folder)
+    if as_json:
+        _print_json({"files": written})
+        return
+    for entry in written:
+        click.echo(f"{entry['file']}: {entry['size']} bytes for {entry['platform']}")
 
 
 @app.command()
 @click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="A B ...")
 @click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
+@_version_option
+@click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel needs.")
+@click.option("--strip", is_flag=True, help="Drop names of variables and labels, source lines.")
+@_strict_option
 @_json_option
-def link(files: tuple[str, ...], platform: str | None, output: str, *, as_json: bool) -> None:
-    """Put the kernels and functions of several files into one .isa object."""
+def link(
+    files: tuple[str, ...],
+    platform: str | None,
+    output: str,
+    isa_version: str,
+    *,
+    gc: bool,
+    strip: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Put the kernels and functions of several files into one .isa object.
+
+    Files are vISA texts, objects, and ar archives of them, in any order.
+    """
     import visim
     from visim.cli.files import read_source
 
     sources = [read_source(file) for file in files]
-    _write_object(visim.link(sources, platform=platform), output, as_json=as_json)
+    program = visim.link(sources, platform=platform, gc=gc, strip=strip, strict=strict)
+    _write_object(program, output, isa_version, as_json=as_json)
 
 
 @app.command()
@@ -345,10 +406,10 @@ def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
     write_text(output, reduce(read_text(file), keep, seconds=seconds))
 
 
-def _write_object(program: Program, target: str, *, as_json: bool) -> None:
+def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:
     from visim.cli.files import is_standard, write_bytes
 
-    write_bytes(target, program.to_object())
+    write_bytes(target, program.to_object(isa_version=isa_version))
     names = [kernel.name for kernel in program.kernels]
     if as_json:
         _print_json({"file": target, "kernels": names})

@@ -24,9 +24,19 @@ def show_info(info: Mapping[str, Any]) -> None:
     console.print(Text(", ".join(head) or "no facts about the file"))
     for kernel in info.get("kernels", ()):
         _show_kernel(console, kernel)
-    functions = info.get("functions", ())
-    if functions:
-        console.print(Text("\nfunctions: " + ", ".join(item["name"] for item in functions)))
+    for what, entries in (
+        ("functions", [_with_linkage(item) for item in info.get("functions", ())]),
+        ("variables of file scope", [_with_linkage(item) for item in info.get("variables", ())]),
+        ("external functions", list(info.get("externals", ()))),
+    ):
+        if entries:
+            console.print(Text(f"\n{what}: " + ", ".join(entries)))
+
+
+def _with_linkage(item: Mapping[str, Any]) -> str:
+    """Return a name, with its linkage where that is no matter of course."""
+    linkage = item.get("linkage", "global")
+    return item["name"] if linkage == "global" else f"{item['name']} ({linkage})"
 
 
 def show_findings(findings: Sequence[Finding]) -> None:

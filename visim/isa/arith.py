@@ -27,6 +27,7 @@ from visim.sem import functions, library
 from visim.sem.effects import WritePredicate
 from visim.sem.expr import Expr, fma, maximum, minimum, node, unary
 from visim.sem.tracer import Integers, Tracer, destination_type
+from visim.sem.uops import Role
 from visim.target import Platform
 from visim.types import UD, UQ, D, Q
 
@@ -364,7 +365,7 @@ def sqrt(a: Expr) -> Expr:
 )
 def rsqrt(a: Expr) -> Expr:
     """Reciprocal square root."""
-    return functions.single_precision(functions.reciprocal_square_root, a)
+    return functions.single_precision(functions.reciprocal_square_root, a, role=Role.MAGNITUDE)
 
 
 @TABLE.lane(
@@ -388,7 +389,7 @@ def exp(a: Expr) -> Expr:
 )
 def log(a: Expr) -> Expr:
     """Logarithm to the base two."""
-    return functions.single_precision(functions.log2, a)
+    return functions.single_precision(functions.log2, a, role=Role.MAGNITUDE)
 
 
 @TABLE.lane(

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from visim.isa.kinds import LABEL, SOURCE, NameKind, variable
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
+from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
@@ -90,7 +90,7 @@ class LifetimeKind:
 
     def decode(self, reader: Reader, tables: DecodeTables) -> Lifetime:
         """Take the properties and the variable's number."""
-        properties, number = reader.unsigned(1), reader.unsigned(4)
+        properties, number = reader.unsigned(1), reader.unsigned(number_width(tables))
         ends, kind = bool(properties & _END), properties >> _CLASS_SHIFT
         if kind == _GENERAL:
             return Lifetime(tables.general(number), ends)
@@ -110,7 +110,7 @@ class LifetimeKind:
             case PredicateVariable():
                 kind = _PREDICATE
         writer.unsigned(kind << _CLASS_SHIFT | (_END if value.ends else 0), 1)
-        put(writer, tables.number(value.variable), 4, "a variable's number")
+        put(writer, tables.number(value.variable), number_width(tables), "a variable's number")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ Knows the spelling of operands and nothing of what instructions do with them.
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
 from visim.expressions import Level, expression, integer
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, put
+from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.operand_bytes import (
     decode_address_base,
     decode_destination,
@@ -75,6 +75,9 @@ _STEPS = frozenset({0, 1, 2, 4, 8, 16, 32})
 _SIZES = frozenset({1, 2, 4, 8, 16, 32})
 _MOST = 256
 _LIMIT = 1 << 64
+_NO_MASK_3_0, _DEFAULT_MASK_3_0 = 8, 9
+_NO_MASK_OFFSETS = (3, 1)
+"""The version since which NoMask has a mask offset."""
 _COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
 # The commonest operands in one step each; whatever does not match takes the long way.
 _BYTE = r"(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"
@@ -159,6 +162,21 @@ class ExecKind(CodedKind):
         if size not in _SIZES:
             raise CodingError(f"execution size code {code & 15} is not known")
         return ExecSize(size, 4 * (control & 7), control >= 8)
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> ExecSize:
+        """Take the byte; in version 3.0, controls 8 and 9 are NoMask and the default, M1."""
+        code = reader.unsigned(1)
+        if tables.version >= _NO_MASK_OFFSETS or code >> 4 < _NO_MASK_3_0:
+            return self.from_code(code)
+        if code >> 4 > _DEFAULT_MASK_3_0:
+            raise CodingError(f"mask control {code >> 4} is not known in version 3.0")
+        return replace(self.from_code(code & 15), no_mask=code >> 4 == _NO_MASK_3_0)
+
+    def encode(self, value: ExecSize, writer: Writer, tables: EncodeTables) -> None:
+        """Append the byte; version 3.0 has NoMask for the first channels only."""
+        if tables.version < _NO_MASK_OFFSETS and value.no_mask and value.offset:
+            raise CodingError(f"version 3.0 has no place for {value}, only for (M1_NM, ...)")
+        writer.unsigned(self.to_code(value), 1)
 
 
 @cache
@@ -733,13 +751,13 @@ class NameKind:
         return value if _IDENTIFIER.fullmatch(value) else quoted(value)
 
     def decode(self, reader: Reader, tables: DecodeTables) -> str:
-        """Take the number of a label, or of a string."""
+        """Take the number of a label or function."""
         number = reader.unsigned(2)
-        return tables.label(number) if self.is_label else tables.string(number)
+        return tables.label(number) if self.is_label else tables.function(number)
 
     def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
-        """Append the number of the label or string."""
-        number = tables.label(value) if self.is_label else tables.string(value)
+        """Append the number of the label or function."""
+        number = tables.label(value) if self.is_label else tables.function(value)
         put(writer, number, 2, "a name's number")
 
 
@@ -759,11 +777,11 @@ class StringKind:
 
     def decode(self, reader: Reader, tables: DecodeTables) -> str:
         """Take the string's number."""
-        return tables.string(reader.unsigned(4))
+        return tables.string(reader.unsigned(number_width(tables)))
 
     def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
         """Append the string's number."""
-        put(writer, tables.string(value), 4, "a string's number")
+        put(writer, tables.string(value), number_width(tables), "a string's number")
 
 
 EXEC = ExecKind()

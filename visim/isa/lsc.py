@@ -55,7 +55,7 @@ _LOAD = "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}"
 _STORE = "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}"
 
 
-@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} 0:6 0:6")
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} null null")
 class LscLoad(Instruction):
     """A load."""
 
@@ -68,7 +68,7 @@ class LscLoad(Instruction):
     dst: Data
 
 
-@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{data}} 0:6")
+@form(_STORE, layout=f"{message_layout()} null {{address.base}} {{data}} null")
 class LscStore(Instruction):
     """A store."""
 
@@ -81,7 +81,7 @@ class LscStore(Instruction):
     data: Data
 
 
-@form(_LOAD, layout=f"{message_layout(elements='channels')} {{dst}} {{address.base}} 0:6 0:6")
+@form(_LOAD, layout=f"{message_layout(elements='channels')} {{dst}} {{address.base}} null null")
 class LscLoadQuad(Instruction):
     """A load of some of four successive elements."""
 
@@ -94,7 +94,7 @@ class LscLoadQuad(Instruction):
     dst: Data
 
 
-@form(_STORE, layout=f"{message_layout(elements='channels')} 0:6 {{address.base}} {{data}} 0:6")
+@form(_STORE, layout=f"{message_layout(elements='channels')} null {{address.base}} {{data}} null")
 class LscStoreQuad(Instruction):
     """A store of some of four successive elements."""
 
@@ -114,7 +114,7 @@ def _with_pitch(address: LscAddress, shape: LscShape) -> LscAddress:
     return replace(address, pitch=Immediate(DATA_SIZES[shape.data][0] * shape.count, UD))
 
 
-@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} 0:6")
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} null")
 class LscLoadStrided(Instruction):
     """A load from addresses at the same distance from each other."""
 
@@ -131,7 +131,7 @@ class LscLoadStrided(Instruction):
         object.__setattr__(self, "address", _with_pitch(self.address, self.shape))
 
 
-@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{address.pitch}} {{data}}")
+@form(_STORE, layout=f"{message_layout()} null {{address.base}} {{address.pitch}} {{data}}")
 class LscStoreStrided(Instruction):
     """A store at addresses at the same distance from each other."""
 

@@ -37,7 +37,7 @@ _PLANE = "{address.base} {address.width} {address.height} {address.pitch} {addre
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {dst}{block}  {address}",
-    layout=f"{_BLOCK} {{dst}} {_PLANE} 0:6",
+    layout=f"{_BLOCK} {{dst}} {_PLANE} null",
 )
 class LscLoadBlock(Instruction):
     """A load of 2D blocks that stand side by side."""
@@ -53,7 +53,7 @@ class LscLoadBlock(Instruction):
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{block}",
-    layout=f"{_BLOCK} 0:6 {_PLANE} {{data}}",
+    layout=f"{_BLOCK} null {_PLANE} {{data}}",
 )
 class LscStoreBlock(Instruction):
     """A store of a 2D block."""

@@ -92,7 +92,7 @@ _HEAD = "{sub} {cache} {corner.model} {extent.width} {extent.height} {corner.sur
 
 @form(
     "{op}{cache}  {dst}{extent}  {corner}",
-    layout=f"{_HEAD} {{dst}} {{corner.x}} {{corner.y}} 0:6",
+    layout=f"{_HEAD} {{dst}} {{corner.x}} {{corner.y}} null",
 )
 class LscLoadRectangle(Instruction):
     """A load of a rectangle of bytes."""
@@ -105,7 +105,7 @@ class LscLoadRectangle(Instruction):
 
 @form(
     "{op}{cache}  {corner}  {data}{extent}",
-    layout=f"{_HEAD} 0:6 {{corner.x}} {{corner.y}} {{data}}",
+    layout=f"{_HEAD} null {{corner.x}} {{corner.y}} {{data}}",
 )
 class LscStoreRectangle(Instruction):
     """A store of a rectangle of bytes."""

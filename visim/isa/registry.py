@@ -33,6 +33,8 @@ from visim.isa.layouts import (
     DecodeTables,
     EncodeTables,
     Layout,
+    Older,
+    Version,
     compile_layout,
 )
 from visim.isa.operand_types import ANY, Operands
@@ -179,7 +181,8 @@ class Schema:
     """A form's fields, its template cut into literals and field names, and its bytes.
 
     `fields` has those that text shows. `steps` are what reading takes after the mnemonic: a
-    field and how it is parsed, or a literal, or a field again, which must be the same.
+    field and how it is parsed, or a literal, or a field again, which must be the same. `older` are
+    the layouts of objects before a version, the oldest first.
     """
 
     fields: tuple[Field, ...]
@@ -187,6 +190,14 @@ class Schema:
     steps: tuple["Step", ...]
     saturates: bool
     layout: Layout
+    older: tuple[tuple[Version, Layout], ...] = ()
+
+    def layout_at(self, version: Version) -> Layout:
+        """Return the layout in objects of `version`."""
+        for before, layout in self.older:
+            if version < before:
+                return layout
+        return self.layout
 
     def show(self, instruction: Instruction) -> str:
         """Return the text of `instruction`, which has this schema."""
@@ -235,7 +246,7 @@ class Schema:
         """
         start = reader.position - 1
         try:
-            values = self.layout.decode(reader, tables)
+            values = self.layout_at(tables.version).decode(reader, tables)
         except CodingError as error:
             origin = ByteSpan(reader.file, start, reader.position - start)
             raise InputError(f"{op.mnemonic}: {error}", origin) from None
@@ -249,7 +260,7 @@ class Schema:
         """
         writer.unsigned(instruction.op.code, 1)
         try:
-            self.layout.encode(instruction, writer, tables)
+            self.layout_at(tables.version).encode(instruction, writer, tables)
         except CodingError as error:
             raise InputError(f"{instruction.op.mnemonic}: {error}", instruction.origin) from None
 
@@ -289,18 +300,21 @@ _T = TypeVar("_T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], type[_T]]:
+def form(
+    template: str, *, layout: str | None = None, older: tuple[Older, ...] = ()
+) -> Callable[[type[_T]], type[_T]]:
     """Declare a form: a frozen dataclass whose annotations name the kinds of its fields.
 
     `template` gives the text: `{op}` the mnemonic, `{sat}` the saturation suffix, `{field}` a
     field, blanks as printed. Fields with a default may be missing from it: only objects have them.
     `layout` gives the bytes after the opcode (see `visim.isa.layouts`); without it the fields
-    stand there in their order.
+    stand there in their order. `older` gives those of objects before a version, the oldest first.
     """
 
     def declare(cls: type[_T]) -> type[_T]:
         made = record(cls)
         _TEMPLATES[made] = template, layout
+        _OLDER[made] = older
         schema_of(made)
         return made
 
@@ -308,6 +322,7 @@ def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], ty
 
 
 _TEMPLATES: dict[type[Any], tuple[str, str | None]] = {}
+_OLDER: dict[type[Any], tuple[Older, ...]] = {}
 
 
 def template_of(cls: type[Any]) -> tuple[str, str]:
@@ -345,6 +360,10 @@ def schema_of(cls: type[Any]) -> Schema:
         tuple(_steps(pieces)),
         "{sat}" in pieces,
         compile_layout(cls.__name__, layout, kinds),
+        tuple(
+            (entry.before, compile_layout(cls.__name__, entry.layout, {**kinds, **entry.codecs}))
+            for entry in _OLDER[cls]
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import RAWS, SAMPLER, SURFACE
 from visim.isa.memory import block_bytes, loaded, surface_space
+from visim.isa.older import sampler_layouts
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
@@ -50,15 +51,20 @@ Surface = Annotated[SurfaceVariable, SURFACE]
 Sampler = Annotated[SamplerVariable, SAMPLER]
 Parameters = Annotated[tuple[RawOperand, ...], RAWS]
 #: Null pixels are masked (bit 8), coarse shading (9), a sampler that differs between threads (10).
-Options = Annotated[
-    tuple[str, ...], PrefixesKind(((_NULL_MASK, 0x100), (_COARSE, 0x200), (_DIVERGENT, 0x400)))
-]
+_OPTION_BITS = ((_NULL_MASK, 0x100), (_COARSE, 0x200), (_DIVERGENT, 0x400))
+Options = Annotated[tuple[str, ...], PrefixesKind(_OPTION_BITS)]
+
+
+_HEAD = "{sub|options&0x700:2} {exec} {pred}"
+_SAMPLED = f"{_HEAD} {{channels}} {{offsets}} {{sampler}} {{surface}} {{dst}} {{parameters}}"
+_UNSAMPLED = f"{_HEAD} {{channels}} {{offsets}} {{surface}} {{dst}} {{parameters}}"
+_GATHERED = f"{_HEAD} {{component}} {{offsets}} {{sampler}} {{surface}} {{dst}} {{parameters}}"
 
 
 @form(
     "{pred}{op}.{options}{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|options&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} "
-    "{parameters}",
+    layout=_SAMPLED,
+    older=sampler_layouts(_SAMPLED, _OPTION_BITS),
 )
 class Sampled(Instruction):
     """A filtered read of an image."""
@@ -76,7 +82,8 @@ class Sampled(Instruction):
 
 @form(
     "{pred}{op}.{options}{channels} {exec}  {offsets} {surface} {dst} {parameters}",
-    layout="{sub|options&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}",
+    layout=_UNSAMPLED,
+    older=sampler_layouts(_UNSAMPLED, _OPTION_BITS),
 )
 class Unsampled(Instruction):
     """An unfiltered read of an image through the sampler."""
@@ -93,8 +100,8 @@ class Unsampled(Instruction):
 
 @form(
     "{pred}{op}.{options}{component} {exec} {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|options&0x700:2} {exec} {pred} {component} {offsets} {sampler} {surface} {dst} "
-    "{parameters}",
+    layout=_GATHERED,
+    older=sampler_layouts(_GATHERED, _OPTION_BITS),
 )
 class Gathered(Instruction):
     """One component of the four texels around a place in an image."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
 from visim.isa.forms import Branch, ExternalCall
-from visim.isa.layouts import DecodeTables, EncodeTables, SubCode
+from visim.isa.layouts import DecodeTables, EncodeTables, SubCode, Version
 from visim.isa.operand_types import Operands
 from visim.isa.registry import (
     Category,
@@ -28,7 +28,7 @@ from visim.operands import ExecSize
 from visim.sem.effects import Effect
 from visim.sem.expr import Expr
 from visim.sem.tracer import Integers, Tracer, Unexecutable
-from visim.target import Platform
+from visim.target import NEWEST_OBJECT, Platform
 
 SOURCES = ("src0", "src1", "src2", "src3")
 
@@ -172,18 +172,18 @@ class _Numbered:
         return self.only
 
 
-def _numbered(code: int, ops: Sequence[Op]) -> _Numbered:
-    """Return the instructions `ops` of the opcode `code`."""
+def _numbered(code: int, ops: Sequence[Op], version: Version) -> _Numbered:
+    """Return the instructions `ops` of the opcode `code` in objects of `version`."""
     subs: dict[SubCode, dict[int, Op]] = {}
     for op in ops:
-        place = schema_of(op.form).layout.sub
+        place = schema_of(op.form).layout_at(version).sub
         if (place is None) != (op.sub is None):
             raise DeclarationError(f"{op.mnemonic}: its layout and row disagree about a sub-code")
         if place is None and len(ops) > 1:
             names = ", ".join(other.mnemonic for other in ops)
             raise DeclarationError(f"{names} share the number 0x{code:x}")
-        if place is not None and op.sub is not None:
-            twin = subs.setdefault(place, {}).setdefault(op.sub & place.mask, op)
+        if place is not None and op.sub is not None and not op.sub & ~place.mask:
+            twin = subs.setdefault(place, {}).setdefault(op.sub, op)
             if twin is not op:
                 raise DeclarationError(f"{op.mnemonic} and {twin.mnemonic} share a number")
     return _Numbered(None if subs else ops[0], tuple(subs.items()))
@@ -197,7 +197,8 @@ class Isa:
         self.label, self.subroutine, self.file, self.loc = marks
         self._by_mnemonic: dict[str, Op] = {}
         self._external: dict[int, Op] = {}
-        by_code: dict[int, list[Op]] = {}
+        self._ops_by_code: dict[int, list[Op]] = {}
+        self._numbered: dict[Version, dict[int, _Numbered]] = {}
         for op in self.ops:
             if op.mnemonic in self._by_mnemonic:
                 raise DeclarationError(f"{op.mnemonic} is declared twice")
@@ -205,8 +206,17 @@ class Isa:
             if op.form is ExternalCall:
                 self._external[op.code] = op
             else:
-                by_code.setdefault(op.code, []).append(op)
-        self._by_code = {code: _numbered(code, ops) for code, ops in by_code.items()}
+                self._ops_by_code.setdefault(op.code, []).append(op)
+        self._at(NEWEST_OBJECT)
+
+    def _at(self, version: Version) -> dict[int, _Numbered]:
+        """Return what the opcodes stand for in objects of `version`."""
+        found = self._numbered.get(version)
+        if found is None:
+            codes = self._ops_by_code.items()
+            found = {code: _numbered(code, ops, version) for code, ops in codes}
+            self._numbered[version] = found
+        return found
 
     def by_mnemonic(self, name: str) -> Op | None:
         """Return the instruction called `name`, or None."""
@@ -223,7 +233,7 @@ class Isa:
             InputError: there is none, or it is not one that visim knows.
         """
         code = reader.unsigned(1)
-        numbered = self._by_code.get(code)
+        numbered = self._at(tables.version).get(code)
         op = numbered.find(reader.data, reader.position) if numbered else None
         if op is None:
             raise reader.failure(_unknown(code))

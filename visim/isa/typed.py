@@ -9,6 +9,7 @@ from typing import Annotated
 from visim.isa.forms import Exec, Pred, Raw
 from visim.isa.kinds import SURFACE
 from visim.isa.memory import AtomicName, AtomicWidth, atomic_sources, block_bytes, loaded
+from visim.isa.older import TYPED_LAYOUTS
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sampler import image_index, write_components
 from visim.isa.table import Table
@@ -25,7 +26,10 @@ TABLE = Table(Category.SAMPLER)
 Surface = Annotated[SurfaceVariable, SURFACE]
 
 
-@form("{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}")
+@form(
+    "{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}",
+    older=TYPED_LAYOUTS,
+)
 class TypedChannels(Instruction):
     """A read or write of texels with conversion to the surface's format."""
 

@@ -12,19 +12,20 @@ from threading import Event, Lock
 from typing import Any, TypedDict
 
 from visim.engine.base import Engine, RunOptions
+from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
 from visim.module import Unit
 from visim.runtime.geometry import Sizes
 from visim.runtime.handles import CancelledError, LaunchHandle
 from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
-from visim.runtime.report import FormUse, Report
+from visim.runtime.report import FormUse, Report, TaintUse
 from visim.runtime.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.sources import with_source_line
 from visim.runtime.threads import LaunchPlan
 
 _PATIENCE_S = 0.05
-_COLLECTABLE = ("instructions", "fidelity")
+_COLLECTABLE = ("instructions", "fidelity", "taint")
 _CHECKS = ("on", "off")
 
 
@@ -91,6 +92,11 @@ class LaunchOptions:
     def counts_forms(self) -> bool:
         """Whether the engine has to count how often each instruction form runs."""
         return self.require_exact or "fidelity" in self.collect
+
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the engine has to follow inexact values."""
+        return "taint" in self.collect
 
     @property
     def run_options(self) -> RunOptions:
@@ -174,7 +180,8 @@ class Launch:
         self._acquire(stop)
         try:
             with self.executables.borrow() as executable:
-                options = replace(self.options.run_options, stop=stop)
+                shadow = ShadowMemory() if self.options.tracks_taint else None
+                options = replace(self.options.run_options, stop=stop, shadow=shadow)
                 found = run_plan(self.plan, executable, options, receiver or current_receiver())
         finally:
             self._lock.release()
@@ -211,6 +218,7 @@ class Launch:
             notes=tuple(self._notes(found)),
             printf=found.printed,
             append_counters=found.counters,
+            taint=_taint(total.reached) if self.options.tracks_taint else None,
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:
@@ -234,12 +242,24 @@ class Launch:
         return Fault("inexact", "inexact-instruction", message, kernel=self.kernel)
 
 
-def make_engine(name: str | None) -> Engine:
+def make_engine(name: str | None, *, taint: bool = False) -> Engine:
     """Return an engine by name; None is the fastest of this build.
+
+    Args:
+        name: the engine's name.
+        taint: whether it has to follow inexact values.
 
     Raises:
         UnsupportedError: this build has no such engine.
     """
+    if taint and name in {None, "interpreter"}:
+        from visim.engine.interp import Interpreter
+
+        return Interpreter(taint=True)
+    if taint:
+        raise UnsupportedError(
+            f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
+        )
     if name in {None, "interpreter"}:
         from visim.engine.interp import Interpreter
 
@@ -263,6 +283,14 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
     return number
+
+
+def _taint(reached: Mapping[Reached, int]) -> tuple[TaintUse, ...]:
+    uses = [
+        TaintUse(place.sink.value, place.instruction, place.file, place.line, count)
+        for place, count in reached.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: (use.sink, use.file or "", use.line or 0)))
 
 
 def _fidelity(forms: Mapping[str, int]) -> tuple[FormUse, ...]:

@@ -6,7 +6,7 @@ Each function takes a cursor behind the directive's name and fails at what it di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from visim import predefined
@@ -23,6 +23,7 @@ from visim.expressions import Level, integer
 from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
 from visim.operands import (
+    FILE_SCOPE,
     AddressVariable,
     Alias,
     Attribute,
@@ -61,6 +62,10 @@ _PLAIN_GENERAL = re.compile(
     r"(?: align=(\w+))?(?: alias=<(%?[A-Za-z_]\w*), (\d{1,4})>)?$",
     re.ASCII,
 )
+_FILE_KEYS = ("type", "num_elts", "align")
+MAX_FILE_ELEMENTS = 1024
+"""The most elements of a variable of file scope (specification 4)."""
+
 _MAX_COUNT = 1 << 16
 _MAX_BYTE = 1 << 16
 _EXPECTED_KEY = "a property such as 'num_elts='"
@@ -105,7 +110,7 @@ def _plain_general(cursor: Cursor, symbols: Symbols) -> bool:
     name, type_name, count, align, base_name, offset = plain.groups()
     kind = BY_NAME.get(type_name)
     shown_align = ALIGNMENT_NAMES.get(align) if align else ""
-    base = symbols.lookup(base_name) if base_name else None
+    base = symbols.alias_base(base_name) if base_name else None
     if kind is None or shown_align is None or (base_name and not isinstance(base, General)):
         return False
     alias = Alias(base, int(offset)) if isinstance(base, General) else None
@@ -170,6 +175,30 @@ def _read_property(key: str, cursor: Cursor, symbols: Symbols, found: _Propertie
             found.v_name = cursor.need(_VALUE, "a name").group()
 
 
+def file_variable(cursor: Cursor, known: Mapping[str, General]) -> General:
+    """Return the variable of a line such as `.global_variable table type=ud num_elts=16`."""
+    symbols = Symbols(file_variables=known)
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, "a variable's name").group()
+    symbols.check(cursor, start, name, General)
+    found = _Properties({})
+    while not cursor.at_end:
+        key_start = cursor.position
+        key = cursor.need(_KEY, "'type=', 'num_elts=' or 'align='").group()
+        if key not in _FILE_KEYS:
+            raise cursor.unknown_name(key_start, "property", key, _FILE_KEYS)
+        cursor.expect("=")
+        cursor.skip_space()
+        _read_property(key, cursor, symbols, found)
+    if found.type is None or found.count is None:
+        raise cursor.failure("'type=' and 'num_elts='")
+    if found.count > MAX_FILE_ELEMENTS:
+        message = f"a variable of file scope has at most {MAX_FILE_ELEMENTS} elements"
+        raise cursor.failure_at(start, "limit", message)
+    return General(name, found.type, found.count, found.align, index=FILE_SCOPE)
+
+
 def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> str:
     start = cursor.position
     word = cursor.need(_WORD, expected).group()
@@ -210,7 +239,7 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(NAME, "the name of the aliased variable").group()
-    base = symbols.lookup(name)
+    base = symbols.alias_base(name)
     if base is None:
         raise cursor.unknown_name(start, "variable", name, symbols.known())
     if not isinstance(base, General):

@@ -18,7 +18,7 @@ from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.kinds import PREDICATION
 from visim.isa.registry import Instruction, Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, nearest, unquoted
-from visim.module import Input, Module, Unit, UnitKind
+from visim.module import Input, Linkage, Module, Unit, UnitKind
 from visim.operands import (
     AddressVariable,
     Attribute,
@@ -30,6 +30,7 @@ from visim.operands import (
 )
 from visim.target import Platform
 from visim.text.declarations import declaration, input_kind, input_line, kernel_attribute
+from visim.text.linkage import EXTENSIONS, FILE_DIRECTIVES, FileScope
 from visim.text.shapes import shape_of
 from visim.text.statements import LONG, Statement, oversized_number, statements
 from visim.text.symbols import Symbols
@@ -64,11 +65,12 @@ _DIRECTIVES = (
     ".implicit_LOCAL_SIZE",
     ".implicit_GROUP_COUNT",
     ".implicit_LOCAL_ID",
+    *EXTENSIONS,
 )
 _VariableT = TypeVar("_VariableT", bound=Variable)
 
 
-def read_text(source: Source, platform: Platform | None = None) -> Module:
+def read_text(source: Source, platform: Platform | None = None, *, strict: bool = False) -> Module:
     """Return the module that a vISA text describes.
 
     `platform` is needed only where the text asks for the size of a register.
@@ -76,14 +78,19 @@ def read_text(source: Source, platform: Platform | None = None) -> Module:
     Raises:
         InputError: the text is wrong; `.diagnostics` has every error.
     """
-    module, findings = parse_text(source, platform)
+    module, findings = parse_text(source, platform, strict=strict)
     if findings.errors:
         raise InputError(findings)
     return module
 
 
-def parse_text(source: Source, platform: Platform | None = None) -> tuple[Module, Diagnostics]:
-    """Return what could be read of a vISA text, and all that is wrong with it; see `read_text`."""
+def parse_text(
+    source: Source, platform: Platform | None = None, *, strict: bool = False
+) -> tuple[Module, Diagnostics]:
+    """Return what could be read of a vISA text, and all that is wrong with it; see `read_text`.
+
+    With `strict`, the directives for linkage that only visim has are wrong too.
+    """
     findings = Diagnostics()
     if len(source.text) > MAX_TEXT:
         findings.error(
@@ -91,7 +98,7 @@ def parse_text(source: Source, platform: Platform | None = None) -> tuple[Module
         )
         return Module((0, 0), (), source), findings
     grf_bytes = platform.grf_bytes if platform else None
-    return _Parser(source, findings, grf_bytes).run(), findings
+    return _Parser(source, findings, grf_bytes, strict=strict).run(), findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,7 @@ class _OpenUnit:
     kind: UnitKind
     origin: Origin
     symbols: Symbols
+    linkage: Linkage = Linkage.GLOBAL
     function_declarations: list[str] = field(default_factory=list[str])
     inputs: list[Input] = field(default_factory=list[Input])
     attributes: list[Attribute] = field(default_factory=list[Attribute])
@@ -137,14 +145,16 @@ class _OpenUnit:
             tuple(self.attributes),
             tuple(self.body),
             self.origin,
+            linkage=self.linkage,
         )
 
 
 class _Parser:
     """Reads one text; `run` does it."""
 
-    def __init__(self, source: Source, findings: Diagnostics, grf_bytes: int | None) -> None:
-        self.grf_bytes = grf_bytes
+    def __init__(
+        self, source: Source, findings: Diagnostics, grf_bytes: int | None, *, strict: bool
+    ) -> None:
         self.source = source
         self.findings = findings
         self.version: tuple[int, int] | None = None
@@ -153,6 +163,8 @@ class _Parser:
         self.unit_names: set[str] = set()
         self.statement = Statement(1, "")
         self.started = False
+        self.strict = strict
+        self.file_scope = FileScope(grf_bytes)
         self.directives: dict[str, Callable[[Cursor, int], None]] = {
             ".version": self._version,
             ".kernel": self._unit_start(UnitKind.KERNEL),
@@ -163,6 +175,8 @@ class _Parser:
             ".kernel_attr": self._attribute,
             ".file": self._file_or_line,
             ".loc": self._file_or_line,
+            ".static_function": self._unit_start(UnitKind.FUNCTION, Linkage.STATIC),
+            **dict.fromkeys(FILE_DIRECTIVES, self._file_directive),
         }
 
     def run(self) -> Module:
@@ -178,7 +192,7 @@ class _Parser:
         self._close_unit()
         if not self.started:
             self._report_empty()
-        return Module(self.version or (0, 0), tuple(self.units), self.source)
+        return self.file_scope.module(self.version or (0, 0), self.units, self.source)
 
     def _report_empty(self) -> None:
         span = Span(self.source, 1, 1)
@@ -244,6 +258,10 @@ class _Parser:
         name = cursor.need(_DIRECTIVE, "a directive").group()
         handler = self.directives.get(name)
         if handler is not None:
+            if self.strict and name in EXTENSIONS:
+                message = f"{name} is an extension of visim, which strict reading refuses"
+                failure = cursor.failure_at(start, "extension", message, length=len(name))
+                self.findings.add(self.statement.located(failure.diagnostic))
             handler(cursor, start)
             if cursor.position < len(cursor.text) and not cursor.at_end:
                 raise cursor.failure("the end of the line")
@@ -279,13 +297,21 @@ class _Parser:
                 help=f"versions 3.0 to {NEWEST_VERSION[0]}.{NEWEST_VERSION[1]} are read",
             )
 
-    def _unit_start(self, kind: UnitKind) -> Callable[[Cursor, int], None]:
+    def _file_directive(self, cursor: Cursor, start: int) -> None:
+        if self.unit is not None:
+            message = "what belongs to the file stands before its first kernel or function"
+            raise cursor.failure_at(start, "inside-unit", message, length=len(cursor.text))
+        self.file_scope.take(cursor, self._span(start, len(cursor.text)))
+
+    def _unit_start(
+        self, kind: UnitKind, linkage: Linkage = Linkage.GLOBAL
+    ) -> Callable[[Cursor, int], None]:
         def start_unit(cursor: Cursor, directive: int) -> None:
             self._close_unit()
             origin = self._span(directive, len(cursor.text))
             cursor.skip_space()
             start = cursor.position
-            self.unit = _OpenUnit("", kind, origin, Symbols(self.grf_bytes))
+            self.unit = _OpenUnit("", kind, origin, self.file_scope.symbols(), linkage)
             self.unit.name = _name(cursor, f"the {kind}'s name")
             if self.unit.name in self.unit_names:
                 message = f"{self.unit.name} is defined twice"

@@ -7,7 +7,7 @@ variable has a number in its class, whatever its scope.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from visim import predefined
 from visim.lex import Cursor, TextFailure
@@ -48,11 +48,19 @@ _RESERVED = frozenset({"P0", *predefined.BY_NAME})
 
 
 class Symbols:
-    """Names that are visible at this point of a unit."""
+    """Names that are visible at this point of a unit.
 
-    def __init__(self, grf_bytes: int | None = None) -> None:
+    Variables of file scope are visible as bases of aliases only.
+    """
+
+    def __init__(
+        self,
+        grf_bytes: int | None = None,
+        file_variables: Mapping[str, General] | None = None,
+    ) -> None:
         self.grf_bytes = grf_bytes
         self.dispatch_size: int | None = None
+        self._file_variables = file_variables or {}
         self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}
         self._visible: dict[str, Variable] = dict(predefined.BY_NAME)
         #: Returns the variable of a name, predefined ones included, or None.
@@ -71,6 +79,10 @@ class Symbols:
                 return self.grf_bytes
             case _:
                 return None
+
+    def alias_base(self, name: str) -> Variable | None:
+        """Return the variable that an alias of `name` overlays, or None."""
+        return self._visible.get(name) or self._file_variables.get(name)
 
     def known(self) -> list[str]:
         """Return the visible names that tools print, for suggestions."""
@@ -115,7 +127,7 @@ class Symbols:
         if name in _RESERVED:
             message = f"{name} is predefined and cannot be declared"
             raise _failure(cursor, position, name, "reserved-name", message)
-        if name in self._scopes[-1]:
+        if name in self._scopes[-1] or name in self._file_variables:
             message = f"{name} is declared twice"
             raise _failure(cursor, position, name, "duplicate-declaration", message)
         if len(self.declared[kind]) >= LIMITS[kind]:

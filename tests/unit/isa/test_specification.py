@@ -22,6 +22,7 @@ from visim.errors import InputError
 from visim.isa import ISA, Op
 from visim.isa.reserved import RESERVED
 from visim.layout import Writer
+from visim.target import NEWEST_OBJECT
 
 MODEL = TESTS / "model"
 FACTS: dict[str, Any] = json.loads((MODEL / "spec_facts.json").read_text(encoding="utf-8"))
@@ -54,7 +55,7 @@ def bytes_of(op: Op) -> bytes:
     """Return what an object holds for the example of an instruction."""
     unit = module_of_example(op.examples[0]).units[0]
     writer = Writer()
-    ISA.encode(unit.body[-1], writer, Numbering(unit, PVC))
+    ISA.encode(unit.body[-1], writer, Numbering(unit, PVC, NEWEST_OBJECT))
     return bytes(writer.data)
 
 

@@ -20,6 +20,7 @@ from visim.engine.jit.storage import Storage, vector_bits
 from visim.engine.jit.text import Text, vector_type
 from visim.engine.jit.values import Values
 from visim.engine.modes import CR0_USED, float_mode
+from visim.errors import UnsupportedError
 from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
     Barrier,
@@ -233,6 +234,8 @@ class NodeWriter:
         self.node = node
         self.text = unit.text
         self.mode = float_mode(node.key[2] & CR0_USED)
+        if self.mode.alternate:
+            raise UnsupportedError("jit: the ALT floating-point mode of %cr0")
         self.full = node.entry in unit.full and not node.waiting
         self.active = self.channels = ""
 

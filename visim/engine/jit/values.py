@@ -11,6 +11,7 @@ from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, spl
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
 from visim.errors import UnsupportedError
+from visim.operands import General
 from visim.sem.effects import Place
 from visim.sem.expr import WIDE, Expr
 from visim.sem.uops import Group
@@ -98,6 +99,8 @@ class Values:
                 return text.let(f"load <{lanes} x i32>, ptr {pointer}, align 4")
             case "address":
                 variable, offset = expr.attribute
+                if not isinstance(variable, General):
+                    raise UnsupportedError("jit: addresses of surface and sampler variables")
                 start = self.storage.kernel.offset(self.storage.unit, variable) + offset
                 return splat("i32", lanes, start % 2**32)
             case "function":
