@@ -125,6 +125,7 @@ class RunOptions:
     `seed` 0 is dispatch order, any other one permutes the threads of each group. `stop` makes the
     run end soon after it is set, within threads too: at the latest at the next backward branch.
     `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
+    `checked` False lets an engine leave out the checks whether accesses are in range.
     """
 
     budget: int | None = None
@@ -132,6 +133,7 @@ class RunOptions:
     count_forms: bool = False
     stop: StopFlag | None = None
     workers: int | None = None
+    checked: bool = True
 
 
 class Executable(Protocol):

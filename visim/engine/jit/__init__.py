@@ -7,12 +7,22 @@ effects to LLVM IR as text. Only `native` knows llvmlite, and imports it when a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from threading import Lock
+from weakref import WeakKeyDictionary
 
-from visim.engine.base import Dispatch, Exit, Machine, RunOptions
+from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
+from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.module import ModuleWriter, Version
 from visim.engine.jit.native import NativeCode
-from visim.engine.jit.run import DEEP_STACK_BYTES, STACK_BYTES, Compiled, Runner, Stacks
+from visim.engine.jit.run import (
+    DEEP_STACK_BYTES,
+    STACK_BYTES,
+    Compiled,
+    Runner,
+    Stacks,
+    shared_starts,
+)
 from visim.engine.jit.workers import LEAST_GROUPS, available_workers, can_share, run_groups
 from visim.linker.program import LinkedKernel
 
@@ -38,6 +48,7 @@ class Prepared:
         self.kernel = kernel
         self.saving = saving
         self._versions: dict[Version, Compiled] = {}
+        self._kept: WeakKeyDictionary[Dispatch, tuple[object, list[Runner]]] = WeakKeyDictionary()
         self._lock = Lock()
         self._compiling = Lock()
         self._first = ModuleWriter(kernel, Version(True, 0)).write()
@@ -49,40 +60,72 @@ class Prepared:
     ) -> Exit:
         """Run the groups one after another; a fault ends the run and is returned."""
         with self._lock:
-
-            def provide(full: bool) -> Compiled:
-                return self._compiled(full, dispatch, options)
-
-            runners = [
-                Runner(self.kernel, provide, self._first, dispatch, machine, options, stacks)
-                for stacks in self._worker_stacks(groups, dispatch, options)
-            ]
+            runners = self._prepared_runners(len(groups), dispatch, machine, options)
             self.last = runners[0]
+            for runner in runners:
+                runner.begin(options)
             return run_groups(runners, groups)
 
+    def _prepared_runners(
+        self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> list[Runner]:
+        """Return a runner for each worker; a launch that is repeated has them already.
+
+        They are forgotten with the dispatch, which they must not keep alive.
+        """
+        traits = (id(machine), len(machine.memory.allocations), groups, replace(options, stop=None))
+        try:
+            kept = self._kept.get(dispatch)
+        except TypeError:
+            return self._new_runners(groups, dispatch, machine, options)
+        if kept is not None and kept[0] == traits:
+            return kept[1]
+        runners = self._new_runners(groups, dispatch, machine, options)
+        self._kept[dispatch] = (traits, runners)
+        return runners
+
+    def _new_runners(
+        self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
+    ) -> list[Runner]:
+        shared = None if options.seed else shared_starts(dispatch)
+        inputs = ()
+        if shared is not None:
+            inputs = input_shapes(self.kernel, self._first.rows, shared)
+        slm_bytes = dispatch.slm_bytes
+
+        def provide(full: bool) -> Compiled:
+            version = Version(
+                full,
+                slm_bytes,
+                budgeted=options.budget is not None,
+                counting=options.count_forms,
+                saving=self.saving,
+                inputs=inputs,
+                checked=options.checked,
+            )
+            return self._compiled(version)
+
+        return [
+            Runner(self.kernel, provide, self._first, dispatch, shared, machine, options, stacks)
+            for stacks in self._worker_stacks(groups, shared, options)
+        ]
+
     def _worker_stacks(
-        self, groups: Sequence[int], dispatch: Dispatch, options: RunOptions
+        self, groups: int, shared: SharedStarts | None, options: RunOptions
     ) -> list[Stacks]:
         """Return the stacks of each worker; there is one worker where order or memory asks."""
-        workers = min(available_workers(options), len(groups) // LEAST_GROUPS)
-        if workers > 1 and not can_share(dispatch, options):
+        workers = min(available_workers(options), groups // LEAST_GROUPS)
+        if workers > 1 and not can_share(shared):
             workers = 1
         while len(self._stacks) < workers:
             self._stacks.append(Stacks(self._stacks[0].size))
         return self._stacks[: max(1, workers)]
 
-    def _compiled(self, full: bool, dispatch: Dispatch, options: RunOptions) -> Compiled:
+    def _compiled(self, version: Version) -> Compiled:
         with self._compiling:
-            return self._version(full, dispatch, options)
+            return self._version(version)
 
-    def _version(self, full: bool, dispatch: Dispatch, options: RunOptions) -> Compiled:
-        version = Version(
-            full,
-            dispatch.slm_bytes,
-            budgeted=options.budget is not None,
-            counting=options.count_forms,
-            saving=self.saving,
-        )
+    def _version(self, version: Version) -> Compiled:
         found = self._versions.get(version)
         if found is None:
             module = ModuleWriter(self.kernel, version).write()

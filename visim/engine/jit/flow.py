@@ -72,6 +72,7 @@ class Flow:
     exits: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
     slots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     callees: set[tuple[str | None, int]] = field(default_factory=set[tuple[str | None, int]])
+    edges: dict[Key, set[Key]] = field(default_factory=dict[Key, set[Key]])
 
     def label(self, name: str) -> int:
         """Return the program counter of a label."""
@@ -113,6 +114,7 @@ class Explorer:
     def __init__(self, code: UnitCode, cr0: int) -> None:
         self.flow = Flow(code, (0, 0, cr0))
         self._work: list[Key] = []
+        self._source: Key | None = None
 
     def explore(self) -> Flow:
         """Return the finished graph."""
@@ -120,6 +122,7 @@ class Explorer:
         self._reach(flow.start, frozenset())
         while self._work:
             node = flow.nodes[self._work.pop()]
+            self._source = node.key
             self._follow(node)
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
@@ -129,6 +132,8 @@ class Explorer:
     def _reach(self, key: Key, waiting: frozenset[int]) -> None:
         """Note that a node can run while channels wait in some places, its own left out."""
         waiting -= {key[1]}
+        if self._source is not None:
+            self.flow.edges.setdefault(self._source, set()).add(key)
         node = self.flow.nodes.get(key)
         if node is None:
             block = self.flow.code.block(key[1])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from visim.engine.jit.affine import InputShape, Row
 from visim.engine.jit.blocks import UnitCode, is_indirect, places
 from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow
+from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.scheduler import scheduler_text
 from visim.engine.jit.storage import fits_variable
@@ -21,7 +23,8 @@ class Version:
 
     `full` says that threads start with all channels, `budgeted` that they may execute only so
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
-    are written back to the image at the end.
+    are written back to the image at the end; `inputs` are shapes that inputs have, `checked` that
+    messages look whether they are in range.
     """
 
     full: bool
@@ -30,6 +33,8 @@ class Version:
     counting: bool = False
     saving: bool = False
     cr0: int = 0
+    inputs: tuple[InputShape, ...] = ()
+    checked: bool = True
 
 
 @dataclass
@@ -46,6 +51,7 @@ class ModuleText:
     has_barriers: bool
     has_recursion: bool
     writes_image: bool
+    rows: tuple[Row, ...]
 
 
 @dataclass
@@ -87,6 +93,7 @@ class ModuleWriter:
                 self.library.render(),
                 "attributes #0 = { nounwind }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',
+                '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
         return ModuleText(
@@ -97,6 +104,7 @@ class ModuleWriter:
             self.has_barriers,
             self.has_calls,
             self.flat or self.has_calls or self.version.saving,
+            () if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
         )
 
     def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import random
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -178,6 +179,7 @@ class Runner:
         provide: Callable[[bool], Compiled],
         first: ModuleText,
         dispatch: Dispatch,
+        shared: SharedStarts | None,
         machine: Machine,
         options: RunOptions,
         stacks: Stacks,
@@ -186,7 +188,8 @@ class Runner:
         self.provide = provide
         self.first = first
         self.compiled: dict[bool, tuple[Compiled, NDArray[np.uint64]]] = {}
-        self.dispatch = dispatch
+        self.dispatch: Dispatch = _weak(dispatch)
+        self.shared = shared
         self.machine = machine
         self.options = options
         self.stacks = stacks
@@ -206,6 +209,12 @@ class Runner:
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: dict[bool, NDArray[np.uint64]] = {}
+
+    def begin(self, options: RunOptions) -> None:
+        """Forget the run before."""
+        self.options = options
+        self.exit = Exit()
+        self.violation = self.failure = None
 
     # Tables that native code reads
 
@@ -260,9 +269,8 @@ class Runner:
 
     def groups(self, groups: Sequence[int]) -> None:
         """Run groups until one faults or the run has to stop."""
-        shared = self._work.shared if self._work else shared_starts(self.dispatch)
-        if shared is not None and not self.options.seed:
-            self._native_groups(groups, shared)
+        if self.shared is not None:
+            self._native_groups(groups, self.shared)
         else:
             self._single_groups(groups)
         self._count_forms()
@@ -585,6 +593,14 @@ class Runner:
         first = waiting[0]
         pc = int(first.fields[Thread.PC]) - 1
         return self._fault(first, pc, "undefined", "barrier-deadlock", message)
+
+
+def _weak(dispatch: Dispatch) -> Dispatch:
+    """Return a reference that does not keep a dispatch alive, where its class allows that."""
+    try:
+        return weakref.proxy(dispatch)
+    except TypeError:
+        return dispatch
 
 
 def shared_starts(dispatch: Dispatch) -> SharedStarts | None:

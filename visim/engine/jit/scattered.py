@@ -138,21 +138,15 @@ def _halved_gather(library: Library, name: str, scalar: str, parts: int) -> str:
     return name
 
 
-def lane_loop(lanes: int) -> list[str]:
-    """Return the head of a loop over the lanes that are on, lowest first.
+def lane_loop(before: str) -> list[str]:
+    """Return the head of a loop over the bits of `%mask`, lowest first, behind block `before`.
 
-    It needs `%on`; inside, `%lane` is the lane's number as i64. The body ends by branching to
-    `next`.
+    Inside, `%lane` is the lane's number as i64. The body ends by branching to `next`.
     """
-    wide = (
-        f"  %bits = zext i{lanes} %bits.n to i64" if lanes < 64 else "  %bits = add i64 %bits.n, 0"
-    )
     return [
-        f"  %bits.n = bitcast <{lanes} x i1> %on to i{lanes}",
-        wide,
         "  br label %head",
         "head:",
-        "  %left = phi i64 [ %bits, %entry ], [ %rest, %next ]",
+        f"  %left = phi i64 [ %mask, %{before} ], [ %rest, %next ]",
         "  %none = icmp eq i64 %left, 0",
         "  br i1 %none, label %out, label %body",
         "body:",
@@ -169,34 +163,3 @@ def loop_tail() -> list[str]:
         "  br label %head",
         "out:",
     ]
-
-
-def scatter_function(library: Library, lanes: int, scalar: str, parts: int) -> str:
-    """Return the name of the function that stores `parts` elements for each lane in order."""
-    name = f"scatter.{lanes}.{scalar}.{parts}"
-    if name in library.functions:
-        return name
-    library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-    vector = f"<{lanes} x {scalar}>"
-    parameters = "".join(f", {vector} %v{part}" for part in range(parts))
-    lines = [
-        f"define internal void @{name}(<{lanes} x i64> %where, <{lanes} x i1> %on{parameters}) "
-        "noinline #0 {",
-        "entry:",
-        f"  %at = alloca <{lanes} x i64>, align 64",
-        f"  store <{lanes} x i64> %where, ptr %at",
-    ]
-    for part in range(parts):
-        lines.append(f"  %m{part} = alloca {vector}, align 64")
-        lines.append(f"  store {vector} %v{part}, ptr %m{part}")
-    lines += lane_loop(lanes)
-    lines += ["  %ap = getelementptr i64, ptr %at, i64 %lane", "  %a = load i64, ptr %ap"]
-    lines.append("  %p = inttoptr i64 %a to ptr")
-    for part in range(parts):
-        lines.append(f"  %s{part} = getelementptr {scalar}, ptr %m{part}, i64 %lane")
-        lines.append(f"  %x{part} = load {scalar}, ptr %s{part}")
-        lines.append(f"  %t{part} = getelementptr {scalar}, ptr %p, i64 {part}")
-        lines.append(f"  store {scalar} %x{part}, ptr %t{part}, align 1")
-    lines += ["  br label %next", *loop_tail(), "  ret void", "}"]
-    library.functions[name] = "\n".join(lines)
-    return name

@@ -108,6 +108,10 @@ class Text:
         """Branch as `branch` does, where `yes` is rare."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !0")
 
+    def likely(self, condition: str, yes: str, no: str) -> None:
+        """Branch as `branch` does, where `no` is rare."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !1")
+
     def shuffle(self, kind: str, lanes: int, value: str, picks: Sequence[int]) -> str:
         """Return the lanes of `value` with the given numbers."""
         if list(picks) == list(range(lanes)):

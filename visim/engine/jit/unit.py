@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from visim.engine.interp import CALL_DEPTH
+from visim.engine.jit import affine
+from visim.engine.jit.affine import Affine, ShapeReader, Slot
 from visim.engine.jit.blocks import MemoryMessage, Step
 from visim.engine.jit.flow import Flow, Node, is_uniform, passed
 from visim.engine.jit.layout import Context, FaultKind, Thread
 from visim.engine.jit.messages import MessageWriter
 from visim.engine.jit.registers import RegisterAccess
+from visim.engine.jit.shapes import Shape
 from visim.engine.jit.storage import Storage, vector_bits
 from visim.engine.jit.text import Text, vector_type
 from visim.engine.jit.values import Values
@@ -69,6 +72,7 @@ class UnitWriter:
             self.full = set[int]()
         self.all_on = _signed((1 << self.kernel.simd_size) - 1)
         self.slm_bytes = module.version.slm_bytes
+        self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
 
@@ -89,6 +93,18 @@ class UnitWriter:
         ]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
 
+    def _analysis(self) -> Affine:
+        version = self.module.version
+        return Affine(
+            self.kernel,
+            self.flow,
+            self.full,
+            version.inputs if self.is_kernel else (),
+            inputs_whole=version.full,
+            registers_are_addressed=self.module.flat,
+            has_calls=self.module.has_calls,
+        )
+
     # Function
 
     def _prologue(self) -> list[str]:
@@ -100,7 +116,9 @@ class UnitWriter:
         )
         lines += self._saved_storage()
         filled = "%image" if self.is_kernel else None
+        shapes = affine.start(self.affine, self.storage, self.unit)
         lines += self.storage.allocations(filled=filled)
+        lines += [*affine.allocations(self.affine), *shapes]
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
         for entry in sorted({0, *self.flow.sites}):
             start = "%mask" if entry == self.flow.start[0] else "0"
@@ -249,8 +267,8 @@ class NodeWriter:
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
         self.channels = text.let(f"bitcast i32 {self.active} to <32 x i1>")
-        for step in block.steps:
-            if not self._step(step):
+        for number, step in enumerate(block.steps):
+            if not self._step(step, number):
                 return
         self._count(len(block.forms))
         self._ending()
@@ -272,22 +290,40 @@ class NodeWriter:
 
     # Steps
 
-    def _step(self, step: Step) -> bool:
+    def _step(self, step: Step, number: int) -> bool:
         """Write one instruction; return whether control can go on behind it."""
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False
         self.unit.registers.pc = step.pc
         values = self._values()
-        messages = MessageWriter(self.unit, values, step.pc)
+        unit, key = self.unit, self.node.key
+        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number)
+        values.shapes = reader
+        messages = MessageWriter(unit, values, step.pc)
         for effect in step.effects:
             if isinstance(effect, MemoryMessage):
                 messages.message(effect)
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
         found = [(w, values.value(w.value), values.mask(w.mask)) for w in writes]
+        kept = self._shapes(step, number, values)
         for write, value, mask in found:
             self._write(write, value, mask, values)
+        for slot, shape in kept:
+            reader.keep(slot, shape)
         return True
+
+    def _shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
+        """Return the shapes that an instruction writes to slots."""
+        found: list[tuple[Slot, Shape]] = []
+        for write in step.effects:
+            if not isinstance(write, WriteRegister):
+                continue
+            slot = self.unit.affine.write_at(self.node.key, number, write.place)
+            shape = None if slot is None else values.shape(write.value, write.mask)
+            if slot is not None and shape is not None:
+                found.append((slot, shape))
+        return found
 
     def _write(self, write: RegisterWrite, value: str, mask: str | None, values: Values) -> None:
         storage, lanes = self.unit.storage, write.value.lanes

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from visim.engine.jit.affine import ShapeReader, channel_within
 from visim.engine.jit.floats import FloatWriter, Library
+from visim.engine.jit.shapes import Shape
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
 from visim.engine.modes import FloatMode
@@ -44,6 +46,7 @@ class Values:
     simd: int
     clock: str
     registers: Registers
+    shapes: ShapeReader | None = None
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
@@ -74,6 +77,12 @@ class Values:
             if left is None or right is None:
                 return left or right
         return self.value(expr)
+
+    def shape(self, expr: Expr, mask: Expr | None) -> Shape | None:
+        """Return the shape of integers, in all lanes or in those of the mask `mask`."""
+        if self.shapes is None:
+            return None
+        return self.shapes.shape(expr, channel_within(mask))
 
     # Leaves
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from visim.engine.base import Dispatch, Exit, RunOptions
-from visim.engine.jit.run import Runner, shared_starts
+from visim.engine.base import Exit, RunOptions, SharedStarts
+from visim.engine.jit.run import Runner
 
 LEAST_GROUPS = 8
 """A worker is worth its start for no fewer groups."""
@@ -22,15 +22,12 @@ def available_workers(options: RunOptions) -> int:
     return wanted or len(os.sched_getaffinity(0))
 
 
-def can_share(dispatch: Dispatch, options: RunOptions) -> bool:
+def can_share(shared: SharedStarts | None) -> bool:
     """Whether groups of a dispatch may run at the same time.
 
-    They may not where a seed asks for an order, or where the threads of all groups use the same
-    private memory.
+    They may not where they have nothing in common that native code could start from (a seed asks
+    for an order), or where the threads of all groups use the same private memory.
     """
-    if options.seed:
-        return False
-    shared = shared_starts(dispatch)
     return shared is not None and shared.private is None
 
 
