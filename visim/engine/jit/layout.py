@@ -54,7 +54,18 @@ class Work(IntEnum):
     FAULT_THREAD = 16
     EXECUTED = 17
     STARTED = 18
+    SHARED = 19
+    CHUNK = 20
+    FAULT_GROUP = 21
     SIZE = 24
+
+
+class Shared(IntEnum):
+    """Fields that all workers of a run use: the next group that nobody has, whether to stop."""
+
+    NEXT = 0
+    STOP = 8
+    SIZE = 16
 
 
 class Thread(IntEnum):

@@ -61,6 +61,7 @@ def _optimize(binding: Any, machine: Any, module: Any) -> None:
     """Run the passes that matter here: most of LLVM's list finds nothing to do."""
     builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
     passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
     passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()

@@ -29,6 +29,7 @@ from visim.engine.jit.layout import (
     TABLE_ENTRY,
     Context,
     FaultKind,
+    Shared,
     Status,
     Thread,
     Work,
@@ -47,7 +48,9 @@ _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
 )
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_THREADS_BETWEEN_LOOKS = 1 << 16
+CHUNKS = 16
+"""How often each worker comes back for more groups, about."""
+
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
 
@@ -144,30 +147,49 @@ class NativeWork:
         if self.shared.private is not None:
             fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
 
-    def run(self, groups: Sequence[int]) -> bool:
-        """Run some groups; return whether all of them ended well."""
+    def run(self, task: Task) -> int | None:
+        """Run groups of a task until none is left; return the place of one that faulted."""
         runner, fields = self.runner, self.fields
-        numbers = np.array(groups, np.uint64)
-        fields[Work.GROUPS], fields[Work.NUMBERS] = numbers.size, numbers.ctypes.data
-        fields[Work.EXECUTED] = fields[Work.STARTED] = 0
+        fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
+        fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
+        fields[Work.EXECUTED] = fields[Work.STARTED] = fields[Work.DONE_GROUPS] = 0
         compiled, context = self.chosen
         ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
         if runner.failure is not None:
             raise runner.failure
-        done = int(fields[Work.DONE_GROUPS])
-        runner.exit.groups += done
+        runner.exit.groups += int(fields[Work.DONE_GROUPS])
         runner.exit.threads += int(fields[Work.STARTED])
         runner.exit.executed += int(fields[Work.EXECUTED])
         if not ended:
-            return True
+            return None
         if ended == 1:
             fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
             fault = runner.deadlock(self.records, live)
-        group = runner.dispatch.group_id(int(numbers[done]))
+        place = int(fields[Work.FAULT_GROUP])
+        group = runner.dispatch.group_id(int(task.numbers[place]))
         runner.exit.fault = replace(fault, kernel=runner.kernel.name, group=group)
-        return False
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Groups that workers share: each takes the next `chunk` of them until none is left."""
+
+    numbers: NDArray[np.uint64]
+    chunk: int
+    shared: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, groups: Sequence[int], workers: int) -> Task:
+        """Return a task, in chunks that keep workers equally busy."""
+        if isinstance(groups, range):
+            numbers = np.arange(groups.start, groups.stop, groups.step, np.uint64)
+        else:
+            numbers = np.array(groups, np.uint64)
+        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
+        return cls(numbers, chunk, _words(int(Shared.SIZE)))
 
 
 class Runner:
@@ -267,27 +289,23 @@ class Runner:
 
     # Groups
 
-    def groups(self, groups: Sequence[int]) -> None:
-        """Run groups until one faults or the run has to stop."""
-        if self.shared is not None:
-            self._native_groups(groups, self.shared)
-        else:
-            self._single_groups(groups)
-        self._count_forms()
+    def share(self, task: Task) -> int | None:
+        """Run groups of a task in native code; return the place of one that faulted.
 
-    def _native_groups(self, groups: Sequence[int], shared: SharedStarts) -> None:
-        """Run groups in native code, which makes each thread's registers from a template."""
+        Native code makes each thread's registers from what all groups have in common.
+        """
         if self._work is None:
-            self._work = NativeWork(self, shared)
-        work = self._work
-        step = max(1, _THREADS_BETWEEN_LOOKS // max(1, len(shared.starts)))
-        for first in range(0, len(groups), step):
-            if self.options.stop is not None and self.options.stop.is_set():
-                self.exit.stopped = Fault("cancelled", "cancelled", "the launch was cancelled")
-                return
-            part = groups[first : first + step]
-            if not work.run(part):
-                return
+            if self.shared is None:
+                raise InternalError("a dispatch whose groups have nothing in common")
+            self._work = NativeWork(self, self.shared)
+        place = self._work.run(task)
+        self._count_forms()
+        return place
+
+    def singly(self, groups: Sequence[int]) -> None:
+        """Run groups one after another, each thread started from Python."""
+        self._single_groups(groups)
+        self._count_forms()
 
     def _single_groups(self, groups: Sequence[int]) -> None:
         for group in groups:

@@ -6,7 +6,7 @@ own; a barrier switches back to the scheduler's stack. Threads are resumed in tu
 
 from __future__ import annotations
 
-from visim.engine.jit.layout import TABLE_ENTRY, Context, Status, Thread, Work
+from visim.engine.jit.layout import TABLE_ENTRY, Context, Shared, Status, Thread, Work
 
 
 def scheduler_text(kernel: str, *, stacks: bool) -> str:
@@ -17,6 +17,7 @@ def scheduler_text(kernel: str, *, stacks: bool) -> str:
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
     fields |= {f"W_{field.name}": int(field) for field in Work}
+    fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
     text = _TEXT + _GROUPS + (_STACKED if stacks else _DIRECT)
     for name in sorted(fields, key=len, reverse=True):
@@ -247,25 +248,41 @@ out:
 """
 
 _GROUPS = r"""
-define internal void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z) #0 {
+define internal void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
+    alwaysinline #0 {
 entry:
   %ip = getelementptr i64, ptr %thread, i64 $T_IMAGE$
   %image = load ptr, ptr %ip
   %ibp = getelementptr i64, ptr %work, i64 $W_IMAGE_BYTES$
   %bytes = load i64, ptr %ibp
+  %has.image = icmp ne i64 %bytes, 0
+  br i1 %has.image, label %copy, label %copied
+copy:
   %tp = getelementptr i64, ptr %thread, i64 $T_TEMPLATE$
   %template = load ptr, ptr %tp
   call void @llvm.memcpy.p0.p0.i64(ptr %image, ptr %template, i64 %bytes, i1 false)
+  br label %copied
+copied:
   %pp = getelementptr i64, ptr %work, i64 $W_PRIVATE_BYTES$
   %private.bytes = load i64, ptr %pp
+  %has.private = icmp ne i64 %private.bytes, 0
+  br i1 %has.private, label %clear.private, label %private.done
+clear.private:
   %qp = getelementptr i64, ptr %thread, i64 $T_PRIVATE$
   %private = load ptr, ptr %qp
   call void @llvm.memset.p0.i64(ptr %private, i8 0, i64 %private.bytes, i1 false)
+  br label %private.done
+private.done:
   %sbp = getelementptr i64, ptr %work, i64 $W_SCRATCH_BYTES$
   %scratch.bytes = load i64, ptr %sbp
+  %has.scratch = icmp ne i64 %scratch.bytes, 0
+  br i1 %has.scratch, label %clear.scratch, label %scratch.done
+clear.scratch:
   %sp = getelementptr i64, ptr %thread, i64 $T_SCRATCH$
   %scratch = load ptr, ptr %sp
   call void @llvm.memset.p0.i64(ptr %scratch, i8 0, i64 %scratch.bytes, i1 false)
+  br label %scratch.done
+scratch.done:
   %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
   %mask = load i64, ptr %mp
   %empty = icmp eq i64 %mask, 0
@@ -286,7 +303,7 @@ entry:
   %count = load i64, ptr %pcp
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %j, %body ]
+  %i = phi i64 [ 0, %scratch.done ], [ %j, %body ]
   %end = icmp eq i64 %i, %count
   br i1 %end, label %out, label %body
 body:
@@ -314,6 +331,11 @@ entry:
   %n = load i64, ptr %gp
   %np = getelementptr i64, ptr %work, i64 $W_NUMBERS$
   %numbers = load ptr, ptr %np
+  %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
+  %chunk = load i64, ptr %chp
+  %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
+  %shared = load ptr, ptr %shp
+  %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
   %tp = getelementptr i64, ptr %work, i64 $W_THREADS$
   %threads = load i64, ptr %tp
   %rp = getelementptr i64, ptr %work, i64 $W_RECORDS$
@@ -332,17 +354,33 @@ entry:
   %slm = load ptr, ptr %slmp
   %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
   %slm.bytes = load i64, ptr %slmbp
+  %has.slm = icmp ne i64 %slm.bytes, 0
   %donep = getelementptr i64, ptr %work, i64 $W_DONE_GROUPS$
   %ctp = getelementptr i64, ptr %ctx, i64 $C_THREADS$
   store i64 %threads, ptr %ctp
+  br label %take
+take:
+  %stopped = load atomic i64, ptr %stop acquire, align 8
+  %go = icmp eq i64 %stopped, 0
+  br i1 %go, label %chunk.take, label %good
+chunk.take:
+  %first = atomicrmw add ptr %shared, i64 %chunk monotonic, align 8
+  %some = icmp ult i64 %first, %n
+  br i1 %some, label %chunk.run, label %good
+chunk.run:
+  %limit = add i64 %first, %chunk
+  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %j, %next ]
-  store i64 %i, ptr %donep
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %good, label %body
+  %i = phi i64 [ %first, %chunk.run ], [ %j, %next ]
+  %end = icmp eq i64 %i, %last
+  br i1 %end, label %take, label %body
 body:
+  br i1 %has.slm, label %clear, label %cleared
+clear:
   call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
+  br label %cleared
+cleared:
   %number.p = getelementptr i64, ptr %numbers, i64 %i
   %number = load i64, ptr %number.p
   %x = urem i64 %number, %width
@@ -357,15 +395,21 @@ body:
   %wrong = icmp ne i64 %failed, 0
   br i1 %wrong, label %bad, label %next
 next:
+  %done = load i64, ptr %donep
+  %done.next = add i64 %done, 1
+  store i64 %done.next, ptr %donep
   %j = add i64 %i, 1
   br label %head
 good:
   ret i64 0
 bad:
+  %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
+  store i64 %i, ptr %fgp
+  store atomic i64 1, ptr %stop release, align 8
   ret i64 %failed
 }
 
-define internal void @note(ptr %work, ptr %thread) #0 {
+define internal void @note(ptr %work, ptr %thread) alwaysinline #0 {
   %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
   %one = load i64, ptr %ep
   %tp = getelementptr i64, ptr %work, i64 $W_EXECUTED$
@@ -375,7 +419,7 @@ define internal void @note(ptr %work, ptr %thread) #0 {
   ret void
 }
 
-define internal void @started(ptr %work, i64 %count) #0 {
+define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
   %sp = getelementptr i64, ptr %work, i64 $W_STARTED$
   %before = load i64, ptr %sp
   %sum = add i64 %before, %count

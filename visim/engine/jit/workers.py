@@ -1,25 +1,25 @@
-"""Several workers: ranges of groups on all cores, with Python's lock released in native code."""
+"""Several workers: groups on all cores, with Python's lock released in native code."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from threading import Lock, Thread
 
 from visim.engine.base import Exit, RunOptions, SharedStarts
-from visim.engine.jit.run import Runner
+from visim.engine.jit.run import Runner, Task
+from visim.errors import Fault
 
 LEAST_GROUPS = 8
 """A worker is worth its start for no fewer groups."""
 
-_CHUNKS = 16
+_THREADS_BETWEEN_LOOKS = 1 << 16
 
 
 def available_workers(options: RunOptions) -> int:
     """Return how many workers a run may have."""
-    wanted = getattr(options, "workers", None)
-    return wanted or len(os.sched_getaffinity(0))
+    return options.workers or len(os.sched_getaffinity(0))
 
 
 def can_share(shared: SharedStarts | None) -> bool:
@@ -31,57 +31,93 @@ def can_share(shared: SharedStarts | None) -> bool:
     return shared is not None and shared.private is None
 
 
-class _Ranges:
-    """Deals ranges of groups in order, until one of them ends early."""
+class Crew:
+    """Threads of this process that wait for work; they start when they are first needed."""
 
-    def __init__(self, groups: Sequence[int], workers: int) -> None:
-        self._groups = groups
-        self._step = max(1, -(-len(groups) // (workers * _CHUNKS)))
-        self._next = 0
+    def __init__(self) -> None:
         self._lock = Lock()
-        self.ended = False
+        self._queues: list[SimpleQueue[Callable[[], None]]] = []
 
-    def take(self) -> tuple[int, Sequence[int]] | None:
-        """Return the next range and where it begins, or None."""
+    def run(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Run jobs at the same time, the first one here; an exception of one is raised again."""
+        if len(jobs) == 1:
+            jobs[0]()
+            return
         with self._lock:
-            start = self._next
-            if self.ended or start >= len(self._groups):
-                return None
-            self._next = start + self._step
-            return start, self._groups[start : self._next]
+            while len(self._queues) < len(jobs) - 1:
+                self._queues.append(_start())
+            done: SimpleQueue[BaseException | None] = SimpleQueue()
+            for queue, job in zip(self._queues, jobs[1:], strict=False):
+                queue.put(lambda job=job: done.put(_outcome(job)))
+            outcomes = [_outcome(jobs[0]), *(done.get() for _ in jobs[1:])]
+        for error in outcomes:
+            if error is not None:
+                raise error
+
+
+def _outcome(job: Callable[[], None]) -> BaseException | None:
+    try:
+        job()
+    except BaseException as error:
+        return error
+    return None
+
+
+def _start() -> SimpleQueue[Callable[[], None]]:
+    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def work() -> None:
+        while True:
+            queue.get()()
+
+    Thread(target=work, name="visim worker", daemon=True).start()
+    return queue
+
+
+_CREW = Crew()
 
 
 def run_groups(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
     """Run groups on one or more runners; the first fault in their order is returned."""
-    if len(runners) == 1:
-        runners[0].groups(groups)
-        return runners[0].exit
-    ranges = _Ranges(groups, len(runners))
-    with ThreadPoolExecutor(len(runners)) as pool:
-        work = [pool.submit(_drain, runner, ranges) for runner in runners]
-        ends = [end for job in work for end in job.result()]
-    total = Exit()
-    for _, found in sorted(ends, key=lambda end: end[0]):
-        total.groups += found.groups
+    first = runners[0]
+    if first.shared is None:
+        first.singly(groups)
+        return first.exit
+    step = max(1, _THREADS_BETWEEN_LOOKS * len(runners) // max(1, len(first.shared.starts)))
+    stop, done, stopped = first.options.stop, 0, None
+    fault: Fault | None = None
+    while done < len(groups) and fault is None:
+        if stop is not None and stop.is_set():
+            stopped = Fault("cancelled", "cancelled", "the launch was cancelled")
+            break
+        count, fault = _share(runners, groups[done : done + step])
+        done += count
+    return _total(runners, done, fault, stopped)
+
+
+def _share(runners: Sequence[Runner], groups: Sequence[int]) -> tuple[int, Fault | None]:
+    """Run groups on all runners; return how many ended well before the first fault."""
+    task = Task.of(groups, len(runners))
+    faults: list[tuple[int, Fault]] = []
+
+    def job(runner: Runner) -> None:
+        place = runner.share(task)
+        if place is not None and runner.exit.fault is not None:
+            faults.append((place, runner.exit.fault))
+
+    _CREW.run([lambda runner=runner: job(runner) for runner in runners])
+    if faults:
+        return min(faults, key=lambda found: found[0])
+    return len(groups), None
+
+
+def _total(
+    runners: Sequence[Runner], groups: int, fault: Fault | None, stopped: Fault | None
+) -> Exit:
+    total = Exit(groups=groups, fault=fault, stopped=stopped)
+    for found in (runner.exit for runner in runners):
         total.threads += found.threads
         total.executed += found.executed
         for form, count in found.forms.items():
             total.forms[form] = total.forms.get(form, 0) + count
-        total.fault, total.stopped = found.fault, found.stopped
-        if found.fault is not None or found.stopped is not None:
-            break
     return total
-
-
-def _drain(runner: Runner, ranges: _Ranges) -> list[tuple[int, Exit]]:
-    """Run ranges until there are no more; return how each ended."""
-    ends: list[tuple[int, Exit]] = []
-    while (part := ranges.take()) is not None:
-        start, groups = part
-        runner.exit = Exit()
-        runner.groups(groups)
-        ends.append((start, runner.exit))
-        if runner.exit.fault is not None or runner.exit.stopped is not None:
-            ranges.ended = True
-            break
-    return ends
