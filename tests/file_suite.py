@@ -46,7 +46,8 @@ from visim import predefined
 from visim.check.verifier import verify_module
 from visim.diag import Source
 from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
-from visim.engine.interp import Interpreter
+from visim.engine import jit
+from visim.engine.interp import Prepared
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
@@ -224,10 +225,20 @@ def _interpreter(executable: Any) -> bytes:
     return executable.context.image.tobytes()
 
 
-ENGINES: dict[str, tuple[Callable[[], Any], Callable[[Any], bytes]]] = {
-    "interpreter": (Interpreter, _interpreter),
+def _jit(executable: Any) -> bytes:
+    return executable.last.records[0].image.tobytes()
+
+
+def _prepare_for_jit(kernel: LinkedKernel) -> Any:
+    pytest.importorskip("llvmlite")
+    return jit.Prepared(kernel, saving=True)
+
+
+ENGINES: dict[str, tuple[Callable[[LinkedKernel], Any], Callable[[Any], bytes]]] = {
+    "interpreter": (Prepared, _interpreter),
+    "jit": (_prepare_for_jit, _jit),
 }
-"""For each engine how to make it, and how to see the register image after a run."""
+"""For each engine how to prepare a kernel, and how to see the register image after a run."""
 
 
 def check_run(section: Section, run: RunLine, engine: str) -> None:
@@ -258,7 +269,7 @@ def _prepared(section: Section, run: RunLine, engine: str) -> tuple[LinkedKernel
         kernel = link_kernel(module, module.kernels[0], platform(key[1]))
         if key[2]:
             kernel = replace(kernel, simd_size=int(key[2], 0))
-        section.prepared[key] = kernel, ENGINES[engine][0]().prepare(kernel)
+        section.prepared[key] = kernel, ENGINES[engine][0](kernel)
     return section.prepared[key]
 
 

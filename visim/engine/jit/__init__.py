@@ -23,7 +23,7 @@ from visim.engine.jit.run import (
     Stacks,
     shared_starts,
 )
-from visim.engine.jit.workers import LEAST_GROUPS, available_workers, can_share, run_groups
+from visim.engine.jit.workers import LEAST_GROUPS, available_workers, run_groups
 from visim.linker.program import LinkedKernel
 
 
@@ -88,15 +88,19 @@ class Prepared:
         self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> list[Runner]:
         shared = None if options.seed else shared_starts(dispatch)
+        workers = 1 if options.seed else self._workers(groups, dispatch, shared, options)
         inputs = ()
+        if self._first.has_host_turns:
+            shared = None
         if shared is not None:
             inputs = input_shapes(self.kernel, self._first.rows, shared)
         slm_bytes = dispatch.slm_bytes
 
-        def provide(full: bool) -> Compiled:
+        def provide(full: bool, cr0: int) -> Compiled:
             version = Version(
                 full,
                 slm_bytes,
+                cr0=cr0,
                 budgeted=options.budget is not None,
                 counting=options.count_forms,
                 saving=self.saving,
@@ -107,19 +111,27 @@ class Prepared:
 
         return [
             Runner(self.kernel, provide, self._first, dispatch, shared, machine, options, stacks)
-            for stacks in self._worker_stacks(groups, shared, options)
+            for stacks in self._worker_stacks(workers)
         ]
 
-    def _worker_stacks(
-        self, groups: int, shared: SharedStarts | None, options: RunOptions
-    ) -> list[Stacks]:
-        """Return the stacks of each worker; there is one worker where order or memory asks."""
-        workers = min(available_workers(options), groups // LEAST_GROUPS)
-        if workers > 1 and not can_share(shared):
-            workers = 1
+    @staticmethod
+    def _workers(
+        groups: int, dispatch: Dispatch, shared: SharedStarts | None, options: RunOptions
+    ) -> int:
+        """Return how many workers run a dispatch.
+
+        There is one where the threads of all groups use the same memory.
+        """
+        if shared is not None and shared.private is not None:
+            return 1
+        if shared is None and not getattr(dispatch, "groups_are_independent", False):
+            return 1
+        return max(1, min(available_workers(options), groups // LEAST_GROUPS))
+
+    def _worker_stacks(self, workers: int) -> list[Stacks]:
         while len(self._stacks) < workers:
             self._stacks.append(Stacks(self._stacks[0].size))
-        return self._stacks[: max(1, workers)]
+        return self._stacks[:workers]
 
     def _compiled(self, version: Version) -> Compiled:
         with self._compiling:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from visim.engine.jit.text import Text, float_bits, scalar_type, splat, vector_type
 from visim.engine.rounding import Rounding
-from visim.errors import UnsupportedError
 from visim.sem.expr import WIDE
 from visim.types import BF, DF, HF, DataType, F
 
@@ -104,8 +103,11 @@ class FloatWriter:
     def _directed(
         self, name: str, kind: DataType, lanes: int, args: list[str], rounding: Rounding
     ) -> str:
+        """Round in the mode; HF by way of DF, rounding twice in one direction is as once."""
         if kind == HF:
-            raise UnsupportedError("jit: arithmetic of HF with directed rounding")
+            wide = [self.extend(arg, HF, DF, lanes) for arg in args]
+            found = self._directed(name, DF, lanes, wide, rounding)
+            return self._directed_truncation(found, DF, HF, lanes, rounding)
         vector = vector_type(kind, lanes)
         operation = {"fsqrt": "sqrt", "ffma": "fma"}.get(name, name)
         full = f"llvm.experimental.constrained.{operation}.v{lanes}{SUFFIX[kind]}"
@@ -298,7 +300,8 @@ class FloatWriter:
             wide = text.let(f"{word} {vector_type(source, lanes)} {value} to <{lanes} x double>")
             return self.convert(wide, DF, target, lanes, rounding)
         if target == HF:
-            raise UnsupportedError("jit: 64-bit integers to HF with directed rounding")
+            wide = self._directed_long(value, source, DF, lanes, rounding)
+            return self._directed_truncation(wide, DF, HF, lanes, rounding)
         return self._directed_long(value, source, target, lanes, rounding)
 
     def _directed_long(

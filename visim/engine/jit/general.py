@@ -165,8 +165,7 @@ def _check(access: Access) -> list[str]:
     return [
         *lines,
         "slow:",
-        "  %callback = load ptr, ptr %ctx, align 8",
-        "  %failed = call i32 %callback(i64 %site, i64 %mask, i64 %surface, ptr %thread) cold",
+        "  %failed = call i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %surface) cold",
         "  %well = icmp eq i32 %failed, 0",
         "  ret i1 %well",
     ]

@@ -29,6 +29,8 @@ class Context(IntEnum):
     ARRIVED = 15
     PHASE = 16
     THREADS = 17
+    PATIENCE = 18
+    SPARE = 19
     SIZE = 24
 
 
@@ -89,16 +91,30 @@ class Thread(IntEnum):
     TEMPLATE = 15
     PRIVATE = 16
     TOP = 17
-    SIZE = 24
+    USED = 18
+    TURN_ENDS = 19
+    SITE = 20
+    CHOSEN = 21
+    VALUE = 22
+    ANSWER = 23
+    FRAMES = 24
+    FRAME = 25
+    SIZE = 32
 
 
 class Status(IntEnum):
-    """How a thread stands."""
+    """How a thread stands.
+
+    A new one is ready, one at a barrier waits for the end of a phase, a paused one has let others
+    run. One that asks runs again when the host has answered its call-out.
+    """
 
     READY = 0
     DONE = 1
     FAULTED = 2
     WAITING = 3
+    PAUSED = 4
+    ASKING = 5
 
 
 class FaultKind(IntEnum):
@@ -112,6 +128,14 @@ class FaultKind(IntEnum):
     BAD_HANDLE = 6
     CALL_DEPTH = 7
     SWITCH_INDEX = 8
+    HOST = 9
+
+
+POLL = -1
+"""In place of a call-out's number: a thread that has run for a while looks whether it may go on."""
+
+TURNS_BETWEEN_LOOKS = 100
+"""How many turns of threads pass from one look at what the host wants to the next."""
 
 
 EXCHANGE_DATA = 1024

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
+from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.general import Access, general_function, scalar_bytes
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
+    EXCHANGE_BYTES,
     EXCHANGE_DATA,
     SURFACE_ENTRY,
     Context,
@@ -43,13 +45,23 @@ class SiteInfo:
 
 @dataclass
 class Sites:
-    """All messages of a module, by number."""
+    """All messages and call-outs of a module, by number.
 
-    known: list[SiteInfo] = field(default_factory=list[SiteInfo])
+    `exchange_bytes` is the size of the exchange area that they need.
+    """
+
+    known: list[SiteInfo | CallOut] = field(default_factory=list["SiteInfo | CallOut"])
+    exchange_bytes: int = EXCHANGE_BYTES
 
     def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
         """Give a message its number."""
         self.known.append(SiteInfo(effect, unit, pc))
+        return len(self.known) - 1
+
+    def add_callout(self, callout: CallOut, size: int) -> int:
+        """Give a call-out, whose values take `size` bytes, its number."""
+        self.known.append(callout)
+        self.exchange_bytes = max(self.exchange_bytes, size)
         return len(self.known) - 1
 
 
@@ -356,9 +368,8 @@ class MessageWriter:
         surface = "0"
         if effect.surface is not None:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
-        callback = self.unit.context_pointer(Context.CALLBACK)
         failed = text.let(
-            f"call i32 {callback}(i64 {site}, i64 1, i64 {surface}, ptr %thread) cold"
+            f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
         )
         self.unit.fault_if(
             text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc

@@ -15,7 +15,7 @@ _FUNCTIONS = ("run_threads", "run_groups", "turn", "turns")
 class NativeCode:
     """Machine code in memory; it lives as long as this object.
 
-    `addresses` are those of the module's entry functions by name.
+    `addresses` are those of the entry functions that the module has, by name.
     """
 
     def __init__(self, text: str) -> None:
@@ -27,9 +27,8 @@ class NativeCode:
             _optimize(binding, machine, module)
             self._engine = binding.create_mcjit_compiler(module, _machine(binding))
             self._engine.finalize_object()
-            self.addresses = {
-                name: int(self._engine.get_function_address(name)) for name in _FUNCTIONS
-            }
+            found = {name: int(self._engine.get_function_address(name)) for name in _FUNCTIONS}
+            self.addresses = {name: address for name, address in found.items() if address}
 
 
 @cache

@@ -17,14 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.barriers import Barriers
+from visim.engine.barriers import BarrierMisuse, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
-from visim.engine.faults import fault_at, memory_fault
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.faults import fault_at, memory_fault, place_name
+from visim.engine.interp import CALL_DEPTH, TURN
+from visim.engine.jit.blocks import ANY_MODE, CR0
+from visim.engine.jit.callouts import WAIT, CallOut
+from visim.engine.jit.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
-    EXCHANGE_BYTES,
     EXCHANGE_DATA,
+    POLL,
     SURFACE_ENTRY,
     TABLE_ENTRY,
     Context,
@@ -37,11 +40,12 @@ from visim.engine.jit.layout import (
 from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.module import ModuleText
 from visim.engine.jit.native import NativeCode
+from visim.engine.plan import Context as HostContext
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Allocation, MemoryViolation, Space
 from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory, Window
-from visim.sem.effects import Atomic, Load, LoadBlock, Store, StoreBlock
+from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
 from visim.sem.effects import Space as SpaceKind
 
 _CALLBACK = ctypes.CFUNCTYPE(
@@ -51,6 +55,7 @@ _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctyp
 CHUNKS = 16
 """How often each worker comes back for more groups, about."""
 
+CANCELLED = Fault("cancelled", "cancelled", "the launch was cancelled")
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
 
@@ -75,6 +80,7 @@ class ThreadRecord:
     image: NDArray[np.uint8]
     scratch: NDArray[np.uint8]
     scratch_base: int = 0
+    waits: Ticket | None = None
 
     @property
     def address(self) -> int:
@@ -84,21 +90,33 @@ class ThreadRecord:
 
 @dataclass
 class Stacks:
-    """Stacks that threads run on, kept from launch to launch."""
+    """Stacks that threads run on, kept from launch to launch.
+
+    Beside them are stacks of the calls that subroutines which call themselves have open.
+    """
 
     size: int
     mapped: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
     tops: list[int] = field(default_factory=list[int])
+    calls: list[int] = field(default_factory=list[int])
 
     def top(self, number: int) -> int:
         """Return the end of stack `number`."""
         while len(self.tops) <= number:
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-            found = mmap.mmap(-1, self.size, flags=flags)
-            start = ctypes.addressof(ctypes.c_char.from_buffer(found))
-            self.mapped.append(found)
-            self.tops.append((start + self.size) & ~63)
+            self.tops.append((self._map(self.size) + self.size) & ~63)
         return self.tops[number]
+
+    def frames(self, number: int, size: int) -> int:
+        """Return the start of the stack of open calls `number`, which is always asked for alike."""
+        while len(self.calls) <= number:
+            self.calls.append(self._map(size))
+        return self.calls[number]
+
+    def _map(self, size: int) -> int:
+        """Return where pages begin that take no memory until they are used."""
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        self.mapped.append(mmap.mmap(-1, size, flags=flags))
+        return ctypes.addressof(ctypes.c_char.from_buffer(self.mapped[-1]))
 
 
 class NativeWork:
@@ -156,7 +174,7 @@ class NativeWork:
         compiled, context = self.chosen
         ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
         if runner.failure is not None:
-            raise runner.failure
+            runner.fail(int(task.numbers[int(fields[Work.FAULT_GROUP])]))
         runner.exit.groups += int(fields[Work.DONE_GROUPS])
         runner.exit.threads += int(fields[Work.STARTED])
         runner.exit.executed += int(fields[Work.EXECUTED])
@@ -168,8 +186,7 @@ class NativeWork:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
             fault = runner.deadlock(self.records, live)
         place = int(fields[Work.FAULT_GROUP])
-        group = runner.dispatch.group_id(int(task.numbers[place]))
-        runner.exit.fault = replace(fault, kernel=runner.kernel.name, group=group)
+        runner.end(fault, int(task.numbers[place]))
         return place
 
 
@@ -191,6 +208,10 @@ class Task:
         chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
         return cls(numbers, chunk, _words(int(Shared.SIZE)))
 
+    def stop(self) -> None:
+        """Let no worker take more groups."""
+        self.shared[Shared.STOP] = 1
+
 
 class Runner:
     """One run of a range of groups on compiled code."""
@@ -198,7 +219,7 @@ class Runner:
     def __init__(
         self,
         kernel: LinkedKernel,
-        provide: Callable[[bool], Compiled],
+        provide: Callable[[bool, int], Compiled],
         first: ModuleText,
         dispatch: Dispatch,
         shared: SharedStarts | None,
@@ -209,7 +230,9 @@ class Runner:
         self.kernel = kernel
         self.provide = provide
         self.first = first
-        self.compiled: dict[bool, tuple[Compiled, NDArray[np.uint64]]] = {}
+        self.compiled: dict[tuple[bool, int], tuple[Compiled, NDArray[np.uint64]]] = {}
+        self.cr0 = kernel.predefined[CR0]
+        self.abandoned = False
         self.dispatch: Dispatch = _weak(dispatch)
         self.shared = shared
         self.machine = machine
@@ -218,25 +241,28 @@ class Runner:
         self.exit = Exit()
         self.group_threads = 1
         self.full_mask = (1 << kernel.simd_size) - 1
-        self.violation: MemoryViolation | None = None
+        self.refusal: Fault | None = None
         self.failure: BaseException | None = None
         self.slm = SharedLocalMemory(dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.by_address: dict[int, ThreadRecord] = {}
-        self.exchange = _aligned(EXCHANGE_BYTES)
+        self.exchange = _aligned(first.sites.exchange_bytes)
+        self.host = Host(kernel, self.exchange, self._host_context())
+        self.meetings = Meetings(1)
         self.nothing = np.zeros(512, np.uint8)
         self.callback = _CALLBACK(self._callout)
-        self.sites: list[SiteInfo] = []
+        self.sites: list[SiteInfo | CallOut] = []
         self._tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
-        self._counters: dict[bool, NDArray[np.uint64]] = {}
+        self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
-        self.violation = self.failure = None
+        self.refusal = self.failure = None
+        self.abandoned = False
 
     # Tables that native code reads
 
@@ -259,12 +285,20 @@ class Runner:
             allocation = Allocation("implicit arguments", arguments, False, 0)
             self.arguments = Window("flat", [allocation])
 
-    def _context(self, compiled: Compiled, *, full: bool) -> NDArray[np.uint64]:
+    def _host_context(self) -> HostContext:
+        """Return what the interpreter's code reaches; registers are not among it."""
+        machine, nothing = self.machine, np.zeros(0, np.uint8)
+        context = HostContext(nothing, np.zeros(0, np.bool_))
+        context.flat, context.surfaces = machine.memory, machine.surfaces
+        context.slm = self.slm
+        return context
+
+    def _context(
+        self, compiled: Compiled, counters: NDArray[np.uint64]
+    ) -> NDArray[np.uint64]:
         context = _words(int(Context.SIZE))
         count = len(compiled.module.sites.known)
         self._caches.append(_words(max(1, count) * CACHE_ENTRY // 8))
-        counters = _words(max(1, len(compiled.module.forms)))
-        self._counters[full] = counters
         arguments, slm = self.machine.implicit_arguments, self.slm.bytes
         callback = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         values = {
@@ -311,13 +345,40 @@ class Runner:
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.slm.reset()
-            fault = self._group(group)
+            fault = CANCELLED if self.is_stopped else self._group(group)
+            if self.failure is not None:
+                self.fail(group)
             if fault is not None:
-                self.exit.fault = replace(
-                    fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
-                )
+                self.end(fault, group)
                 break
             self.exit.groups += 1
+
+    def fail(self, group: int) -> None:
+        """Raise again what Python's side of a call-out has raised in a group."""
+        failure, fault = self.failure, self.refusal
+        if failure is None:
+            return
+        if isinstance(failure, KeyboardInterrupt) and fault is not None:
+            place = replace(
+                fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
+            ).place
+            failure.add_note(f"interrupted at {place}")
+        raise failure
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run has to stop."""
+        stop = self.options.stop
+        return self.abandoned or (stop is not None and stop.is_set())
+
+    def end(self, fault: Fault, group: int) -> None:
+        """Note the fault, or the cancellation, that ends the run in a group."""
+        place = self.dispatch.group_id(group)
+        found = replace(fault, kernel=self.kernel.name, group=place)
+        if found.category == CANCELLED.category:
+            self.exit.stopped = found
+        else:
+            self.exit.fault = found
 
     def _group(self, group: int) -> Fault | None:
         order = list(range(self.dispatch.threads(group)))
@@ -326,8 +387,13 @@ class Runner:
             shuffled.shuffle(order)
         self.group_threads = len(order)
         for context in (found[1] for found in self.compiled.values()):
-            context[int(Context.ARRIVED)] = context[int(Context.PHASE)] = 0
-        if self.first.has_barriers and len(order) > 1:
+            for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
+                context[int(name)] = 0
+        if self.first.has_host_turns:
+            self.meetings = Meetings(len(order))
+            threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
+            return self._host_turns(threads, shuffled)
+        if self.first.uses_stacks and len(order) > 1:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._take_turns(threads, shuffled)
         for number in order:
@@ -369,16 +435,24 @@ class Runner:
         fields[Thread.SCRATCH] = record.scratch.ctypes.data
         fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
         fields[Thread.SCRATCH_BASE] = record.scratch_base = start.scratch_base
+        fields[Thread.TURN_ENDS] = TURN
+        record.waits = None
+        if self.first.frame_bytes:
+            fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
         if self.first.uses_stacks:
             fields[Thread.STACK] = fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
         """Return the version of the code that threads run, and its context."""
         full = all(int(t.fields[Thread.MASK]) == self.full_mask for t in threads)
-        found = self.compiled.get(full)
+        controls = {int(t.image[self.cr0 : self.cr0 + 4].view(np.uint32)[0]) for t in threads}
+        control = controls.pop() if len(controls) == 1 else ANY_MODE
+        found = self.compiled.get((full, control))
         if found is None:
-            compiled = self.provide(full)
-            found = self.compiled[full] = (compiled, self._context(compiled, full=full))
+            compiled = self.provide(full, control)
+            counters = _words(max(1, len(compiled.module.forms)))
+            self._counters.append((compiled, counters))
+            found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
         self.sites = found[0].module.sites.known
         return found
 
@@ -394,8 +468,6 @@ class Runner:
         found = compiled.functions[name](
             int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
         )
-        if self.failure is not None:
-            raise self.failure
         return found
 
     def _run_alone(self, thread: ThreadRecord) -> Fault | None:
@@ -427,11 +499,35 @@ class Runner:
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
         return fault
 
+    def _host_turns(
+        self, threads: list[ThreadRecord], shuffled: random.Random | None
+    ) -> Fault | None:
+        """Run all threads in turns; this decides who may go on, as the interpreter does."""
+        everyone, fault, chosen = threads, None, self.chosen(threads)
+        threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
+        while threads and fault is None:
+            ready = [t for t in threads if self._is_ready(t)]
+            if not ready:
+                fault = self._stalemate(everyone, threads)
+                break
+            for thread in ready:
+                thread.waits = None
+            at = self._call("turn", ready, chosen)
+            if at < len(ready):
+                fault = self.fault_of(ready[at])
+            threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
+            if shuffled:
+                shuffled.shuffle(threads)
+        self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
+        return fault
+
+    def _is_ready(self, thread: ThreadRecord) -> bool:
+        return thread.waits is None or self.meetings.barriers.is_over(thread.waits)
+
     def _count_forms(self) -> None:
         if not self.options.count_forms:
             return
-        for full, (compiled, _) in self.compiled.items():
-            counters = self._counters[full]
+        for compiled, counters in self._counters:
             for forms, count in zip(compiled.module.forms, counters, strict=False):
                 for form in forms if count else ():
                     self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
@@ -440,16 +536,54 @@ class Runner:
     # The callback
 
     def _callout(self, site: int, mask: int, surface: int, thread: int) -> int:
-        """Do a message in the reference memory; return 1 when it is refused."""
+        """Do what native code asks for; return 1 when it is refused, `WAIT` to let others run."""
+        record = self.by_address[thread]
         try:
-            self._perform(self.sites[site], mask, surface, self.by_address[thread])
+            if site == POLL % 2**64:
+                return self._poll(record)
+            found = self.sites[site]
+            if isinstance(found, CallOut):
+                return self._host_call(found, surface, record)
+            self._perform(found, mask, surface, record)
         except MemoryViolation as violation:
-            self.violation = violation
+            found = self.sites[site]
+            instruction = self.kernel.units[found.unit].body[found.pc]
+            self.refusal = memory_fault(instruction, record.number, violation)
             return 1
         except BaseException as error:
             self.failure = error
+            self.refusal = self._cancelled(record)
             return 1
         return 0
+
+    def _cancelled(self, record: ThreadRecord) -> Fault:
+        pc = int(record.fields[Thread.PC])
+        return self._fault(record, pc, CANCELLED.category, CANCELLED.code, CANCELLED.message)
+
+    def _poll(self, record: ThreadRecord) -> int:
+        """Look whether the run has to stop; the host's signals are noticed here, too."""
+        if not self.is_stopped:
+            return 0
+        self.refusal = self._cancelled(record)
+        return 1
+
+    def _host_call(self, site: CallOut, control: int, record: ThreadRecord) -> int:
+        effect = site.effect
+        if effect is None or isinstance(effect, Message):
+            self.host.run(site, control)
+            return 0
+        try:
+            views = self.host.views(site)
+            record.waits = self.meetings.perform(record.number, effect, site, views)
+        except (BarrierMisuse, FusedApart) as misuse:
+            code = "fused-apart" if isinstance(misuse, FusedApart) else "barrier-misuse"
+            instruction = self.kernel.units[site.unit].body[site.pc]
+            self.refusal = fault_at(instruction, record.number, "undefined", code, str(misuse))
+            return 1
+        if isinstance(effect, Yield):
+            return WAIT
+        alone = self.group_threads == 1 and self._is_ready(record)
+        return 0 if record.waits is None or alone else WAIT
 
     def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
         effect, data = site.effect, self.exchange[EXCHANGE_DATA:]
@@ -533,8 +667,10 @@ class Runner:
         kind, pc = FaultKind(int(fields[Thread.FAULT])), int(fields[Thread.PC])
         address, channel = int(fields[Thread.ADDRESS]), int(fields[Thread.CHANNEL])
         match kind:
-            case FaultKind.MEMORY:
-                return self._memory_fault(thread, pc)
+            case FaultKind.MEMORY | FaultKind.HOST:
+                if self.refusal is None:
+                    raise InternalError("native code reports a refusal that the host does not know")
+                return self.refusal
             case FaultKind.REGISTER:
                 message = (
                     f"an indirect operand reaches register byte {address}, outside its variable"
@@ -582,35 +718,26 @@ class Runner:
     ) -> Fault:
         return fault_at(self._instruction(thread, pc), thread.number, category, code, message)
 
-    def _memory_fault(self, thread: ThreadRecord, pc: int) -> Fault:
-        violation = self.violation
-        if violation is None:
-            raise InternalError("native code reports a violation that memory does not know")
-        return memory_fault(self._instruction(thread, pc), thread.number, violation)
-
     def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
-        """Return the fault of a group none of whose waiting threads can go on."""
-        alive = {thread.number for thread in waiting}
-        barriers = Barriers(len(everyone))
+        """Return the fault of a group none of whose threads, all at barriers, can go on."""
+        self.meetings = Meetings(len(everyone))
         for thread in waiting:
-            barriers.signal(thread.number)
-        places: dict[str, list[int]] = {}
+            self.meetings.barriers.signal(thread.number)
         for thread in waiting:
-            unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
-            pc = int(thread.fields[Thread.PC])
-            line = getattr(unit.body[pc - 1].origin, "line", None)
-            where = unit.unit.name + (f" line {line}" if line else "")
-            ticket = barriers.wait(thread.number)
-            whom = barriers.missing(ticket, alive)
-            what = f"at {where} wait at {ticket.barrier} for {whom}"
-            places.setdefault(what, []).append(thread.number)
-        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
-        ended = sorted({t.number for t in everyone} - alive)
-        if ended:
-            message += f"; threads {ended} ended"
-        first = waiting[0]
-        pc = int(first.fields[Thread.PC]) - 1
-        return self._fault(first, pc, "undefined", "barrier-deadlock", message)
+            thread.waits = self.meetings.barriers.wait(thread.number)
+        return self._stalemate(everyone, waiting)
+
+    def _stalemate(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
+        places: dict[int, tuple[str, Ticket]] = {}
+        for thread in waiting:
+            if thread.waits is not None:
+                unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
+                pc = int(thread.fields[Thread.PC]) - 1
+                places[thread.number] = place_name(unit.unit.name, unit.body[pc]), thread.waits
+        numbers = [thread.number for thread in everyone]
+        message = self.meetings.barriers.stalemate(places, numbers)
+        pc = int(waiting[0].fields[Thread.PC]) - 1
+        return self._fault(waiting[0], pc, "undefined", "barrier-deadlock", message)
 
 
 def _weak(dispatch: Dispatch) -> Dispatch:

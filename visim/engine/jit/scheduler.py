@@ -1,12 +1,23 @@
 """The native part that is the same for all kernels: running threads, barriers, address checks.
 
-Threads that can wait at barriers, and threads whose calls may nest deeply, run on stacks of their
-own; a barrier switches back to the scheduler's stack. Threads are resumed in turn.
+Threads that can wait for others, and threads whose calls may nest deeply, run on stacks of their
+own; a barrier switches back to the scheduler's stack. Threads are resumed in turn. A thread that
+ends leaves its stack to the next one that starts. Call-outs to Python run on the scheduler's stack.
 """
 
 from __future__ import annotations
 
-from visim.engine.jit.layout import TABLE_ENTRY, Context, Shared, Status, Thread, Work
+from visim.engine.interp import TURN
+from visim.engine.jit.layout import (
+    POLL,
+    TABLE_ENTRY,
+    TURNS_BETWEEN_LOOKS,
+    Context,
+    Shared,
+    Status,
+    Thread,
+    Work,
+)
 
 
 def scheduler_text(kernel: str, *, stacks: bool) -> str:
@@ -19,11 +30,14 @@ def scheduler_text(kernel: str, *, stacks: bool) -> str:
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
-    text = _TEXT + _GROUPS + (_STACKED if stacks else _DIRECT)
+    numbers = {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
+    fields |= numbers
+    text = _TEXT + _GROUPS + (_SWITCHING + _STACKED if stacks else _DIRECT)
+    text = text.replace("$GIVE_WAY$", _GIVE_WAY if stacks else "")
     for name in sorted(fields, key=len, reverse=True):
         text = text.replace(f"${name}$", str(fields[name]))
     text = text.replace("$SWITCH$", "\\0A".join(_SWITCH))
-    return text.replace("$KERNEL$", kernel).replace("$ENTRY$", str(TABLE_ENTRY))
+    return text.replace("$KERNEL$", kernel)
 
 
 _SAVED = ("rbp", "rbx", "r12", "r13", "r14", "r15")
@@ -113,6 +127,44 @@ out:
   ret i64 %i
 }
 
+define internal i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+  %cp = getelementptr i64, ptr %ctx, i64 $C_CALLBACK$
+  %callback = load ptr, ptr %cp
+  %answer = call i32 %callback(i64 %site, i64 %mask, i64 %value, ptr %thread)
+  ret i32 %answer
+}
+
+define internal i32 @pause(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit) noinline #0 {
+entry:
+  %pp = getelementptr i64, ptr %thread, i64 $T_PC$
+  store i64 %pc, ptr %pp
+  %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
+  store i64 %unit, ptr %up
+  %lp = getelementptr i64, ptr %ctx, i64 $C_PATIENCE$
+  %left = load i64, ptr %lp
+  %less = sub i64 %left, 1
+  store i64 %less, ptr %lp
+  %look = icmp slt i64 %less, 0
+  br i1 %look, label %ask, label %on
+ask:
+  store i64 $PATIENCE$, ptr %lp
+  %answer = call i32 @host(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %end, label %on
+on:
+  $GIVE_WAY$
+  %ep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  %ends = add i64 %executed, $TURN$
+  store i64 %ends, ptr %ep
+  ret i32 0
+end:
+  ret i32 1
+}
+"""
+
+_GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
+
+_SWITCHING = r"""
 define internal void @switch_stack(ptr %save, ptr %to) naked noinline #0 {
   call void asm sideeffect "$SWITCH$", ""()
   unreachable
@@ -158,23 +210,64 @@ release:
   store i64 0, ptr %ap
   %next = add i64 %phase, 1
   store i64 %next, ptr %pp
+  %alone = icmp eq i64 %n, 1
+  br i1 %alone, label %on, label %rest
+on:
   ret void
 wait:
   store i64 %arrived, ptr %ap
+  br label %rest
+rest:
   %tp = getelementptr i64, ptr %thread, i64 $T_PHASE$
   store i64 %phase, ptr %tp
   call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
   ret void
 }
 
+define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+  %sp = getelementptr i64, ptr %thread, i64 $T_SITE$
+  store i64 %site, ptr %sp
+  %mp = getelementptr i64, ptr %thread, i64 $T_CHOSEN$
+  store i64 %mask, ptr %mp
+  %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
+  store i64 %value, ptr %vp
+  call void @suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
+  %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
+  %answer = load i64, ptr %ap
+  %short = trunc i64 %answer to i32
+  ret i32 %short
+}
+
+define internal void @answer(ptr %ctx, ptr %thread) noinline #0 {
+  %sp = getelementptr i64, ptr %thread, i64 $T_SITE$
+  %site = load i64, ptr %sp
+  %mp = getelementptr i64, ptr %thread, i64 $T_CHOSEN$
+  %mask = load i64, ptr %mp
+  %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
+  %value = load i64, ptr %vp
+  %answer = call i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  %wide = zext i32 %answer to i64
+  %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
+  store i64 %wide, ptr %ap
+  ret void
+}
+
 define internal void @resume(ptr %ctx, ptr %thread) noinline #0 {
+entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   %status = load i64, ptr %sp
   %stp = getelementptr i64, ptr %thread, i64 $T_STACK$
+  %usedp = getelementptr i64, ptr %thread, i64 $T_USED$
+  %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
   %new = icmp eq i64 %status, $S_READY$
   br i1 %new, label %start, label %go
 start:
-  %top = load i64, ptr %stp
+  %own = load i64, ptr %stp
+  %spare = load i64, ptr %sparep
+  store i64 0, ptr %sparep
+  %free = icmp ne i64 %spare, 0
+  %top = select i1 %free, i64 %spare, i64 %own
+  store i64 %top, ptr %usedp
   %low = sub i64 %top, 72
   store i64 %low, ptr %stp
   %frame = inttoptr i64 %low to ptr
@@ -191,6 +284,16 @@ go:
   %stack = load ptr, ptr %stp
   %home = getelementptr i64, ptr %ctx, i64 $C_SCHEDULER$
   call void @switch_stack(ptr %home, ptr %stack)
+  %after = load i64, ptr %sp
+  switch i64 %after, label %out [ i64 $S_ASKING$, label %asks i64 $S_DONE$, label %done ]
+asks:
+  call void @answer(ptr %ctx, ptr %thread)
+  br label %go
+done:
+  %used = load i64, ptr %usedp
+  store i64 %used, ptr %sparep
+  br label %out
+out:
   ret void
 }
 
@@ -215,7 +318,9 @@ body:
   %is.waiting = icmp eq i64 %status, $S_WAITING$
   %over = icmp ult i64 %waits, %phase
   %released = and i1 %is.waiting, %over
-  %ready = or i1 %is.new, %released
+  %is.paused = icmp eq i64 %status, $S_PAUSED$
+  %either = or i1 %is.new, %released
+  %ready = or i1 %either, %is.paused
   br i1 %ready, label %run, label %next
 run:
   call void @resume(ptr %ctx, ptr %thread)
@@ -297,6 +402,10 @@ scratch.done:
   %top = load i64, ptr %topp
   %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
   store i64 %top, ptr %kp
+  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  store i64 $TURN$, ptr %tep
+  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
+  store i64 0, ptr %frp
   %plp = getelementptr i64, ptr %work, i64 $W_PLACES$
   %places = load ptr, ptr %plp
   %pcp = getelementptr i64, ptr %work, i64 $W_PLACE_COUNT$
@@ -429,6 +538,11 @@ define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
 """
 
 _DIRECT = r"""
+define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+  %answer = call i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}
+
 define internal i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %n, i64 %x, i64 %y,
                                i64 %z) #0 {
 entry:
@@ -472,6 +586,8 @@ entry:
   store i64 0, ptr %ap
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   store i64 0, ptr %pp
+  %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
+  store i64 0, ptr %sparep
   call void @started(ptr %work, i64 %n)
   br label %head
 head:

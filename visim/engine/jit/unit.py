@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.interp import CALL_DEPTH, TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine, ShapeReader, Slot
-from visim.engine.jit.blocks import MemoryMessage, Step
+from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step, expressions
+from visim.engine.jit.callouts import CallOutWriter, operands
 from visim.engine.jit.flow import Flow, Node, is_uniform, passed
-from visim.engine.jit.layout import Context, FaultKind, Thread
+from visim.engine.jit.layout import Context, FaultKind, Status, Thread
 from visim.engine.jit.messages import MessageWriter
 from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.shapes import Shape
@@ -28,12 +29,16 @@ from visim.sem.effects import (
     Barrier,
     Call,
     CallFunction,
+    Fence,
     FunctionReturn,
+    FusedExchange,
     Goto,
     Jump,
+    Message,
     RegisterWrite,
     Return,
     Switch,
+    Synchronization,
     WriteAddress,
     WriteIndirect,
     WritePredicate,
@@ -41,11 +46,21 @@ from visim.sem.effects import (
     WriteState,
 )
 from visim.sem.expr import Expr
+from visim.sem.uops import UOPS
 
 if TYPE_CHECKING:
     from visim.engine.jit.module import ModuleWriter
 
 Registers = RegisterAccess
+ACTIVATION = ("entered", "called", "resumed", "site")
+"""What is remembered of the open call of a subroutine, beside the channels that wait."""
+
+
+def frame_bytes(flow: Flow) -> int:
+    """Return the most memory that the open call of a subroutine needs which calls itself."""
+    slots = [entry for entry, _ in flow.slots]
+    counts = [len(ACTIVATION) + slots.count(entry) for entry in flow.recursive]
+    return 4 * max(counts, default=0)
 
 
 def function_name(number: int, cr0: int) -> str:
@@ -67,6 +82,7 @@ class UnitWriter:
         shared = "%image" if module.has_calls else None
         self.storage = Storage(self.kernel, self.unit, self.text, image, shared)
         self.registers = RegisterAccess(self)
+        self.callouts = CallOutWriter(self)
         self.full = flow.full_entries()
         if not (self.is_kernel and module.version.full):
             self.full = set[int]()
@@ -122,7 +138,7 @@ class UnitWriter:
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
         for entry in sorted({0, *self.flow.sites}):
             start = "%mask" if entry == self.flow.start[0] else "0"
-            for what in ("entered", "called", "resumed", "site"):
+            for what in ACTIVATION:
                 lines.append(f"  %{what}.{entry} = alloca i32")
             lines.append(f"  store i32 {start}, ptr %entered.{entry}")
             lines.append(f"  store i32 {start}, ptr %called.{entry}")
@@ -214,6 +230,68 @@ class UnitWriter:
         self.fault(kind, pc, address, channel)
         self.text.label(right)
 
+    # Turns
+
+    def suspend(self) -> None:
+        """Let other threads run, and begin a turn when they have."""
+        self.text.do(f"call void @suspend(ptr %ctx, ptr %thread, i64 {int(Status.PAUSED)})")
+        self.begin_turn()
+
+    def begin_turn(self) -> None:
+        """Note until when the thread may run before others have a turn."""
+        now = self.text.let(f"load i64, ptr {self.clock}")
+        self.set_thread(Thread.TURN_ENDS, self.text.let(f"add i64 {now}, {TURN}"))
+
+    def pause(self, pc: int) -> None:
+        """Let others run where the thread's turn is over; a place in each loop has to."""
+        text = self.text
+        now = text.let(f"load i64, ptr {self.clock}")
+        over = text.let(f"icmp uge i64 {now}, {self.thread(Thread.TURN_ENDS)}")
+        late, on = text.fresh("late"), text.fresh("on")
+        text.unlikely(over, late, on)
+        text.label(late)
+        stop = text.let(
+            f"call i32 @pause(ptr %ctx, ptr %thread, i64 {now}, i64 {pc}, i64 {self.unit.number})"
+        )
+        self.fault_if(text.let(f"icmp ne i32 {stop}, 0"), FaultKind.HOST, pc)
+        text.jump(on)
+        text.label(on)
+
+    # Open calls of subroutines that call themselves
+
+    def _saved(self, entry: int) -> list[str]:
+        names = [f"%{what}.{entry}" for what in ACTIVATION]
+        places = sorted(place for owner, place in self.flow.slots if owner == entry)
+        return names + [f"%wait.{entry}.{place}" for place in places]
+
+    def push_activation(self, entry: int) -> None:
+        """Save the state of a subroutine's open call and clear its waiting channels."""
+        text, saved = self.text, self._saved(entry)
+        at = self.thread(Thread.FRAME)
+        frames = self._frames(at)
+        for number, name in enumerate(saved):
+            value = text.let(f"load i32, ptr {name}")
+            place = text.let(f"getelementptr i32, ptr {frames}, i64 {number}")
+            text.do(f"store i32 {value}, ptr {place}")
+        for name in saved[len(ACTIVATION) :]:
+            text.do(f"store i32 0, ptr {name}")
+        self.set_thread(Thread.FRAME, text.let(f"add i64 {at}, {4 * len(saved)}"))
+
+    def pop_activation(self, entry: int) -> None:
+        """Bring back what `push_activation` has saved last."""
+        text, saved = self.text, self._saved(entry)
+        at = text.let(f"sub i64 {self.thread(Thread.FRAME)}, {4 * len(saved)}")
+        self.set_thread(Thread.FRAME, at)
+        frames = self._frames(at)
+        for number, name in enumerate(saved):
+            place = text.let(f"getelementptr i32, ptr {frames}, i64 {number}")
+            text.do(f"store i32 {text.let(f'load i32, ptr {place}')}, ptr {name}")
+
+    def _frames(self, at: str) -> str:
+        place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(Thread.FRAMES)}")
+        frames = self.text.let(f"load ptr, ptr {place}, align 8")
+        return self.text.let(f"getelementptr i8, ptr {frames}, i64 {at}")
+
     # Entrances of nodes
 
     def _entrances(self, node: Node) -> None:
@@ -250,7 +328,8 @@ class NodeWriter:
         self.unit = unit
         self.node = node
         self.text = unit.text
-        self.mode = float_mode(node.key[2] & CR0_USED)
+        self.dynamic = node.key[2] == ANY_MODE
+        self.mode = float_mode(0 if self.dynamic else node.key[2] & CR0_USED)
         self.full = node.entry in unit.full and not node.waiting
         self.active = self.channels = ""
 
@@ -267,7 +346,7 @@ class NodeWriter:
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
         self.channels = text.let(f"bitcast i32 {self.active} to <32 x i1>")
-        for number, step in enumerate(block.steps):
+        for number, step in enumerate(block.before):
             if not self._step(step, number):
                 return
         self._count(len(block.forms))
@@ -280,12 +359,14 @@ class NodeWriter:
             unit.storage,
             unit.module.library,
             self.mode,
+            self.dynamic,
             self.active,
             self.channels,
             self.full,
             unit.kernel.simd_size,
             unit.clock,
             unit.registers,
+            unit.callouts,
         )
 
     # Steps
@@ -295,8 +376,16 @@ class NodeWriter:
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False
-        self.unit.registers.pc = step.pc
-        values = self._values()
+        self._at(step.pc)
+        self._effects(step, self._values(), number)
+        return True
+
+    def _at(self, pc: int) -> None:
+        """Note the instruction whose faults the following code may have."""
+        self.unit.registers.pc = self.unit.callouts.pc = pc
+
+    def _effects(self, step: Step, values: Values, number: int) -> None:
+        """Write the messages of an instruction in order, then its register writes."""
         unit, key = self.unit, self.node.key
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number)
         values.shapes = reader
@@ -304,6 +393,10 @@ class NodeWriter:
         for effect in step.effects:
             if isinstance(effect, MemoryMessage):
                 messages.message(effect)
+            elif isinstance(effect, Message):
+                self.unit.callouts.message(values, effect, step.effects)
+            elif isinstance(effect, Fence):
+                self.text.do('fence syncscope("singlethread") seq_cst')
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
         found = [(w, values.value(w.value), values.mask(w.mask)) for w in writes]
         kept = self._shapes(step, number, values)
@@ -311,7 +404,6 @@ class NodeWriter:
             self._write(write, value, mask, values)
         for slot, shape in kept:
             reader.keep(slot, shape)
-        return True
 
     def _shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
         """Return the shapes that an instruction writes to slots."""
@@ -369,8 +461,10 @@ class NodeWriter:
         match self.node.block.transfer:
             case None:
                 self._fall()
-            case Barrier():
+            case Barrier() if not self.unit.module.has_host_turns:
                 self._barrier()
+            case FusedExchange() as exchange:
+                self._exchange(exchange)
             case Goto() as goto:
                 self._goto(goto)
             case Jump() as jump:
@@ -383,6 +477,8 @@ class NodeWriter:
                 self._call_function(call)
             case Return() | FunctionReturn() as back:
                 self._return(back)
+            case effect:
+                self._synchronize(effect)
 
     def _key(self, pc: int) -> tuple[int, int, int]:
         return (self.node.entry, pc, self.node.after)
@@ -395,6 +491,33 @@ class NodeWriter:
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
         self.text.do("call void @barrier(ptr %ctx, ptr %thread)")
+        unit.begin_turn()
+        self._fall()
+
+    def _synchronize(self, effect: Synchronization) -> None:
+        """Leave a synchronization to the host, which says whether the thread has to wait."""
+        self._meet(effect, operands(effect))
+        self._fall()
+
+    def _meet(self, effect: Synchronization, inputs: tuple[Expr, ...]) -> None:
+        unit = self.unit
+        self._at(self.node.block.next - 1)
+        unit.set_thread(Thread.PC, self.node.block.next)
+        unit.set_thread(Thread.UNIT, unit.unit.number)
+        unit.callouts.call(self._values(), effect, inputs, ())
+
+    def _exchange(self, effect: FusedExchange) -> None:
+        """Give the host what the other thread of a fused pair reads, meet it, and go on."""
+        after = self.node.block.steps[-1]
+        leaves = tuple(e for e in expressions(after.effects) if e.uop.name == "fused")
+        places = dict.fromkeys(leaf.attribute[1] for leaf in leaves)
+        reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
+        self._meet(effect, reads)
+        values = self._values()
+        found = self.unit.callouts.call(values, effect, (), leaves)
+        for leaf, name in zip(leaves, found, strict=True):
+            values.know(leaf, name)
+        self._effects(after, values, len(self.node.block.steps) - 1)
         self._fall()
 
     def _set_active(self, value: str) -> None:
@@ -436,7 +559,7 @@ class NodeWriter:
         if mask is None:
             self.text.jump(yes)
             return
-        self.unit.registers.pc = self.node.block.next - 1
+        self._at(self.node.block.next - 1)
         bit = self._values().scalar(mask.args[0])
         self.text.branch(bit, yes, no)
 
@@ -445,7 +568,7 @@ class NodeWriter:
         if target == following:
             self._fall()
             return
-        self.unit.registers.pc = following - 1
+        self._at(following - 1)
         taken = self.text.fresh("taken")
         onwards = self.unit.merge_label(self._key(following)) if goto.mask is not None else ""
         if target < following:
@@ -466,7 +589,10 @@ class NodeWriter:
     def _backward(self, goto: Goto, target: int, following: int, taken: str, onwards: str) -> None:
         text, body = self.text, self.unit.body_label(self._key(target))
         if is_uniform(goto.mask) or goto.mask is None:
-            self._uniform(goto.mask, body, onwards)
+            self._uniform(goto.mask, taken, onwards)
+            text.label(taken)
+            self.unit.pause(following - 1)
+            text.jump(body)
             return
         chosen = self._chosen(goto.mask, goto.offset, self._values())
         some = text.let(f"icmp ne i32 {chosen}, 0")
@@ -474,6 +600,7 @@ class NodeWriter:
         text.label(taken)
         self._wait(following, self._rest(chosen))
         self._set_active(chosen)
+        self.unit.pause(following - 1)
         text.jump(body)
 
     def _rest(self, chosen: str) -> str:
@@ -502,7 +629,7 @@ class NodeWriter:
         if jump.condition is None:
             text.jump(taken)
         else:
-            unit.registers.pc = following - 1
+            self._at(following - 1)
             bit = self._values().scalar(jump.condition)
             text.branch(bit, taken, unit.merge_label(self._key(following)))
         text.label(taken)
@@ -516,12 +643,14 @@ class NodeWriter:
             some = text.let(f"icmp ne i32 {waiting}, 0")
             unit.fault_if(some, FaultKind.PASSED_WAITING, following - 1)
         forward = target >= following
+        if not forward:
+            unit.pause(following - 1)
         label = unit.merge_label if forward else unit.body_label
         text.jump(label(self._key(target)))
 
     def _switch(self, switch: Switch) -> None:
         text, unit = self.text, self.unit
-        unit.registers.pc = self.node.block.next - 1
+        self._at(self.node.block.next - 1)
         index = self._values().scalar(switch.index)
         labels = [text.fresh("case") for _ in switch.labels]
         wrong = text.fresh("nowhere")
@@ -541,7 +670,7 @@ class NodeWriter:
         text = self.text
         if mask is None:
             return self.active
-        self.unit.registers.pc = self.node.block.next - 1
+        self._at(self.node.block.next - 1)
         chosen = self._chosen(mask, offset, self._values())
         some, enter = text.let(f"icmp ne i32 {chosen}, 0"), text.fresh("enter")
         text.branch(some, enter, self.unit.merge_label(self._key(self.node.block.next)))
@@ -550,7 +679,7 @@ class NodeWriter:
 
     def _deeper(self, change: int) -> None:
         unit = self.unit
-        if not unit.module.has_calls:
+        if not unit.module.counts_depth:
             return
         depth = unit.thread(Thread.DEPTH)
         if change > 0:
@@ -563,18 +692,23 @@ class NodeWriter:
         target = unit.flow.label(call.label)
         chosen = self._some_chosen(call.mask, call.offset)
         self._deeper(1)
+        if target in unit.flow.recursive:
+            unit.push_activation(target)
         site = unit.flow.sites[target][self.node.entry, self.node.block.next]
         text.do(f"store i32 {chosen}, ptr %entered.{target}")
         text.do(f"store i32 {chosen}, ptr %called.{target}")
         text.do(f"store i32 {self.active}, ptr %resumed.{target}")
         text.do(f"store i32 {site.number}, ptr %site.{target}")
         self._set_active(chosen)
+        if target <= self.node.block.start:
+            unit.pause(self.node.block.next - 1)
         text.jump(unit.body_label((target, target, self.node.after)))
 
     def _call_function(self, call: CallFunction) -> None:
         unit, text = self.unit, self.text
         chosen = self._some_chosen(call.mask, call.offset)
         done = text.fresh("called")
+        unit.pause(self.node.block.next - 1)
         if call.target is None:
             self._deeper(1)
             self._invoke(unit.module.callees(call.name)[0].number, chosen, done)
@@ -582,7 +716,8 @@ class NodeWriter:
             self._dispatch(call.target, chosen, done)
         text.label(done)
         self._deeper(-1)
-        self._fall()
+        back = (self.node.entry, self.node.block.next, self.node.returned)
+        text.jump(unit.merge_label(back))
 
     def _invoke(self, number: int, chosen: str, done: str) -> None:
         name = function_name(number, self.node.after)
@@ -593,7 +728,7 @@ class NodeWriter:
     def _dispatch(self, target: Expr, chosen: str, done: str) -> None:
         """Call the function whose handle is given."""
         text, unit = self.text, self.unit
-        self.unit.registers.pc = self.node.block.next - 1
+        self._at(self.node.block.next - 1)
         handle = self._values().scalar(target)
         functions = unit.module.callees(None)
         labels = [text.fresh("callee") for _ in functions]
@@ -615,7 +750,7 @@ class NodeWriter:
         text, entry = self.text, self.node.entry
         chosen = self.active
         if back.mask is not None:
-            self.unit.registers.pc = self.node.block.next - 1
+            self._at(self.node.block.next - 1)
             chosen = self._chosen(back.mask, back.offset, self._values())
         flipped = text.let(f"xor i32 {chosen}, -1")
         called = text.let(f"load i32, ptr %called.{entry}")
@@ -652,13 +787,19 @@ class NodeWriter:
         self._deeper(-1)
         text.do(f"store i32 {text.let(f'load i32, ptr %resumed.{entry}')}, ptr %active")
         number = text.let(f"load i32, ptr %site.{entry}")
+        if entry in unit.flow.recursive:
+            unit.pop_activation(entry)
         nowhere = text.fresh("nowhere")
+        labels = [text.fresh("site") for _ in sites]
         cases = " ".join(
-            f"i32 {site.number}, label "
-            f"%{unit.merge_label((site.caller, site.next, self.node.after))}"
-            for site in sites
+            f"i32 {site.number}, label %{label}" for site, label in zip(sites, labels, strict=True)
         )
         text.do(f"switch i32 {number}, label %{nowhere} [ {cases} ]")
+        for site, label in zip(sites, labels, strict=True):
+            text.label(label)
+            if site.next <= self.node.block.start:
+                unit.pause(self.node.block.next - 1)
+            text.jump(unit.merge_label((site.caller, site.next, self.node.after)))
         text.label(nowhere)
         text.do("unreachable")
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from visim import predefined
+from visim.engine.blocks import CR0
 from visim.engine.jit.affine import ShapeReader, channel_within
+from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
 from visim.engine.jit.floats import FloatWriter, Library
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
-from visim.engine.modes import FloatMode
+from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
-from visim.errors import UnsupportedError
 from visim.sem.effects import Place
-from visim.sem.expr import WIDE, Expr
+from visim.sem.expr import Expr
 from visim.sem.uops import Group
 from visim.types import BF, BOOL, UD, DataType
 
@@ -33,19 +35,22 @@ class Values:
     """Writes the values of one instruction's expressions, each at most once.
 
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
-    below `simd` are known to be on.
+    below `simd` are known to be on. `dynamic` says that only the running program knows the
+    mode.
     """
 
     text: Text
     storage: Storage
     library: Library
     mode: FloatMode
+    dynamic: bool
     active: str
     channels: str
     full: bool
     simd: int
     clock: str
     registers: Registers
+    callouts: CallOutWriter
     shapes: ShapeReader | None = None
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
@@ -57,9 +62,28 @@ class Values:
         """Return the vector that an expression stands for."""
         found = self._known.get(expr)
         if found is None:
-            found = self._leaf(expr) if expr.uop.group is Group.LEAF else self._compute(expr)
-            self._known[expr] = found
+            found = self._known[expr] = self._new(expr)
         return found
+
+    def know(self, expr: Expr, name: str) -> None:
+        """Take a vector as the value of an expression."""
+        self._known[expr] = name
+
+    def control(self) -> str:
+        """Return the bits of %cr0 that say how floats are rounded, as i64."""
+        if not self.dynamic:
+            return str(self.mode.bits)
+        pointer = self.storage.pointer(predefined.GENERALS[CR0], 0)
+        control = self.text.let(f"load i32, ptr {pointer}, align 1")
+        used = self.text.let(f"and i32 {control}, {CR0_USED}")
+        return self.text.let(f"zext i32 {used} to i64")
+
+    def _new(self, expr: Expr) -> str:
+        if expr.uop.group is Group.LEAF:
+            return self._leaf(expr)
+        if needs_interpreter(expr) or (self.dynamic and follows_mode(expr)):
+            return self.callouts.expression(self, expr)
+        return self._compute(expr)
 
     def scalar(self, expr: Expr) -> str:
         """Return lane 0 of an expression."""
@@ -217,8 +241,6 @@ class Values:
 
     def _divide(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
         """Divide magnitudes, so that the smallest integer by -1 wraps; by zero gives all ones."""
-        if kind is WIDE:
-            raise UnsupportedError("jit: division of integers wider than 64 bits")
         text, vector, bools = self.text, vector_type(kind, lanes), f"<{lanes} x i1>"
         scalar = scalar_type(kind)
         a, b = args
@@ -283,8 +305,6 @@ class Values:
             case _:
                 pass
         if source.is_float and not target.is_float:
-            if target is WIDE:
-                raise UnsupportedError("jit: floats to integers of 128 bits")
             rounding = Rounding.ZERO if fixed else self.mode.to_integer
             return self.floats.to_integer(arg, source, target, lanes, rounding)
         if target.is_float:

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Lock, Thread
 
-from visim.engine.base import Exit, RunOptions, SharedStarts
-from visim.engine.jit.run import Runner, Task
-from visim.errors import Fault
+from visim.engine.base import Exit, RunOptions
+from visim.engine.jit.run import CANCELLED, CHUNKS, Runner, Task
 
 LEAST_GROUPS = 8
 """A worker is worth its start for no fewer groups."""
@@ -22,43 +21,49 @@ def available_workers(options: RunOptions) -> int:
     return options.workers or len(os.sched_getaffinity(0))
 
 
-def can_share(shared: SharedStarts | None) -> bool:
-    """Whether groups of a dispatch may run at the same time.
-
-    They may not where they have nothing in common that native code could start from (a seed asks
-    for an order), or where the threads of all groups use the same private memory.
-    """
-    return shared is not None and shared.private is None
-
-
 class Crew:
-    """Threads of this process that wait for work; they start when they are first needed."""
+    """Threads of this process that wait for work; they start when they are first needed.
+
+    Launches that run at the same time have different ones, so that none waits for another.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._queues: list[SimpleQueue[Callable[[], None]]] = []
+        self._idle: list[SimpleQueue[Callable[[], None]]] = []
 
-    def run(self, jobs: Sequence[Callable[[], None]]) -> None:
-        """Run jobs at the same time, the first one here; an exception of one is raised again."""
-        if len(jobs) == 1:
-            jobs[0]()
-            return
+    def run(self, jobs: Sequence[Callable[[], None]], abandon: Callable[[], None]) -> None:
+        """Run jobs at the same time, the first one here; an exception of one is raised again.
+
+        Args:
+            jobs: what to run.
+            abandon: makes all jobs end soon; called when one has raised an exception.
+        """
         with self._lock:
-            while len(self._queues) < len(jobs) - 1:
-                self._queues.append(_start())
-            done: SimpleQueue[BaseException | None] = SimpleQueue()
-            for queue, job in zip(self._queues, jobs[1:], strict=False):
-                queue.put(lambda job=job: done.put(_outcome(job)))
-            outcomes = [_outcome(jobs[0]), *(done.get() for _ in jobs[1:])]
-        for error in outcomes:
+            queues = [self._idle.pop() if self._idle else _start() for _ in jobs[1:]]
+        done: SimpleQueue[BaseException | None] = SimpleQueue()
+        for queue, job in zip(queues, jobs[1:], strict=True):
+            queue.put(lambda job=job: done.put(_outcome(job, abandon)))
+        errors = [_outcome(jobs[0], abandon)]
+        left = len(queues)
+        while left:
+            try:
+                errors.append(done.get())
+                left -= 1
+            except KeyboardInterrupt as interrupt:
+                abandon()
+                errors.insert(0, interrupt)
+        with self._lock:
+            self._idle += queues
+        for error in errors:
             if error is not None:
                 raise error
 
 
-def _outcome(job: Callable[[], None]) -> BaseException | None:
+def _outcome(job: Callable[[], None], abandon: Callable[[], None]) -> BaseException | None:
     try:
         job()
     except BaseException as error:
+        abandon()
         return error
     return None
 
@@ -81,43 +86,97 @@ def run_groups(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
     """Run groups on one or more runners; the first fault in their order is returned."""
     first = runners[0]
     if first.shared is None:
-        first.singly(groups)
-        return first.exit
+        return _singly(runners, groups)
     step = max(1, _THREADS_BETWEEN_LOOKS * len(runners) // max(1, len(first.shared.starts)))
-    stop, done, stopped = first.options.stop, 0, None
-    fault: Fault | None = None
-    while done < len(groups) and fault is None:
-        if stop is not None and stop.is_set():
-            stopped = Fault("cancelled", "cancelled", "the launch was cancelled")
+    done, end = 0, Exit()
+    while done < len(groups) and end.fault is None and end.stopped is None:
+        if first.is_stopped:
+            first.end(CANCELLED, groups[done])
+            end = first.exit
             break
-        count, fault = _share(runners, groups[done : done + step])
+        count, end = _share(runners, groups[done : done + step])
         done += count
-    return _total(runners, done, fault, stopped)
+    total = Exit(groups=done, fault=end.fault, stopped=end.stopped)
+    for runner in runners:
+        _add(total, runner.exit)
+    return total
 
 
-def _share(runners: Sequence[Runner], groups: Sequence[int]) -> tuple[int, Fault | None]:
-    """Run groups on all runners; return how many ended well before the first fault."""
+def _share(runners: Sequence[Runner], groups: Sequence[int]) -> tuple[int, Exit]:
+    """Run groups on all runners; return how many ended well before the first fault, and it."""
     task = Task.of(groups, len(runners))
-    faults: list[tuple[int, Fault]] = []
+    ends: list[tuple[int, Exit]] = []
 
     def job(runner: Runner) -> None:
         place = runner.share(task)
-        if place is not None and runner.exit.fault is not None:
-            faults.append((place, runner.exit.fault))
+        if place is not None:
+            ends.append((place, runner.exit))
 
-    _CREW.run([lambda runner=runner: job(runner) for runner in runners])
-    if faults:
-        return min(faults, key=lambda found: found[0])
-    return len(groups), None
+    def abandon() -> None:
+        task.stop()
+        _abandon(runners)
+
+    _CREW.run([lambda runner=runner: job(runner) for runner in runners], abandon)
+    return min(ends, key=lambda found: found[0], default=(len(groups), Exit()))
 
 
-def _total(
-    runners: Sequence[Runner], groups: int, fault: Fault | None, stopped: Fault | None
-) -> Exit:
-    total = Exit(groups=groups, fault=fault, stopped=stopped)
-    for found in (runner.exit for runner in runners):
-        total.threads += found.threads
-        total.executed += found.executed
-        for form, count in found.forms.items():
-            total.forms[form] = total.forms.get(form, 0) + count
+class _Ranges:
+    """Deals ranges of groups in order, until one of them ends early."""
+
+    def __init__(self, groups: Sequence[int], workers: int) -> None:
+        self._groups = groups
+        self._step = max(1, len(groups) // (workers * CHUNKS))
+        self._next = 0
+        self._lock = Lock()
+        self.ended = False
+
+    def take(self) -> tuple[int, Sequence[int]] | None:
+        """Return the next range and where it begins, or None."""
+        with self._lock:
+            start = self._next
+            if self.ended or start >= len(self._groups):
+                return None
+            self._next = start + self._step
+            return start, self._groups[start : self._next]
+
+
+def _singly(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
+    """Run groups whose threads Python starts."""
+    if len(runners) == 1:
+        runners[0].singly(groups)
+        return runners[0].exit
+    ranges, ends = _Ranges(groups, len(runners)), list[tuple[int, Exit]]()
+
+    def job(runner: Runner) -> None:
+        while (part := ranges.take()) is not None:
+            runner.exit = Exit()
+            runner.singly(part[1])
+            ends.append((part[0], runner.exit))
+            if runner.exit.fault is not None or runner.exit.stopped is not None:
+                ranges.ended = True
+
+    def abandon() -> None:
+        ranges.ended = True
+        _abandon(runners)
+
+    _CREW.run([lambda runner=runner: job(runner) for runner in runners], abandon)
+    total = Exit()
+    for _, found in sorted(ends, key=lambda end: end[0]):
+        total.groups += found.groups
+        _add(total, found)
+        total.fault, total.stopped = found.fault, found.stopped
+        if found.fault is not None or found.stopped is not None:
+            break
     return total
+
+
+def _abandon(runners: Sequence[Runner]) -> None:
+    for runner in runners:
+        runner.abandoned = True
+
+
+def _add(total: Exit, found: Exit) -> None:
+    total.threads += found.threads
+    total.executed += found.executed
+    for form, count in found.forms.items():
+        total.forms[form] = total.forms.get(form, 0) + count
