@@ -45,8 +45,8 @@ from tests.model import floats
 from visim import predefined
 from visim.check.verifier import verify_module
 from visim.diag import Source
-from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
 from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
 from visim.engine.interp import Prepared
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel

@@ -371,9 +371,7 @@ class MessageWriter:
         failed = text.let(
             f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
         )
-        self.unit.fault_if(
-            text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc
-        )
+        self.unit.fault_if(text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc)
         return area
 
     def _enter(self, mask: Expr | None) -> tuple[str, bool, str]:

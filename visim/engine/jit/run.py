@@ -293,9 +293,7 @@ class Runner:
         context.slm = self.slm
         return context
 
-    def _context(
-        self, compiled: Compiled, counters: NDArray[np.uint64]
-    ) -> NDArray[np.uint64]:
+    def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = _words(int(Context.SIZE))
         count = len(compiled.module.sites.known)
         self._caches.append(_words(max(1, count) * CACHE_ENTRY // 8))
@@ -465,10 +463,9 @@ class Runner:
         compiled, context = chosen
         context[int(Context.THREADS)] = self.group_threads
         pointers = np.array([thread.address for thread in threads], np.uint64)
-        found = compiled.functions[name](
+        return compiled.functions[name](
             int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
         )
-        return found
 
     def _run_alone(self, thread: ThreadRecord) -> Fault | None:
         if not int(thread.fields[Thread.MASK]):
