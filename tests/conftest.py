@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
+from visim.runtime import launch
 
 FILES = Path(__file__).parent / "files"
 
@@ -21,6 +22,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=",".join(ENGINES),
         help="engines that run the file tests, separated by commas (default: %(default)s)",
     )
+
+
+@pytest.fixture(params=["interpreter", "jit"])
+def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The engine of launches that name none; a test that uses it runs on every one."""
+    if request.param == "jit":
+        pytest.importorskip("llvmlite")
+    monkeypatch.setattr(launch, "default_engine", lambda: request.param)
+    return request.param
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -230,13 +230,19 @@ class Launch:
         return Fault("inexact", "inexact-instruction", message, kernel=self.kernel)
 
 
+def default_engine() -> str:
+    """Return the name of the engine that launches use which name none."""
+    return "interpreter"
+
+
 def make_engine(name: str | None) -> Engine:
     """Return an engine by name; None is the fastest of this build.
 
     Raises:
         UnsupportedError: this build has no such engine.
     """
-    if name in {None, "interpreter"}:
+    name = name or default_engine()
+    if name == "interpreter":
         from visim.engine.interp import Interpreter
 
         return Interpreter()

@@ -174,7 +174,7 @@ class NativeWork:
         compiled, context = self.chosen
         ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
         if runner.failure is not None:
-            runner.fail(int(task.numbers[int(fields[Work.FAULT_GROUP])]))
+            raise runner.failure
         runner.exit.groups += int(fields[Work.DONE_GROUPS])
         runner.exit.threads += int(fields[Work.STARTED])
         runner.exit.executed += int(fields[Work.EXECUTED])
@@ -345,23 +345,11 @@ class Runner:
                 self.slm.reset()
             fault = CANCELLED if self.is_stopped else self._group(group)
             if self.failure is not None:
-                self.fail(group)
+                raise self.failure
             if fault is not None:
                 self.end(fault, group)
                 break
             self.exit.groups += 1
-
-    def fail(self, group: int) -> None:
-        """Raise again what Python's side of a call-out has raised in a group."""
-        failure, fault = self.failure, self.refusal
-        if failure is None:
-            return
-        if isinstance(failure, KeyboardInterrupt) and fault is not None:
-            place = replace(
-                fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
-            ).place
-            failure.add_note(f"interrupted at {place}")
-        raise failure
 
     @property
     def is_stopped(self) -> bool:

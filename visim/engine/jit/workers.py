@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
+from types import FrameType
+from typing import Self
 
 from visim.engine.base import Exit, RunOptions
 from visim.engine.jit.run import CANCELLED, CHUNKS, Runner, Task
@@ -43,15 +46,7 @@ class Crew:
         done: SimpleQueue[BaseException | None] = SimpleQueue()
         for queue, job in zip(queues, jobs[1:], strict=True):
             queue.put(lambda job=job: done.put(_outcome(job, abandon)))
-        errors = [_outcome(jobs[0], abandon)]
-        left = len(queues)
-        while left:
-            try:
-                errors.append(done.get())
-                left -= 1
-            except KeyboardInterrupt as interrupt:
-                abandon()
-                errors.insert(0, interrupt)
+        errors = [_outcome(jobs[0], abandon), *(done.get() for _ in queues)]
         with self._lock:
             self._idle += queues
         for error in errors:
@@ -83,7 +78,58 @@ _CREW = Crew()
 
 
 def run_groups(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
-    """Run groups on one or more runners; the first fault in their order is returned."""
+    """Run groups on one or more runners; the first fault in their order is returned.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended the run; a note says where.
+    """
+    with _Interrupts(runners) as interrupts:
+        found = _run(runners, groups)
+    interrupts.raise_again(found)
+    return found
+
+
+class _Interrupts:
+    """Makes Ctrl-C end a run at the next look of its threads.
+
+    Python's own way would raise an exception in the middle of a call-out, where nobody gets it.
+    """
+
+    def __init__(self, runners: Sequence[Runner]) -> None:
+        self._runners = runners
+        self._came: list[FrameType | None] = []
+        self._before: Callable[[int, FrameType | None], object] | None = None
+
+    def __enter__(self) -> Self:
+        if current_thread() is main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del number
+        self._came.append(frame)
+        _abandon(self._runners)
+
+    def raise_again(self, found: Exit) -> None:
+        """Let the program's own handler do what it does, now that nothing runs."""
+        if not self._came or self._before is None:
+            return
+        try:
+            self._before(signal.SIGINT, self._came[0])
+        except KeyboardInterrupt as interrupt:
+            if found.stopped is not None:
+                interrupt.add_note(f"interrupted at {found.stopped.place}")
+            raise
+
+
+def _run(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
     first = runners[0]
     if first.shared is None:
         return _singly(runners, groups)
