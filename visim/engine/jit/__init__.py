@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.module import ModuleWriter, Version
-from visim.engine.jit.native import NativeCode
+from visim.engine.jit.native import NativeCode, has_mask_registers
 from visim.engine.jit.run import (
     DEEP_STACK_BYTES,
     STACK_BYTES,
@@ -106,6 +106,7 @@ class Prepared:
                 saving=self.saving,
                 inputs=inputs,
                 checked=options.checked,
+                has_mask_registers=has_mask_registers(),
             )
             return self._compiled(version)
 

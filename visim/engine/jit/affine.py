@@ -1,48 +1,27 @@
-"""Which variables hold shapes: an analysis of one unit before it is written.
+"""Which slots hold shapes: an analysis of one unit before it is written.
 
-A slot is a row of elements of a variable that is always written as a whole with values of one
-form. While the unit runs, the scalars of its shape are kept beside the variable. Whether they can
-be trusted where the slot is read follows from the control-flow graph: a write must come first on
-every path, and no channels may have come back that were away when the slot was written.
+A slot has a shape when all its writes are values of one form. While the unit runs, the scalars of
+its shape are kept beside the variable, and are used where reads see that shape only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from visim.engine.jit.flow import Flow, Key
-from visim.engine.jit.shapes import Form, Shape, ShapeWriter, linear, literal, signed, uniform
+from visim.engine.jit.flow import Key
+from visim.engine.jit.shapes import Form, Shape, ShapeWriter, linear, literal, uniform
+from visim.engine.jit.slots import Definition, Row, Slot, Slots, channel_of, row_of
 from visim.engine.jit.storage import Storage, check_place, place_offsets
-from visim.engine.jit.text import Text
-from visim.linker.program import LinkedKernel, LinkedUnit
-from visim.operands import FIRST_DECLARED_GENERAL
-from visim.sem.effects import Place, WriteRegister
+from visim.engine.jit.text import Text, signed
+from visim.linker.program import LinkedUnit
+from visim.sem.effects import Place
 from visim.sem.expr import WIDE, Expr
 from visim.types import BOOL, DataType
 
-MOST_NODES = 400
-"""Units with more blocks are not analysed: their compilation is long enough."""
-
 _ROUNDS = 12
-_LEAST_LANES = 4
 _UNIFORM_WORDS = {"and": "and", "or": "or", "xor": "xor", "mul": "mul", "shl": "shl"}
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Elements of a variable at equal distances, all in bytes."""
-
-    variable: int
-    offset: int
-    stride: int
-    lanes: int
-    size: int
-
-    @property
-    def end(self) -> int:
-        """The byte behind the last element."""
-        return self.offset + (self.lanes - 1) * self.stride + self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,42 +36,6 @@ class InputShape:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A write of a slot: instruction `step` of a node; `key` None is the start of the thread."""
-
-    key: Key | None
-    step: int
-    write: WriteRegister | None
-    whole: bool
-    channel: int
-
-
-@dataclass
-class Slot:
-    """A row with its definitions, and the form of its shapes (None: not known yet)."""
-
-    row: Row
-    number: int
-    definitions: list[Definition] = field(default_factory=list[Definition])
-    form: Form | None = None
-    dead: bool = False
-
-    @property
-    def whole(self) -> bool:
-        """Whether the shape holds for all channels, not only for active ones."""
-        return all(one.whole for one in self.definitions)
-
-    @property
-    def channel(self) -> int:
-        """The channel of lane 0, where the shape holds for active channels only."""
-        return next(one.channel for one in self.definitions if not one.whole)
-
-    def pieces(self) -> range:
-        """Return the numbers of the pieces."""
-        return range(self.row.lanes // self.form.piece if self.form else 0)
-
-
 class _Later(Exception):
     """A form is asked for that the analysis does not have yet."""
 
@@ -102,63 +45,20 @@ def is_integer(kind: DataType) -> bool:
     return not kind.is_float and kind not in {BOOL, WIDE}
 
 
-def row_of(place: Place) -> Row | None:
-    """Return a place as a row, if it is one."""
-    offsets = place_offsets(place)
-    if place.lanes < _LEAST_LANES or not is_integer(place.type):
-        return None
-    stride = offsets[1] - offsets[0]
-    steps = {b - a for a, b in zip(offsets, offsets[1:], strict=False)}
-    if steps != {stride} or stride < place.type.bytes:
-        return None
-    return Row(place.variable.index, offsets[0], stride, place.lanes, place.type.bytes)
-
-
-def channel_of(mask: Expr | None) -> int | None:
-    """Return the channel of lane 0 where a mask is exactly the active channels."""
-    if mask is None or mask.uop.name != "execution":
-        return None
-    return int(mask.attribute)
-
-
-def channel_within(mask: Expr | None) -> int | None:
-    """Return the channel of lane 0 where a mask has active channels only, perhaps not all."""
-    if mask is not None and mask.uop.name == "and":
-        found = [channel_within(arg) for arg in mask.args]
-        return next((one for one in found if one is not None), None)
-    return channel_of(mask)
-
-
 class Affine:
-    """The slots of one unit, and where they can be read."""
+    """The shapes of the slots of one unit, and where they can be read."""
 
-    def __init__(
-        self,
-        kernel: LinkedKernel,
-        flow: Flow,
-        full: set[int],
-        inputs: Sequence[InputShape],
-        *,
-        inputs_whole: bool,
-        registers_are_addressed: bool,
-        has_calls: bool,
-    ) -> None:
-        self.kernel = kernel
-        self.flow = flow
-        self.full = full
-        self.slots: dict[Row, Slot] = {}
-        self.by_variable: dict[int, list[Slot]] = {}
-        self._has_calls = has_calls
-        if len(flow.nodes) > MOST_NODES or registers_are_addressed:
-            return
-        self._paths = _Paths(flow)
-        self._collect(inputs, whole=inputs_whole)
+    def __init__(self, slots: Slots, inputs: Sequence[InputShape], *, inputs_whole: bool) -> None:
+        self.slots = slots
+        for slot in slots.known.values():
+            slot.dead = slot.torn
+        for one in inputs if slots.known else ():
+            self._enter(one, whole=inputs_whole)
         self._settle()
 
     def write_at(self, key: Key, step: int, place: Place) -> Slot | None:
         """Return the slot that an instruction writes, if it has a shape."""
-        row = row_of(place)
-        slot = None if row is None else self.slots.get(row)
+        slot = self.slots.at(place)
         if slot is None or slot.dead or slot.form is None:
             return None
         found = any(one.key == key and one.step == step for one in slot.definitions)
@@ -170,68 +70,27 @@ class Affine:
         Raises:
             _Later: its form is not known yet.
         """
-        for slot in self.by_variable.get(row.variable, ()):
-            if slot.dead or not _contains(slot.row, row):
-                continue
-            first = (row.offset - slot.row.offset) // slot.row.stride
-            if not slot.whole and channel != slot.channel + first:
-                continue
-            if not self._paths.holds(slot, key, step):
+        for slot in self.slots.around(row):
+            if slot.dead or not self.slots.holds(slot, row, key, step, channel):
                 continue
             if slot.form is None:
                 raise _Later
             return slot
         return None
 
-    # Collection
+    def shaped(self) -> Iterator[tuple[Slot, Form]]:
+        """Return the slots that have shapes, with their forms."""
+        for slot in self.slots.known.values():
+            if not slot.dead and slot.form is not None:
+                yield slot, slot.form
 
-    def _collect(self, inputs: Sequence[InputShape], *, whole: bool) -> None:
-        spans: dict[int, list[tuple[int, int, Row | None]]] = {}
-        for key, step, write in _writes(self.flow):
-            row = row_of(write.place)
-            offsets = place_offsets(write.place)
-            span = (min(offsets), max(offsets) + write.place.type.bytes, row)
-            spans.setdefault(write.place.variable.index, []).append(span)
-            if row is not None:
-                self._define(row, key, step, write)
-        for one in inputs:
-            form = Form(one.piece, 8 * one.row.size, 8 * one.row.size, one.step, exact=True)
-            slot = self._slot(one.row)
-            slot.form = form
+    def _enter(self, one: InputShape, *, whole: bool) -> None:
+        """Make a slot for an input, which nobody writes."""
+        bits = 8 * one.row.size
+        slot = self.slots.slot(one.row)
+        if not slot.definitions:
+            slot.form = Form(one.piece, bits, bits, one.step, exact=True)
             slot.definitions.append(Definition(None, -1, None, whole, 0))
-        for slot in self.slots.values():
-            slot.dead = slot.dead or any(
-                row != slot.row and low < slot.row.end and slot.row.offset < high
-                for low, high, row in spans.get(slot.row.variable, ())
-            )
-            channels = {one.channel for one in slot.definitions if not one.whole}
-            slot.dead |= len(channels) > 1 or self._is_input_and_written(slot)
-            slot.dead |= self._has_calls and slot.row.variable < FIRST_DECLARED_GENERAL
-
-    @staticmethod
-    def _is_input_and_written(slot: Slot) -> bool:
-        return len(slot.definitions) > 1 and any(one.key is None for one in slot.definitions)
-
-    def _slot(self, row: Row) -> Slot:
-        slot = self.slots.get(row)
-        if slot is None:
-            slot = self.slots[row] = Slot(row, len(self.slots))
-            self.by_variable.setdefault(row.variable, []).append(slot)
-        return slot
-
-    def _define(self, row: Row, key: Key, step: int, write: WriteRegister) -> None:
-        slot, mask = self._slot(row), write.mask
-        if mask is None:
-            slot.definitions.append(Definition(key, step, write, True, 0))
-            return
-        channel = channel_of(mask)
-        if channel is None:
-            slot.dead = True
-            return
-        node = self.flow.nodes[key]
-        inside = channel + row.lanes <= self.kernel.simd_size
-        whole = inside and key[0] in self.full and not node.waiting
-        slot.definitions.append(Definition(key, step, write, whole, channel))
 
     # Forms
 
@@ -239,27 +98,27 @@ class Affine:
         """Find the forms: assume that definitions agree, until one does not."""
         for turn in range(_ROUNDS):
             changed = False
-            for slot in self.slots.values():
+            for slot in self.slots.known.values():
                 for one in slot.definitions if not slot.dead else ():
                     changed |= one.write is not None and self._judge(slot, one)
             if not changed:
                 break
             if turn == _ROUNDS - 1:
                 self._give_up()
-        for slot in self.slots.values():
+        for slot in self.slots.known.values():
             slot.dead |= slot.form is None
 
     def _give_up(self) -> None:
-        for slot in self.slots.values():
+        for slot in self.slots.known.values():
             slot.dead |= any(one.key is not None for one in slot.definitions)
 
     def _judge(self, slot: Slot, one: Definition) -> bool:
         """Compare a definition with the slot's form; return whether that changed."""
         if one.write is None or one.key is None or slot.dead:
             return False
-        unit = self.flow.code.unit
-        text = Text()
-        reader = ShapeReader(text, Storage(self.kernel, unit, text), self, one.key, one.step)
+        kernel, text = self.slots.kernel, Text()
+        storage = Storage(kernel, self.slots.flow.code.unit, text)
+        reader = ShapeReader(text, storage, self, one.key, one.step)
         try:
             shape = reader.shape(one.write.value, channel_of(one.write.mask))
         except _Later:
@@ -280,103 +139,10 @@ def _agree(a: Form, b: Form) -> bool:
     return replace(a, piece=1, exact=False) == replace(b, piece=1, exact=False)
 
 
-def _contains(row: Row, part: Row) -> bool:
-    if part.size != row.size or part.stride != row.stride:
-        return False
-    distance = part.offset - row.offset
-    return distance >= 0 and not distance % row.stride and part.end <= row.end
-
-
-def _writes(flow: Flow) -> Iterator[tuple[Key, int, WriteRegister]]:
-    for key, node in flow.nodes.items():
-        for number, step in enumerate(node.block.steps):
-            for effect in step.effects:
-                if isinstance(effect, WriteRegister):
-                    yield key, number, effect
-
-
-class _Paths:
-    """Answers about the paths of a control-flow graph."""
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._numbers = {key: number for number, key in enumerate(flow.nodes)}
-        self._dominators = self._find_dominators()
-        self._back: dict[Key, set[Key]] = {}
-
-    def _find_dominators(self) -> dict[Key, int]:
-        """Return the dominators of every node, itself included, as bit masks."""
-        flow, numbers = self._flow, self._numbers
-        before: dict[Key, list[Key]] = {key: [] for key in flow.nodes}
-        for key, targets in flow.edges.items():
-            for target in targets:
-                before[target].append(key)
-        everything = (1 << len(numbers)) - 1
-        found = dict.fromkeys(flow.nodes, everything)
-        found[flow.start] = 1 << numbers[flow.start]
-        changed = True
-        while changed:
-            changed = False
-            for key in flow.nodes:
-                if key == flow.start:
-                    continue
-                mask = everything
-                for source in before[key]:
-                    mask &= found[source]
-                mask |= 1 << numbers[key]
-                changed |= mask != found[key]
-                found[key] = mask
-        return found
-
-    def holds(self, slot: Slot, key: Key, step: int) -> bool:
-        """Whether the last write of a slot had all channels that an instruction can have."""
-        if any(one.key == key and one.step < step for one in slot.definitions):
-            return True
-        if not any(self._comes_first(one, key) for one in slot.definitions):
-            return False
-        if slot.whole:
-            return True
-        return all(one.key is None or key not in self._returned(one.key) for one in slot.definitions)
-
-    def _comes_first(self, one: Definition, key: Key) -> bool:
-        if one.key is None:
-            return True
-        if one.key == key:
-            return False
-        return bool(self._dominators[key] >> self._numbers[one.key] & 1)
-
-    def _returned(self, start: Key) -> set[Key]:
-        """Return where channels can be active that were not when node `start` ran last."""
-        found = self._back.get(start)
-        if found is None:
-            found = self._back[start] = self._find_returned(start)
-        return found
-
-    def _find_returned(self, start: Key) -> set[Key]:
-        edges, waiting = self._flow.edges, self._flow.nodes[start].waiting
-        reached, tainted = {start}, set[Key]()
-        work = [(target, False) for target in edges.get(start, ())]
-        seen: set[tuple[Key, bool]] = set()
-        while work:
-            key, stained = work.pop()
-            stained = stained or key[0] != start[0] or key[1] in waiting
-            if (key, stained) in seen:
-                continue
-            seen.add((key, stained))
-            reached.add(key)
-            if stained:
-                tainted.add(key)
-            if key != start:
-                work += [(target, stained) for target in edges.get(key, ())]
-        return tainted
-
-
 class ShapeReader:
     """Finds the shapes of expressions at one instruction, writing code for their scalars."""
 
-    def __init__(
-        self, text: Text, storage: Storage, affine: Affine, key: Key, step: int
-    ) -> None:
+    def __init__(self, text: Text, storage: Storage, affine: Affine, key: Key, step: int) -> None:
         self.text = text
         self.storage = storage
         self.affine = affine
@@ -436,6 +202,9 @@ class ShapeReader:
                 return self._product(name, a, b)
             case "shr":
                 return self.writer.combined("ashr" if expr.type.is_signed else "lshr", a, b)
+            case "and" if (mask := _constant(b)) is not None and mask & mask + 1 == 0 < mask:
+                low = self.writer.convert(a, mask.bit_length(), signed=False)
+                return low and self.writer.convert(low, a.form.bits, signed=False)
             case _:
                 return self.writer.combined(_UNIFORM_WORDS[name], a, b)
 
@@ -499,13 +268,11 @@ class ShapeReader:
 def allocations(affine: Affine) -> list[str]:
     """Return the instructions that make room for the scalars of all slots."""
     lines: list[str] = []
-    for slot in affine.slots.values():
-        if slot.dead or slot.form is None:
-            continue
+    for slot, form in affine.shaped():
         for piece in slot.pieces():
-            lines.append(f"  %core.{slot.number}.{piece} = alloca i{slot.form.core_bits}")
-            if slot.form.signed is not None:
-                lines.append(f"  %base.{slot.number}.{piece} = alloca i{slot.form.bits}")
+            lines.append(f"  %core.{slot.number}.{piece} = alloca i{form.core_bits}")
+            if form.signed is not None:
+                lines.append(f"  %base.{slot.number}.{piece} = alloca i{form.bits}")
     return lines
 
 
@@ -514,12 +281,12 @@ def start(affine: Affine, storage: Storage, unit: LinkedUnit) -> list[str]:
     text = storage.text
     before = len(text.lines)
     variables = {one.index: one for one in unit.unit.generals}
-    for slot in affine.slots.values():
-        if slot.dead or slot.form is None or slot.definitions[0].key is not None:
+    for slot, form in affine.shaped():
+        if slot.definitions[0].key is not None:
             continue
-        bits = slot.form.bits
+        bits = form.bits
         for piece in slot.pieces():
-            offset = slot.row.offset + piece * slot.form.piece * slot.row.stride
+            offset = slot.row.offset + piece * form.piece * slot.row.stride
             pointer = storage.pointer(variables[slot.row.variable], offset)
             one = text.let(f"load i{bits}, ptr {pointer}, align 1")
             text.do(f"store i{bits} {one}, ptr %core.{slot.number}.{piece}")
@@ -532,7 +299,7 @@ def _row_of_constants(values: list[int], bits: int) -> Shape | None:
     if len(values) == 1:
         return uniform(1, bits, str(signed(values[0], bits)))
     step = values[1] - values[0]
-    if any(b - a != step for a, b in zip(values, values[1:], strict=False)):
+    if any(b - a != step for a, b in pairwise(values)):
         return None
     exact = min(values) >= 0
     return linear(len(values), bits, (str(signed(values[0], bits)),), step, exact=exact)
@@ -543,4 +310,3 @@ def _constant(shape: Shape) -> int | None:
     if shape.form.step or len(set(shape.cores)) > 1:
         return None
     return literal(shape.cores[0])
-

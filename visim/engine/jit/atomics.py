@@ -24,14 +24,13 @@ _FLOAT = {16: "half", 32: "float", 64: "double"}
 
 
 def atomic_lines(operation: Op, lanes: int, scalar: str, *, own: bool) -> list[str]:
-    """Return the body of a loop over lanes: do `operation` at host address `%a`.
+    """Return the body of a loop over lanes: do `operation` at the pointer `%p`.
 
     Operands are vectors at `%data`; the first is replaced by what the operation returns. `own`
     says that only this worker reaches the memory.
     """
     bits = int(scalar[1:])
     return [
-        "  %p = inttoptr i64 %a to ptr",
         f"  %pr = getelementptr {scalar}, ptr %data, i64 %lane",
         f"  %pb = getelementptr {scalar}, ptr %pr, i64 {lanes}",
         f"  %va = load {scalar}, ptr %pr, align {bits // 8}",

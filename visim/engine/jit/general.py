@@ -11,15 +11,17 @@ from dataclasses import dataclass
 
 from visim.engine.jit.atomics import atomic_lines
 from visim.engine.jit.floats import Library
+from visim.engine.jit.lanes import lane_loop, loop_tail
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.scattered import gather_function, lane_loop, loop_tail
-from visim.engine.jit.text import numbers, splat
+from visim.engine.jit.text import numbers
 from visim.sem.effects import AtomicOperation
 
 PARAMETERS = (
     "ptr %ctx, ptr %thread, ptr %cache, i64 %start, i64 %limit, i64 %host, i64 %mask, "
     "i64 %site, i64 %surface"
 )
+
+_LEAST_ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,205 +67,231 @@ def scalar_bytes(scalar: str) -> int:
 
 
 def general_function(library: Library, access: Access) -> str:
-    """Return the name of the function for a kind of message; it returns whether all went well."""
+    """Return the name of the function for a kind of message; it returns whether all went well.
+
+    Lanes are done one by one in a loop, lowest first. Loads and stores look before that whether
+    all lanes are on and reach one row, or one element.
+    """
     if access.name in library.functions:
         return access.name
     library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+    rows = access.operation is None and access.lanes >= _LEAST_ROW
     lines = [
         f"define internal i1 @{access.name}({PARAMETERS}) noinline #0 {{",
-        "begin:",
+        "entry:",
         f"  %ap = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}",
         "  %area = load ptr, ptr %ap, align 8",
         f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
-        f"  %given = load <{access.lanes} x i64>, ptr %area, align 8",
-        *_enabled(access.lanes),
-        *_offsets(access),
-        *_check(access),
-        "good:",
-        *_hosts(access),
-        *_body(library, access),
-        "done:",
-        "  ret i1 true",
+        *(_row(access) if rows else ["  br label %lanes"]),
+        "lanes:",
+        *_lanes(access),
+        *_ends(access),
         "}",
     ]
     library.functions[access.name] = "\n".join(lines)
     return access.name
 
 
-def _spread(name: str, scalar: str, lanes: int) -> list[str]:
-    vector = f"<{lanes} x i64>"
+# Rows
+
+
+def _row(access: Access) -> list[str]:
+    """Return code for lanes that are all on and reach one row, or load one element."""
+    lanes, vector, reads = access.lanes, f"<{access.lanes} x i64>", access.verb == "load"
+    every = -1 if lanes == 64 else (1 << lanes) - 1
+    steps = numbers("i64", [lane * access.size for lane in range(lanes)])
+    # An element that all lanes reach can be loaded at once; stores to it have an order.
+    single = "icmp eq i64 %far, 0" if reads else "icmp eq i64 %far, -1"
     return [
-        f"  %{name}.0 = insertelement {vector} poison, i64 {scalar}, i64 0",
-        f"  %{name} = shufflevector {vector} %{name}.0, {vector} poison, "
-        f"<{lanes} x i32> zeroinitializer",
+        f"  %all = icmp eq i64 %mask, {every}",
+        "  br i1 %all, label %compare, label %lanes",
+        "compare:",
+        "  %first = load i64, ptr %area, align 8",
+        f"  %lp = getelementptr i64, ptr %area, i64 {lanes - 1}",
+        "  %last = load i64, ptr %lp, align 8",
+        "  %far = sub i64 %last, %first",
+        f"  %row = icmp eq i64 %far, {(lanes - 1) * access.size}",
+        f"  %one = {single}",
+        "  %perhaps = or i1 %row, %one",
+        "  br i1 %perhaps, label %each, label %lanes",
+        "each:",
+        f"  %given = load {vector}, ptr %area, align 8",
+        f"  %f.0 = insertelement {vector} poison, i64 %first, i64 0",
+        f"  %f = shufflevector {vector} %f.0, {vector} poison, <{lanes} x i32> zeroinitializer",
+        f"  %delta = sub {vector} %given, %f",
+        f"  %want = select i1 %row, {vector} {steps}, {vector} zeroinitializer",
+        f"  %apart = icmp ne {vector} %delta, %want",
+        f"  %apart.bits = bitcast <{lanes} x i1> %apart to i{lanes}",
+        f"  %straight = icmp eq i{lanes} %apart.bits, 0",
+        "  %low = sub i64 %first, %start",
+        "  %high = sub i64 %last, %start",
+        f"  %low.in = {_inside('%low', access)}",
+        f"  %high.in = {_inside('%high', access)}",
+        "  %in = and i1 %low.in, %high.in",
+        "  %fine = and i1 %in, %straight",
+        "  br i1 %fine, label %known, label %lanes",
+        "known:",
+        "  %at = add i64 %low, %host",
+        "  %place = inttoptr i64 %at to ptr",
+        *(_read_row(access) if reads else _write_row(access)),
     ]
 
 
-def _enabled(lanes: int) -> list[str]:
-    """Return code for `%on`, tested in elements as wide as those it is used with."""
-    vector = f"<{lanes} x i64>"
-    bits = numbers("i64", [1 << lane if lane < 63 else -(1 << 63) for lane in range(lanes)])
-    return [
-        *_spread("bits", "%mask", lanes),
-        f"  %each = and {vector} %bits, {bits}",
-        f"  %on = icmp ne {vector} %each, zeroinitializer",
-    ]
+def _inside(offset: str, access: Access) -> str:
+    if access.checked:
+        return f"icmp ult i64 {offset}, %limit"
+    return "or i1 true, true"
 
 
-def _offsets(access: Access) -> list[str]:
-    vector = f"<{access.lanes} x i64>"
-    return [
-        *_spread("starts", "%start", access.lanes),
-        f"  %offsets = sub {vector} %given, %starts",
-    ]
-
-
-def _hosts(access: Access) -> list[str]:
-    vector = f"<{access.lanes} x i64>"
-    if access.flat:
-        return [f"  %hosts = add {vector} %given, zeroinitializer"]
-    return [
-        *_spread("bases", "%host", access.lanes),
-        f"  %hosts = add {vector} %offsets, %bases",
-    ]
-
-
-def _some(name: str, vector: str, lanes: int) -> list[str]:
-    return [
-        f"  %{name}.on = and <{lanes} x i1> {vector}, %on",
-        f"  %{name}.bits = bitcast <{lanes} x i1> %{name}.on to i{lanes}",
-        f"  %{name} = icmp ne i{lanes} %{name}.bits, 0",
-    ]
-
-
-def _check(access: Access) -> list[str]:
-    """Go on at `good`, or hand the message over; atomic addresses have to be aligned."""
-    lanes, lines = access.lanes, list[str]()
-    vector = f"<{lanes} x i64>"
-    if access.operation is not None:
-        low = splat("i64", lanes, access.size - 1)
+def _read_row(access: Access) -> list[str]:
+    lines, vector, lanes = list[str](), access.vector, access.lanes
+    lines += ["  br i1 %row, label %whole, label %same", "same:"]
+    for part in range(access.parts):
         lines += [
-            f"  %low = and {vector} %given, {low}",
-            f"  %odd = icmp ne {vector} %low, zeroinitializer",
-            *_some("odds", "%odd", lanes),
-            "  br i1 %odds, label %slow, label %aligned, !prof !0",
-            "aligned:",
+            f"  %eq{part} = getelementptr {access.scalar}, ptr %place, i64 {part}",
+            f"  %ex{part} = load {access.scalar}, ptr %eq{part}, align 1",
+            f"  %ei{part} = insertelement {vector} poison, {access.scalar} %ex{part}, i64 0",
+            f"  %ev{part} = shufflevector {vector} %ei{part}, {vector} poison, "
+            f"<{lanes} x i32> zeroinitializer",
+            f"  %et{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
+            f"  store {vector} %ev{part}, ptr %et{part}, align 8",
+        ]
+    lines += ["  br label %done", "whole:"]
+    if access.parts > 1:
+        return [*lines, "  br label %lanes"]
+    return [
+        *lines,
+        f"  %wv = load {vector}, ptr %place, align 1",
+        f"  store {vector} %wv, ptr %data, align 8",
+        "  br label %done",
+    ]
+
+
+def _write_row(access: Access) -> list[str]:
+    if access.parts > 1:
+        return ["  br label %lanes"]
+    return [
+        f"  %wv = load {access.vector}, ptr %data, align 8",
+        f"  store {access.vector} %wv, ptr %place, align 1",
+        "  br label %done",
+    ]
+
+
+# Lanes
+
+
+def _lanes(access: Access) -> list[str]:
+    """Return the loops over lanes; `look` comes back to `begin` without limits.
+
+    What writes checks all lanes before it does the first.
+    """
+    lines: list[str] = []
+    if access.verb == "load":
+        count = access.parts * access.lanes
+        lines = [f"  store <{count} x {access.scalar}> zeroinitializer, ptr %data, align 8"]
+    again = access.flat and access.checked
+    lines += [
+        "  br label %begin",
+        "begin:",
+        f"  %from = phi i64 [ %start, %lanes ]{', [ 0, %look ]' if again else ''}",
+        f"  %to = phi i64 [ %limit, %lanes ]{', [ -1, %look ]' if again else ''}",
+        f"  %base = phi i64 [ %host, %lanes ]{', [ 0, %look ]' if again else ''}",
+    ]
+    before = "begin"
+    if access.verb != "load" and (access.checked or access.operation is not None):
+        lines += [*_test(access), "act:"]
+        before = "act"
+    lines += [*lane_loop(before), *_address("a", "%lane")]
+    if access.verb == "load" and access.checked:
+        lines += [f"  br i1 %inside.a, label %do, label %{_refused(access)}, !prof !1", "do:"]
+    lines += ["  %address = add i64 %offset.a, %base", "  %p = inttoptr i64 %address to ptr"]
+    if access.operation is not None:
+        lines += atomic_lines(access.operation, access.lanes, access.scalar, own=access.own)
+    else:
+        for part in range(access.parts):
+            lines += _element(access, part)
+        lines.append("  br label %next")
+    return [*lines, *loop_tail(), "  br label %done"]
+
+
+def _refused(access: Access) -> str:
+    return "look" if access.flat and access.checked else "slow"
+
+
+def _address(name: str, lane: str) -> list[str]:
+    """Return code for a lane's address, offset and whether that is in range."""
+    return [
+        f"  %p{name} = getelementptr i64, ptr %area, i64 {lane}",
+        f"  %{name} = load i64, ptr %p{name}, align 8",
+        f"  %offset.{name} = sub i64 %{name}, %from",
+        f"  %inside.{name} = icmp ult i64 %offset.{name}, %to",
+    ]
+
+
+def _test(access: Access) -> list[str]:
+    """Return a loop that leaves for `act` when all lanes are in range, and aligned if atomic."""
+    lines = [
+        "  br label %test.head",
+        "test.head:",
+        "  %test.left = phi i64 [ %mask, %begin ], [ %test.rest, %test.next ]",
+        "  %test.none = icmp eq i64 %test.left, 0",
+        "  br i1 %test.none, label %act, label %test",
+        "test:",
+        "  %test.lane = call i64 @llvm.cttz.i64(i64 %test.left, i1 true)",
+        *_address("t", "%test.lane"),
+    ]
+    if access.operation is not None:
+        lines += [
+            f"  %low = and i64 %t, {access.size - 1}",
+            "  %even = icmp eq i64 %low, 0",
+            "  br i1 %even, label %test.range, label %slow, !prof !1",
+            "test.range:",
         ]
     if access.checked:
-        lines += [
-            *_spread("limits", "%limit", lanes),
-            f"  %over = icmp uge {vector} %offsets, %limits",
-            *_some("overs", "%over", lanes),
-            "  br i1 %overs, label %look, label %good, !prof !0",
-            "look:",
-            *_look(access),
-        ]
+        lines.append(f"  br i1 %inside.t, label %test.next, label %{_refused(access)}, !prof !1")
     else:
-        lines.append("  br label %good")
+        lines.append("  br label %test.next")
+    return [
+        *lines,
+        "test.next:",
+        "  %test.less = sub i64 %test.left, 1",
+        "  %test.rest = and i64 %test.left, %test.less",
+        "  br label %test.head",
+    ]
+
+
+def _element(access: Access, part: int) -> list[str]:
+    """Return code that moves one component of a lane."""
+    scalar = access.scalar
+    ends = f"%t{part}", f"%s{part}"
+    source, target = ends if access.verb == "load" else reversed(ends)
+    return [
+        f"  %t{part} = getelementptr {scalar}, ptr %p, i64 {part}",
+        f"  %f{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
+        f"  %s{part} = getelementptr {scalar}, ptr %f{part}, i64 %lane",
+        f"  %x{part} = load {scalar}, ptr {source}, align 1",
+        f"  store {scalar} %x{part}, ptr {target}, align 1",
+    ]
+
+
+def _ends(access: Access) -> list[str]:
+    """Return the blocks behind the loops: all done, looked up among the allocations, refused."""
+    lines = ["done:", "  ret i1 true"]
     if not access.checked and access.operation is None:
         return lines
+    if access.flat and access.checked:
+        reads = access.verb == "load" or access.operation is AtomicOperation.LOAD
+        lines += [
+            "look:",
+            "  %found = call i1 @flat_check(ptr %ctx, ptr %cache, ptr %area, i64 %mask, "
+            f"i64 {access.size}, i64 {int(not reads)})",
+            "  br i1 %found, label %begin, label %slow",
+        ]
     return [
         *lines,
         "slow:",
-        "  %failed = call i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %surface) cold",
+        "  %failed = call i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, "
+        "i64 %surface) cold",
         "  %well = icmp eq i32 %failed, 0",
         "  ret i1 %well",
-    ]
-
-
-def _look(access: Access) -> list[str]:
-    if not access.flat:
-        return ["  br label %slow"]
-    reads = access.verb == "load" or access.operation is AtomicOperation.LOAD
-    return [
-        f"  %known = call i1 @flat_check(ptr %ctx, ptr %cache, ptr %area, i64 %mask, "
-        f"i64 {access.size}, i64 {int(not reads)})",
-        "  br i1 %known, label %good, label %slow",
-    ]
-
-
-def _body(library: Library, access: Access) -> list[str]:
-    if access.operation is not None:
-        return _lanes(access, atomic_lines(access.operation, access.lanes, access.scalar, own=access.own))
-    return _loads(library, access) if access.verb == "load" else _stores(access)
-
-
-def _loads(library: Library, access: Access) -> list[str]:
-    """Load with a function that takes what it finds: one address, rows, or anything."""
-    lanes, parts, vector = access.lanes, access.parts, access.vector
-    function = gather_function(library, lanes, access.scalar, parts)
-    returned = f"{{ {', '.join([vector] * parts)} }}" if parts > 1 else vector
-    lines = [
-        f"  %np = getelementptr i64, ptr %ctx, i64 {int(Context.NOTHING)}",
-        "  %nothing = load i64, ptr %np, align 8",
-        f"  %found = call {returned} @{function}(<{lanes} x i64> %hosts, <{lanes} x i1> %on, "
-        "i64 %nothing)",
-    ]
-    for part in range(parts):
-        name = "%found"
-        if parts > 1:
-            name = f"%found.{part}"
-            lines.append(f"  {name} = extractvalue {returned} %found, {part}")
-        lines += [
-            f"  %to.{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
-            f"  store {vector} {name}, ptr %to.{part}, align 8",
-        ]
-    return [*lines, "  br label %done"]
-
-
-def _stores(access: Access) -> list[str]:
-    """Store a row at once where all lanes are on and their addresses follow each other."""
-    lanes, scalar, vector = access.lanes, access.scalar, f"<{access.lanes} x i64>"
-    body = [
-        "  %p = inttoptr i64 %a to ptr",
-        *[
-            line
-            for part in range(access.parts)
-            for line in (
-                f"  %f{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
-                f"  %s{part} = getelementptr {scalar}, ptr %f{part}, i64 %lane",
-                f"  %x{part} = load {scalar}, ptr %s{part}, align 1",
-                f"  %t{part} = getelementptr {scalar}, ptr %p, i64 {part}",
-                f"  store {scalar} %x{part}, ptr %t{part}, align 1",
-            )
-        ],
-        "  br label %next",
-    ]
-    if access.parts > 1 or lanes == 1:
-        return _lanes(access, body)
-    steps = numbers("i64", [lane * access.size for lane in range(lanes)])
-    every = -1 if lanes == 64 else (1 << lanes) - 1
-    return [
-        f"  %first = shufflevector {vector} %hosts, {vector} poison, <{lanes} x i32> zeroinitializer",
-        f"  %want = add {vector} %first, {steps}",
-        f"  %apart = icmp ne {vector} %hosts, %want",
-        f"  %apart.bits = bitcast <{lanes} x i1> %apart to i{lanes}",
-        f"  %row = icmp eq i{lanes} %apart.bits, 0",
-        f"  %all = icmp eq i64 %mask, {every}",
-        "  %whole = and i1 %row, %all",
-        "  br i1 %whole, label %together, label %singly",
-        "together:",
-        f"  %wa = extractelement {vector} %hosts, i64 0",
-        "  %wp = inttoptr i64 %wa to ptr",
-        f"  %wv = load {access.vector}, ptr %data, align 8",
-        f"  store {access.vector} %wv, ptr %wp, align 1",
-        "  br label %done",
-        "singly:",
-        *_lanes(access, body),
-    ]
-
-
-def _lanes(access: Access, body: list[str]) -> list[str]:
-    """Return a loop over the lanes that are on, lowest first; `%a` is the host's address."""
-    vector = f"<{access.lanes} x i64>"
-    return [
-        f"  store {vector} %hosts, ptr %area, align 8",
-        "  br label %lanes",
-        "lanes:",
-        *lane_loop("lanes"),
-        "  %pa = getelementptr i64, ptr %area, i64 %lane",
-        "  %a = load i64, ptr %pa, align 8",
-        *body,
-        *loop_tail(),
-        "  br label %done",
     ]

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.base import SharedStarts, ThreadStart
-from visim.engine.jit.affine import InputShape, Row, is_integer, row_of
+from visim.engine.jit.affine import InputShape, is_integer
 from visim.engine.jit.blocks import expressions
 from visim.engine.jit.flow import Flow
+from visim.engine.jit.slots import Row, row_of
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import WriteRegister
 
@@ -73,9 +74,7 @@ def _values(starts: Sequence[ThreadStart], place: int, row: Row) -> NDArray[np.i
     return None
 
 
-def _shape(
-    row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]
-) -> InputShape | None:
+def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> InputShape | None:
     step = int(values[0, 1] - values[0, 0])
     piece = row.lanes
     while piece >= 4 and row.lanes // piece <= _MOST_PIECES:

@@ -24,8 +24,7 @@ from visim.engine.jit.layout import (
 )
 from visim.engine.jit.rows import RowWriter
 from visim.engine.jit.shapes import Shape
-from visim.engine.jit.storage import vector_bits
-from visim.engine.jit.text import scalar_type, vector_type
+from visim.engine.jit.text import scalar_type, signed, vector_type
 from visim.engine.jit.values import Values
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
@@ -92,6 +91,9 @@ class MessageWriter:
     def message(self, effect: MemoryMessage) -> None:
         """Write one message; what it returns becomes known to the values."""
         site = self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
+        if isinstance(effect, Load | Store | Atomic):
+            # Values are written where they are first asked for: before anything branches.
+            self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
         match effect:
             case Load():
                 self._load(effect, site)
@@ -111,10 +113,9 @@ class MessageWriter:
         scalar = scalar_type(effect.type)
         access = self._access("load", effect, lanes, scalar, parts)
         bounds = self._bounds(effect, site, access.size)
-        mask = self.values.mask(effect.mask)
         shape = self.values.shape(effect.addresses, effect.mask)
         if shape is None:
-            self._general(access, effect, bounds, site, mask, self.values.value(effect.addresses))
+            self._general(access, effect, bounds, site, self.values.value(effect.addresses))
             self.values.loaded[id(effect)] = self._results(access)
             return
         direct, general, join = self._labels("direct", "general", "join")
@@ -124,7 +125,7 @@ class MessageWriter:
         direct = text.block
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, mask, self.rows.shapes.vector(shape))
+        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape))
         others, general = self._results(access), text.block
         text.jump(join)
         text.label(join)
@@ -143,7 +144,7 @@ class MessageWriter:
         shape = self.values.shape(effect.addresses, effect.mask)
         if shape is None or shape.form.stride != access.size:
             addresses = self.values.value(effect.addresses)
-            self._general(access, effect, bounds, site, mask, addresses, values)
+            self._general(access, effect, bounds, site, addresses, values)
             return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(self._fits(shape, bounds, access), direct, general)
@@ -153,9 +154,10 @@ class MessageWriter:
             self.rows.store(pointers, lanes, scalar, values)
             text.jump(join)
         else:
-            self._store_masked(pointers, lanes, scalar, values, mask, general, join)
+            every = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
+            self._store_masked(pointers, lanes, scalar, values, (mask, every), general, join)
         text.label(general)
-        self._general(access, effect, bounds, site, mask, self.rows.shapes.vector(shape), values)
+        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape), values)
         text.jump(join)
         text.label(join)
 
@@ -165,14 +167,16 @@ class MessageWriter:
         lanes: int,
         scalar: str,
         values: list[str],
-        mask: str,
+        masks: tuple[str, str],
         general: str,
         join: str,
     ) -> None:
-        """Store all lanes at once where all are on, else only those of the mask."""
-        text, (every, some) = self.text, self._labels("every", "some")
-        bits = text.let(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
-        text.branch(text.let(f"icmp eq i{lanes} {bits}, -1"), every, some)
+        """Store all lanes at once where all are on, else only those of the mask.
+
+        `masks` are the mask and whether it is on in all lanes.
+        """
+        text, (every, some), (mask, whole) = self.text, self._labels("every", "some"), masks
+        text.branch(whole, every, some)
         text.label(every)
         self.rows.store(pointers, lanes, scalar, values)
         text.jump(join)
@@ -241,7 +245,6 @@ class MessageWriter:
         effect: Load | Store | Atomic,
         bounds: Bounds,
         site: int,
-        mask: str | None,
         addresses: str,
         values: Sequence[str] = (),
     ) -> None:
@@ -261,7 +264,7 @@ class MessageWriter:
         function = general_function(self.unit.module.library, access)
         well = text.let(
             f"call i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
-            f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask_bits(mask, lanes)}, "
+            f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
@@ -286,10 +289,9 @@ class MessageWriter:
         own = effect.space in {Space.SLM, Space.SCRATCH}
         access = replace(found, operation=effect.operation, own=own)
         values = [self.values.value(operand) for operand in effect.operands]
-        mask = self.values.mask(effect.mask)
         bounds = self._bounds(effect, site, access.size)
         addresses = self.values.value(effect.addresses)
-        self._general(access, effect, bounds, site, mask, addresses, values)
+        self._general(access, effect, bounds, site, addresses, values)
         self.values.loaded[id(effect)] = self._results(access)
 
     # One block
@@ -390,11 +392,6 @@ class MessageWriter:
 
     def _labels(self, *hints: str) -> list[str]:
         return [self.text.fresh(hint) for hint in hints]
-
-    def _mask_bits(self, mask: str | None, lanes: int) -> str:
-        if mask is None:
-            return str((1 << lanes) - 1) if lanes < 64 else "-1"
-        return vector_bits(self.text, mask, lanes)
 
     def _bounds(self, effect: MemoryMessage, site: int, size: int) -> Bounds:
         """Find where a message's space begins and ends."""

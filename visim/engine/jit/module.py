@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.interp import CALL_DEPTH
-from visim.engine.jit.affine import InputShape, Row
+from visim.engine.jit.affine import InputShape
 from visim.engine.jit.blocks import ANY_MODE, UnitCode, is_indirect, places
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
@@ -15,6 +15,7 @@ from visim.engine.jit.flow import Explorer, Flow
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.scheduler import scheduler_text
+from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, frame_bytes, function_name
 from visim.errors import UnsupportedError
@@ -40,7 +41,7 @@ class Version:
     `full` says that threads start with all channels, `budgeted` that they may execute only so
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
     are written back to the image at the end; `inputs` are shapes that inputs have, `checked` that
-    messages look whether they are in range.
+    messages look whether they are in range; `has_mask_registers` that the host's processor has.
     """
 
     full: bool
@@ -51,6 +52,7 @@ class Version:
     cr0: int = 0
     inputs: tuple[InputShape, ...] = ()
     checked: bool = True
+    has_mask_registers: bool = False
 
 
 @dataclass

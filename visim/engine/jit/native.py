@@ -44,6 +44,13 @@ def _llvm() -> tuple[Any, Any]:
     return binding, _machine(binding)
 
 
+@cache
+def has_mask_registers() -> bool:
+    """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
+    binding, _ = _llvm()
+    return bool(binding.get_host_cpu_features().get("avx512vl"))
+
+
 def _machine(binding: Any) -> Any:
     target = binding.Target.from_default_triple()
     return target.create_target_machine(

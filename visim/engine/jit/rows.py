@@ -33,9 +33,7 @@ class RowWriter:
                 for part in range(parts)
             ]
         if form.stride == size:
-            return [
-                self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)
-            ]
+            return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
         if form.stride == size * parts:
             return self._interleaved(pointer, scalar, form.piece, parts)
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]

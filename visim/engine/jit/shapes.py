@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from visim.engine.jit.text import Text, numbers, splat
+from visim.engine.jit.text import Text, numbers, signed, splat
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,17 +199,9 @@ class ShapeWriter:
     def vector(self, shape: Shape) -> str:
         """Return the whole vector, exact in all cases."""
         text, form, lanes = self.text, shape.form, shape.lanes
-        bits = form.core_bits
-        steps = [signed(form.step * (lane % form.piece), bits) for lane in range(lanes)]
-        cores = self._spread(shape.cores, bits, lanes)
-        found = cores
-        if form.step:
-            found = text.let(f"add <{lanes} x i{bits}> {cores}, {numbers(f'i{bits}', steps)}")
         if form.signed is None:
-            return found
-        vector = f"<{lanes} x i{form.bits}>"
-        word = "sext" if form.signed else "zext"
-        found = text.let(f"{word} <{lanes} x i{bits}> {found} to {vector}")
+            return self._row(shape.cores, form.bits, form, lanes)
+        found, vector = self._extended(shape), f"<{lanes} x i{form.bits}>"
         if form.scale != 1:
             factor = splat(f"i{form.bits}", lanes, form.scale)
             found = text.let(f"mul {vector} {found}, {factor}")
@@ -218,6 +210,29 @@ class ShapeWriter:
             found = text.let(f"add {vector} {found}, {offsets}")
         return found
 
+    def _row(self, cores: tuple[str, ...], bits: int, form: Form, lanes: int) -> str:
+        """Return cores and their steps as a vector of integers of `bits` bits."""
+        found = self._spread(cores, bits, lanes)
+        if not form.step:
+            return found
+        steps = [signed(form.step * (lane % form.piece), bits) for lane in range(lanes)]
+        return self.text.let(f"add <{lanes} x i{bits}> {found}, {numbers(f'i{bits}', steps)}")
+
+    def _extended(self, shape: Shape) -> str:
+        """Return the extended cores; those of odd sizes are low bits that were cut out."""
+        text, form, lanes = self.text, shape.form, shape.lanes
+        vector = f"<{lanes} x i{form.bits}>"
+        if form.core_bits % 8:
+            wide = tuple(
+                self._cast("zext", form.core_bits, core, form.bits) for core in shape.cores
+            )
+            row = self._row(wide, form.bits, form, lanes)
+            mask = splat(f"i{form.bits}", lanes, (1 << form.core_bits) - 1)
+            return text.let(f"and {vector} {row}, {mask}")
+        row = self._row(shape.cores, form.core_bits, form, lanes)
+        word = "sext" if form.signed else "zext"
+        return text.let(f"{word} <{lanes} x i{form.core_bits}> {row} to {vector}")
+
     def _spread(self, scalars: tuple[str, ...], bits: int, lanes: int) -> str:
         """Return a vector with each scalar in as many lanes as its piece has."""
         text, count = self.text, len(scalars)
@@ -225,7 +240,9 @@ class ShapeWriter:
             return text.spread(f"i{bits}", lanes, scalars[0])
         few = "poison"
         for number, scalar in enumerate(scalars):
-            few = text.let(f"insertelement <{count} x i{bits}> {few}, i{bits} {scalar}, i64 {number}")
+            few = text.let(
+                f"insertelement <{count} x i{bits}> {few}, i{bits} {scalar}, i64 {number}"
+            )
         piece = lanes // count
         picks = [lane // piece for lane in range(lanes)]
         return text.shuffle(f"i{bits}", count, few, picks)
@@ -274,9 +291,3 @@ _FOLDED: dict[str, Callable[[int, int], int]] = {
 def literal(scalar: str) -> int | None:
     """Return the number that a scalar is, if it is written as one."""
     return None if scalar.startswith("%") else int(scalar)
-
-
-def signed(number: int, bits: int) -> int:
-    """Return an integer modulo 2**bits, as a signed number."""
-    number &= (1 << bits) - 1
-    return number - (1 << bits) if number >> bits - 1 else number

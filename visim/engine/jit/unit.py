@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from visim.engine.interp import CALL_DEPTH, TURN
 from visim.engine.jit import affine
-from visim.engine.jit.affine import Affine, ShapeReader, Slot
+from visim.engine.jit.affine import Affine, ShapeReader
 from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step, expressions
 from visim.engine.jit.callouts import CallOutWriter, operands
 from visim.engine.jit.flow import Flow, Node, is_uniform, passed
@@ -20,7 +20,8 @@ from visim.engine.jit.layout import Context, FaultKind, Status, Thread
 from visim.engine.jit.messages import MessageWriter
 from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.shapes import Shape
-from visim.engine.jit.storage import Storage, vector_bits
+from visim.engine.jit.slots import Slot, Slots, channel_of, channel_within, looks_across
+from visim.engine.jit.storage import Storage, bits_vector
 from visim.engine.jit.text import Text, vector_type
 from visim.engine.jit.values import Values
 from visim.engine.modes import CR0_USED, float_mode
@@ -35,6 +36,7 @@ from visim.sem.effects import (
     Goto,
     Jump,
     Message,
+    Place,
     RegisterWrite,
     Return,
     Switch,
@@ -76,7 +78,7 @@ class UnitWriter:
         self.flow = flow
         self.kernel = module.kernel
         self.unit = flow.code.unit
-        self.text = Text()
+        self.text = Text(tests_bits=not module.version.has_mask_registers)
         self.is_kernel = self.unit.number == 0
         image = "%image" if module.flat else None
         shared = "%image" if module.has_calls else None
@@ -88,7 +90,7 @@ class UnitWriter:
             self.full = set[int]()
         self.all_on = _signed((1 << self.kernel.simd_size) - 1)
         self.slm_bytes = module.version.slm_bytes
-        self.affine = self._analysis()
+        self.slots, self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
 
@@ -109,17 +111,18 @@ class UnitWriter:
         ]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
 
-    def _analysis(self) -> Affine:
-        version = self.module.version
-        return Affine(
-            self.kernel,
-            self.flow,
-            self.full,
-            version.inputs if self.is_kernel else (),
-            inputs_whole=version.full,
-            registers_are_addressed=self.module.flat,
-            has_calls=self.module.has_calls,
-        )
+    def _analysis(self) -> tuple[Slots, Affine]:
+        module, version = self.module, self.module.version
+        slots = Slots(self.kernel, self.flow, self.full, has_calls=module.has_calls)
+        if module.flat:
+            slots.forget()
+        inputs = version.inputs if self.is_kernel else ()
+        return slots, Affine(slots, inputs, inputs_whole=version.full)
+
+    def keeps_others(self, place: Place) -> bool:
+        """Whether a write has to keep what lanes hold that it is not for."""
+        slot = self.slots.at(place)
+        return slot is None or not slot.quiet or self.module.version.saving
 
     # Function
 
@@ -332,6 +335,7 @@ class NodeWriter:
         self.mode = float_mode(0 if self.dynamic else node.key[2] & CR0_USED)
         self.full = node.entry in unit.full and not node.waiting
         self.active = self.channels = ""
+        self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
 
     def write(self) -> None:
         """Write the node's block."""
@@ -345,7 +349,8 @@ class NodeWriter:
                 whole = text.let(f"load i32, ptr %entered.{node.entry}")
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
-        self.channels = text.let(f"bitcast i32 {self.active} to <32 x i1>")
+        wide = text.let(f"zext i32 {self.active} to i64")
+        self.channels = bits_vector(text, wide, 0, 32)
         for number, step in enumerate(block.before):
             if not self._step(step, number):
                 return
@@ -388,7 +393,7 @@ class NodeWriter:
         """Write the messages of an instruction in order, then its register writes."""
         unit, key = self.unit, self.node.key
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number)
-        values.shapes = reader
+        values.shapes, values.fresh = reader, self._still_vectors(step)
         messages = MessageWriter(unit, values, step.pc)
         for effect in step.effects:
             if isinstance(effect, MemoryMessage):
@@ -398,12 +403,50 @@ class NodeWriter:
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
-        found = [(w, values.value(w.value), values.mask(w.mask)) for w in writes]
+        found = [(w, *self._found(w, values)) for w in writes]
         kept = self._shapes(step, number, values)
         for write, value, mask in found:
-            self._write(write, value, mask, values)
+            if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
+                self._write(write, value, None, values)
+            else:
+                self._write(write, value, mask, values)
         for slot, shape in kept:
             reader.keep(slot, shape)
+        for write in writes:
+            if isinstance(write, WritePredicate):
+                self._remember(write, values)
+
+    def _still_vectors(self, step: Step) -> dict[tuple[str, int, int], str]:
+        """Return the predicates that an instruction can have as vectors, as they were computed.
+
+        Where channels are off, such a vector is not what the predicate holds.
+        """
+        if not self.fresh or looks_across(step.effects):
+            return {}
+        channels = {channel_within(getattr(effect, "mask", None)) for effect in step.effects}
+        return {
+            key: vector
+            for key, (vector, channel) in self.fresh.items()
+            if channel is None or channels == {channel}
+        }
+
+    def _remember(self, write: WritePredicate, values: Values) -> None:
+        name, lanes = write.variable.name, write.value.lanes
+        self.fresh = {key: known for key, known in self.fresh.items() if key[0] != name}
+        channel = channel_of(write.mask)
+        if write.mask is None or channel is not None:
+            key = (name, write.offset, lanes)
+            self.fresh[key] = (values.value(write.value), channel)
+
+    @staticmethod
+    def _found(write: RegisterWrite, values: Values) -> tuple[str, str | None]:
+        """Return the value and mask of a write, those of predicates as numbers."""
+        mask = values.mask(write.mask)
+        if not isinstance(write, WritePredicate):
+            return values.value(write.value), mask
+        if mask is not None and write.mask is not None:
+            mask = values.bits(write.mask)
+        return values.bits(write.value), mask
 
     def _shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
         """Return the shapes that an instruction writes to slots."""
@@ -549,7 +592,7 @@ class NodeWriter:
         if known is None:
             bits = ((1 << mask.lanes) - 1 << offset) & 0xFFFFFFFF
             return text.let(f"and i32 {self.active}, {_signed(bits)}")
-        wide = vector_bits(text, known, mask.lanes)
+        wide = values.bits(mask)
         if offset:
             wide = text.let(f"shl i64 {wide}, {offset}")
         return text.let(f"and i32 {self.active}, {text.let(f'trunc i64 {wide} to i32')}")

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from visim import predefined
 from visim.engine.blocks import CR0
-from visim.engine.jit.affine import ShapeReader, channel_within
+from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
 from visim.engine.jit.floats import FloatWriter, Library
 from visim.engine.jit.shapes import Shape
+from visim.engine.jit.slots import channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
 from visim.engine.modes import CR0_USED, FloatMode
@@ -36,7 +37,8 @@ class Values:
 
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
     below `simd` are known to be on. `dynamic` says that only the running program knows the
-    mode.
+    mode. `fresh` has predicates that are still there as vectors, for instructions that do not
+    look at channels that are off.
     """
 
     text: Text
@@ -53,7 +55,9 @@ class Values:
     callouts: CallOutWriter
     shapes: ShapeReader | None = None
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
+    _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
     def __post_init__(self) -> None:
         self.floats = FloatWriter(self.text, self.library)
@@ -108,6 +112,43 @@ class Values:
             return None
         return self.shapes.shape(expr, channel_within(mask))
 
+    # Masks as numbers
+
+    def bits(self, expr: Expr) -> str:
+        """Return booleans as the low bits of an i64, the others zero."""
+        found = self._bits_known.get(expr)
+        if found is None:
+            found = self._bits_known[expr] = self._find_bits(expr)
+        return found
+
+    def _find_bits(self, expr: Expr) -> str:
+        text, lanes = self.text, expr.lanes
+        if not _is_number(expr):
+            return vector_bits(text, self.value(expr), lanes)
+        match expr.uop.name:
+            case "predicate":
+                variable, offset = expr.attribute
+                return self._cut(self.storage.load_bits(variable.name), offset, lanes)
+            case "execution":
+                wide = text.let(f"zext i32 {self.active} to i64")
+                return self._cut(wide, expr.attribute, lanes)
+            case "not":
+                return text.let(f"xor i64 {self.bits(expr.args[0])}, {_low_bits(lanes)}")
+            case name:
+                a, b = (self.bits(arg) for arg in expr.args)
+                return text.let(f"{name} i64 {a}, {b}")
+
+    def _cut(self, bits: str, offset: int, lanes: int) -> str:
+        if offset:
+            bits = self.text.let(f"lshr i64 {bits}, {offset}")
+        return bits if lanes == 64 else self.text.let(f"and i64 {bits}, {_low_bits(lanes)}")
+
+    def mask_bits(self, expr: Expr | None, lanes: int) -> str:
+        """Return a mask as the low bits of an i64."""
+        if expr is None or self.mask(expr) is None:
+            return str(_low_bits(lanes))
+        return self.bits(expr)
+
     # Leaves
 
     def _leaf(self, expr: Expr) -> str:
@@ -122,7 +163,8 @@ class Values:
                 return self.storage.read(expr.attribute)
             case "predicate":
                 variable, offset = expr.attribute
-                return self.storage.read_bits(variable.name, offset, lanes)
+                known = self.fresh.get((variable.name, offset, lanes))
+                return known or bits_vector(text, self.bits(expr), 0, lanes)
             case "execution":
                 return self._execution(expr.attribute, lanes)
             case "addresses" | "state":
@@ -163,6 +205,8 @@ class Values:
             return self._float(expr)
         if name == "broadcast":
             return self._broadcast(expr)
+        if _is_number(expr) and not self.fresh:
+            return bits_vector(self.text, self.bits(expr), 0, expr.lanes)
         args = [self.value(arg) for arg in expr.args]
         match expr.uop.group:
             case Group.INTEGER:
@@ -390,6 +434,19 @@ class Values:
             )
             position += arg.lanes
         return found
+
+
+def _is_number(expr: Expr) -> bool:
+    """Whether booleans are made of masks that are kept as numbers."""
+    if expr.type is not BOOL:
+        return False
+    if expr.uop.name in {"and", "or", "xor", "not"}:
+        return all(_is_number(arg) for arg in expr.args)
+    return expr.uop.name in {"predicate", "execution"}
+
+
+def _low_bits(lanes: int) -> int:
+    return -1 if lanes == 64 else (1 << lanes) - 1
 
 
 __all__ = ["BF", "UD", "Values"]
