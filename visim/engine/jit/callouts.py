@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import (
-    MemoryMessage,
     UnknownControl,
     control_value,
     expressions,
@@ -23,7 +22,17 @@ from visim.engine.jit.blocks import (
 )
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.text import scalar_type, vector_type
-from visim.sem.effects import Barrier, Effect, Message, Synchronization
+from visim.sem.effects import (
+    Atomic,
+    Barrier,
+    Effect,
+    Load,
+    LoadBlock,
+    Message,
+    Store,
+    StoreBlock,
+    Synchronization,
+)
 from visim.sem.expr import WIDE, Expr
 from visim.sem.uops import Group
 from visim.types import BOOL, DataType
@@ -34,6 +43,9 @@ if TYPE_CHECKING:
 
 ALIGNMENT = 64
 """Bytes at a multiple of which each value stands in the exchange area."""
+
+MOST_LANES = 64
+"""How many addresses native code can have in one message."""
 
 WAIT = 2
 """What a call-out answers when the thread has to let others run; 0 is to go on, 1 a fault."""
@@ -84,7 +96,9 @@ def is_called_out(effect: Effect) -> bool:
     """Whether native code leaves an effect to the interpreter's code."""
     if isinstance(effect, Synchronization):
         return not isinstance(effect, Barrier)
-    return isinstance(effect, Message) and not isinstance(effect, MemoryMessage)
+    if isinstance(effect, Load | Store | Atomic):
+        return effect.addresses.lanes > MOST_LANES
+    return isinstance(effect, Message) and not isinstance(effect, LoadBlock | StoreBlock)
 
 
 def needs_interpreter(expr: Expr) -> bool:

@@ -246,13 +246,12 @@ class Runner:
         self.slm = SharedLocalMemory(dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.by_address: dict[int, ThreadRecord] = {}
-        self.exchange = _aligned(first.sites.exchange_bytes)
-        self.host = Host(kernel, self.exchange, self._host_context())
         self.meetings = Meetings(1)
         self.nothing = np.zeros(512, np.uint8)
         self.callback = _CALLBACK(self._callout)
         self.sites: list[SiteInfo | CallOut] = []
         self._tables()
+        self._make_exchange(first.sites.exchange_bytes)
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
@@ -285,12 +284,19 @@ class Runner:
             allocation = Allocation("implicit arguments", arguments, False, 0)
             self.arguments = Window("flat", [allocation])
 
+    def _make_exchange(self, size: int) -> None:
+        """Make the area through which native code and the host exchange values."""
+        self.exchange = _aligned(size)
+        self.host = Host(self.kernel, self.exchange, self._host_context())
+        for _, context in self.compiled.values():
+            context[int(Context.EXCHANGE)] = self.exchange.ctypes.data
+
     def _host_context(self) -> HostContext:
         """Return what the interpreter's code reaches; registers are not among it."""
         machine, nothing = self.machine, np.zeros(0, np.uint8)
         context = HostContext(nothing, np.zeros(0, np.bool_))
         context.flat, context.surfaces = machine.memory, machine.surfaces
-        context.slm = self.slm
+        context.slm, context.arguments = self.slm, self.arguments
         return context
 
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -436,6 +442,8 @@ class Runner:
         found = self.compiled.get((full, control))
         if found is None:
             compiled = self.provide(full, control)
+            if compiled.module.sites.exchange_bytes > self.exchange.size:
+                self._make_exchange(compiled.module.sites.exchange_bytes)
             counters = _words(max(1, len(compiled.module.forms)))
             self._counters.append((compiled, counters))
             found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
@@ -555,6 +563,8 @@ class Runner:
     def _host_call(self, site: CallOut, control: int, record: ThreadRecord) -> int:
         effect = site.effect
         if effect is None or isinstance(effect, Message):
+            if getattr(effect, "space", None) is SpaceKind.SCRATCH:
+                self.host.context.scratch = self._scratch(record)
             self.host.run(site, control)
             return 0
         try:

@@ -14,7 +14,7 @@ from visim.engine.interp import CALL_DEPTH, TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine, ShapeReader
 from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step, expressions
-from visim.engine.jit.callouts import CallOutWriter, operands
+from visim.engine.jit.callouts import CallOutWriter, is_called_out, operands
 from visim.engine.jit.flow import Flow, Node, is_uniform, passed
 from visim.engine.jit.layout import Context, FaultKind, Status, Thread
 from visim.engine.jit.messages import MessageWriter
@@ -396,10 +396,10 @@ class NodeWriter:
         values.shapes, values.fresh = reader, self._still_vectors(step)
         messages = MessageWriter(unit, values, step.pc)
         for effect in step.effects:
-            if isinstance(effect, MemoryMessage):
-                messages.message(effect)
-            elif isinstance(effect, Message):
+            if isinstance(effect, Message) and is_called_out(effect):
                 self.unit.callouts.message(values, effect, step.effects)
+            elif isinstance(effect, MemoryMessage):
+                messages.message(effect)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
