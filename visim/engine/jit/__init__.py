@@ -6,10 +6,10 @@ effects to LLVM IR as text. Only `native` knows llvmlite, and imports it when a 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
-from weakref import WeakKeyDictionary
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.inputs import input_shapes
@@ -41,6 +41,27 @@ class Jit:
         return Prepared(kernel)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The runners of a dispatch, and what else they were made for."""
+
+    dispatch: weakref.ref[Dispatch]
+    traits: object
+    runners: list[Runner]
+
+
+@dataclass(frozen=True, slots=True)
+class _Forget:
+    """Removes what is kept for a dispatch when that is gone."""
+
+    kept: dict[int, _Kept]
+    key: int
+
+    def __call__(self, reference: object) -> None:
+        """Remove it."""
+        self.kept.pop(self.key, None)
+
+
 class Prepared:
     """A kernel and its compiled versions."""
 
@@ -48,7 +69,7 @@ class Prepared:
         self.kernel = kernel
         self.saving = saving
         self._versions: dict[Version, Compiled] = {}
-        self._kept: WeakKeyDictionary[Dispatch, tuple[object, list[Runner]]] = WeakKeyDictionary()
+        self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
         self._compiling = Lock()
         self._first = ModuleWriter(kernel, Version(True, 0)).write()
@@ -74,14 +95,15 @@ class Prepared:
         They are forgotten with the dispatch, which they must not keep alive.
         """
         traits = (id(machine), len(machine.memory.allocations), groups, replace(options, stop=None))
-        try:
-            kept = self._kept.get(dispatch)
-        except TypeError:
-            return self._new_runners(groups, dispatch, machine, options)
-        if kept is not None and kept[0] == traits:
-            return kept[1]
+        kept = self._kept.get(id(dispatch))
+        if kept is not None and kept.dispatch() is dispatch and kept.traits == traits:
+            return kept.runners
         runners = self._new_runners(groups, dispatch, machine, options)
-        self._kept[dispatch] = (traits, runners)
+        try:
+            reference = weakref.ref(dispatch, _Forget(self._kept, id(dispatch)))
+        except TypeError:
+            return runners
+        self._kept[id(dispatch)] = _Kept(reference, traits, runners)
         return runners
 
     def _new_runners(
