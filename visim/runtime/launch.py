@@ -93,7 +93,13 @@ class LaunchOptions:
     @property
     def run_options(self) -> RunOptions:
         """The options that engines know."""
-        return RunOptions(self.budget, self.seed, self.counts_forms, workers=self.workers)
+        return RunOptions(
+            self.budget,
+            self.seed,
+            self.counts_forms,
+            workers=self.workers,
+            checked=self.checks == "on",
+        )
 
     def check(self) -> LaunchOptions:
         """Return the options in one form.
@@ -171,7 +177,9 @@ class Launch:
         self._acquire(stop)
         try:
             with self.executables.borrow() as executable:
-                options = replace(self.options.run_options, stop=stop)
+                options = self.options.run_options
+                if stop is not None:
+                    options = replace(options, stop=stop)
                 found = run_plan(self.plan, executable, options, receiver or current_receiver())
         finally:
             self._lock.release()
@@ -210,8 +218,10 @@ class Launch:
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:
-        if self.options.checks == "off":
-            yield "checks='off' changes nothing in this build: all checks were on"
+        if self.options.checks == "off" and self.engine == "jit":
+            yield "checks='off': nobody looked whether accesses were in range"
+        elif self.options.checks == "off":
+            yield f"checks='off' changes nothing on the {self.engine}: all checks were on"
         if (self.options.workers or 1) > 1 and self.engine == "interpreter":
             yield f"the {self.engine} ran on one worker"
         if found.lost_bytes:

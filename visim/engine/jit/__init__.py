@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
@@ -94,7 +94,16 @@ class Prepared:
 
         They are forgotten with the dispatch, which they must not keep alive.
         """
-        traits = (id(machine), len(machine.memory.allocations), groups, replace(options, stop=None))
+        traits = (
+            id(machine),
+            len(machine.memory.allocations),
+            groups,
+            options.budget,
+            options.seed,
+            options.count_forms,
+            options.workers,
+            options.checked,
+        )
         kept = self._kept.get(id(dispatch))
         if kept is not None and kept.dispatch() is dispatch and kept.traits == traits:
             return kept.runners

@@ -6,9 +6,18 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from visim.engine.jit.cache import ObjectCache, default_folder, key_of
 from visim.errors import ToolMissing
 
 _LOCK = Lock()
+_PASSES = (
+    "always_inliner",
+    "sroa",
+    "instruction_combine",
+    "simplify_cfg",
+    "aggressive_dce",
+    "simplify_cfg",
+)
 _FUNCTIONS = ("run_threads", "run_groups", "turn", "turns")
 
 
@@ -21,11 +30,16 @@ class NativeCode:
     def __init__(self, text: str) -> None:
         with _LOCK:
             binding, machine = _llvm()
-            module = binding.parse_assembly(text)
-            module.triple = machine.triple
-            module.data_layout = str(machine.target_data)
-            _optimize(binding, machine, module)
-            self._engine = binding.create_mcjit_compiler(module, _machine(binding))
+            cache = ObjectCache(default_folder())
+            key = key_of(text, _host(binding), llvmlite_version(), *_PASSES)
+            code = cache.get(key)
+            if code is None:
+                code = _compiled(binding, machine, text)
+                cache.put(key, code)
+            self._engine = binding.create_mcjit_compiler(
+                binding.parse_assembly(""), _machine(binding)
+            )
+            self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
             found = {name: int(self._engine.get_function_address(name)) for name in _FUNCTIONS}
             self.addresses = {name: address for name, address in found.items() if address}
@@ -51,6 +65,28 @@ def has_mask_registers() -> bool:
     return bool(binding.get_host_cpu_features().get("avx512vl"))
 
 
+def llvmlite_version() -> str:
+    """Return the versions of llvmlite and of the LLVM in it."""
+    import llvmlite
+    from llvmlite import binding
+
+    return f"{llvmlite.__version__} {binding.llvm_version_info}"
+
+
+def _host(binding: Any) -> str:
+    """Return what code for this processor depends on."""
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def _compiled(binding: Any, machine: Any, text: str) -> bytes:
+    """Return the object file of a module."""
+    module = binding.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    _optimize(binding, machine, module)
+    return bytes(machine.emit_object(module))
+
+
 def _machine(binding: Any) -> Any:
     target = binding.Target.from_default_triple()
     return target.create_target_machine(
@@ -67,10 +103,6 @@ def _optimize(binding: Any, machine: Any, module: Any) -> None:
     """Run the passes that matter here: most of LLVM's list finds nothing to do."""
     builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
     passes = binding.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    passes.add_aggressive_dce_pass()
-    passes.add_simplify_cfg_pass()
+    for name in _PASSES:
+        getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)

@@ -133,6 +133,7 @@ class NativeWork:
         self.places = np.array(shared.places, np.uint64).reshape(-1)
         self.chosen = runner.chosen(self.records)
         self.fields = _words(int(Work.SIZE))
+        self.addresses = int(self.chosen[1].ctypes.data), int(self.fields.ctypes.data)
         private = shared.private
         values = {
             Work.THREADS: len(self.records),
@@ -171,8 +172,7 @@ class NativeWork:
         fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
         fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
         fields[Work.EXECUTED] = fields[Work.STARTED] = fields[Work.DONE_GROUPS] = 0
-        compiled, context = self.chosen
-        ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
+        ended = self.chosen[0].functions["run_groups"](*self.addresses, 0)
         if runner.failure is not None:
             raise runner.failure
         runner.exit.groups += int(fields[Work.DONE_GROUPS])
