@@ -13,7 +13,7 @@ from threading import Lock
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.inputs import input_shapes
-from visim.engine.jit.module import ModuleWriter, Version
+from visim.engine.jit.module import ModuleWriter, Version, unit_codes
 from visim.engine.jit.native import NativeCode, has_mask_registers
 from visim.engine.jit.run import (
     DEEP_STACK_BYTES,
@@ -72,7 +72,8 @@ class Prepared:
         self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
         self._compiling = Lock()
-        self._first = ModuleWriter(kernel, Version(True, 0)).write()
+        self._codes = unit_codes(kernel)
+        self._first = ModuleWriter(kernel, Version(True, 0, saving=saving), self._codes).survey()
         deep = self._first.has_recursion
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
 
@@ -172,7 +173,7 @@ class Prepared:
     def _version(self, version: Version) -> Compiled:
         found = self._versions.get(version)
         if found is None:
-            module = ModuleWriter(self.kernel, version).write()
+            module = ModuleWriter(self.kernel, version, self._codes).write()
             found = self._versions[version] = Compiled(module, NativeCode(module.text))
         return found
 

@@ -89,7 +89,7 @@ class ObjectCache:
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(_packed(code))
-                os.replace(name, path)
+                Path(name).replace(path)
             except OSError:
                 Path(name).unlink(missing_ok=True)
                 raise

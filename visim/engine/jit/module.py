@@ -55,18 +55,15 @@ class Version:
     has_mask_registers: bool = False
 
 
-@dataclass
-class ModuleText:
-    """The text of a module and what Python needs to run it.
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What all versions of a kernel have in common.
 
-    `forms` are, for each counter, the forms that one execution of its block counts.
     `has_host_turns` says that Python decides which threads have a turn. `frame_bytes` is the
-    memory that the open calls of subroutines need which call themselves.
+    memory that the open calls of subroutines need which call themselves. `rows` are what threads
+    may find in inputs that has a shape.
     """
 
-    text: str
-    sites: Sites
-    forms: list[tuple[str, ...]]
     uses_stacks: bool
     has_barriers: bool
     has_host_turns: bool
@@ -77,11 +74,29 @@ class ModuleText:
 
 
 @dataclass
+class ModuleText:
+    """The text of a module and what Python needs to run it.
+
+    `forms` are, for each counter, the forms that one execution of its block counts.
+    """
+
+    text: str
+    sites: Sites
+    forms: list[tuple[str, ...]]
+
+
+def unit_codes(kernel: LinkedKernel) -> list[UnitCode]:
+    """Return the code of all units of a program, which versions can share."""
+    return [UnitCode(kernel, unit) for unit in kernel.units]
+
+
+@dataclass
 class ModuleWriter:
     """Writes the module of one version of a kernel."""
 
     kernel: LinkedKernel
     version: Version
+    codes: Sequence[UnitCode] = ()
     library: Library = field(default_factory=Library)
     sites: Sites = field(default_factory=Sites)
     forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
@@ -99,9 +114,7 @@ class ModuleWriter:
         Raises:
             UnsupportedError: the kernel needs what the JIT cannot do.
         """
-        codes = [UnitCode(self.kernel, unit) for unit in self.kernel.units]
-        flows = self._flows(codes)
-        self._look_at(flows)
+        flows = self._looked_at()
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         functions = [UnitWriter(self, flow).write() for flow in flows.values()]
         text = "\n".join(
@@ -115,10 +128,16 @@ class ModuleWriter:
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
-        return ModuleText(
-            text,
-            self.sites,
-            self.forms,
+        return ModuleText(text, self.sites, self.forms)
+
+    def survey(self) -> Traits:
+        """Return what is to be known before a version is chosen.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        flows = self._looked_at()
+        return Traits(
             uses_stacks=self.stacks,
             has_barriers=self.has_barriers,
             has_host_turns=self.has_host_turns,
@@ -127,6 +146,12 @@ class ModuleWriter:
             rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
             frame_bytes=self.frame_bytes,
         )
+
+    def _looked_at(self) -> dict[tuple[int, int], Flow]:
+        codes = self.codes or unit_codes(self.kernel)
+        flows = self._flows(list(codes))
+        self._look_at(flows)
+        return flows
 
     def _look_at(self, flows: dict[tuple[int, int], Flow]) -> None:
         """Find out what the whole kernel needs.

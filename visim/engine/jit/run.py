@@ -26,6 +26,7 @@ from visim.engine.jit.callouts import WAIT, CallOut
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
+    EXCHANGE_BYTES,
     EXCHANGE_DATA,
     POLL,
     SURFACE_ENTRY,
@@ -38,7 +39,7 @@ from visim.engine.jit.layout import (
     Work,
 )
 from visim.engine.jit.messages import SiteInfo
-from visim.engine.jit.module import ModuleText
+from visim.engine.jit.module import ModuleText, Traits
 from visim.engine.jit.native import NativeCode
 from visim.engine.plan import Context as HostContext
 from visim.errors import Fault, InternalError
@@ -220,7 +221,7 @@ class Runner:
         self,
         kernel: LinkedKernel,
         provide: Callable[[bool, int], Compiled],
-        first: ModuleText,
+        first: Traits,
         dispatch: Dispatch,
         shared: SharedStarts | None,
         machine: Machine,
@@ -251,7 +252,7 @@ class Runner:
         self.callback = _CALLBACK(self._callout)
         self.sites: list[SiteInfo | CallOut] = []
         self._tables()
-        self._make_exchange(first.sites.exchange_bytes)
+        self._make_exchange(EXCHANGE_BYTES)
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []

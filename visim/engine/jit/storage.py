@@ -8,6 +8,7 @@ in memory instead. Predicates are bit masks, 64 bits each, in both cases.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from visim import predefined
 from visim.engine.jit.text import Text, numbers, scalar_type, signed
@@ -27,10 +28,14 @@ def root_bytes(variable: General, grf: int) -> int:
 
 def place_offsets(place: Place) -> list[int]:
     """Return the byte offset of each lane of a place from the start of its variable."""
-    return [
-        place.offset + lane // place.width * place.row_stride + lane % place.width * place.stride
-        for lane in range(place.lanes)
-    ]
+    return list(_offsets(place.offset, place.lanes, place.width, place.row_stride, place.stride))
+
+
+@lru_cache(maxsize=4096)
+def _offsets(first: int, lanes: int, width: int, row_stride: int, stride: int) -> tuple[int, ...]:
+    return tuple(
+        first + lane // width * row_stride + lane % width * stride for lane in range(lanes)
+    )
 
 
 def check_place(kernel: LinkedKernel, unit: LinkedUnit, place: Place) -> None:
