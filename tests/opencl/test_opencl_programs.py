@@ -13,7 +13,7 @@ import visim.opencl
 from tests.opencl.case import ALL_DEVICES, Case, LocalBytes, Values
 from tests.opencl.cases import CASES
 
-ENGINES = ("interpreter",)
+ENGINES = ("interpreter", "jit")
 RUNS = [
     pytest.param(case, device, id=f"{case.name}-{device}")
     for case in CASES

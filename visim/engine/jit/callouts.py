@@ -82,14 +82,14 @@ def stored_bytes(kind: DataType) -> int:
 
 
 def operands(effect: Effect) -> tuple[Expr, ...]:
-    """Return the expressions that an effect is given, each once."""
-    found: dict[int, Expr] = {}
+    """Return the expressions that an effect is given, in the order of its fields."""
+    found: list[Expr] = []
     for name in effect.__slots__:
         value: object = getattr(effect, name)
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, Expr):
-                found[id(part)] = part
-    return tuple(found.values())
+                found.append(part)
+    return tuple(found)
 
 
 def is_called_out(effect: Effect) -> bool:

@@ -30,8 +30,8 @@ from visim.sem.effects import (
     Synchronization,
 )
 
-CAN_SWITCH_STACKS = platform.machine().lower() in {"x86_64", "amd64"}
-"""Whether threads can have stacks of their own on this host."""
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+"""Whether this host is an x86-64, where threads can have stacks of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ModuleWriter:
     kernel: LinkedKernel
     version: Version
     codes: Sequence[UnitCode] = ()
-    library: Library = field(default_factory=Library)
+    library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
     sites: Sites = field(default_factory=Sites)
     forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     flat: bool = False
@@ -168,12 +168,12 @@ class ModuleWriter:
         self.counts_depth = self.has_calls or any(flow.recursive for flow in flows.values())
         self.frame_bytes = CALL_DEPTH * max(frame_bytes(flow) for flow in flows.values())
         needs = self.has_barriers or self.has_calls
-        if needs and not CAN_SWITCH_STACKS:
+        if needs and not self.library.is_x86:
             raise UnsupportedError(
                 "jit: barriers and function calls need stacks of their own for threads, which "
-                f"visim has on x86-64 only, not on {platform.machine()}; use engine='interpreter'"
+                "visim has for x86-64 only; use engine='interpreter'"
             )
-        self.stacks = needs or (CAN_SWITCH_STACKS and may_spin(flows.values()))
+        self.stacks = needs or (self.library.is_x86 and may_spin(flows.values()))
 
     def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:
         """Explore the kernel and all functions that it reaches, each with its entry mode."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -18,6 +20,8 @@ _PASSES = (
     "aggressive_dce",
     "simplify_cfg",
 )
+_WITH_MASKS = "x86-64-v4"
+_COMPILER_LIBRARY = "libgcc_s.so.1"
 _FUNCTIONS = ("run_threads", "run_groups", "turn", "turns")
 
 
@@ -29,15 +33,16 @@ class NativeCode:
 
     def __init__(self, text: str) -> None:
         with _LOCK:
-            binding, machine = _llvm()
+            binding, made_for = _llvm(), processor()
             cache = ObjectCache(default_folder())
-            key = key_of(text, _host(binding), llvmlite_version(), *_PASSES)
+            host = (made_for.name, made_for.features)
+            key = key_of(text, *host, llvmlite_version(), *_PASSES)
             code = cache.get(key)
             if code is None:
-                code = _compiled(binding, machine, text)
+                code = _compiled(_machine(made_for), text)
                 cache.put(key, code)
             self._engine = binding.create_mcjit_compiler(
-                binding.parse_assembly(""), _machine(binding)
+                binding.parse_assembly(""), _new_machine(made_for)
             )
             self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
@@ -45,8 +50,34 @@ class NativeCode:
             self.addresses = {name: address for name, address in found.items() if address}
 
 
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor that code is made for: LLVM's name of it, and its features besides."""
+
+    name: str
+    features: str = ""
+
+
+def processor() -> Processor:
+    """Return the processor of this host, or the one that VISIM_CPU names.
+
+    The name is LLVM's, such as x86-64-v3; code for more than the host has ends the process.
+    """
+    chosen = os.environ.get("VISIM_CPU")
+    if chosen:
+        return Processor(chosen)
+    binding = _llvm()
+    return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+
+
+def has_mask_registers() -> bool:
+    """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
+    made_for = processor()
+    return made_for.name == _WITH_MASKS or "+avx512vl" in made_for.features.split(",")
+
+
 @cache
-def _llvm() -> tuple[Any, Any]:
+def _llvm() -> Any:
     try:
         from llvmlite import binding
     except ImportError:
@@ -55,14 +86,39 @@ def _llvm() -> tuple[Any, Any]:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     binding.initialize_native_asmparser()
-    return binding, _machine(binding)
+    _load_conversions(binding)
+    return binding
+
+
+def _load_conversions(binding: Any) -> None:
+    """Make known what converts HF on processors that do not: the library of the compilers."""
+    try:
+        binding.load_library_permanently(_COMPILER_LIBRARY)
+    except RuntimeError:
+        if "+f16c" not in binding.get_host_cpu_features().flatten().split(","):
+            message = (
+                "the engine 'jit' needs a processor with F16C or the library "
+                f"{_COMPILER_LIBRARY}; install it, or use engine='interpreter'"
+            )
+            raise ToolMissing(message) from None
 
 
 @cache
-def has_mask_registers() -> bool:
-    """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
-    binding, _ = _llvm()
-    return bool(binding.get_host_cpu_features().get("avx512vl"))
+def _machine(made_for: Processor) -> Any:
+    """Return what describes the processor to LLVM's passes."""
+    return _new_machine(made_for)
+
+
+def _new_machine(made_for: Processor) -> Any:
+    target = _llvm().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=made_for.name,
+        features=made_for.features,
+        opt=2,
+        reloc="default",
+        codemodel="jitdefault",
+        jit=True,
+    )
 
 
 def llvmlite_version() -> str:
@@ -73,30 +129,22 @@ def llvmlite_version() -> str:
     return f"{llvmlite.__version__} {binding.llvm_version_info}"
 
 
-def _host(binding: Any) -> str:
-    """Return what code for this processor depends on."""
-    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+def object_for(text: str, triple: str) -> bytes:
+    """Return the object code of a module for another target, which is not run here."""
+    binding = _llvm()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return _compiled(binding.Target.from_triple(triple).create_target_machine(opt=2), text)
 
 
-def _compiled(binding: Any, machine: Any, text: str) -> bytes:
+def _compiled(machine: Any, text: str) -> bytes:
     """Return the object file of a module."""
+    binding = _llvm()
     module = binding.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     _optimize(binding, machine, module)
     return bytes(machine.emit_object(module))
-
-
-def _machine(binding: Any) -> Any:
-    target = binding.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=2,
-        reloc="default",
-        codemodel="jitdefault",
-        jit=True,
-    )
 
 
 def _optimize(binding: Any, machine: Any, module: Any) -> None:

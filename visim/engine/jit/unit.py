@@ -169,21 +169,17 @@ class UnitWriter:
             lines.append(
                 f"  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %saved, i64 {size}, i1 false)"
             )
-        lines += self._leaving("finish")
-        lines += ["  ret i32 0", "failed:", *self._leaving("failed"), "  ret i32 1"]
-        return lines
-
-    def _leaving(self, block: str) -> list[str]:
-        lines: list[str] = []
+        lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
+        lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
         if not self.module.has_calls:
             lines += [
-                f"  %{block}.count = load i64, ptr %clock",
-                f"  %{block}.place = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
-                f"  store i64 %{block}.count, ptr %{block}.place",
+                "  %count = load i64, ptr %clock",
+                f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
+                "  store i64 %count, ptr %counted",
             ]
-        if block == "finish" and self.is_kernel and self.module.version.saving:
+        if self.is_kernel and self.module.version.saving:
             lines += self.storage.saving("%image")
-        return lines
+        return [*lines, "  ret i32 %faulted"]
 
     # Shared memory
 
