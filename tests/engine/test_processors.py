@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -26,14 +25,14 @@ ELF_AARCH64 = 0xB7
 
 
 @pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The level of x86-64 that code is made for, where this host has it."""
     name = request.param
     features = native.processor().features.split(",")
     if not all(f"+{feature}" in features for feature in LEVELS[name]):
         pytest.skip(f"this processor is no {name}")
     monkeypatch.setenv("VISIM_CPU", name)
-    yield name
+    return name
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from visim.engine.jit.blocks import (
     UnknownControl,
@@ -86,9 +86,8 @@ def operands(effect: Effect) -> tuple[Expr, ...]:
     found: list[Expr] = []
     for name in effect.__slots__:
         value: object = getattr(effect, name)
-        for part in value if isinstance(value, tuple) else (value,):
-            if isinstance(part, Expr):
-                found.append(part)
+        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        found += [part for part in parts if isinstance(part, Expr)]
     return tuple(found)
 
 
