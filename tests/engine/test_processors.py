@@ -71,7 +71,9 @@ def test_arithmetic_has_the_same_bits_at_every_level(
 def test_code_for_aarch64_is_made() -> None:
     """It is not run: this host is another one."""
     kernel = store_kernel()
-    writer = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False))
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
     made = native.object_for(writer.write().text, AARCH64)
     assert made[:4] == b"\x7fELF"
     assert int.from_bytes(made[18:20], "little") == ELF_AARCH64
@@ -81,7 +83,9 @@ def test_rounding_for_aarch64_is_made() -> None:
     kernel = arithmetic(
         "mad (M1, 16) V42(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0> V40(0,0)<1;1,0>", "f", 0x4E0
     )
-    writer = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False))
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
     assert native.object_for(writer.write().text, AARCH64)[:4] == b"\x7fELF"
 
 
@@ -96,6 +100,8 @@ def test_barriers_elsewhere_are_refused_in_words() -> None:
         "    ret (M1, 1)",
     ]
     kernel = harness.assemble("\n".join(text) + "\n", "pvc")
-    writer = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False))
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
     with pytest.raises(UnsupportedError, match="use engine='interpreter'"):
         writer.write()
