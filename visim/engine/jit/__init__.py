@@ -137,6 +137,7 @@ class Prepared:
                 counting=options.count_forms,
                 saving=self.saving,
                 inputs=inputs,
+                places=() if shared is None else shared.places,
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
             )

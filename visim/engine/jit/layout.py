@@ -41,8 +41,6 @@ class Work(IntEnum):
     NUMBERS = 1
     THREADS = 2
     RECORDS = 3
-    PLACES = 4
-    PLACE_COUNT = 5
     WIDTH = 6
     HEIGHT = 7
     FIRST_X = 8

@@ -40,8 +40,9 @@ class Version:
 
     `full` says that threads start with all channels, `budgeted` that they may execute only so
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
-    are written back to the image at the end; `inputs` are shapes that inputs have, `checked` that
-    messages look whether they are in range; `has_mask_registers` that the host's processor has.
+    are written back to the image at the end; `inputs` are shapes that inputs have, `places` where
+    in the registers a group's coordinates stand; `checked` says that messages look whether they
+    are in range, `has_mask_registers` that the host's processor has registers for masks.
     """
 
     full: bool
@@ -51,6 +52,7 @@ class Version:
     saving: bool = False
     cr0: int = 0
     inputs: tuple[InputShape, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
     checked: bool = True
     has_mask_registers: bool = False
 
@@ -121,7 +123,9 @@ class ModuleWriter:
             [
                 _HEAD,
                 *functions,
-                scheduler_text(function_name(0, self.version.cr0), stacks=self.stacks),
+                scheduler_text(
+                    function_name(0, self.version.cr0), self.version.places, stacks=self.stacks
+                ),
                 self.library.render(),
                 "attributes #0 = { nounwind }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',

@@ -131,7 +131,6 @@ class NativeWork:
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
-        self.places = np.array(shared.places, np.uint64).reshape(-1)
         self.chosen = runner.chosen(self.records)
         self.fields = _words(int(Work.SIZE))
         self.addresses = int(self.chosen[1].ctypes.data), int(self.fields.ctypes.data)
@@ -139,8 +138,6 @@ class NativeWork:
         values = {
             Work.THREADS: len(self.records),
             Work.RECORDS: self.pointers.ctypes.data,
-            Work.PLACES: self.places.ctypes.data,
-            Work.PLACE_COUNT: len(shared.places),
             Work.WIDTH: shared.groups[0],
             Work.HEIGHT: shared.groups[1],
             Work.FIRST_X: shared.first[0],

@@ -7,6 +7,8 @@ ends leaves its stack to the next one that starts. Call-outs to Python run on th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from visim.engine.interp import TURN
 from visim.engine.jit.layout import (
     POLL,
@@ -20,10 +22,11 @@ from visim.engine.jit.layout import (
 )
 
 
-def scheduler_text(kernel: str, *, stacks: bool) -> str:
+def scheduler_text(kernel: str, places: Sequence[tuple[int, int]], *, stacks: bool) -> str:
     """Return the functions around the kernel's function `kernel`.
 
-    With `stacks` every thread runs on a stack of its own.
+    With `stacks` every thread runs on a stack of its own. `places` are where in the registers the
+    group's coordinates stand: byte offsets and axes.
     """
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
@@ -36,8 +39,17 @@ def scheduler_text(kernel: str, *, stacks: bool) -> str:
     text = text.replace("$GIVE_WAY$", _GIVE_WAY if stacks else "")
     for name in sorted(fields, key=len, reverse=True):
         text = text.replace(f"${name}$", str(fields[name]))
+    text = text.replace("$PLACES$", "\n".join(_stored(*place) for place in places))
     text = text.replace("$SWITCH$", "\\0A".join(_SWITCH))
     return text.replace("$KERNEL$", kernel)
+
+
+def _stored(offset: int, axis: int) -> str:
+    """Return code that stores a coordinate of the group."""
+    return (
+        f"  %at.{offset} = getelementptr i8, ptr %image, i64 {offset}\n"
+        f"  store i32 %low.{'xyz'[axis]}, ptr %at.{offset}, align 1"
+    )
 
 
 _SAVED = ("rbp", "rbx", "r12", "r13", "r14", "r15")
@@ -406,31 +418,10 @@ scratch.done:
   store i64 $TURN$, ptr %tep
   %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
   store i64 0, ptr %frp
-  %plp = getelementptr i64, ptr %work, i64 $W_PLACES$
-  %places = load ptr, ptr %plp
-  %pcp = getelementptr i64, ptr %work, i64 $W_PLACE_COUNT$
-  %count = load i64, ptr %pcp
-  br label %head
-head:
-  %i = phi i64 [ 0, %scratch.done ], [ %j, %body ]
-  %end = icmp eq i64 %i, %count
-  br i1 %end, label %out, label %body
-body:
-  %two = mul i64 %i, 2
-  %op = getelementptr i64, ptr %places, i64 %two
-  %offset = load i64, ptr %op
-  %ap = getelementptr i64, ptr %op, i64 1
-  %axis = load i64, ptr %ap
-  %is.x = icmp eq i64 %axis, 0
-  %is.y = icmp eq i64 %axis, 1
-  %yz = select i1 %is.y, i64 %y, i64 %z
-  %value = select i1 %is.x, i64 %x, i64 %yz
-  %low = trunc i64 %value to i32
-  %at = getelementptr i8, ptr %image, i64 %offset
-  store i32 %low, ptr %at, align 1
-  %j = add i64 %i, 1
-  br label %head
-out:
+  %low.x = trunc i64 %x to i32
+  %low.y = trunc i64 %y to i32
+  %low.z = trunc i64 %z to i32
+$PLACES$
   ret void
 }
 
