@@ -66,6 +66,11 @@ def processor() -> Processor:
     chosen = os.environ.get("VISIM_CPU")
     if chosen:
         return Processor(chosen)
+    return _host_processor()
+
+
+@cache
+def _host_processor() -> Processor:
     binding = _llvm()
     return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
 

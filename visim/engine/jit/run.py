@@ -270,11 +270,10 @@ class Runner:
             row[:] = (one.base, one.size, one.writable)
         self.table, self.table_entries = table, len(flat)
         surfaces = np.zeros((BINDING_TABLE_SIZE + 1, SURFACE_ENTRY // 8), np.uint64)
-        for index in range(BINDING_TABLE_SIZE):
-            if index in self.machine.surfaces:
-                (one,) = self.machine.surfaces[index].allocations
-                writable = one.size if one.writable else 0
-                surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
+        for index in self.machine.surfaces.bound:
+            (one,) = self.machine.surfaces[index].allocations
+            writable = one.size if one.writable else 0
+            surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
         self.surfaces = surfaces
         arguments = self.machine.implicit_arguments
         self.arguments: Space | None = None
