@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         pytest.importorskip("llvmlite")
     monkeypatch.setattr(launch, "default_engine", lambda: request.param)
     return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def object_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels that tests compile are kept for this run only, not in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VISIM_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -129,9 +129,8 @@ def _new_machine(made_for: Processor) -> Any:
 def llvmlite_version() -> str:
     """Return the versions of llvmlite and of the LLVM in it."""
     import llvmlite
-    from llvmlite import binding
 
-    return f"{llvmlite.__version__} {binding.llvm_version_info}"
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
 
 
 def object_for(text: str, triple: str) -> bytes:

@@ -200,7 +200,7 @@ class Task:
     def of(cls, groups: Sequence[int], workers: int) -> Task:
         """Return a task, in chunks that keep workers equally busy."""
         if isinstance(groups, range):
-            numbers = np.arange(groups.start, groups.stop, groups.step, np.uint64)
+            numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
         else:
             numbers = np.array(groups, np.uint64)
         chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
