@@ -512,7 +512,7 @@ def _divide_expected(values: Values) -> Values:
 
 def _bins(size: int) -> Callable[[Values], Values]:
     def expected(values: Values) -> Values:
-        return {"out": np.bincount(values["x"] % size, minlength=size)}
+        return {"out": np.bincount(values["x"].astype(np.int64) % size, minlength=size)}
 
     return expected
 

@@ -58,7 +58,8 @@ _SWITCH = (
     "movq %rsp, (%rdi)",
     "movq %rsi, %rsp",
     *(f"popq %{name}" for name in reversed(_SAVED)),
-    "retq",
+    "popq %rcx",
+    "jmpq *%rcx",
 )
 
 _TEXT = r"""
@@ -198,7 +199,7 @@ define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
   unreachable
 }
 
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) noinline #0 {
+define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 %status, ptr %sp
   %save = getelementptr i64, ptr %thread, i64 $T_STACK$
@@ -208,7 +209,7 @@ define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) noinline #0 {
   ret void
 }
 
-define internal void @barrier(ptr %ctx, ptr %thread) noinline #0 {
+define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   %before = load i64, ptr %ap
   %arrived = add i64 %before, 1
@@ -264,7 +265,7 @@ define internal void @answer(ptr %ctx, ptr %thread) noinline #0 {
   ret void
 }
 
-define internal void @resume(ptr %ctx, ptr %thread) noinline #0 {
+define internal void @resume(ptr %ctx, ptr %thread) alwaysinline #0 {
 entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   %status = load i64, ptr %sp
