@@ -15,14 +15,8 @@ from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.module import ModuleWriter, Version, unit_codes
 from visim.engine.jit.native import NativeCode, has_mask_registers
-from visim.engine.jit.run import (
-    DEEP_STACK_BYTES,
-    STACK_BYTES,
-    Compiled,
-    Runner,
-    Stacks,
-    shared_starts,
-)
+from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
+from visim.engine.jit.run import Compiled, Runner, shared_starts
 from visim.engine.jit.workers import LEAST_GROUPS, available_workers, run_groups
 from visim.linker.program import LinkedKernel
 

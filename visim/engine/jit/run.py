@@ -1,64 +1,42 @@
-"""Running compiled kernels: thread records, memory tables, the callback, faults.
-
-Everything that is not the common case ends here: accesses that native code does not do itself go
-to the reference memory, whose refusals become the same faults as the interpreter's.
-"""
+"""Running compiled kernels: the tables that native code reads, groups and their threads' turns."""
 
 from __future__ import annotations
 
 import ctypes
-import mmap
 import random
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.barriers import BarrierMisuse, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
-from visim.engine.faults import fault_at, memory_fault, place_name
-from visim.engine.interp import CALL_DEPTH, TURN
+from visim.engine.interp import TURN
+from visim.engine.jit.answers import Answers
 from visim.engine.jit.blocks import ANY_MODE, CR0
-from visim.engine.jit.callouts import WAIT, CallOut
-from visim.engine.jit.hosting import FusedApart, Host, Meetings
+from visim.engine.jit.endings import CANCELLED, Endings
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
-    EXCHANGE_DATA,
-    POLL,
     SURFACE_ENTRY,
     TABLE_ENTRY,
     Context,
-    FaultKind,
     Shared,
     Status,
     Thread,
     Work,
 )
-from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.module import ModuleText, Traits
 from visim.engine.jit.native import NativeCode
-from visim.engine.plan import Context as HostContext
+from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-from visim.machine.memory import Allocation, MemoryViolation, Space
-from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory, Window
-from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
-from visim.sem.effects import Space as SpaceKind
+from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
 
-_CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
-)
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 CHUNKS = 16
 """How often each worker comes back for more groups, about."""
-
-CANCELLED = Fault("cancelled", "cancelled", "the launch was cancelled")
-STACK_BYTES = 1 << 20
-DEEP_STACK_BYTES = 1 << 30
 
 
 @dataclass
@@ -70,54 +48,6 @@ class Compiled:
 
     def __post_init__(self) -> None:
         self.functions = {name: _ENTRY(a) for name, a in self.code.addresses.items()}
-
-
-@dataclass
-class ThreadRecord:
-    """What a hardware thread has while it runs: fields that native code knows, and its memory."""
-
-    number: int
-    fields: NDArray[np.uint64]
-    image: NDArray[np.uint8]
-    scratch: NDArray[np.uint8]
-    scratch_base: int = 0
-    waits: Ticket | None = None
-
-    @property
-    def address(self) -> int:
-        """Where native code finds the fields."""
-        return int(self.fields.ctypes.data)
-
-
-@dataclass
-class Stacks:
-    """Stacks that threads run on, kept from launch to launch.
-
-    Beside them are stacks of the calls that subroutines which call themselves have open.
-    """
-
-    size: int
-    mapped: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
-    tops: list[int] = field(default_factory=list[int])
-    calls: list[int] = field(default_factory=list[int])
-
-    def top(self, number: int) -> int:
-        """Return the end of stack `number`."""
-        while len(self.tops) <= number:
-            self.tops.append((self._map(self.size) + self.size) & ~63)
-        return self.tops[number]
-
-    def frames(self, number: int, size: int) -> int:
-        """Return the start of the stack of open calls `number`, which is always asked for alike."""
-        while len(self.calls) <= number:
-            self.calls.append(self._map(size))
-        return self.calls[number]
-
-    def _map(self, size: int) -> int:
-        """Return where pages begin that take no memory until they are used."""
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        self.mapped.append(mmap.mmap(-1, size, flags=flags))
-        return ctypes.addressof(ctypes.c_char.from_buffer(self.mapped[-1]))
 
 
 class NativeWork:
@@ -132,7 +62,7 @@ class NativeWork:
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
         self.chosen = runner.chosen(self.records)
-        self.fields = _words(int(Work.SIZE))
+        self.fields = words(int(Work.SIZE))
         self.addresses = int(self.chosen[1].ctypes.data), int(self.fields.ctypes.data)
         private = shared.private
         values = {
@@ -171,8 +101,8 @@ class NativeWork:
         fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
         fields[Work.EXECUTED] = fields[Work.STARTED] = fields[Work.DONE_GROUPS] = 0
         ended = self.chosen[0].functions["run_groups"](*self.addresses, 0)
-        if runner.failure is not None:
-            raise runner.failure
+        if runner.answers.failure is not None:
+            raise runner.answers.failure
         runner.exit.groups += int(fields[Work.DONE_GROUPS])
         runner.exit.threads += int(fields[Work.STARTED])
         runner.exit.executed += int(fields[Work.EXECUTED])
@@ -182,7 +112,7 @@ class NativeWork:
             fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
-            fault = runner.deadlock(self.records, live)
+            fault = runner.endings.deadlock(self.records, live)
         place = int(fields[Work.FAULT_GROUP])
         runner.end(fault, int(task.numbers[place]))
         return place
@@ -204,7 +134,7 @@ class Task:
         else:
             numbers = np.array(groups, np.uint64)
         chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
-        return cls(numbers, chunk, _words(int(Shared.SIZE)))
+        return cls(numbers, chunk, words(int(Shared.SIZE)))
 
     def stop(self) -> None:
         """Let no worker take more groups."""
@@ -237,19 +167,14 @@ class Runner:
         self.options = options
         self.stacks = stacks
         self.exit = Exit()
-        self.group_threads = 1
         self.full_mask = (1 << kernel.simd_size) - 1
-        self.refusal: Fault | None = None
-        self.failure: BaseException | None = None
         self.slm = SharedLocalMemory(dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
-        self.by_address: dict[int, ThreadRecord] = {}
-        self.meetings = Meetings(1)
+        self.endings = Endings(kernel)
+        self.exchange = aligned(EXCHANGE_BYTES)
+        self.answers = Answers(kernel, machine, self.slm, self.exchange, lambda: self.is_stopped)
         self.nothing = np.zeros(512, np.uint8)
-        self.callback = _CALLBACK(self._callout)
-        self.sites: list[SiteInfo | CallOut] = []
         self._tables()
-        self._make_exchange(EXCHANGE_BYTES)
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
@@ -258,7 +183,7 @@ class Runner:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
-        self.refusal = self.failure = None
+        self.answers.refusal = self.answers.failure = None
         self.abandoned = False
 
     # Tables that native code reads
@@ -275,35 +200,14 @@ class Runner:
             writable = one.size if one.writable else 0
             surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
         self.surfaces = surfaces
-        arguments = self.machine.implicit_arguments
-        self.arguments: Space | None = None
-        if arguments is not None:
-            allocation = Allocation("implicit arguments", arguments, False, 0)
-            self.arguments = Window("flat", [allocation])
-
-    def _make_exchange(self, size: int) -> None:
-        """Make the area through which native code and the host exchange values."""
-        self.exchange = _aligned(size)
-        self.host = Host(self.kernel, self.exchange, self._host_context())
-        for _, context in self.compiled.values():
-            context[int(Context.EXCHANGE)] = self.exchange.ctypes.data
-
-    def _host_context(self) -> HostContext:
-        """Return what the interpreter's code reaches; registers are not among it."""
-        machine, nothing = self.machine, np.zeros(0, np.uint8)
-        context = HostContext(nothing, np.zeros(0, np.bool_))
-        context.flat, context.surfaces = machine.memory, machine.surfaces
-        context.slm, context.arguments = self.slm, self.arguments
-        return context
 
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        context = _words(int(Context.SIZE))
+        context = words(int(Context.SIZE))
         count = len(compiled.module.sites.known)
-        self._caches.append(_words(max(1, count) * CACHE_ENTRY // 8))
+        self._caches.append(words(max(1, count) * CACHE_ENTRY // 8))
         arguments, slm = self.machine.implicit_arguments, self.slm.bytes
-        callback = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         values = {
-            Context.CALLBACK: callback,
+            Context.CALLBACK: self.answers.address,
             Context.EXCHANGE: self.exchange.ctypes.data,
             Context.SLM: slm.ctypes.data,
             Context.SLM_BYTES: slm.size,
@@ -347,8 +251,8 @@ class Runner:
             if self.dispatch.slm_bytes:
                 self.slm.reset()
             fault = CANCELLED if self.is_stopped else self._group(group)
-            if self.failure is not None:
-                raise self.failure
+            if self.answers.failure is not None:
+                raise self.answers.failure
             if fault is not None:
                 self.end(fault, group)
                 break
@@ -374,12 +278,11 @@ class Runner:
         shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
         if shuffled:
             shuffled.shuffle(order)
-        self.group_threads = len(order)
+        self.answers.meet(len(order))
         for context in (found[1] for found in self.compiled.values()):
             for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
                 context[int(name)] = 0
         if self.first.has_host_turns:
-            self.meetings = Meetings(len(order))
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._host_turns(threads, shuffled)
         if self.first.uses_stacks and len(order) > 1:
@@ -407,12 +310,12 @@ class Runner:
     def record(self, slot: int) -> ThreadRecord:
         """Return the record of a slot, made when it is first asked for."""
         while len(self.records) <= slot:
-            fields = _words(int(Thread.SIZE))
-            image = _aligned(self.kernel.register_bytes)
+            fields = words(int(Thread.SIZE))
+            image = aligned(self.kernel.register_bytes)
             scratch = np.zeros(self.machine.scratch_bytes, np.uint8)
             record = ThreadRecord(len(self.records), fields, image, scratch)
             self.records.append(record)
-            self.by_address[record.address] = record
+            self.answers.by_address[record.address] = record
         return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
@@ -440,12 +343,22 @@ class Runner:
         if found is None:
             compiled = self.provide(full, control)
             if compiled.module.sites.exchange_bytes > self.exchange.size:
-                self._make_exchange(compiled.module.sites.exchange_bytes)
-            counters = _words(max(1, len(compiled.module.forms)))
+                self._widen_exchange(compiled.module.sites.exchange_bytes)
+            counters = words(max(1, len(compiled.module.forms)))
             self._counters.append((compiled, counters))
             found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
-        self.sites = found[0].module.sites.known
+        self.answers.sites = found[0].module.sites.known
         return found
+
+    def _widen_exchange(self, size: int) -> None:
+        self.exchange = aligned(size)
+        self.answers.use(self.exchange)
+        for _, context in self.compiled.values():
+            context[int(Context.EXCHANGE)] = self.exchange.ctypes.data
+
+    def fault_of(self, thread: ThreadRecord) -> Fault:
+        """Return the fault with which a thread has stopped."""
+        return self.endings.fault_of(thread, self.answers.refusal, self.options.budget)
 
     def _call(
         self,
@@ -454,7 +367,7 @@ class Runner:
         chosen: tuple[Compiled, NDArray[np.uint64]],
     ) -> int:
         compiled, context = chosen
-        context[int(Context.THREADS)] = self.group_threads
+        context[int(Context.THREADS)] = self.answers.group_threads
         pointers = np.array([thread.address for thread in threads], np.uint64)
         return compiled.functions[name](
             int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
@@ -482,7 +395,7 @@ class Runner:
             nobody_ran = at > len(threads)
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if nobody_ran or not threads:
-                fault = self.deadlock(everyone, threads) if threads else None
+                fault = self.endings.deadlock(everyone, threads) if threads else None
                 break
             if shuffled:
                 shuffled.shuffle(threads)
@@ -496,9 +409,9 @@ class Runner:
         everyone, fault, chosen = threads, None, self.chosen(threads)
         threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
         while threads and fault is None:
-            ready = [t for t in threads if self._is_ready(t)]
+            ready = [t for t in threads if self.answers.is_ready(t)]
             if not ready:
-                fault = self._stalemate(everyone, threads)
+                fault = self.endings.stalemate(self.answers.meetings.barriers, everyone, threads)
                 break
             for thread in ready:
                 thread.waits = None
@@ -511,9 +424,6 @@ class Runner:
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
         return fault
 
-    def _is_ready(self, thread: ThreadRecord) -> bool:
-        return thread.waits is None or self.meetings.barriers.is_over(thread.waits)
-
     def _count_forms(self) -> None:
         if not self.options.count_forms:
             return
@@ -522,214 +432,6 @@ class Runner:
                 for form in forms if count else ():
                     self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
             counters.fill(0)
-
-    # The callback
-
-    def _callout(self, site: int, mask: int, surface: int, thread: int) -> int:
-        """Do what native code asks for; return 1 when it is refused, `WAIT` to let others run."""
-        record = self.by_address[thread]
-        try:
-            if site == POLL % 2**64:
-                return self._poll(record)
-            found = self.sites[site]
-            if isinstance(found, CallOut):
-                return self._host_call(found, surface, record)
-            self._perform(found, mask, surface, record)
-        except MemoryViolation as violation:
-            found = self.sites[site]
-            instruction = self.kernel.units[found.unit].body[found.pc]
-            self.refusal = memory_fault(instruction, record.number, violation)
-            return 1
-        except BaseException as error:
-            self.failure = error
-            self.refusal = self._cancelled(record)
-            return 1
-        return 0
-
-    def _cancelled(self, record: ThreadRecord) -> Fault:
-        pc = int(record.fields[Thread.PC])
-        return self._fault(record, pc, CANCELLED.category, CANCELLED.code, CANCELLED.message)
-
-    def _poll(self, record: ThreadRecord) -> int:
-        """Look whether the run has to stop; the host's signals are noticed here, too."""
-        if not self.is_stopped:
-            return 0
-        self.refusal = self._cancelled(record)
-        return 1
-
-    def _host_call(self, site: CallOut, control: int, record: ThreadRecord) -> int:
-        effect = site.effect
-        if effect is None or isinstance(effect, Message):
-            if getattr(effect, "space", None) is SpaceKind.SCRATCH:
-                self.host.context.scratch = self._scratch(record)
-            self.host.run(site, control)
-            return 0
-        try:
-            views = self.host.views(site)
-            record.waits = self.meetings.perform(record.number, effect, site, views)
-        except (BarrierMisuse, FusedApart) as misuse:
-            code = "fused-apart" if isinstance(misuse, FusedApart) else "barrier-misuse"
-            instruction = self.kernel.units[site.unit].body[site.pc]
-            self.refusal = fault_at(instruction, record.number, "undefined", code, str(misuse))
-            return 1
-        if isinstance(effect, Yield):
-            return WAIT
-        alone = self.group_threads == 1 and self._is_ready(record)
-        return 0 if record.waits is None or alone else WAIT
-
-    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
-        effect, data = site.effect, self.exchange[EXCHANGE_DATA:]
-        space = self._space(effect.space, thread)
-        index = (surface,) if effect.space is SpaceKind.SURFACE else ()
-        if isinstance(effect, LoadBlock | StoreBlock):
-            address = int(self.exchange[:8].view(np.uint64)[0])
-            if isinstance(effect, LoadBlock):
-                size = effect.count * effect.type.bytes
-                data[:size] = space.load_block(*index, address, size)
-            else:
-                size = effect.value.lanes * effect.value.type.bytes
-                space.store_block(*index, address, data[:size].copy())
-            return
-        lanes = effect.addresses.lanes
-        addresses = self.exchange[: 8 * lanes].view(np.uint64).astype(effect.addresses.type.numpy)
-        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)
-        match effect:
-            case Load():
-                dtype = np.dtype(effect.type.numpy)
-                found = space.load(*index, addresses, on, dtype, effect.components)
-                _put(data, found.reshape(lanes, effect.components).T)
-            case Store():
-                columns = [
-                    _vector(data, position, value.type.numpy, lanes)
-                    for position, value in enumerate(effect.values)
-                ]
-                values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-                space.store(*index, addresses, on, values, len(columns))
-            case Atomic():
-                dtype = np.dtype(effect.type.numpy)
-                operands = [
-                    _vector(data, position, operand.type.numpy, lanes)
-                    for position, operand in enumerate(effect.operands)
-                ]
-                found = self._atomic(space, index, effect, addresses, on, dtype, operands)
-                _put(data, found)
-
-    @staticmethod
-    def _atomic(
-        space: Any,
-        index: tuple[int, ...],
-        effect: Atomic,
-        addresses: NDArray[Any],
-        on: NDArray[np.bool_],
-        dtype: np.dtype[Any],
-        operands: list[NDArray[Any]],
-    ) -> NDArray[Any]:
-        if index:
-            return space.atomic(*index, effect.operation, addresses, on, dtype, *operands)
-        return space.atomic(effect.operation, addresses, on, dtype, *operands)
-
-    def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
-        match kind:
-            case SpaceKind.FLAT:
-                return self.machine.memory
-            case SpaceKind.SURFACE:
-                return self.machine.surfaces
-            case SpaceKind.SLM:
-                return self.slm
-            case SpaceKind.SCRATCH:
-                return self._scratch(thread)
-            case SpaceKind.ARGUMENT:
-                if self.arguments is None:
-                    raise InternalError("implicit arguments are read, but the launch has none")
-                return self.arguments
-
-    def _scratch(self, thread: ThreadRecord) -> Space:
-        machine = self.machine
-        parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
-        if machine.implicit_arguments is not None:
-            data = machine.implicit_arguments
-            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
-        return Window("scratch", parts)
-
-    # Faults
-
-    def fault_of(self, thread: ThreadRecord) -> Fault:
-        """Return the fault with which a thread has stopped."""
-        fields = thread.fields
-        kind, pc = FaultKind(int(fields[Thread.FAULT])), int(fields[Thread.PC])
-        address, channel = int(fields[Thread.ADDRESS]), int(fields[Thread.CHANNEL])
-        match kind:
-            case FaultKind.MEMORY | FaultKind.HOST:
-                if self.refusal is None:
-                    raise InternalError("native code reports a refusal that the host does not know")
-                return self.refusal
-            case FaultKind.REGISTER:
-                message = (
-                    f"an indirect operand reaches register byte {address}, outside its variable"
-                )
-                found = self._fault(thread, pc, "undefined", "register-access", message)
-                return replace(found, channel=channel, address=address)
-            case FaultKind.REFUSED:
-                return self._refusal(thread, pc)
-            case FaultKind.BUDGET:
-                message = f"the thread executed more than {self.options.budget} instructions"
-                return self._fault(thread, pc, "out-of-contract", "instruction-budget", message)
-            case FaultKind.PASSED_WAITING:
-                effects = self._transfer_label(thread, pc)
-                message = f"the jump to {effects} passes a label where channels wait"
-                return self._fault(thread, pc, "undefined", "jump-over-waiting", message)
-            case FaultKind.SWITCH_INDEX:
-                count = len(getattr(self._instruction(thread, pc), "labels", ()))
-                message = f"the index is {address}, there are {count} labels"
-                return self._fault(thread, pc, "undefined", "switch-index", message)
-            case FaultKind.BAD_HANDLE:
-                message = f"0x{address:x} is not the handle of a function"
-                return self._fault(thread, pc, "undefined", "bad-function-handle", message)
-            case FaultKind.CALL_DEPTH:
-                message = f"more than {CALL_DEPTH} calls are open"
-                return self._fault(thread, pc, "out-of-contract", "call-depth", message)
-
-    def _transfer_label(self, thread: ThreadRecord, pc: int) -> str:
-        return str(getattr(self._instruction(thread, pc), "label", ""))
-
-    def _refusal(self, thread: ThreadRecord, pc: int) -> Fault:
-        from visim.engine.jit.blocks import UnitCode
-
-        unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
-        block = UnitCode(self.kernel, unit).block(pc)
-        refusal = next(step.refusal for step in block.steps if step.refusal is not None)
-        category = "undefined" if refusal.undefined else "unsupported"
-        return self._fault(thread, pc, category, "not-executable", refusal.reason)
-
-    def _instruction(self, thread: ThreadRecord, pc: int) -> Any:
-        body = self.kernel.units[int(thread.fields[Thread.UNIT])].body
-        return body[min(pc, len(body) - 1)]
-
-    def _fault(
-        self, thread: ThreadRecord, pc: int, category: str, code: str, message: str
-    ) -> Fault:
-        return fault_at(self._instruction(thread, pc), thread.number, category, code, message)
-
-    def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
-        """Return the fault of a group none of whose threads, all at barriers, can go on."""
-        self.meetings = Meetings(len(everyone))
-        for thread in waiting:
-            self.meetings.barriers.signal(thread.number)
-        for thread in waiting:
-            thread.waits = self.meetings.barriers.wait(thread.number)
-        return self._stalemate(everyone, waiting)
-
-    def _stalemate(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
-        places: dict[int, tuple[str, Ticket]] = {}
-        for thread in waiting:
-            if thread.waits is not None:
-                unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
-                pc = int(thread.fields[Thread.PC]) - 1
-                places[thread.number] = place_name(unit.unit.name, unit.body[pc]), thread.waits
-        numbers = [thread.number for thread in everyone]
-        message = self.meetings.barriers.stalemate(places, numbers)
-        pc = int(waiting[0].fields[Thread.PC]) - 1
-        return self._fault(waiting[0], pc, "undefined", "barrier-deadlock", message)
 
 
 def _weak(dispatch: Dispatch) -> Dispatch:
@@ -744,27 +446,6 @@ def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
     """Return what a dispatch's groups have in common, if it knows."""
     describe = getattr(dispatch, "shared_starts", None)
     return None if describe is None else describe()
-
-
-def _words(count: int) -> NDArray[np.uint64]:
-    """Return zeros in cache lines of their own, so that workers do not slow each other down."""
-    return _aligned(8 * count + 128)[: 8 * count].view(np.uint64)
-
-
-def _aligned(size: int) -> NDArray[np.uint8]:
-    raw = np.zeros(size + 64, np.uint8)
-    start = -int(raw.ctypes.data) % 64
-    return raw[start : start + size]
-
-
-def _vector(data: NDArray[np.uint8], position: int, dtype: str, lanes: int) -> NDArray[Any]:
-    size = np.dtype(dtype).itemsize * lanes
-    return data[position * size : (position + 1) * size].copy().view(dtype)
-
-
-def _put(data: NDArray[np.uint8], values: NDArray[Any]) -> None:
-    octets = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    data[: octets.size] = octets
 
 
 __all__ = ["Compiled", "Runner", "Stacks"]

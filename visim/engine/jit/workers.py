@@ -11,7 +11,8 @@ from types import FrameType
 from typing import Self
 
 from visim.engine.base import Exit, RunOptions
-from visim.engine.jit.run import CANCELLED, CHUNKS, Runner, Task
+from visim.engine.jit.endings import CANCELLED
+from visim.engine.jit.run import CHUNKS, Runner, Task
 
 LEAST_GROUPS = 8
 """A worker is worth its start for no fewer groups."""
