@@ -120,6 +120,11 @@ class Flow:
         return full
 
 
+def function_name(number: int, cr0: int) -> str:
+    """Return the name of the function of unit `number` from a value of CR0 on."""
+    return f"unit.{number}.{cr0:x}"
+
+
 def is_uniform(mask: Expr | None) -> bool:
     """Whether a transfer takes all channels or none."""
     if mask is None:

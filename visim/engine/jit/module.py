@@ -11,13 +11,13 @@ from visim.engine.jit.affine import InputShape
 from visim.engine.jit.blocks import ANY_MODE, UnitCode, is_indirect, places
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
-from visim.engine.jit.flow import Explorer, Flow
+from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.scheduler import scheduler_text
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
-from visim.engine.jit.unit import UnitWriter, frame_bytes, function_name
+from visim.engine.jit.unit import UnitWriter, frame_bytes
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
