@@ -262,6 +262,11 @@ def check_run(section: Section, run: RunLine, engine: str) -> None:
         raise Mismatch("\n".join([f"{place}: on {engine}", *lines, f"  ({run.citation})"]))
 
 
+_COMPILED: list[tuple[Section, tuple[str, str, str]]] = []
+_MOST_COMPILED = 4
+"""How many sections keep their native code, which takes much memory."""
+
+
 def _prepared(section: Section, run: RunLine, engine: str) -> tuple[LinkedKernel, Any]:
     key = (engine, run.settings.get("platform", "skl"), run.settings.get("simd", ""))
     if key not in section.prepared:
@@ -270,6 +275,11 @@ def _prepared(section: Section, run: RunLine, engine: str) -> tuple[LinkedKernel
         if key[2]:
             kernel = replace(kernel, simd_size=int(key[2], 0))
         section.prepared[key] = kernel, ENGINES[engine][0](kernel)
+        if engine == "jit":
+            _COMPILED.append((section, key))
+            for old, other in _COMPILED[:-_MOST_COMPILED]:
+                del old.prepared[other]
+            del _COMPILED[:-_MOST_COMPILED]
     return section.prepared[key]
 
 
