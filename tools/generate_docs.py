@@ -1,6 +1,6 @@
 """Writes the pages of `docs/` that are made from the declarations of the instructions.
 
-    python -m tools.generate_docs            write docs/instructions.md and docs/fidelity.md
+    python -m tools.generate_docs            write the pages that `pages` lists
     python -m tools.generate_docs --check    tell whether they are what would be written
 
 Whatever stands in these pages comes from `visim.isa`; nothing is kept here but the headings.
@@ -9,37 +9,26 @@ Whatever stands in these pages comes from `visim.isa`; nothing is kept here but 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tools.instruction_pages import GENERATED, coverage_page, instructions_page
+from visim.check.catalogue import RULES
+from visim.check.explain import explain
 from visim.isa import ISA, Op
-from visim.isa.operand_types import Modifiers, Saturation
-from visim.isa.registry import template_of
 from visim.sem.exactness import Exactness
 
 DOCS = Path(__file__).parents[1] / "docs"
-GENERATED = "<!-- Made by `python -m tools.generate_docs`; change the declarations instead. -->"
-_FIELD = re.compile(r"\{(\w+)\}")
-_PIECE = re.compile(r"\{([^}]+)\}")
-_SATURATES = {
-    Saturation.YES: "saturation",
-    Saturation.FLOAT_ONLY: "saturation of floats",
-    Saturation.NO: "no saturation",
-}
-_MODIFIERS = {
-    Modifiers.ARITHMETIC: "modifiers (abs), (-), (-abs)",
-    Modifiers.LOGIC: "modifier (~)",
-    Modifiers.NONE: "no modifiers",
-}
 
 
 def pages() -> dict[Path, str]:
     """Return the text of each generated page by its path."""
     return {
-        DOCS / "instructions.md": "\n".join(_instructions()) + "\n",
+        DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
+        DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
+        DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
     }
 
 
@@ -59,79 +48,6 @@ def main(arguments: list[str]) -> int:
 
 def _read(path: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.exists() else None
-
-
-def syntax(op: Op) -> str:
-    """Return how an instruction is written; brackets stand around what may be left out."""
-    text, _ = template_of(op.form)
-
-    def shown(match: re.Match[str]) -> str:
-        special = {"op": op.mnemonic, "sat": "[.sat]", "pred": "[(P)] "}
-        return special.get(match.group(1), f"<{match.group(1)}>")
-
-    return _FIELD.sub(shown, text)
-
-
-def binary(op: Op) -> str:
-    """Return the pieces of an instruction in an object, separated by blanks."""
-    _, layout = template_of(op.form)
-    sub = "" if op.sub is None else f"0x{op.sub:02x}"
-
-    def shown(match: re.Match[str]) -> str:
-        parts = [sub if part == "sub" else part for part in match.group(1).split("|")]
-        return "|".join(parts)
-
-    return f"0x{op.code:02x} {_PIECE.sub(shown, layout)}".rstrip()
-
-
-def _has_vectors(op: Op) -> bool:
-    text, _ = template_of(op.form)
-    return bool(op.operands.types) and "{dst}" in text
-
-
-def _instructions() -> Iterator[str]:
-    yield "# Instructions"
-    yield ""
-    yield GENERATED
-    yield ""
-    yield (
-        "Every instruction that visim reads, writes and verifies, by group. *Object* has the bytes "
-        "of a binary object: the opcode, then the fields; `a&m|b&n` are fields that share a byte. "
-        "*Worth* says how exact results are ([fidelity.md](fidelity.md))."
-    )
-    for category in dict.fromkeys(op.category for op in ISA.ops):
-        yield ""
-        yield f"## {category.value.capitalize()}"
-        for op in ISA.ops:
-            if op.category is category:
-                yield ""
-                yield from _instruction(op)
-
-
-def _instruction(op: Op) -> Iterator[str]:
-    yield f"### {op.mnemonic}"
-    yield ""
-    yield op.doc.split("\n\n")[0].replace("\n    ", " ")
-    yield ""
-    yield "```text"
-    yield syntax(op)
-    yield from op.examples
-    yield "```"
-    yield ""
-    yield f"- Page: {op.page}. Object: `{binary(op)}`"
-    if _has_vectors(op):
-        rows = "; ".join(str(row) for row in op.operands.types)
-        around = f"{_SATURATES[op.operands.saturates]}, {_MODIFIERS[op.operands.modifiers]}"
-        yield f"- Types: {rows}; {around}"
-    yield f"- {_worth(op)}"
-
-
-def _worth(op: Op) -> str:
-    if op.reason is not None:
-        return f"Not executed: {op.reason}"
-    if op.float_exactness is not None:
-        return f"Worth: {op.exactness}; floats: {op.float_exactness}"
-    return f"Worth: {op.exactness}"
 
 
 def _fidelity() -> Iterator[str]:
@@ -195,6 +111,18 @@ def _unexecuted(ops: Iterable[Op]) -> Iterator[str]:
     yield "| --- | --- |"
     for op in ops:
         yield f"| `{op.mnemonic}` | {op.reason} |"
+
+
+def _rules() -> Iterator[str]:
+    yield "# Rules of the verifier"
+    yield GENERATED
+    yield (
+        "What `visim check` reports. An error is something that no run could give a meaning; a\n"
+        "warning is likely a mistake; a note is what the specification asks for and Intel's own\n"
+        "compiler does not keep to. `visim check --explain RULE` prints one of these entries."
+    )
+    for rule in RULES:
+        yield explain(rule)
 
 
 if __name__ == "__main__":

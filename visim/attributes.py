@@ -82,11 +82,12 @@ ALIGNMENT_NAMES: dict[str, str] = {
     "2_GRF": "GRFx2",
     "32word": "wordx32",
     "64word": "wordx64",
-    **dict(
-        zip(
-            ("1", "2", "4", "8", "16", "32", "64", "128"),
-            ("", "word", "dword", "qword", "oword", "hword", "wordx32", "wordx64"),
-            strict=True,
-        )
-    ),
 }
+#: Alignments by their bytes, which a text may state instead.
+ALIGNMENT_BYTES: dict[int, str] = dict(
+    zip(
+        (1, 2, 4, 8, 16, 32, 64, 128),
+        ("", "word", "dword", "qword", "oword", "hword", "wordx32", "wordx64"),
+        strict=True,
+    )
+)

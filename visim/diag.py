@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from visim.records import record
+
 
 class Severity(StrEnum):
     """How much a diagnostic matters; only errors stop a program from being used."""
@@ -32,7 +34,7 @@ class Source:
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A stretch of one line of a `Source`; `line` and `column` are 1-based."""
 
@@ -42,7 +44,7 @@ class Span:
     length: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ByteSpan:
     """A stretch of bytes of a binary file; `offset` counts from the file's start."""
 

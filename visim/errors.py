@@ -57,6 +57,8 @@ class Fault:
 
     `address` is a byte address (flat memory) or offset (surface, SLM, scratch), `size` the
     bytes of the access, `buffer` the nearest argument's name and `distance` the bytes from it.
+    `file` and `line` are those of the vISA text; of an object, `offset` is the byte. The source
+    file and line are those of the program that was translated, where FILE and LOC give them.
     """
 
     category: str
@@ -73,6 +75,14 @@ class Fault:
     size: int | None = None
     buffer: str | None = None
     distance: int | None = None
+    offset: int | None = None
+    source_file: str | None = None
+    source_line: int | None = None
+
+    @property
+    def source(self) -> str | None:
+        """The line of the translated program, such as `scale.cl:3`."""
+        return None if self.source_line is None else f"{self.source_file}:{self.source_line}"
 
     @property
     def place(self) -> str:
@@ -82,6 +92,8 @@ class Fault:
             ("group", self.group),
             ("thread", self.thread),
             ("line", self.line),
+            ("byte", self.offset),
+            ("source", self.source),
         )
         parts = [f"{name} {value}" for name, value in known if value is not None]
         return ", ".join(parts) + (f": {self.instruction}" if self.instruction else "")
@@ -95,6 +107,8 @@ class Fault:
         lines = [f"fault[{self.category}/{self.code}]: {self.message}"]
         if self.file is not None and self.line is not None:
             lines.append(f"  --> {self.file}:{self.line}")
+        elif self.file is not None and self.offset is not None:
+            lines.append(f"  --> {self.file}, byte {self.offset}")
         if self.instruction:
             lines.append(f"   | {self.instruction}")
         place = [
@@ -109,6 +123,8 @@ class Fault:
         ]
         if place:
             lines.append("   = in " + ", ".join(place))
+        if self.source:
+            lines.append(f"   = from {self.source}")
         return "\n".join(lines)
 
 

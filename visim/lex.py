@@ -18,7 +18,16 @@ UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|\d+", re.ASCII)
 INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
 STRING_LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))", re.DOTALL)
-_ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPED = {
+    "e": "\x1b",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
 _ESCAPES = {
     **{ord(value): f"\\{letter}" for letter, value in _ESCAPED.items()},
     ord("\\"): "\\\\",
@@ -113,8 +122,24 @@ class Cursor:
             return True
         return False
 
+    def take_suffix(self, literal: str) -> bool:
+        """Take `literal` if it stands here or behind blanks."""
+        text, position = self.text, self.position
+        if text.startswith(literal, position):
+            self.position = position + len(literal)
+            return True
+        if text[position : position + 1].isspace():
+            rest = text[position:].lstrip(" \t")
+            if rest.startswith(literal):
+                self.position = len(text) - len(rest) + len(literal)
+                return True
+        return False
+
     def expect(self, literal: str) -> None:
         """Skip blanks and take `literal`, or fail."""
+        if self.text.startswith(literal, self.position):
+            self.position += len(literal)
+            return
         self.skip_space()
         if not self.take(literal):
             raise self.failure(f"{literal!r}")
@@ -137,6 +162,10 @@ class Cursor:
                 start, "out-of-range", f"{value} is outside {low} to {high - 1}", label=expected
             )
         return value
+
+    def span(self, position: int, length: int = 1) -> Span:
+        """Return the place of `length` characters from `position`."""
+        return Span(self.source, self.line, position + 1, length)
 
     def failure(self, expected: str, *, help: str | None = None) -> TextFailure:  # noqa: A002
         """Return the failure "expected X, found Y" at this position."""
@@ -165,7 +194,7 @@ class Cursor:
     ) -> TextFailure:
         """Return a failure about the text from `position` to here (or of `length`)."""
         size = length if length is not None else max(1, self.position - position)
-        span = Span(self.source, self.line, position + 1, size)
+        span = self.span(position, size)
         return TextFailure(Diagnostic(code, Severity.ERROR, message, span, label, help))
 
     def unknown_name(

@@ -6,13 +6,15 @@ what it reads is the business of `sem.tracer`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from visim.diag import Origin
+from visim.records import record
 from visim.types import DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """A named attribute of a kernel or variable; value None for a flag that is merely present.
 
@@ -22,9 +24,10 @@ class Attribute:
     name: str
     value: int | str | None = None
     width: int | None = field(default=None, compare=False, repr=False)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Alias:
     """Says that a general variable overlays `base` from byte `offset` on."""
 
@@ -32,11 +35,12 @@ class Alias:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class General:
     """A general variable: `count` elements of `type` in the register file.
 
-    `index` is the id in the variable table; predefined variables have 0 to 31.
+    `index` is the id in the variable table; predefined variables have 0 to 31, those of file
+    scope `FILE_SCOPE`, since only their names tell them apart.
     `align` is the alignment's name as in text ("dword", "GRF", ...) or "" for byte. `stored_name`
     is the name in an object file, where it differs.
     """
@@ -49,6 +53,7 @@ class General:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
     def bytes(self) -> int:
@@ -58,6 +63,16 @@ class General:
     @property
     def is_predefined(self) -> bool:
         """Whether the variable belongs to the machine, not to the program."""
+        return 0 <= self.index < FIRST_DECLARED_GENERAL
+
+    @property
+    def is_file_scope(self) -> bool:
+        """Whether all units of a program share the variable."""
+        return self.index == FILE_SCOPE
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the variable belongs to the thread, and not to a unit."""
         return self.index < FIRST_DECLARED_GENERAL
 
     def root(self) -> tuple[General, int]:
@@ -70,9 +85,10 @@ class General:
 
 
 FIRST_DECLARED_GENERAL = 32
+FILE_SCOPE = -1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressVariable:
     """`count` addresses of elements of general variables, for indirect operands."""
 
@@ -81,9 +97,10 @@ class AddressVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredicateVariable:
     """`count` booleans, one a channel. P0 means "no predicate" and is never declared."""
 
@@ -92,9 +109,10 @@ class PredicateVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 1
     stored_name: str | None = field(default=None, compare=False, repr=False, kw_only=True)
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SamplerVariable:
     """`count` sampler indices."""
 
@@ -103,9 +121,10 @@ class SamplerVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     v_name: str | None = None
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SurfaceVariable:
     """`count` binding table indices; T0 to T5 are predefined (T0 is %slm)."""
 
@@ -114,13 +133,14 @@ class SurfaceVariable:
     attributes: tuple[Attribute, ...] = ()
     index: int = 0
     v_name: str | None = None
+    origin: Origin = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 StateVariable = SamplerVariable | SurfaceVariable
 Variable = General | AddressVariable | PredicateVariable | SamplerVariable | SurfaceVariable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExecSize:
     """How many channels an instruction has, and where its mask control starts (M1 is offset 0)."""
 
@@ -140,7 +160,7 @@ class Combine(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Predication:
     """The predicate in front of an instruction (specification 5, Predication)."""
 
@@ -149,7 +169,7 @@ class Predication:
     combine: Combine = Combine.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Region:
     """A source region <v;w,h> in elements; `v` is None for multi-address indirect operands."""
 
@@ -171,7 +191,7 @@ class Modifier(StrEnum):
     NOT = "(~)"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneralSource:
     """Source V(row, col)<v;w,h>."""
 
@@ -182,7 +202,7 @@ class GeneralSource:
     modifier: Modifier = Modifier.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GeneralDestination:
     """Destination V(row, col)<stride>; the binary object keeps the saturation bit here."""
 
@@ -193,7 +213,7 @@ class GeneralDestination:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndirectSource:
     """Source r[A(element), offset]<v;w,h>:type."""
 
@@ -205,7 +225,7 @@ class IndirectSource:
     modifier: Modifier = Modifier.NONE
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndirectDestination:
     """Destination r[A(element), offset]<stride>:type."""
 
@@ -217,7 +237,7 @@ class IndirectDestination:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Immediate:
     """A constant: its bits (32, or 64 for q, uq, df) and its type."""
 
@@ -225,7 +245,7 @@ class Immediate:
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressOperand:
     """`width` successive addresses A(element)<width>, as a source or destination."""
 
@@ -234,7 +254,7 @@ class AddressOperand:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AddressOf:
     """The address of a byte of a general variable: &V[offset], `offset` in bytes."""
 
@@ -242,7 +262,7 @@ class AddressOf:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateAddressOf:
     """The address of an element of a surface or sampler variable: &T[offset]."""
 
@@ -250,14 +270,14 @@ class StateAddressOf:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PredicateOperand:
     """A predicate variable read or written as data."""
 
     variable: PredicateVariable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateOperand:
     """Element `element` of a surface or sampler variable."""
 
@@ -265,7 +285,7 @@ class StateOperand:
     element: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RawOperand:
     """A message's data: contiguous bytes of a general variable from byte `offset` on."""
 
@@ -288,7 +308,7 @@ class AddressModel(StrEnum):
     ARGUMENT = "arg"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscCache:
     """Cache controls of an LSC message, by their names in text; "df" is the default."""
 
@@ -296,7 +316,7 @@ class LscCache:
     l3: str = "df"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscAddress:
     """The address of an LSC message: `scale * base + offset`, addresses of `bits` each.
 
@@ -313,7 +333,7 @@ class LscAddress:
     pitch: VectorSource | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscSurface:
     """The surface of an LSC message that has no addresses (append counters)."""
 
@@ -321,7 +341,7 @@ class LscSurface:
     surface: VectorSource
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscTexel:
     """The address of a typed LSC message: coordinates of `bits` each in a surface.
 
@@ -337,7 +357,7 @@ class LscTexel:
     lod: RawOperand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscPlane:
     """Where an LSC 2D block lies: a surface in flat memory and a place in it.
 
@@ -353,7 +373,7 @@ class LscPlane:
     y: VectorSource
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscBlock:
     """What an LSC 2D block message moves: `blocks` of `width` times `height` elements.
 
@@ -369,7 +389,7 @@ class LscBlock:
     vnni: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LscShape:
     """What an LSC message moves for each address.
 
@@ -384,7 +404,7 @@ class LscShape:
     channels: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JumpTable:
     """An index and the labels that it chooses from."""
 
@@ -392,7 +412,7 @@ class JumpTable:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lifetime:
     """Where the lifetime of a variable starts, or ends."""
 

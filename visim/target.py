@@ -31,6 +31,11 @@ class Platform:
         return 12 * self.grf_bytes
 
 
+#: Versions of objects that visim reads and writes, the newest last.
+OBJECT_VERSIONS = (*((3, minor) for minor in range(9)), (4, 0), (4, 1))
+OLDEST_OBJECT, NEWEST_OBJECT = OBJECT_VERSIONS[0], OBJECT_VERSIONS[-1]
+NEWEST = "{}.{}".format(*NEWEST_OBJECT)
+
 # fmt: off
 PLATFORMS = (
     #        name     age grf  Gen codes     double
@@ -43,6 +48,14 @@ PLATFORMS = (
 )
 # fmt: on
 _BY_NAME = {platform.name: platform for platform in PLATFORMS}
+
+
+def object_version(text: str) -> tuple[int, int]:
+    """Return the version of objects that is written `text`; `ArgumentError` lists the known."""
+    known = {f"{major}.{minor}": (major, minor) for major, minor in OBJECT_VERSIONS}
+    if text not in known:
+        raise ArgumentError(f"unknown version {text!r} of objects; known: {', '.join(known)}")
+    return known[text]
 
 
 def platform(name: str) -> Platform:

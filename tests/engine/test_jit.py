@@ -13,6 +13,7 @@ import pytest
 
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit import Jit, Prepared
+from visim.errors import UnsupportedError
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -82,6 +83,27 @@ def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
     for name in CHANGING:
         values[name] = np.zeros(32, np.uint8)
     assert compare(kernel, values, mask) is None
+
+
+def test_addresses_of_surface_variables_are_refused_before_the_run() -> None:
+    text = """.version 4.1
+.kernel "k"
+.decl T6 v_type=T num_elts=2
+.decl A0 v_type=A num_elts=1
+k:
+    addr_add (M1_NM, 1) A0(0)<1> &T6 0x0:uw
+    ret (M1, 1)
+"""
+    with pytest.raises(UnsupportedError, match="surface"):
+        Jit().prepare(harness.assemble(text, "skl").linked)
+
+
+def test_the_alt_mode_equals_the_interpreter() -> None:
+    kernel = arithmetic("mul (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>", "f", 1)
+    bits = np.array([0x7F7FFFFF, 0x00800000, 0x00000001, 0x3F800001] * 4, np.uint32)
+    other = np.array([0x40000000, 0x3F000000, 0x40000000, 0x3F800001] * 4, np.uint32)
+    values = {"V40": np.zeros(16, np.float32), "V41": bits, "V42": other}
+    assert compare(kernel, values, 0xFFFF) is None
 
 
 def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:

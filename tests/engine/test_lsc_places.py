@@ -253,7 +253,11 @@ def findings(line: str, device: str = "pvc") -> list[str]:
         "ret (M1, 1)",
     ]
     module = read_text(Source("k", "\n".join(lines) + "\n"))
-    return [f.message for f in verify_module(module, platform(device)) if f.code == "restriction"]
+    return [
+        finding.message
+        for finding in verify_module(module, platform(device)).errors
+        if finding.code.startswith("lsc-")
+    ]
 
 
 class TestLegality:

@@ -33,11 +33,19 @@ ROUNDINGS = {
 
 @dataclass(frozen=True)
 class Mode:
-    """Rounding of arithmetic and of float to integer, and the types with flushed denormals."""
+    """Rounding of arithmetic and of float to integer, the types with flushed denormals, ALT."""
 
     rounding: int = floats.NEAREST_EVEN
     to_integer: int = floats.ZERO
     flushed: frozenset[DataType] = frozenset()
+    alternate: bool = False
+
+    def finished(self, kind: DataType, bits: int) -> int:
+        """Return a result without its infinity where the ALT mode asks for that."""
+        form = FORMATS[kind]
+        if self.alternate and kind == F and floats.is_infinite(form, bits):
+            return floats.with_sign(form, form.greatest, floats.is_negative(form, bits))
+        return bits
 
 
 def limits(kind: DataType) -> tuple[int, int]:
@@ -129,7 +137,8 @@ def compare(name: str, kind: DataType, a: int, b: int) -> bool:
 def convert(source: DataType, target: DataType, value: int, mode: Mode) -> int:
     """Convert between numbers (specification 2, Type Conversion)."""
     if source.is_float and target.is_float:
-        return floats.convert(FORMATS[source], FORMATS[target], value, mode.rounding)
+        found = floats.convert(FORMATS[source], FORMATS[target], value, mode.rounding)
+        return mode.finished(target, found)
     if source.is_float:
         form = FORMATS[source]
         return floats.to_integer(form, value, target.bits, target.is_signed, mode.to_integer)
@@ -150,7 +159,6 @@ CHOICES: dict[str, Callable[..., int]] = {
     "fmin": floats.fmin,
     "fmax": floats.fmax,
     "saturate": floats.saturate,
-    "canonical": lambda _, a: a,
 }
 
 
@@ -173,7 +181,7 @@ def float_operation(name: str, kind: DataType, args: Sequence[int], mode: Mode) 
         found = floats.frac(form, operands[0])
     else:
         found = CHOICES[name](form, *operands)
-    return floats.flush(form, found) if flushes else found
+    return mode.finished(kind, floats.flush(form, found) if flushes else found)
 
 
 def evaluate(
@@ -206,6 +214,8 @@ def evaluate(
         return wrap(INTEGERS[name](*args), kind)
     if name == "select":
         return args[1] if args[0] else args[2]
+    if name == "canonical":
+        return floats.flush(FORMATS[kind], args[0]) if kind in mode.flushed else args[0]
     return float_operation(name, kind, args, mode)
 
 
@@ -222,7 +232,7 @@ SHAPES: dict[str, Callable[..., list[Any]]] = {
 
 PER_LANE = {
     *INTEGERS, *COUNTS, *RELATIONS, *ROUNDINGS, *ARITHMETIC, *CHOICES,
-    "convert", "clamp", "bitcast", "select", "ffma", "fneg", "fabs", "frac",
+    "convert", "clamp", "bitcast", "select", "ffma", "fneg", "fabs", "frac", "canonical",
 }  # fmt: skip
 
 

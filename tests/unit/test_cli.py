@@ -12,14 +12,16 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import visim
+from visim.binary.isafile import NativeCode, native_code, write_isa
 from visim.cli import main
-from visim.diag import Diagnostics
+from visim.diag import Diagnostics, Source
 from visim.errors import (
     ArgumentError,
     Fault,
@@ -31,6 +33,8 @@ from visim.errors import (
     UnsupportedError,
 )
 from visim.runtime import ocloc, opencl
+from visim.target import platform as find_platform
+from visim.text import read_text
 
 FAULT = Fault("undefined", "out-of-bounds", "store outside every buffer", kernel="scale", line=7)
 
@@ -585,3 +589,136 @@ class TestObjects:
         assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 1
         assert "rett" in capsys.readouterr().err
         assert not (tmp_path / "k.isa").exists()
+
+    @pytest.mark.parametrize("version", ["3.0", "3.4", "4.0"])
+    def test_an_object_has_the_version_that_is_asked_for(self, tmp_path, capsys, version):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", version]) == 0
+        written = (tmp_path / "k.isa").read_bytes()
+        assert written[4:6] == bytes(int(number) for number in version.split("."))
+        capsys.readouterr()
+        assert main(["info", str(tmp_path / "k.isa"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["version"] == version
+
+    def test_an_unknown_version_is_refused(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", "4.2"]) == 2
+        assert "unknown version '4.2' of objects; known: 3.0, " in capsys.readouterr().err
+
+    def test_what_a_version_has_no_place_for_is_refused(self, tmp_path, capsys):
+        text = self.TEXT.replace("ret (M1, 1)", "wait 0x1:uw\n    ret (M1, 1)")
+        (tmp_path / "k.visaasm").write_text(text)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", "3.0"]) == 1
+        assert "wait: version 3.0 has no place for a mask" in capsys.readouterr().err
+        assert not (tmp_path / "k.isa").exists()
+
+    def test_gen_code_is_extracted_byte_for_byte(self, tmp_path, capsys):
+        module = read_text(Source("k", self.TEXT))
+        native = {"k": (NativeCode(14, b"first"), NativeCode(99, b"second"))}
+        data = write_isa(module, platform=find_platform("pvc"), native=native)
+        (tmp_path / "fat.isa").write_bytes(data)
+        folder = tmp_path / "gen"
+        words = ["extract", str(tmp_path / "fat.isa"), "-o", str(folder)]
+        assert main([*words, "--json"]) == 0
+        written = json.loads(capsys.readouterr().out)["files"]
+        assert [(entry["platform"], entry["code"]) for entry in written] == [
+            ("pvc", 14),
+            ("unknown", 99),
+        ]
+        assert (folder / "k.pvc-14.gen").read_bytes() == b"first"
+        assert (folder / "k.unknown-99.gen").read_bytes() == b"second"
+        assert main(words) == 0
+
+    def test_gen_code_stays_in_an_object_that_is_written_again(self, tmp_path):
+        module = read_text(Source("k", self.TEXT))
+        native = {"k": (NativeCode(14, b"code"),)}
+        data = write_isa(module, platform=find_platform("pvc"), native=native)
+        visim.load(data).write(tmp_path / "k.isa")
+        assert native_code((tmp_path / "k.isa").read_bytes(), "k.isa") == native
+
+    def test_a_file_without_gen_code_is_refused(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        assert main(["extract", str(tmp_path / "k.visaasm"), "-o", str(tmp_path / "gen")]) == 1
+        assert "there is no Gen code in it" in capsys.readouterr().err
+        assert not (tmp_path / "gen").exists()
+
+
+class TestLinkedFiles:
+    EXAMPLE = Path(__file__).parents[2] / "examples" / "linking"
+
+    def test_objects_become_a_program_that_runs(self, tmp_path, capsys):
+        files = [str(tmp_path / f"{name}.isa") for name in ("fib", "kernel")]
+        for file in files:
+            source = str(self.EXAMPLE / f"{Path(file).stem}.visaasm")
+            assert main(["asm", source, "--platform", "skl", "-o", file]) == 0
+        target = str(tmp_path / "fibonacci.isa")
+        assert main(["link", *files, "--platform", "skl", "--gc", "--strip", "-o", target]) == 0
+        assert main(["check", target, "--platform", "skl"]) == 0
+        capsys.readouterr()
+        assert main(["info", target]) == 0
+        shown = capsys.readouterr().out
+        assert "functions: fib" in shown
+        assert "variables of file scope: table" in shown
+        words = ["run", target, "--platform", "skl", "--groups", "1", "--arg", "n=u32:9"]
+        words = [word.replace("n=", "1=") for word in words]
+        assert main([*words, "--arg", "0=zeros:u32:32", "--out", f"0={tmp_path / 'o.npy'}"]) == 0
+        assert np.load(tmp_path / "o.npy")[:10].tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+    def test_a_part_does_not_run(self, capsys):
+        words = ["run", str(self.EXAMPLE / "kernel.visaasm"), "--platform", "skl"]
+        words += ["--groups", "1", "--arg", "OUT=zeros:u32:32", "--arg", "n=u32:9"]
+        assert main(words) == 1
+        assert "function 'fib' is not part of the program" in capsys.readouterr().err
+
+    def test_a_part_is_shown(self, capsys):
+        assert main(["info", str(self.EXAMPLE / "kernel.visaasm")]) == 0
+        shown = capsys.readouterr().out
+        assert "external functions: fib" in shown
+        assert "table (extern)" in shown
+
+    @pytest.mark.parametrize("verb", ["asm", "check", "link"])
+    def test_extensions_are_refused_with_strict(self, tmp_path, capsys, verb):
+        words = [verb, str(self.EXAMPLE / "fib.visaasm"), "--platform", "skl", "--strict"]
+        words += [] if verb == "check" else ["-o", str(tmp_path / "o.isa")]
+        assert main(words) == 1
+        captured = capsys.readouterr()
+        assert ".global_variable is an extension of visim" in captured.out + captured.err
+
+    def test_undefined_names_are_said(self, tmp_path, capsys):
+        words = ["link", str(self.EXAMPLE / "kernel.visaasm"), "--platform", "skl"]
+        assert main([*words, "-o", str(tmp_path / "o.isa")]) == 1
+        shown = capsys.readouterr().err
+        assert "kernel.visaasm needs the function 'fib', which none of the files defines" in shown
+        assert "kernel.visaasm needs the variable 'table'" in shown
+        assert not (tmp_path / "o.isa").exists()
+
+
+class TestCheckOptions:
+    def test_a_rule_is_explained_with_its_examples(self, capsys):
+        assert main(["check", "--explain", "mask-unaligned"]) == 0
+        said = capsys.readouterr().out
+        assert "mov (M2, 16)" in said
+        assert "vISA 3, Execution Mask" in said
+
+    def test_an_unknown_rule_names_the_nearest(self, capsys):
+        assert main(["check", "--explain", "mask-unalined"]) != 0
+        assert "did you mean mask-unaligned?" in capsys.readouterr().err
+
+    def test_files_are_needed_otherwise(self, capsys):
+        assert main(["check"]) != 0
+        assert "FILE" in capsys.readouterr().err
+
+    def test_sarif_names_rule_file_and_line(self, tmp_path, capsys):
+        file = tmp_path / "k.visaasm"
+        file.write_text('.version 4.1\n.kernel "k"\nmov (M1, 1) X(0,0)<1> 0x1:d\nret (M1, 1)\n')
+        assert main(["check", "--sarif", str(file)]) == 1
+        (run,) = json.loads(capsys.readouterr().out)["runs"]
+        (result,) = run["results"]
+        place = result["locations"][0]["physicalLocation"]
+        assert result["ruleId"] == "unknown-variable"
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown-variable"
+        assert place["artifactLocation"]["uri"] == str(file)
+        assert place["region"]["startLine"] == 3

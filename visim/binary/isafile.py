@@ -1,27 +1,46 @@
 """Reads and writes .isa files, the binary form of vISA programs ("common ISA", magic `CISA`).
 
-Owns the file's header and where the objects lie. Files of version 3.4 to 4.1 are read, 4.1 is
-written. A file keeps each kernel's Gen code behind its object; visim neither reads nor changes
-that code, `native_code` hands it out and `write_isa` puts it back. Facts: format_facts section 1.
+Puts together what the header (`isaheader`) and the objects (`unitreader`, `unitwriter`) say.
+Versions 3.0 to 4.1 are read and written. A file keeps each kernel's Gen code behind its object;
+visim neither reads nor changes that code, `native_code` hands it out and `write_isa` puts it back.
+Facts: format_facts section 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from visim.attributes import ALIGNMENTS
+from visim.binary.isaheader import (
+    MAGIC,
+    FunctionEntry,
+    Header,
+    KernelEntry,
+    Place,
+    Relocations,
+    VariableEntry,
+    read_header,
+    write_header,
+)
+from visim.binary.symbols import EXTERNAL_CODE, GLOBAL_CODE, STATIC_CODE
 from visim.binary.unitreader import ObjectContext, read_unit
 from visim.binary.unitwriter import EncodedUnit, write_unit
 from visim.diag import ByteSpan
 from visim.errors import InputError
-from visim.layout import Reader, Writer
-from visim.module import Module, Unit, UnitKind
-from visim.target import PLATFORMS, Platform
+from visim.isa.layouts import Version
+from visim.layout import Reader
+from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
+from visim.operands import FILE_SCOPE, General
+from visim.target import NEWEST_OBJECT, PLATFORMS, Platform
+from visim.types import BY_CODE
 
-MAGIC = b"CISA"
-VERSION = (4, 1)
-OLDEST_VERSION = (3, 4)
-_EXTERNAL = 0
+_LINKAGES = {
+    EXTERNAL_CODE: Linkage.EXTERNAL,
+    STATIC_CODE: Linkage.STATIC,
+    GLOBAL_CODE: Linkage.GLOBAL,
+}
+_LINKAGE_CODES = {linkage: code for code, linkage in _LINKAGES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,43 +49,6 @@ class NativeCode:
 
     platform_code: int
     code: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A stretch of the file, from byte `offset` on."""
-
-    offset: int
-    size: int
-
-    @property
-    def end(self) -> int:
-        return self.offset + self.size
-
-
-@dataclass(frozen=True, slots=True)
-class _Kernel:
-    """A kernel in the header; `native` has the platform codes and places of its Gen code."""
-
-    name: str
-    place: _Place
-    input_offset: int
-    native: tuple[tuple[int, _Place], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Function:
-    """A function in the header; `place` is None for one that is defined elsewhere."""
-
-    name: str
-    place: _Place | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Header:
-    version: tuple[int, int]
-    kernels: tuple[_Kernel, ...]
-    functions: tuple[_Function, ...]
 
 
 def is_isa(data: bytes) -> bool:
@@ -83,16 +65,20 @@ def read_isa(data: bytes, name: str, *, platform: Platform | None = None) -> Mod
     Raises:
         InputError: the file is not what it should be, or has what visim does not read.
     """
-    header = _read_header(data, name)
-    platform = platform or _platform_of(header)
-    functions = tuple(function.name for function in header.functions)
-    context = ObjectContext(header.version, platform, functions)
-    units = [_read_kernel(data, name, kernel, context) for kernel in header.kernels]
+    header = read_header(data, name)
+    context = _Context(header, name, platform or _platform_of(header))
+    units: list[Unit] = []
+    for kernel in header.kernels:
+        reader = Reader(data, name, kernel.place.offset, kernel.place.end)
+        own = replace(context.of(kernel), inputs_at=kernel.input_offset)
+        units.append(read_unit(reader, kernel.name, UnitKind.KERNEL, own))
     for function in header.functions:
         if function.place is not None:
             reader = Reader(data, name, function.place.offset, function.place.end)
-            units.append(read_unit(reader, function.name, UnitKind.FUNCTION, context))
-    return Module(header.version, tuple(units))
+            own = replace(context.of(function), linkage=function.linkage)
+            units.append(read_unit(reader, function.name, UnitKind.FUNCTION, own))
+    externals = tuple(entry.name for entry in header.functions if entry.place is None)
+    return Module(header.version, tuple(units), None, context.variables, externals)
 
 
 def native_code(data: bytes, name: str) -> dict[str, tuple[NativeCode, ...]]:
@@ -105,7 +91,7 @@ def native_code(data: bytes, name: str) -> dict[str, tuple[NativeCode, ...]]:
         kernel.name: tuple(
             NativeCode(code, data[place.offset : place.end]) for code, place in kernel.native
         )
-        for kernel in _read_header(data, name).kernels
+        for kernel in read_header(data, name).kernels
     }
 
 
@@ -115,7 +101,7 @@ def isa_platform(data: bytes, name: str) -> Platform | None:
     Raises:
         InputError: the file's header is not what it should be.
     """
-    return _platform_of(_read_header(data, name))
+    return _platform_of(read_header(data, name))
 
 
 def write_isa(
@@ -123,79 +109,60 @@ def write_isa(
     *,
     platform: Platform,
     native: Mapping[str, tuple[NativeCode, ...]] | None = None,
+    version: Version = NEWEST_OBJECT,
 ) -> bytes:
-    """Return `module` as an .isa file of version 4.1.
+    """Return `module` as an .isa file of `version`, which need not be that of the module.
 
     `native` is Gen code to go with the kernels of these names; the caller answers for it.
-    Functions that are declared but not part of the module, and `.parameter` lines, have no place
-    in a file.
+    `.parameter` lines have no place in a file.
 
     Raises:
-        InputError: something in the module has no place in a file.
+        InputError: something in the module has no place in a file of this version.
     """
     native = native or {}
-    kernels = [(unit, write_unit(unit, platform)) for unit in module.kernels]
-    functions = [(unit, write_unit(unit, platform)) for unit in module.functions]
-    codes = [native.get(unit.name, ()) for unit in module.kernels]
-    position = _header_size(module, codes)
-    head, bodies = Writer(), bytearray()
-    head.data += MAGIC
-    for number, width in ((VERSION[0], 1), (VERSION[1], 1), (len(kernels), 2)):
-        head.unsigned(number, width)
-    for (unit, made), gen in zip(kernels, codes, strict=True):
-        position = _kernel_entry(head, unit, made, gen, position)
-        bodies += made.data + b"".join(entry.code for entry in gen)
-    head.unsigned(0, 2)
-    head.unsigned(len(functions), 2)
-    for unit, made in functions:
-        head.unsigned(_EXTERNAL, 1)
-        _put_name(head, unit)
-        for number, width in ((position, 4), (len(made.data), 4), (0, 2), (0, 2)):
-            head.unsigned(number, width)
-        position += len(made.data)
-        bodies += made.data
-    return bytes(head.data + bodies)
+    made = {unit.name: write_unit(unit, platform, version) for unit in module.units}
+    header = _header(module, made, native, version)
+    placed = _placed(header, made, len(write_header(header)))
+    parts = [write_header(placed)]
+    for unit in module.kernels:
+        parts += [made[unit.name].data, *(entry.code for entry in native.get(unit.name, ()))]
+    parts += [made[unit.name].data for unit in module.functions]
+    return b"".join(parts)
 
 
-def _header_size(module: Module, codes: list[tuple[NativeCode, ...]]) -> int:
-    names = sum(2 + len(unit.name.encode()) for unit in module.units)
-    kernels = sum(17 + 9 * len(gen) for gen in codes)
-    return 8 + names + kernels + 4 + 13 * len(module.functions)
+# Reading
 
 
-def _kernel_entry(
-    head: Writer, unit: Unit, made: EncodedUnit, gen: tuple[NativeCode, ...], position: int
-) -> int:
-    """Append a kernel's entry; return where the next object lies."""
-    _put_name(head, unit)
-    for number in (position, len(made.data), position + made.input_offset):
-        head.unsigned(number, 4)
-    for number, width in ((0, 2), (0, 2), (len(gen), 1)):
-        head.unsigned(number, width)
-    position += len(made.data)
-    for entry in gen:
-        head.unsigned(entry.platform_code, 1)
-        head.unsigned(position, 4)
-        head.unsigned(len(entry.code), 4)
-        position += len(entry.code)
-    return position
+class _Context:
+    """What all objects of a file have in common."""
+
+    def __init__(self, header: Header, name: str, platform: Platform | None) -> None:
+        self.header = header
+        self.variables = tuple(_variable(entry, name) for entry in header.variables)
+        names = tuple(function.name for function in header.functions)
+        self.shared = ObjectContext(header.version, platform, names)
+
+    def of(self, entry: KernelEntry | FunctionEntry) -> ObjectContext:
+        """Return the context of one unit; without relocations its numbers are places."""
+        functions, relocations = self.header.functions, entry.relocations
+        places = dict(relocations.variables) or {n: n for n in range(len(self.variables))}
+        return replace(
+            self.shared,
+            called={number: functions[place].name for number, place in relocations.functions},
+            variables={number: self.variables[place].variable for number, place in places.items()},
+        )
 
 
-def _put_name(head: Writer, unit: Unit) -> None:
-    raw = unit.name.encode()
-    if not 0 < len(raw) < 1 << 16:
-        raise InputError(f"a name of {len(raw)} bytes has no place in a file", unit.origin)
-    head.unsigned(len(raw), 2)
-    head.data += raw
+def _variable(entry: VariableEntry, file: str) -> FileVariable:
+    kind, align = BY_CODE.get(entry.bits & 15), entry.bits >> 4
+    if kind is None or align >= len(ALIGNMENTS) or not entry.count:
+        message = f"variable {entry.name} has type {entry.bits & 15}, alignment {align}"
+        raise InputError(f"{message}, {entry.count} elements", ByteSpan(file, 0))
+    general = General(entry.name, kind, entry.count, ALIGNMENTS[align], index=FILE_SCOPE)
+    return FileVariable(general, _LINKAGES[entry.linkage])
 
 
-def _read_kernel(data: bytes, name: str, kernel: _Kernel, context: ObjectContext) -> Unit:
-    reader = Reader(data, name, kernel.place.offset, kernel.place.end)
-    own = replace(context, inputs_at=kernel.input_offset)
-    return read_unit(reader, kernel.name, UnitKind.KERNEL, own)
-
-
-def _platform_of(header: _Header) -> Platform | None:
+def _platform_of(header: Header) -> Platform | None:
     for kernel in header.kernels:
         for code, _place in kernel.native:
             found = next((entry for entry in PLATFORMS if code in entry.gen_codes), None)
@@ -204,92 +171,102 @@ def _platform_of(header: _Header) -> Platform | None:
     return None
 
 
-def _read_header(data: bytes, name: str) -> _Header:
-    reader = Reader(data, name)
-    if reader.take(min(4, len(data))) != MAGIC:
-        raise InputError("this is no .isa file, it does not begin with CISA", ByteSpan(name, 0))
-    version = (reader.unsigned(1), reader.unsigned(1))
-    if not OLDEST_VERSION <= version <= VERSION:
-        known = "{}.{} to {}.{}".format(*OLDEST_VERSION, *VERSION)
-        message = f"the file has version {version[0]}.{version[1]}, visim reads {known}"
-        raise reader.failure(message, 2)
-    kernels = [_kernel(reader, version) for _ in range(reader.unsigned(2))]
-    _none(reader, 2, "variables of the whole file")
-    functions = [_function(reader, version) for _ in range(reader.unsigned(2))]
-    header = _Header(version, tuple(kernels), tuple(functions))
-    _check_names(reader, header)
-    _check_places(reader, header)
-    return header
+# Writing
 
 
-def _kernel(reader: Reader, version: tuple[int, int]) -> _Kernel:
-    name = _name(reader, version)
-    place = _Place(reader.unsigned(4), reader.unsigned(4))
-    input_offset = reader.unsigned(4)
-    _none(reader, 2, "relocations of variables")
-    _none(reader, 2, "relocations of functions")
-    native = tuple(
-        (reader.unsigned(1), _Place(reader.unsigned(4), reader.unsigned(4)))
-        for _ in range(reader.unsigned(1))
-    )
-    return _Kernel(name, place, input_offset, native)
-
-
-def _function(reader: Reader, version: tuple[int, int]) -> _Function:
-    reader.unsigned(1)
-    name = _name(reader, version)
-    place = _Place(reader.unsigned(4), reader.unsigned(4))
-    _none(reader, 2, "relocations of variables")
-    _none(reader, 2, "relocations of functions")
-    return _Function(name, place if place.offset or place.size else None)
-
-
-def _name(reader: Reader, version: tuple[int, int]) -> str:
-    length = reader.unsigned(2 if version >= (3, 7) else 1)
-    raw = reader.take(length)
-    try:
-        name = raw.decode()
-    except UnicodeDecodeError:
-        raise reader.failure("the name is not UTF-8", length) from None
-    if not name or "\0" in name:
-        raise reader.failure("the name is empty or has a zero byte", max(1, length))
-    return name
-
-
-def _none(reader: Reader, width: int, what: str) -> None:
-    count = reader.unsigned(width)
-    if count:
-        raise reader.failure(
-            f"the file has {count} {what}, visim reads only files with none", width
+def _header(
+    module: Module,
+    made: Mapping[str, EncodedUnit],
+    native: Mapping[str, tuple[NativeCode, ...]],
+    version: Version,
+) -> Header:
+    """Return the header without places."""
+    variables = tuple(_variable_entry(variable) for variable in module.variables)
+    functions = (*module.externals, *(unit.name for unit in module.functions))
+    tables = [entry.name for entry in variables], functions if module.has_linkage else ()
+    kernels = [
+        KernelEntry(
+            unit.name,
+            Place(0, len(made[unit.name].data)),
+            made[unit.name].input_offset,
+            _relocations(made[unit.name], *tables),
+            tuple(
+                (gen.platform_code, Place(0, len(gen.code))) for gen in native.get(unit.name, ())
+            ),
         )
+        for unit in module.kernels
+    ]
+    entries = [FunctionEntry(name, EXTERNAL_CODE, None, Relocations()) for name in module.externals]
+    entries += [
+        FunctionEntry(
+            unit.name,
+            _linkage(unit, module),
+            Place(0, len(made[unit.name].data)),
+            _relocations(made[unit.name], *tables),
+        )
+        for unit in module.functions
+    ]
+    return Header(version, tuple(kernels), variables, tuple(entries))
 
 
-def _check_names(reader: Reader, header: _Header) -> None:
-    names: set[str] = set()
-    for unit in (*header.kernels, *header.functions):
-        if unit.name in names:
-            raise InputError(f"{unit.name} is in the file twice", ByteSpan(reader.file, 0))
-        names.add(unit.name)
+def _variable_entry(declared: FileVariable) -> VariableEntry:
+    variable = declared.variable
+    bits = variable.type.code | ALIGNMENTS.index(variable.align) << 4
+    return VariableEntry(variable.name, _LINKAGE_CODES[declared.linkage], bits, variable.count)
 
 
-def _check_places(reader: Reader, header: _Header) -> None:
-    """Check that objects lie behind the header, in the file, and none in another."""
-    places = [kernel.place for kernel in header.kernels]
-    places += [place for kernel in header.kernels for _code, place in kernel.native]
-    places += [function.place for function in header.functions if function.place]
-    end = reader.position
-    for place in sorted(places, key=lambda place: (place.offset, place.size)):
-        if place.offset < end or place.end > reader.end:
-            message = (
-                f"an object is at {place.offset} to {place.end}, only {end} to {reader.end} is free"
+def _linkage(unit: Unit, module: Module) -> int:
+    """Return a function's number: compilers say external of all, so do files without linkage."""
+    if unit.linkage is Linkage.STATIC:
+        return STATIC_CODE
+    if unit.order is not None:
+        return unit.order.linkage
+    return GLOBAL_CODE if module.has_linkage else EXTERNAL_CODE
+
+
+def _relocations(
+    made: EncodedUnit, variables: Sequence[str], functions: Sequence[str]
+) -> Relocations:
+    """Return a unit's relocations; GenX_IR wants none, so only files with linkage have them."""
+    return Relocations(
+        tuple((number, variables.index(name)) for number, name in made.variables.items()),
+        tuple(
+            (number, functions.index(name))
+            for number, name in made.functions.items()
+            if name in functions
+        ),
+    )
+
+
+def _placed(header: Header, made: Mapping[str, EncodedUnit], position: int) -> Header:
+    """Return the header with places: objects from `position` on, Gen code behind its kernel's."""
+    kernels: list[KernelEntry] = []
+    for kernel in header.kernels:
+        start = position
+        position += kernel.place.size
+        native: list[tuple[int, Place]] = []
+        for code, place in kernel.native:
+            native.append((code, replace(place, offset=position)))
+            position += place.size
+        kernels.append(
+            replace(
+                kernel,
+                place=replace(kernel.place, offset=start),
+                input_offset=start + kernel.input_offset,
+                native=tuple(native),
             )
-            raise InputError(message, ByteSpan(reader.file, place.offset))
-        end = place.end
+        )
+    functions: list[FunctionEntry] = []
+    for function in header.functions:
+        if function.place is None:
+            functions.append(function)
+            continue
+        functions.append(replace(function, place=replace(function.place, offset=position)))
+        position += function.place.size
+    return replace(header, kernels=tuple(kernels), functions=tuple(functions))
 
 
 __all__ = [
-    "MAGIC",
-    "VERSION",
     "NativeCode",
     "is_isa",
     "isa_platform",

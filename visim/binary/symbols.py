@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from visim import predefined
-from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.layouts import CodingError
+from visim.isa.forms import ExternalCall, LabelMark, SubroutineMark
+from visim.isa.layouts import CodingError, Version
 from visim.isa.registry import named_labels
 from visim.module import ObjectOrder, StoredLabel, Unit
 from visim.operands import (
@@ -27,7 +27,10 @@ from visim.operands import (
 )
 from visim.target import Platform
 
-BLOCK, SUBROUTINE = 0, 1
+BLOCK, SUBROUTINE, EXTERNAL = 0, 1, 2
+EXTERNAL_CODE, STATIC_CODE, GLOBAL_CODE = 0, 1, 2
+"""Numbers of linkage; compilers write that of external things for global functions too."""
+
 FIRST_PREDICATE = 1
 FIRST_SURFACE = len(predefined.SURFACES)
 MAX_GENERALS = 65536
@@ -35,6 +38,12 @@ MAX_ADDRESSES = 4096
 MAX_PREDICATES = 4095
 MAX_SAMPLERS = predefined.BINDLESS_SAMPLER.index
 MAX_SURFACES = 256 - FIRST_SURFACE
+
+WIDE_INPUT_COUNT = (3, 5)
+"""The version since which the number of inputs takes four bytes, before one."""
+
+FILE_ALIAS = 1
+"""The scope of an alias of a variable of file scope; 0 is that of one of the unit's."""
 
 _T = TypeVar("_T")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -53,8 +62,8 @@ _KIND_WORDS = {
 class Names:
     """Gives each general variable a name of its own that a text can hold."""
 
-    def __init__(self) -> None:
-        self._used: set[str] = {"P0", *predefined.BY_NAME}
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._used: set[str] = {"P0", *predefined.BY_NAME, *taken}
 
     def general(self, stored: str, number: int) -> str:
         """Return the name of a variable that an object calls `stored`."""
@@ -68,11 +77,19 @@ class Names:
 
 
 class UnitTables:
-    """What the numbers in a unit's objects stand for; `grf_bytes` needs a known platform."""
+    """What the numbers in a unit's objects stand for; `grf_bytes` needs a known platform.
 
-    def __init__(self, strings: Sequence[str], platform: Platform | None) -> None:
-        self.strings = strings
+    `functions` has the names of functions by the numbers that relocations give them; all others
+    are numbers of strings.
+    """
+
+    def __init__(
+        self, version: Version, platform: Platform | None, functions: Mapping[int, str]
+    ) -> None:
+        self.strings: Sequence[str] = ()
+        self.version = version
         self.platform = platform
+        self.functions = functions
         self.generals: list[General] = []
         self.addresses: list[AddressVariable] = []
         self.predicates: list[PredicateVariable] = []
@@ -116,13 +133,22 @@ class UnitTables:
 
     def label(self, number: int) -> str:
         """Return a label's name."""
-        name = _entry(self.labels, number, 0, "label").name
-        self.mentioned.add(name)
-        return name
+        label = _entry(self.labels, number, 0, "label")
+        if label.kind != EXTERNAL:
+            self.mentioned.add(label.name)
+        return label.name
+
+    def is_external(self, label: str) -> bool:
+        """Whether a label of this name is a kernel of another file."""
+        return any(entry.name == label and entry.kind == EXTERNAL for entry in self.labels)
 
     def string(self, number: int) -> str:
         """Return a string of the pool."""
         return _entry(self.strings, number, 0, "string")
+
+    def function(self, number: int) -> str:
+        """Return a function's name."""
+        return self.functions.get(number) or self.string(number)
 
     def declare_labels(self, entries: Iterable[tuple[str, int]]) -> None:
         """Declare the labels by name and kind; subroutines are printed with their numbers."""
@@ -144,10 +170,17 @@ def _entry(table: Sequence[_T], number: int, first: int, what: str) -> _T:
 
 
 class Numbering:
-    """The numbers of one unit's strings, variables and labels, for writing it."""
+    """The numbers of one unit's strings, variables and labels, for writing it.
 
-    def __init__(self, unit: Unit, platform: Platform) -> None:
+    `functions` collects the functions that the unit mentions by their numbers, `file_variables`
+    the variables of file scope, which have numbers from 1 on in each unit.
+    """
+
+    def __init__(self, unit: Unit, platform: Platform, version: Version) -> None:
         order = unit.order
+        self.version = version
+        self.functions: dict[int, str] = {}
+        self.file_variables: dict[str, int] = {}
         self.grf_bytes = platform.grf_bytes
         self._strings = list(order.strings if order else (unit.name, *_predefined_names()))
         self._numbers: dict[str, deque[int]] = {}
@@ -182,6 +215,16 @@ class Numbering:
             numbers = self._numbers[text] = deque([len(self._strings)])
             self._strings.append(text)
         return numbers.popleft() if len(numbers) > 1 else numbers[0]
+
+    def function(self, name: str) -> int:
+        """Return the number by which the unit calls a function: that of a string."""
+        number = self.string(name)
+        self.functions[number] = name
+        return number
+
+    def file_variable(self, name: str) -> int:
+        """Return the number by which the unit mentions a variable of file scope."""
+        return self.file_variables.setdefault(name, len(self.file_variables) + 1)
 
     def label(self, name: str) -> int:
         """Return a label's number."""
@@ -273,6 +316,8 @@ def _label_kinds(unit: Unit) -> dict[str, int]:
             defined[item.name] = SUBROUTINE
     found: dict[str, int] = {}
     for item in unit.body:
+        if isinstance(item, ExternalCall):
+            found.setdefault(item.kernel, EXTERNAL)
         for name in named_labels(item):
             if name in defined:
                 found[name] = defined[name]

@@ -7,8 +7,8 @@ Facts: format_facts section 1 (kernel object, function object).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from visim.attributes import (
@@ -19,6 +19,7 @@ from visim.attributes import (
     AttributeValue,
 )
 from visim.binary.symbols import (
+    FILE_ALIAS,
     FIRST_PREDICATE,
     FIRST_SURFACE,
     MAX_ADDRESSES,
@@ -26,6 +27,8 @@ from visim.binary.symbols import (
     MAX_PREDICATES,
     MAX_SAMPLERS,
     MAX_SURFACES,
+    STATIC_CODE,
+    WIDE_INPUT_COUNT,
     Names,
     UnitTables,
 )
@@ -33,13 +36,14 @@ from visim.diag import ByteSpan
 from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.layouts import CodingError
+from visim.isa.layouts import CodingError, Version, number_width
 from visim.isa.registry import Instruction
 from visim.layout import Reader
 from visim.module import (
     EXPLICIT,
     IMPLICIT_KINDS,
     Input,
+    Linkage,
     ObjectOrder,
     Unit,
     UnitKind,
@@ -61,10 +65,10 @@ from visim.types import BY_CODE
 MAX_ALIASES = 64
 """The longest chain of aliases of aliases; compilers make chains of two."""
 
-#: 3D_SAMPLE and 3D_LOAD, whose operation takes one byte in older objects and two since 4.0.
-_SAMPLER_CODES = frozenset({0x6D, 0x6E})
 _TRUNCATED_ZEROS = 24
 _TRUNCATED_SHARE = 8
+_SHORT_ZEROS = 8
+_RETURNS = frozenset({0x34, 0x68})
 _OWN_NAME = re.compile(r'[^\s,{}"/\\]+')
 _T = TypeVar("_T")
 
@@ -73,13 +77,18 @@ _T = TypeVar("_T")
 class ObjectContext:
     """What an object's file says about it: version gates, platform and declared functions.
 
-    `inputs_at` is where the file's header says that the kernel's inputs begin.
+    `inputs_at` is where the file's header says that the kernel's inputs begin, `linkage` the
+    number of a function's linkage. `called` and `variables` have the functions and variables of
+    file scope by the numbers that the unit calls them by.
     """
 
-    version: tuple[int, int]
+    version: Version
     platform: Platform | None
     functions: tuple[str, ...]
     inputs_at: int | None = None
+    linkage: int = 0
+    called: Mapping[int, str] = field(default_factory=dict[int, str])
+    variables: Mapping[int, General] = field(default_factory=dict[int, General])
 
 
 def read_unit(reader: Reader, name: str, kind: UnitKind, context: ObjectContext) -> Unit:
@@ -105,28 +114,30 @@ class _UnitReader:
         self.kind = kind
         self.context = context
         self.start = reader.position
-        self.tables = UnitTables((), context.platform)
-        self.names = Names()
+        self.tables = UnitTables(context.version, context.platform, context.called)
+        self.width = number_width(self.tables)
+        self.names = Names(variable.name for variable in context.variables.values())
         self.alias_depths: list[int] = []
         self.inputs: set[tuple[int, int]] = set()
 
     def read(self) -> Unit:
         """Read the object."""
         reader, tables = self.reader, self.tables
-        tables.strings = [self._text(self._until_zero()) for _ in range(reader.unsigned(4))]
-        tables.string(reader.unsigned(4))
+        count = reader.unsigned(self.width)
+        tables.strings = [self._text(self._until_zero()) for _ in range(count)]
+        tables.string(reader.unsigned(self.width))
         self._variables()
         inputs: list[Input] = []
         if self.kind is UnitKind.KERNEL:
             if reader.position != self.context.inputs_at:
                 stated = self.context.inputs_at
                 raise CodingError(f"the inputs are at {reader.position}, the file says {stated}")
-            count = reader.unsigned(4 if self.context.version >= (3, 5) else 1)
+            count = reader.unsigned(4 if self.context.version >= WIDE_INPUT_COUNT else 1)
             inputs = [self._input() for _ in range(count)]
         size, entry = reader.unsigned(4), reader.unsigned(4)
+        sizes = (0, 0)
         if self.kind is UnitKind.FUNCTION:
-            self._zero(1, "the size of the arguments")
-            self._zero(1, "the size of the result")
+            sizes = (reader.unsigned(1), reader.unsigned(1))
         attributes = self._attributes(2, KERNEL_ATTRIBUTES)
         self._check_stream(size, entry)
         return Unit(
@@ -142,7 +153,8 @@ class _UnitReader:
             attributes,
             self._body(),
             ByteSpan(reader.file, self.start, reader.end - self.start),
-            ObjectOrder(tuple(tables.strings), tuple(tables.labels)),
+            ObjectOrder(tuple(tables.strings), tuple(tables.labels), self.context.linkage, sizes),
+            Linkage.STATIC if self.context.linkage == STATIC_CODE else Linkage.GLOBAL,
         )
 
     # Strings and attributes
@@ -163,11 +175,6 @@ class _UnitReader:
         except UnicodeDecodeError:
             raise CodingError(f"the string {raw[:40]!r} is not UTF-8") from None
 
-    def _zero(self, width: int, what: str) -> None:
-        found = self.reader.unsigned(width)
-        if found:
-            raise CodingError(f"{what} is {found}, visim reads only objects where it is 0")
-
     def _attributes(
         self, count_width: int, known: dict[str, AttributeValue]
     ) -> tuple[Attribute, ...]:
@@ -180,11 +187,12 @@ class _UnitReader:
         return tuple(found)
 
     def _attribute(self, known: dict[str, AttributeValue]) -> Attribute:
-        name = self.tables.string(self.reader.unsigned(4))
+        name = self.tables.string(self.reader.unsigned(self.width))
         raw = self.reader.take(self.reader.unsigned(1))
         kind = known.get(name)
-        if kind is None:
+        if kind is None and known is not KERNEL_ATTRIBUTES:
             raise CodingError(f"attribute {name!r} is not known")
+        kind = kind or _guessed_kind(raw)
         if kind is AttributeValue.TEXT and name != "Target":
             return Attribute(name, self._text(raw))
         if not raw and kind is AttributeValue.FLAG:
@@ -205,7 +213,7 @@ class _UnitReader:
     def _variables(self) -> None:
         reader, tables = self.reader, self.tables
         limit = MAX_GENERALS - FIRST_DECLARED_GENERAL
-        self._table(4, limit, "general variables", tables.generals, self._general)
+        self._table(self.width, limit, "general variables", tables.generals, self._general)
         self._table(2, MAX_ADDRESSES, "address variables", tables.addresses, self._address)
         self._table(2, MAX_PREDICATES, "predicate variables", tables.predicates, self._predicate)
         labels: list[tuple[str, int]] = []
@@ -228,11 +236,11 @@ class _UnitReader:
     def _general(self, place: int) -> General:
         reader = self.reader
         number = FIRST_DECLARED_GENERAL + place
-        stored = self.tables.string(reader.unsigned(4))
+        stored = self.tables.string(reader.unsigned(self.width))
         bits = reader.unsigned(1)
         count = self._count(stored)
-        alias = self._alias(stored, number, reader.unsigned(4), reader.unsigned(2))
-        self._zero(1, f"the scope of the alias {stored!r}")
+        base, offset, scope = reader.unsigned(self.width), reader.unsigned(2), reader.unsigned(1)
+        alias = self._alias(stored, number, base, offset, scope)
         attributes = self._attributes(1, VARIABLE_ATTRIBUTES)
         if bits >> 4 >= len(ALIGNMENTS):
             raise CodingError(f"{stored} has alignment {bits >> 4}")
@@ -254,8 +262,12 @@ class _UnitReader:
             raise CodingError(f"{name} has no elements")
         return count
 
-    def _alias(self, name: str, number: int, base: int, offset: int) -> Alias | None:
+    def _alias(self, name: str, number: int, base: int, offset: int, scope: int) -> Alias | None:
         self.alias_depths.append(0)
+        if scope == FILE_ALIAS:
+            return self._file_alias(name, base, offset)
+        if scope:
+            raise CodingError(f"the scope of the alias {name} is {scope}, known are 0 and 1")
         if base == 0:
             if offset:
                 raise CodingError(f"{name} is no alias but has the offset {offset}")
@@ -268,8 +280,15 @@ class _UnitReader:
             raise CodingError(f"{name} is an alias of more than {MAX_ALIASES} aliases")
         return Alias(self.tables.general(base), offset)
 
+    def _file_alias(self, name: str, base: int, offset: int) -> Alias:
+        variable = self.context.variables.get(base)
+        if variable is None:
+            message = f"{name} is an alias of file-scope variable {base}, which does not exist"
+            raise CodingError(message)
+        return Alias(variable, offset)
+
     def _plain(self) -> tuple[str, int, tuple[Attribute, ...]]:
-        stored = self.tables.string(self.reader.unsigned(4))
+        stored = self.tables.string(self.reader.unsigned(self.width))
         return stored, self._count(stored), self._attributes(1, VARIABLE_ATTRIBUTES)
 
     def _address(self, place: int) -> AddressVariable:
@@ -282,7 +301,7 @@ class _UnitReader:
         return PredicateVariable(f"P{number}", count, attributes, number, stored_name=stored)
 
     def _label(self, _place: int) -> tuple[str, int]:
-        name = self.tables.string(self.reader.unsigned(4))
+        name = self.tables.string(self.reader.unsigned(self.width))
         kind = self.reader.unsigned(1)
         self._attributes(1, {})
         return name, kind
@@ -301,7 +320,7 @@ class _UnitReader:
     def _input(self) -> Input:
         reader, tables = self.reader, self.tables
         start = reader.position
-        bits, number = reader.unsigned(1), reader.unsigned(4)
+        bits, number = reader.unsigned(1), reader.unsigned(self.width)
         offset, size = reader.unsigned(2), reader.unsigned(2)
         variable: General | StateVariable
         match bits & 7:
@@ -344,16 +363,19 @@ class _UnitReader:
 
     def _instructions(self) -> Iterator[Instruction]:
         reader, tables = self.reader, self.tables
-        short = self.context.version < (4, 0)
         while reader.position < reader.end:
-            if short and reader.data[reader.position] in _SAMPLER_CODES:
-                raise CodingError("sampler instructions are read from version 4.0 on")
             yield ISA.decode(reader, tables)
 
     def _is_truncated(self, start: int) -> bool:
-        """Whether zeros end the instructions as no complete instructions end."""
+        """Whether zeros end the instructions as no complete instructions end.
+
+        A return that lacks its operands is its opcode only, so few zeros tell there.
+        """
         stream = self.reader.data[start : self.reader.end]
-        zeros = len(stream) - len(stream.rstrip(b"\0"))
+        written = stream.rstrip(b"\0")
+        zeros = len(stream) - len(written)
+        if zeros >= _SHORT_ZEROS and written and written[-1] in _RETURNS:
+            return True
         return zeros >= max(_TRUNCATED_ZEROS, len(stream) // _TRUNCATED_SHARE)
 
     def _check_labels(self, body: tuple[Instruction, ...]) -> None:
@@ -372,6 +394,13 @@ class _UnitReader:
 def _own_name(stored: str, name: str) -> str | None:
     """Return what a sampler or surface is called, unless it is its number or no text can say it."""
     return stored if stored != name and _OWN_NAME.fullmatch(stored) else None
+
+
+def _guessed_kind(raw: bytes) -> AttributeValue:
+    """Return what an attribute's value is that finalizers ignore: they tell by its name only."""
+    if not raw:
+        return AttributeValue.FLAG
+    return AttributeValue.INTEGER if len(raw) in {1, 2, 4} else AttributeValue.TEXT
 
 
 def _truncated(name: str, reader: Reader, start: int) -> InputError:

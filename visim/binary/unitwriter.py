@@ -1,4 +1,4 @@
-"""Writes one kernel or function as an object of version 4.1, the inverse of `unitreader`.
+"""Writes one kernel or function as an object, the inverse of `unitreader`.
 
 The order of strings and labels follows the object from which the unit was read; for other units
 it is that of GenX_IR: predefined names, declarations, attributes, then what the body mentions.
@@ -14,17 +14,19 @@ from visim.attributes import (
     TARGETS,
 )
 from visim.binary.symbols import (
+    FILE_ALIAS,
     FIRST_NUMBERS,
     MAX_ADDRESSES,
     MAX_GENERALS,
     MAX_PREDICATES,
     MAX_SAMPLERS,
     MAX_SURFACES,
+    WIDE_INPUT_COUNT,
     Numbering,
 )
 from visim.errors import InputError
 from visim.isa import ISA
-from visim.isa.layouts import CodingError, put
+from visim.isa.layouts import CodingError, Version, number_width, put
 from visim.layout import Writer
 from visim.module import (
     EXPLICIT,
@@ -45,7 +47,7 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
-from visim.target import Platform
+from visim.target import NEWEST_OBJECT, Platform
 
 _INPUT_GENERAL, _INPUT_SAMPLER, _INPUT_SURFACE = 0, 1, 2
 _IMPLICIT_NUMBERS = {name: number for number, name in IMPLICIT_KINDS.items()}
@@ -54,30 +56,39 @@ _DEFAULT_INTEGER_WIDTH = 4
 
 @dataclass(frozen=True, slots=True)
 class EncodedUnit:
-    """A unit's object, and where its inputs begin in it."""
+    """A unit's object, and where its inputs begin in it.
+
+    `functions` and `variables` are the functions and file-scope variables that the unit mentions,
+    by the numbers that it calls them by.
+    """
 
     data: bytes
     input_offset: int
+    functions: dict[int, str]
+    variables: dict[int, str]
 
 
-def write_unit(unit: Unit, platform: Platform) -> EncodedUnit:
-    """Return the object of `unit`, version 4.1.
+def write_unit(unit: Unit, platform: Platform, version: Version) -> EncodedUnit:
+    """Return the object of `unit` in a file of `version`.
 
     Raises:
-        InputError: something in the unit has no place in an object.
+        InputError: something in the unit has no place in an object of this version.
     """
     try:
-        return _UnitWriter(unit, platform).write()
+        return _UnitWriter(unit, platform, version).write()
     except CodingError as error:
-        raise InputError(f"{unit.name}: {error}", unit.origin) from None
+        older = "" if version == NEWEST_OBJECT else f" (version {version[0]}.{version[1]})"
+        raise InputError(f"{unit.name}: {error}{older}", unit.origin) from None
 
 
 class _UnitWriter:
     """Writes one object; `write` does it."""
 
-    def __init__(self, unit: Unit, platform: Platform) -> None:
+    def __init__(self, unit: Unit, platform: Platform, version: Version) -> None:
         self.unit = unit
-        self.numbering = Numbering(unit, platform)
+        self.version = version
+        self.numbering = Numbering(unit, platform, version)
+        self.width = number_width(self.numbering)
 
     def write(self) -> EncodedUnit:
         """Write the object: what mentions strings first, and the pool of strings before it."""
@@ -89,7 +100,7 @@ class _UnitWriter:
         body = self._body()
         labels = self._labels()
         pool = self._pool()
-        pool.unsigned(name_number, 4)
+        put(pool, name_number, self.width, "the number of the unit's name")
         general, rest = symbols
         head = bytes(pool.data + general.data + labels.data + rest.data)
         is_function = self.unit.kind is UnitKind.FUNCTION
@@ -98,14 +109,17 @@ class _UnitWriter:
         sizes.unsigned(len(body.data), 4)
         sizes.unsigned(entry, 4)
         if is_function:
-            sizes.unsigned(0, 2)
+            for size in self.unit.order.sizes if self.unit.order else (0, 0):
+                sizes.unsigned(size, 1)
         tail = bytes(inputs.data + sizes.data + attributes.data + body.data)
-        return EncodedUnit(head + tail, len(head))
+        numbers = self.numbering
+        variables = {number: name for name, number in numbers.file_variables.items()}
+        return EncodedUnit(head + tail, len(head), numbers.functions, variables)
 
     def _pool(self) -> Writer:
         writer = Writer()
         strings = self.numbering.strings
-        writer.unsigned(len(strings), 4)
+        put(writer, len(strings), self.width, "the number of strings")
         for text in strings:
             writer.data += _utf8(text) + b"\0"
         return writer
@@ -113,7 +127,7 @@ class _UnitWriter:
     def _symbols(self) -> tuple[Writer, Writer]:
         """Return the tables before that of the labels, and those after it."""
         first, rest = Writer(), Writer()
-        self._count(first, self.unit.generals, MAX_GENERALS - FIRST_DECLARED_GENERAL, 4)
+        self._count(first, self.unit.generals, MAX_GENERALS - FIRST_DECLARED_GENERAL, self.width)
         for general in self.unit.generals:
             self._general(first, general)
         for table, limit in (
@@ -142,16 +156,27 @@ class _UnitWriter:
         writer.unsigned(len(table), width)
 
     def _general(self, writer: Writer, variable: General) -> None:
-        writer.unsigned(self.numbering.string(variable.stored_name or variable.name), 4)
+        self._string(writer, variable.stored_name or variable.name)
         if variable.align not in ALIGNMENTS:
             raise CodingError(f"{variable.name} has the unknown alignment {variable.align!r}")
         writer.unsigned(variable.type.code | ALIGNMENTS.index(variable.align) << 4, 1)
         put(writer, variable.count, 2, f"the number of elements of {variable.name}")
-        alias = variable.alias
-        writer.unsigned(self.numbering.number(alias.base) if alias else 0, 4)
-        put(writer, alias.offset if alias else 0, 2, f"the alias offset of {variable.name}")
-        writer.unsigned(0, 1)
+        self._alias(writer, variable)
         self._attributes(writer, variable.attributes, 1)
+
+    def _alias(self, writer: Writer, variable: General) -> None:
+        alias = variable.alias
+        base, scope = 0, 0
+        if alias is not None and alias.base.is_file_scope:
+            base, scope = self.numbering.file_variable(alias.base.name), FILE_ALIAS
+        elif alias is not None:
+            base = self.numbering.number(alias.base)
+        put(writer, base, self.width, "a variable's number")
+        put(writer, alias.offset if alias else 0, 2, f"the alias offset of {variable.name}")
+        writer.unsigned(scope, 1)
+
+    def _string(self, writer: Writer, text: str) -> None:
+        put(writer, self.numbering.string(text), self.width, "a string's number")
 
     def _plain(
         self,
@@ -159,7 +184,7 @@ class _UnitWriter:
         variable: AddressVariable | PredicateVariable | StateVariable,
         stored_name: str | None,
     ) -> None:
-        writer.unsigned(self.numbering.string(stored_name or variable.name), 4)
+        self._string(writer, stored_name or variable.name)
         put(writer, variable.count, 2, f"the number of elements of {variable.name}")
         self._attributes(writer, variable.attributes, 1)
 
@@ -167,7 +192,8 @@ class _UnitWriter:
         writer = Writer()
         put(writer, len(self.numbering.labels), 2, "the number of labels")
         for number, label in enumerate(self.numbering.labels):
-            writer.unsigned(self.numbering.label_string(number), 4)
+            name = self.numbering.label_string(number)
+            put(writer, name, self.width, "a string's number")
             writer.unsigned(label.kind, 1)
             writer.unsigned(0, 1)
         return writer
@@ -176,7 +202,7 @@ class _UnitWriter:
         put(writer, len(attributes), width, "the number of attributes")
         for attribute in attributes:
             value = _attribute_bytes(attribute)
-            writer.unsigned(self.numbering.string(attribute.name), 4)
+            self._string(writer, attribute.name)
             put(writer, len(value), 1, f"the length of attribute {attribute.name}")
             writer.data += value
 
@@ -185,10 +211,12 @@ class _UnitWriter:
         if self.unit.kind is UnitKind.FUNCTION:
             return writer
         inputs = [entry for entry in self.unit.inputs if entry.kind != PARAMETER]
-        writer.unsigned(len(inputs), 4)
+        count_width = 4 if self.version >= WIDE_INPUT_COUNT else 1
+        put(writer, len(inputs), count_width, "the number of inputs")
         for entry in inputs:
             writer.unsigned(_input_class(entry) | _implicit_number(entry.kind) << 3, 1)
-            writer.unsigned(self.numbering.number(entry.variable), 4)
+            number = self.numbering.number(entry.variable)
+            put(writer, number, self.width, "a variable's number")
             put(writer, entry.offset, 2, f"the offset of input {entry.variable.name}")
             put(writer, entry.size, 2, f"the size of input {entry.variable.name}")
         return writer

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 
 from visim.cli import failures
 from visim.errors import ArgumentError
+from visim.target import NEWEST
 
 if TYPE_CHECKING:
     from visim import Program
@@ -36,6 +38,14 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _platform_option = click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
+
+
+_strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse directives that only visim has."
+)
+_version_option = click.option(
+    "--isa-version", default=NEWEST, metavar="V", help="The object's version: 3.0 to 4.1 (4.1)."
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,7 +96,12 @@ def app() -> None:
 @click.option("--workers", type=int, metavar="N", help="Threads of this machine to use.")
 @click.option("--checks", metavar="MODE", help="Run-time checks; on if not given.")
 @click.option("--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact.")
-@click.option("--collect", multiple=True, metavar="NAMES", help="Extra figures for the report.")
+@click.option(
+    "--collect",
+    multiple=True,
+    metavar="NAMES",
+    help="Figures for the report: instructions, fidelity, taint.",
+)
 @click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal.")
 @_json_option
 def run(file: str, *, as_json: bool, **given: Any) -> None:
@@ -130,13 +145,36 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
 
 @app.command()
-@click.argument("file", type=_INPUT)
+@click.argument("file", type=_INPUT, required=False)
+@click.option("--debug", is_flag=True, help="Show debug information instead.")
 @_platform_option
+@click.option("--instructions", is_flag=True, help="List all instructions; needs no file.")
 @_json_option
-def info(file: str, platform: str | None, *, as_json: bool) -> None:
-    """Show the kernels of FILE: arguments, resources, instructions."""
+def info(
+    file: str | None, platform: str | None, *, debug: bool, instructions: bool, as_json: bool
+) -> None:
+    """Show the kernels of FILE: arguments, resources, instructions.
+
+    With --debug, FILE may also be a vISA debug file (.dbg): it shows which Gen code came of which
+    instruction, where variables live, and the frames; of a program, the source lines of its
+    instructions.
+    """
+    if instructions:
+        _show_instructions(as_json=as_json)
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
     from visim.cli.files import load_program
 
+    if debug:
+        from visim.cli.debuginfo import debug_facts, show_debug_facts
+
+        found = debug_facts(file, platform)
+        if as_json:
+            _print_json(found)
+        else:
+            show_debug_facts(found)
+        return
     facts = load_program(file, platform).info()
     if as_json:
         _print_json(facts)
@@ -147,22 +185,42 @@ def info(file: str, platform: str | None, *, as_json: bool) -> None:
 
 
 @app.command()
-@click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="FILE...")
+@click.argument("files", nargs=-1, type=_INPUT, metavar="FILE...")
 @_platform_option
+@click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
+@_strict_option
 @_json_option
 @click.pass_context
 def check(
-    context: click.Context, files: tuple[str, ...], platform: str | None, *, as_json: bool
+    context: click.Context,
+    files: tuple[str, ...],
+    platform: str | None,
+    explain: str | None,
+    *,
+    as_sarif: bool,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Verify files.
 
-    Exits with 1 if there is an error in one of them.
+    Exits with 1 if there is an error in one of them; warnings and notes are shown only.
     """
     import visim
     from visim.cli.files import read_source
 
-    found = {file: visim.verify(read_source(file), platform=platform) for file in files}
-    if as_json:
+    if explain is not None:
+        click.echo(_explanation(explain))
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    verify = partial(visim.verify, strict=True) if strict else visim.verify
+    found = {file: verify(read_source(file), platform=platform) for file in files}
+    if as_sarif:
+        from visim.cli.sarif import sarif
+
+        _print_json(sarif(found))
+    elif as_json:
         _print_json({"files": [_checked_to_dict(*item) for item in found.items()]})
     else:
         for file, findings in found.items():
@@ -180,13 +238,14 @@ def check(
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C with ocloc, for visim run."""
     import visim
-    from visim.cli.files import is_standard, read_text, write_bytes
+    from visim.cli.files import check_target, is_standard, read_text, write_bytes
     from visim.cli.progress import working
     from visim.runtime.opencl import build_zebin
 
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
     target = output or str(Path(file).with_suffix(".zebin"))
+    check_target(target)
     source = read_text(file)
     with working(f"compiling {file} for {device}"):
         zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
@@ -247,45 +306,149 @@ def cache(*, clear: bool, as_json: bool) -> None:
 @click.argument("file", type=_INPUT)
 @click.option("--platform", required=True, metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
-@click.option(
-    "--isa-version", default="4.1", type=click.Choice(["4.1"]), help="The object's version."
-)
+@_version_option
+@_strict_option
 @_json_option
-def asm(file: str, platform: str, output: str | None, isa_version: str, *, as_json: bool) -> None:
-    """Assemble vISA text to an .isa object."""
-    del isa_version  # there is one choice, and it is what is written
-    import visim
-    from visim.cli.files import is_standard, read_source
+def asm(
+    file: str,
+    platform: str,
+    output: str | None,
+    isa_version: str,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Assemble vISA text to an .isa object.
+
+    What the text declares to be external may be in other files; link puts them together.
+    """
+    from visim.cli.files import is_standard, load_program
 
     if output is None and is_standard(file):
         raise click.UsageError("the text comes from the standard input: give -o OUT")
-    program = visim.load(read_source(file), platform=platform)
-    _write_object(program, output or _isa_name(file), as_json=as_json)
+    program = load_program(file, platform, strict=strict)
+    _write_object(program, output or _isa_name(file), isa_version, as_json=as_json)
+
+
+@app.command()
+@click.argument("file", type=_INPUT)
+@click.option("-o", "folder", required=True, metavar="DIR", help="Where to; made if missing.")
+@_json_option
+def extract(file: str, folder: str, *, as_json: bool) -> None:
+    """Write the Gen code in an .isa object to files, one for each kernel and device."""
+    from visim.cli.extract import extract as extract_code
+
+    written = extract_code(file, folder)
+    if as_json:
+        _print_json({"files": written})
+        return
+    for entry in written:
+        click.echo(f"{entry['file']}: {entry['size']} bytes for {entry['platform']}")
 
 
 @app.command()
 @click.argument("files", nargs=-1, required=True, type=_INPUT, metavar="A B ...")
 @click.option("--platform", metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
+@_version_option
+@click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel needs.")
+@click.option("--strip", is_flag=True, help="Drop names of variables and labels, source lines.")
+@_strict_option
 @_json_option
-def link(files: tuple[str, ...], platform: str | None, output: str, *, as_json: bool) -> None:
-    """Put the kernels and functions of several files into one .isa object."""
+def link(
+    files: tuple[str, ...],
+    platform: str | None,
+    output: str,
+    isa_version: str,
+    *,
+    gc: bool,
+    strip: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Put the kernels and functions of several files into one .isa object.
+
+    Files are vISA texts, objects, and ar archives of them, in any order.
+    """
     import visim
     from visim.cli.files import read_source
 
     sources = [read_source(file) for file in files]
-    _write_object(visim.link(sources, platform=platform), output, as_json=as_json)
+    program = visim.link(sources, platform=platform, gc=gc, strip=strip, strict=strict)
+    _write_object(program, output, isa_version, as_json=as_json)
 
 
-def _write_object(program: Program, target: str, *, as_json: bool) -> None:
+@app.command()
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
+@click.option("--platform", default="pvc", metavar="P", help=f"The device: {_PLATFORMS}.")
+@click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
+@click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
+@click.option("--count", default=1, type=click.IntRange(min=1), help="With --compare: seeds.")
+@_json_option
+@click.pass_context
+def smith(
+    context: click.Context,
+    seed: int,
+    platform: str,
+    statements: int,
+    count: int,
+    *,
+    compare: bool,
+    as_json: bool,
+) -> None:
+    """Print a random valid vISA program that ends, or compare engines on some.
+
+    Exits with 1 if engines differ.
+    """
+    from visim.cli.smith import compare_seeds
+    from visim.smith import Shape
+    from visim.smith import smith as write_program
+
+    shape = Shape(statements)
+    if not compare:
+        text = write_program(seed, platform, shape)
+        if as_json:
+            _print_json({"seed": seed, "platform": platform, "text": text})
+        else:
+            click.echo(text, nl=False)
+        return
+    if not compare_seeds(range(seed, seed + count), platform, shape, as_json=as_json):
+        context.exit(failures.BROKEN)
+
+
+@app.command("reduce")
+@click.argument("file", type=_INPUT)
+@click.option("--keep", required=True, metavar="COMMAND", help="What fails; {} is the file.")
+@click.option("--seconds", default=30.0, help="How long the command may take each time; 30.")
+@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
+    """Shrink a vISA text while COMMAND still fails on it in the same way."""
+    from visim.cli.files import read_text, write_text
+    from visim.smith.reduce import reduce
+
+    write_text(output, reduce(read_text(file), keep, seconds=seconds))
+
+
+def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:
     from visim.cli.files import is_standard, write_bytes
 
-    write_bytes(target, program.to_object())
+    write_bytes(target, program.to_object(isa_version=isa_version))
     names = [kernel.name for kernel in program.kernels]
     if as_json:
         _print_json({"file": target, "kernels": names})
         return
     click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+def _show_instructions(*, as_json: bool) -> None:
+    from visim.runtime.coverage import coverage
+
+    if as_json:
+        _print_json({"instructions": [entry.to_dict() for entry in coverage()]})
+        return
+    from visim.cli.info import show_instructions
+
+    show_instructions(coverage())
 
 
 def _isa_name(file: str) -> str:
@@ -294,6 +457,13 @@ def _isa_name(file: str) -> str:
 
 def _source_name(file: str) -> str:
     return "stdin.cl" if file == "-" else file
+
+
+def _explanation(code: str) -> str:
+    from visim.check.catalogue import find_rule
+    from visim.check.explain import explain
+
+    return explain(find_rule(code))
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

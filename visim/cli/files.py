@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visim.output import check_output, write_file
+
 if TYPE_CHECKING:
     from visim import Program
 
@@ -31,11 +33,19 @@ def read_text(file: str) -> str:
     return Path(file).read_text(encoding="utf-8")
 
 
-def load_program(file: str, platform: str | None) -> Program:
+def load_program(file: str, platform: str | None, *, strict: bool = False) -> Program:
     """Load the program in `file` and check it."""
     import visim
 
+    if strict:
+        return visim.load(read_source(file), platform=platform, strict=True)
     return visim.load(read_source(file), platform=platform)
+
+
+def check_target(file: str) -> None:
+    """Refuse a file that cannot be written, before the work for it is done."""
+    if not is_standard(file):
+        check_output(file)
 
 
 def write_text(file: str, text: str) -> None:
@@ -43,7 +53,7 @@ def write_text(file: str, text: str) -> None:
     if is_standard(file):
         click.echo(text.removesuffix("\n"))
         return
-    Path(file).write_text(text.removesuffix("\n") + "\n", encoding="utf-8")
+    write_file(file, (text.removesuffix("\n") + "\n").encode())
 
 
 def write_bytes(file: str, data: bytes) -> None:
@@ -51,4 +61,4 @@ def write_bytes(file: str, data: bytes) -> None:
     if is_standard(file):
         sys.stdout.buffer.write(data)
         return
-    Path(file).write_bytes(data)
+    write_file(file, data)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from visim.runtime.coverage import Coverage
     from visim.runtime.doctor import Finding
 
 _MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
@@ -18,27 +19,52 @@ _MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 def show_info(info: Mapping[str, Any]) -> None:
     """Print what `Program.info()` says of a program."""
-    console = _console()
+    console = make_console()
     head = [f"{key} {info[key]}" for key in ("format", "version", "platform") if info.get(key)]
     console.print(Text(", ".join(head) or "no facts about the file"))
     for kernel in info.get("kernels", ()):
         _show_kernel(console, kernel)
-    functions = info.get("functions", ())
-    if functions:
-        console.print(Text("\nfunctions: " + ", ".join(item["name"] for item in functions)))
+    for what, entries in (
+        ("functions", [_with_linkage(item) for item in info.get("functions", ())]),
+        ("variables of file scope", [_with_linkage(item) for item in info.get("variables", ())]),
+        ("external functions", list(info.get("externals", ()))),
+    ):
+        if entries:
+            console.print(Text(f"\n{what}: " + ", ".join(entries)))
+
+
+def _with_linkage(item: Mapping[str, Any]) -> str:
+    """Return a name, with its linkage where that is no matter of course."""
+    linkage = item.get("linkage", "global")
+    return item["name"] if linkage == "global" else f"{item['name']} ({linkage})"
 
 
 def show_findings(findings: Sequence[Finding]) -> None:
     """Print what doctor found, with what to do about what is missing."""
-    table = _table("", "what", "found", "needed for")
+    table = make_table("", "what", "found", "needed for")
     for finding in findings:
         state = Text(str(finding.state), _MARKS.get(str(finding.state), ""))
         table.add_row(state, *(Text(t) for t in (finding.name, finding.detail, finding.purpose)))
-    console = _console()
+    console = make_console()
     console.print(table)
     for finding in findings:
         if finding.help:
             console.print(Text(f"{finding.name}: {finding.help}"))
+
+
+def show_instructions(entries: Sequence[Coverage]) -> None:
+    """Print which engines execute each instruction, and why others do not."""
+    table = make_table("instruction", "opcode", "engines", "otherwise")
+    for entry in entries:
+        sub = "" if entry.op.sub is None else f".{entry.op.sub:02x}"
+        cells = (
+            entry.op.mnemonic,
+            f"0x{entry.op.code:02x}{sub}",
+            ", ".join(entry.engines) or "none",
+            entry.reason or "",
+        )
+        table.add_row(*(Text(cell) for cell in cells))
+    make_console().print(table)
 
 
 def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
@@ -66,7 +92,7 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
 
 
 def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
-    table = _table("", "argument", "kind", "type", "bytes")
+    table = make_table("", "argument", "kind", "type", "bytes")
     for index, argument in enumerate(arguments):
         size = argument.get("size")
         row = (
@@ -80,13 +106,15 @@ def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
+def make_table(*columns: str) -> Table:
+    """Return an empty table without frames."""
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _console() -> Console:
+def make_console() -> Console:
+    """Return the console on the standard output."""
     # A file or pipe has no width; 80 columns would fold long names in it.
     return Console() if sys.stdout.isatty() else Console(width=200)

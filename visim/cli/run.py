@@ -16,7 +16,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.cli.files import is_standard, load_program, write_bytes
+from visim.cli.files import check_target, is_standard, load_program, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
 from visim.errors import ArgumentError
@@ -87,6 +87,8 @@ def _prepare(options: RunOptions) -> _Prepared:
     kernel = choose_kernel(load_program(options.file, options.platform), options.kernel)
     values = read_arguments(options.arguments, kernel.args, seed=options.seed)
     surfaces = read_surfaces(options.surfaces, seed=options.seed)
+    for output in options.outputs:
+        check_target(output.file)
     results = _find_results(options.outputs, kernel, values, surfaces)
     size = picture_size(options.launch)
     shown = {

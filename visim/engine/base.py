@@ -6,6 +6,7 @@ an engine prepares a kernel once and runs ranges of it. Knows no engine.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
@@ -98,7 +100,8 @@ class Exit:
 
     `executed` counts SIMD instructions, `forms` how often each instruction form ran (only when
     counting was asked for). `stopped` says where the run was when it had to stop
-    (`RunOptions.stop`); its category is "cancelled".
+    (`RunOptions.stop`); its category is "cancelled". `reached` counts where inexact values decided
+    something, by instruction (only with engines that track taint).
     """
 
     groups: int = 0
@@ -107,6 +110,7 @@ class Exit:
     forms: dict[str, int] = field(default_factory=dict[str, int])
     fault: Fault | None = None
     stopped: Fault | None = None
+    reached: Counter[Reached] = field(default_factory=Counter[Reached])
 
 
 class StopFlag(Protocol):
@@ -126,6 +130,7 @@ class RunOptions:
     run end soon after it is set, within threads too: at the latest at the next backward branch.
     `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
     `checked` False lets an engine leave out the checks whether accesses are in range.
+    `shadow` has the bytes of flat memory that hold inexact values, for engines that track taint.
     """
 
     budget: int | None = None
@@ -134,6 +139,7 @@ class RunOptions:
     stop: StopFlag | None = None
     workers: int | None = None
     checked: bool = True
+    shadow: ShadowMemory | None = None
 
 
 class Executable(Protocol):

@@ -14,6 +14,8 @@ from visim.engine import lanes
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import FloatMode
 from visim.engine.plan import Context, Step, StepBuilder
+from visim.engine.taint import Tracker
+from visim.engine.taint_steps import TaintWriter
 from visim.isa import Instruction, Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.matrix import Dpas
@@ -88,10 +90,17 @@ class Unready(Exception):
 class BlockTable:
     """The blocks of one unit, by program counter, mode and whether all channels are on."""
 
-    def __init__(self, kernel: LinkedKernel, unit: LinkedUnit, context: Context) -> None:
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        unit: LinkedUnit,
+        context: Context,
+        tracker: Tracker | None = None,
+    ) -> None:
         self.kernel = kernel
         self.unit = unit
         self.context = context
+        self.tracker = tracker
         self.blocks: dict[tuple[int, int, bool], Block] = {}
         self._effects: dict[int, tuple[Effect, ...]] = {}
 
@@ -153,6 +162,12 @@ class BlockTable:
             builder = self._builder(mode, full=full)
             builder.effects(ordinary)
             step = builder.build()
+        if self.tracker is not None:
+            writer = TaintWriter(
+                self.kernel, self.unit, self.context, mode, self.tracker, instruction, full=full
+            )
+            writer.move(effects)
+            step = _in_turn(writer.build(), step)
         changes = any(_writes_cr0(effect) for effect in ordinary)
         if transfer is None and not changes:
             return step, _FALL_THROUGH
@@ -208,6 +223,17 @@ class BlockTable:
             return lambda: bits
         integer = builder.bind(lanes.mask_integer)
         return builder.build(f"{integer}({name}) << {offset}")
+
+
+def _in_turn(first: Step, second: Step | None) -> Step:
+    if second is None:
+        return first
+
+    def both() -> None:
+        first()
+        second()
+
+    return both
 
 
 def _nothing() -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from visim.diag import ByteSpan, Span
 from visim.errors import Fault
 from visim.isa import Instruction
 from visim.machine.memory import MemoryViolation
@@ -16,16 +17,28 @@ def fault_at(
     instruction: Instruction, thread: int, category: str, code: str, message: str
 ) -> Fault:
     """Return a fault of a thread at an instruction."""
-    origin = instruction.origin
+    file, line, offset = place_of(instruction)
     return Fault(
         category,
         code,
         message,
         thread=thread,
         instruction=instruction.show(),
-        file=getattr(getattr(origin, "source", None), "name", None),
-        line=getattr(origin, "line", None),
+        file=file,
+        line=line,
+        offset=offset,
     )
+
+
+def place_of(instruction: Instruction) -> tuple[str | None, int | None, int | None]:
+    """Return the file of an instruction, its line in a text, and its byte in an object."""
+    match instruction.origin:
+        case Span(source=source, line=line):
+            return source.name, line, None
+        case ByteSpan(file=file, offset=offset):
+            return file, None, offset
+        case _:
+            return None, None, None
 
 
 def memory_fault(instruction: Instruction, thread: int, violation: MemoryViolation) -> Fault:

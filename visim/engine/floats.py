@@ -161,6 +161,12 @@ def flush_denormals(a: Floats) -> Floats:
     return a * (np.abs(a) >= _LEAST_NORMAL[a.itemsize])
 
 
+def without_infinities(a: Floats) -> Floats:
+    """Replace infinities by the greatest number of their sign (specification 2, ALT mode)."""
+    greatest = np.finfo(a.dtype).max
+    return np.clip(a, -greatest, greatest)
+
+
 def round_to_integral(a: Floats, mode: Rounding) -> Floats:
     """Round to an integral value of the same type; the result keeps the operand's sign.
 

@@ -23,6 +23,7 @@ from visim.engine.faults import fault_at, memory_fault, place_name
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.plan import Context, Step
+from visim.engine.taint import ShadowMemory, Tracker
 from visim.errors import Fault
 from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
 from visim.machine.memory import Allocation, MemoryViolation, Space
@@ -108,24 +109,28 @@ class Thread:
 
 
 class Interpreter:
-    """The engine `"interpreter"`."""
+    """The engine `"interpreter"`; on request it tracks where inexact values go."""
 
     name = "interpreter"
 
+    def __init__(self, *, taint: bool = False) -> None:
+        self._taint = taint
+
     def prepare(self, kernel: LinkedKernel) -> Prepared:
         """Return the kernel with an image of its own, ready to run."""
-        return Prepared(kernel)
+        return Prepared(kernel, Tracker() if self._taint else None)
 
 
 class Prepared:
     """A kernel bound to one register image, which its threads use in turn."""
 
-    def __init__(self, kernel: LinkedKernel) -> None:
+    def __init__(self, kernel: LinkedKernel, tracker: Tracker | None = None) -> None:
         self.kernel = kernel
-        self.context = Context(
-            np.zeros(kernel.register_bytes, np.uint8), np.zeros(CHANNELS, np.bool_)
-        )
-        self.tables = [BlockTable(kernel, unit, self.context) for unit in kernel.units]
+        self.tracker = tracker
+        size = kernel.register_bytes
+        whole = np.zeros(size if tracker is None else 2 * size, np.uint8)
+        self.context = Context(whole[:size], np.zeros(CHANNELS, np.bool_), whole=whole)
+        self.tables = [BlockTable(kernel, unit, self.context, tracker) for unit in kernel.units]
         self._lock = Lock()
 
     def run(
@@ -135,6 +140,8 @@ class Prepared:
         with self._lock, np.errstate(all="ignore"):
             run = _Run(self, dispatch, machine, options)
             run.groups(groups)
+            if self.tracker is not None:
+                run.exit.reached = self.tracker.reached
             return run.exit
 
 
@@ -154,6 +161,9 @@ class _Run:
         self._full = (1 << kernel.simd_size) - 1
         start = kernel.predefined[_CR0]
         self._cr0 = context.image[start : start + 4].view(np.uint32)
+        self._tracker = prepared.tracker
+        if self._tracker is not None:
+            self._tracker.start_run(machine.surfaces, options.shadow or ShadowMemory())
         context.flat = machine.memory
         context.surfaces = machine.surfaces
         context.slm = SharedLocalMemory(dispatch.slm_bytes)
@@ -174,6 +184,8 @@ class _Run:
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.context.slm.reset()
+            if self._tracker is not None:
+                self._tracker.start_group()
             try:
                 self._group(group)
             except Stopped as stopped:
@@ -229,7 +241,7 @@ class _Run:
     def _start(self, group: int, number: int) -> Thread:
         start = self.dispatch.start(group, number)
         image = self.context.image
-        image.fill(0)
+        self.context.whole.fill(0)
         for offset, data in start.registers:
             image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self.exit.threads += 1
@@ -251,8 +263,10 @@ class _Run:
         if thread.done:
             return
         if thread.image is not None:
-            self.context.image[:] = thread.image
+            self.context.whole[:] = thread.image
         self.context.scratch = thread.scratch
+        if self._tracker is not None:
+            self._tracker.enter(thread.number)
         self._thread = thread
         before = thread.executed
         thread.waits = None
@@ -261,7 +275,7 @@ class _Run:
             self._execute(thread)
         finally:
             self.exit.executed += thread.executed - before
-        thread.image = None if thread.done else self.context.image.copy()
+        thread.image = None if thread.done else self.context.whole.copy()
 
     # Control flow
 
@@ -326,7 +340,7 @@ class _Run:
         if step is not None:
             place = block.next - 1
             offers = self._offers.setdefault(ticket, {})
-            offers[thread.number % 2] = place, self.context.image.copy()
+            offers[thread.number % 2] = place, self.context.whole.copy()
             thread.exchange = Exchange(place, ticket, step)
 
     def _exchange(self, thread: Thread, exchange: Exchange) -> None:
@@ -440,14 +454,18 @@ class _Run:
             raise Stopped(self._fault("out-of-contract", "call-depth", message))
         frame = Frame(thread.table, block.next, thread.active, thread.waiting, chosen)
         if table is not thread.table or isinstance(block.ending.transfer, CallFunction):
-            unit = table.unit
-            frame.callee = unit
-            own = self.context.image[unit.start : unit.end]
+            frame.callee = table.unit
+            own = self._variables(table.unit)
             frame.saved = own.tobytes()
             own.fill(0)
         thread.frames.append(frame)
         thread.table, thread.waiting = table, {}
         self._go_on(thread, (target, chosen))
+
+    def _variables(self, unit: LinkedUnit) -> NDArray[np.uint8]:
+        """Return the bytes of a unit's variables: a row, and one of their shadow."""
+        rows = self.context.whole.reshape(-1, self.context.image.size)
+        return rows[:, unit.start : unit.end]
 
     def _return(self, thread: Thread, block: Block, chosen: int) -> None:
         remaining = thread.active & ~chosen
@@ -464,8 +482,8 @@ class _Run:
             return
         thread.frames.pop()
         if frame.callee is not None:
-            unit = frame.callee
-            self.context.image[unit.start : unit.end] = np.frombuffer(frame.saved, np.uint8)
+            own = self._variables(frame.callee)
+            own[...] = np.frombuffer(frame.saved, np.uint8).reshape(own.shape)
         thread.table, thread.waiting = frame.table, frame.waiting
         self._go_on(thread, (frame.pc, frame.active))
 

@@ -45,7 +45,7 @@ from visim.sem.effects import (
     WriteState,
 )
 from visim.sem.expr import Expr
-from visim.sem.uops import Group
+from visim.sem.uops import Group, Role
 from visim.types import BF, BOOL, DataType
 
 Bytes = NDArray[np.uint8]
@@ -111,7 +111,8 @@ class Context:
     """What steps reach beside the register image; the interpreter exchanges it per thread.
 
     `clock` returns the number of instructions that the thread has executed. `fused` are the
-    images of the two threads of a fused pair when they met.
+    images of the two threads of a fused pair when they met. `whole` is what a thread keeps while
+    another runs: the image, and behind it its shadow where taint is tracked.
     """
 
     image: Bytes
@@ -122,6 +123,7 @@ class Context:
     scratch: Any = None
     arguments: Any = None
     fused: Sequence[Bytes] = ()
+    whole: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     clock: Callable[[int], int] = field(default=lambda _: 0)
 
 
@@ -181,17 +183,20 @@ class StepBuilder:
 
     # Register image
 
-    def place(self, place: Place) -> NDArray[Any]:
-        """Return the view of a register place."""
+    def place(self, place: Place, shadow: Bytes | None = None) -> NDArray[Any]:
+        """Return the view of a register place, or of its shadow as unsigned integers."""
         start = self.kernel.offset(self.unit, place.variable) + place.offset
         dtype = np.dtype(place.type.numpy)
+        image = self.context.image
+        if shadow is not None:
+            dtype, image = np.dtype(f"u{dtype.itemsize}"), shadow
         rows = place.lanes // place.width
         last = start + (rows - 1) * place.row_stride + (place.width - 1) * place.stride
-        if start < 0 or last + dtype.itemsize > self.context.image.size:
+        if start < 0 or last + dtype.itemsize > image.size:
             raise lanes.RegisterRange(last, place.lanes - 1)
         if place.stride == dtype.itemsize and rows == 1:
-            return self.context.image[start : start + place.lanes * place.stride].view(dtype)
-        base = np.ndarray((1,), dtype, self.context.image.data, start)
+            return image[start : start + place.lanes * place.stride].view(dtype)
+        base = np.ndarray((1,), dtype, image.data, start)
         shape, strides = (rows, place.width), (place.row_stride, place.stride)
         if rows == 1:
             shape, strides = shape[1:], strides[1:]
@@ -269,7 +274,7 @@ class StepBuilder:
                 return self._view(self.other(variable.name, element, expr.lanes, "uint32"))
             case "address":
                 variable, offset = expr.attribute
-                start = self.kernel.offset(self.unit, variable) + offset
+                start = self.kernel.register_address(self.unit, variable) + offset
                 return self.bind(np.full(expr.lanes, start, np.uint32))
             case "function":
                 address = self.kernel.address(expr.attribute)
@@ -329,23 +334,34 @@ class StepBuilder:
         kind, args = expr.type, [self.value(arg) for arg in expr.args]
         name = expr.uop.name
         if name == "canonical":
-            return self._flushed(args[0], kind)
+            return self._canonical(args[0], kind, expr.attribute)
         computed = expr.uop.group in {Group.FLOAT, Group.COMPARE, Group.ROUND}
-        flush = None
-        if computed and name not in {"fneg", "fabs"} and expr.attribute != "rne":
-            source = expr.args[0].type
-            flush = self.bind(floats.flush_denormals) if self.mode.flushes(source) else None
-        if flush:
-            args = [self.temporary(f"{flush}({arg})") for arg in args]
+        follows_mode = computed and name not in {"fneg", "fabs"} and expr.attribute != "rne"
+        if follows_mode:
+            args = [self._flushed(arg, expr.args[0].type) for arg in args]
         rounding = Rounding.NEAREST_EVEN if expr.attribute == "rne" else self.mode.rounding
         if name == "ffma" or (name in _ROUNDED and rounding is not Rounding.NEAREST_EVEN):
             function, extra = _ROUNDED[name], [self.bind(rounding)]
         else:
             function, extra = _FUNCTIONS[name], []
         found = self.temporary(f"{self.bind(function)}({', '.join([*args, *extra])})")
-        if flush and kind.is_float:
-            found = self.temporary(f"{flush}({found})")
-        return found
+        return self._finished(found, kind) if follows_mode and kind.is_float else found
+
+    def _canonical(self, name: str, kind: DataType, role: Role) -> str:
+        if role is Role.RESULT:
+            return self._finished(name, kind)
+        if role is Role.MAGNITUDE and self.mode.is_alternate(kind):
+            name = self.temporary(f"{self.bind(np.absolute)}({name})")
+        return self._flushed(name, kind)
+
+    def _finished(self, name: str, kind: DataType) -> str:
+        """Return a result as CR0 lets it be: denormals flushed, in ALT mode no infinities."""
+        return self._finite(self._flushed(name, kind), kind)
+
+    def _finite(self, name: str, kind: DataType) -> str:
+        if not self.mode.is_alternate(kind):
+            return name
+        return self.temporary(f"{self.bind(floats.without_infinities)}({name})")
 
     def _flushed(self, name: str, kind: DataType) -> str:
         if not self.mode.flushes(kind):
@@ -365,7 +381,9 @@ class StepBuilder:
             call = self.bind(lanes.convert)
             rounding = self.bind(Rounding.NEAREST_EVEN if fixed else self.mode.rounding)
         kinds = f"{self.bind(source)}, {self.bind(target)}"
-        return self.temporary(f"{call}({arg}, {kinds}, {rounding})")
+        found = self.temporary(f"{call}({arg}, {kinds}, {rounding})")
+        is_result = source.is_float and target.is_float and not fixed
+        return self._finite(found, target) if is_result else found
 
     def _broadcast(self, expr: Expr) -> str:
         arg = expr.args[0]

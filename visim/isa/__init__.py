@@ -1,6 +1,7 @@
 """The instruction set: all declared instructions as `ISA`, and `trace` for their meanings."""
 
 from visim.isa import (
+    analytics,
     arith,
     flow,
     logic,
@@ -11,12 +12,15 @@ from visim.isa import (
     matrix,
     memory,
     move,
+    newer,
+    render,
     sampler,
     scattered,
     sends,
     small_floats,
     sync,
     tuples,
+    video,
 )
 from visim.isa.registry import Exactness, Instruction, Op, schema_of
 from visim.isa.table import Isa, trace
@@ -40,6 +44,10 @@ ISA = Isa(
         sampler.TABLE,
         matrix.TABLE,
         sync.TABLE,
+        video.TABLE,
+        analytics.TABLE,
+        render.TABLE,
+        newer.TABLE,
     ),
     flow.MARKS,
 )

@@ -5,13 +5,14 @@ from visim.isa.operand_types import (
     CARRY,
     DWORDS,
     FLOAT,
-    FLOAT_UNSATURATED,
     FUNCTION,
     MACRO,
     NARROW,
     NARROW_NUMBERS,
+    PLAIN_F,
     PRODUCT,
     SUM,
+    UNSATURATED_F,
     UNSATURATED_MACRO,
     WORDS,
     Modifiers,
@@ -26,6 +27,7 @@ from visim.sem import functions, library
 from visim.sem.effects import WritePredicate
 from visim.sem.expr import Expr, fma, maximum, minimum, node, unary
 from visim.sem.tracer import Integers, Tracer, destination_type
+from visim.sem.uops import Role
 from visim.target import Platform
 from visim.types import UD, UQ, D, Q
 
@@ -48,7 +50,7 @@ def add(a: Expr, b: Expr) -> Expr:
 @TABLE.lane(
     0x84,
     Ternary,
-    operands=Operands((row(NARROW),)),
+    operands=Operands((row(WORDS | DWORDS),)),
     integers=RING,
     example="add3 (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0>",
 )
@@ -312,33 +314,31 @@ def avg(a: Expr, b: Expr) -> Expr:
     return (wide[0] + wide[1] + 1) >> 1
 
 
-@TABLE.lane(0x12, Unary, operands=FLOAT, example="rndd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.lane(0x12, Unary, operands=PLAIN_F, example="rndd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def rndd(a: Expr) -> Expr:
     """Round a float down to an integral value."""
     return unary("floor", a)
 
 
-@TABLE.lane(0x13, Unary, operands=FLOAT, example="rndu (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.lane(0x13, Unary, operands=PLAIN_F, example="rndu (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def rndu(a: Expr) -> Expr:
     """Round a float up to an integral value."""
     return unary("ceil", a)
 
 
-@TABLE.lane(0x14, Unary, operands=FLOAT, example="rnde (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.lane(0x14, Unary, operands=PLAIN_F, example="rnde (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def rnde(a: Expr) -> Expr:
     """Round a float to the nearest integral value, ties to even."""
     return unary("rint", a)
 
 
-@TABLE.lane(0x15, Unary, operands=FLOAT, example="rndz (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.lane(0x15, Unary, operands=PLAIN_F, example="rndz (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def rndz(a: Expr) -> Expr:
     """Round a float towards zero to an integral value."""
     return unary("trunc", a)
 
 
-@TABLE.lane(
-    0x09, Unary, operands=FLOAT_UNSATURATED, example="frc (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>"
-)
+@TABLE.lane(0x09, Unary, operands=UNSATURATED_F, example="frc (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def frc(a: Expr) -> Expr:
     """Fraction x - floor(x)."""
     return unary("frac", a)
@@ -365,7 +365,7 @@ def sqrt(a: Expr) -> Expr:
 )
 def rsqrt(a: Expr) -> Expr:
     """Reciprocal square root."""
-    return functions.single_precision(functions.reciprocal_square_root, a)
+    return functions.single_precision(functions.reciprocal_square_root, a, role=Role.MAGNITUDE)
 
 
 @TABLE.lane(
@@ -389,7 +389,7 @@ def exp(a: Expr) -> Expr:
 )
 def log(a: Expr) -> Expr:
     """Logarithm to the base two."""
-    return functions.single_precision(functions.log2, a)
+    return functions.single_precision(functions.log2, a, role=Role.MAGNITUDE)
 
 
 @TABLE.lane(

@@ -7,6 +7,7 @@ from visim.isa.forms import (
     Branch,
     Dst,
     Exec,
+    ExternalCall,
     FileMark,
     LabelMark,
     LineMark,
@@ -143,6 +144,13 @@ def call(t: Tracer, i: Branch) -> None:
     """Call the subroutine at the label with the active channels that the predicate selects."""
     offset, mask = _channels(t)
     t.emit(Call(i.label, offset, mask))
+
+
+TABLE.unexecuted(
+    0x33, "fccall", ExternalCall, doc="Call a kernel that another linker will supply.",
+    example="fccall (M1, 1) other_kernel",
+    reason="the kernel is not in the program; a linker of the driver supplies it",
+)  # fmt: skip
 
 
 @TABLE.effect(0x34, Returning, example="ret (M1, 1)")

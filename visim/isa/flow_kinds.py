@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from visim.isa.kinds import LABEL, SOURCE, variable
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
+from visim.isa.kinds import LABEL, SOURCE, NameKind, variable
+from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
@@ -40,9 +40,12 @@ class JumpTableKind:
         index = SOURCE.parse(cursor, names)
         cursor.expect("(")
         labels = [LABEL.parse(cursor, names)]
-        while cursor.take(","):
-            labels.append(LABEL.parse(cursor, names))
-        cursor.expect(")")
+        cursor.skip_space()
+        while not cursor.take(")"):
+            # Commas between labels, behind them, or none: the assembler takes all.
+            if not cursor.take(","):
+                labels.append(LABEL.parse(cursor, names))
+            cursor.skip_space()
         return JumpTable(index, tuple(labels))
 
     def show(self, value: JumpTable) -> str:
@@ -87,7 +90,7 @@ class LifetimeKind:
 
     def decode(self, reader: Reader, tables: DecodeTables) -> Lifetime:
         """Take the properties and the variable's number."""
-        properties, number = reader.unsigned(1), reader.unsigned(4)
+        properties, number = reader.unsigned(1), reader.unsigned(number_width(tables))
         ends, kind = bool(properties & _END), properties >> _CLASS_SHIFT
         if kind == _GENERAL:
             return Lifetime(tables.general(number), ends)
@@ -107,8 +110,24 @@ class LifetimeKind:
             case PredicateVariable():
                 kind = _PREDICATE
         writer.unsigned(kind << _CLASS_SHIFT | (_END if value.ends else 0), 1)
-        put(writer, tables.number(value.variable), 4, "a variable's number")
+        put(writer, tables.number(value.variable), number_width(tables), "a variable's number")
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalLabelKind(NameKind):
+    """A kernel of another file, which an object gives the number of a label."""
+
+    expected: str = "a kernel's name"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> str:
+        """Take the label's number."""
+        return tables.label(reader.unsigned(2))
+
+    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
+        """Append the label's number."""
+        put(writer, tables.label(value), 2, "a label's number")
 
 
 JUMP_TABLE = JumpTableKind()
+EXTERNAL_LABEL = ExternalLabelKind()
 LIFETIME = LifetimeKind()

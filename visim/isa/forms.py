@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from visim.isa.flow_kinds import EXTERNAL_LABEL
 from visim.isa.kinds import DESTINATION, EXEC, LABEL, PREDICATION, RAW, SOURCE, STRING
 from visim.isa.registry import Instruction, form
 from visim.isa.word_kinds import NUMBER
@@ -86,6 +87,15 @@ class Branch(Instruction):
     exec: Exec
     pred: Pred
     label: Label
+
+
+@form("{pred}{op} {exec} {kernel}")
+class ExternalCall(Instruction):
+    """A call of a kernel of another file; an object tells it from `call` by the label's kind."""
+
+    exec: Exec
+    pred: Pred
+    kernel: Annotated[str, EXTERNAL_LABEL]
 
 
 @form("{pred}{op} {exec}")

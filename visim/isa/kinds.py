@@ -5,11 +5,12 @@ Knows the spelling of operands and nothing of what instructions do with them.
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
 
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, put
+from visim.expressions import Level, expression, integer
+from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.operand_bytes import (
     decode_address_base,
     decode_destination,
@@ -23,10 +24,8 @@ from visim.isa.operand_bytes import (
 from visim.isa.registry import Names, field_type_error
 from visim.layout import Reader, Writer
 from visim.lex import (
-    INTEGER,
     NAME,
     STRING_LITERAL,
-    UNSIGNED,
     Cursor,
     parse_integer,
     quoted,
@@ -61,22 +60,24 @@ from visim.operands import (
 from visim.types import BOOL, BY_NAME, DF, UQ, DataType, F, Q
 
 _EXEC = re.compile(r"\s*\(\s*(?:(?:M([1-8])(_NM)?|(NoMask))\s*,\s*)?(1|2|4|8|16|32)\s*\)", re.ASCII)
-_PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)(?:\.(any|all))?\s*\)", re.ASCII)
+_PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)\s*(?:\.(any|all))?\s*\)", re.ASCII)
 _MODIFIER = re.compile(r"\(\s*(abs|-abs|-|~)\s*\)\s*")
-ORIGIN = re.compile(r"\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", re.ASCII)
-_ELEMENT = re.compile(r"\s*\(\s*(\d+)\s*\)", re.ASCII)
-_REGION = re.compile(r"\s*<\s*(\d+)\s*;\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
-_ROW_REGION = re.compile(r"\s*<\s*(\d+)\s*,\s*(\d+)\s*>", re.ASCII)
-_STRIDE = re.compile(r"\s*<\s*(\d+)\s*>", re.ASCII)
-_INDIRECT = re.compile(r"r\[\s*([A-Za-z_]\w*)\s*\(\s*(\d+)\s*\)\s*(?:,\s*(-?\d+)\s*)?\]", re.ASCII)
-_TYPE = re.compile(r"\s*:\s*([A-Za-z]+)")
-_INDEX = re.compile(r"\s*\[\s*(\d+)\s*\]", re.ASCII)
-_FLOAT = re.compile(r"-?\d+\.\d+(?:[eE][+-]\d+)?", re.ASCII)
+_SPACED_NAME = re.compile(rf"[ \t]*({NAME.pattern})", re.ASCII)
+_PLAIN_ORIGIN = re.compile(r"\((\d{1,3}),(\d{1,3})\)", re.ASCII)
+_TYPE = re.compile(r"\s*:\s*([A-Za-z]\w*)", re.ASCII)
+_FLOAT = re.compile(r"(-?)[ \t]*(\d+\.\d+(?:[eE][+-]\d+)?|\d+[eE][+-]\d+)", re.ASCII)
+_FLOAT_BITS = re.compile(r"(-?)[ \t]*(0[xX][0-9a-fA-F]+|\d+)(?=[ \t]*:)", re.ASCII)
+CONSTANT_BEGINS = re.compile(r"[-~!(\d]|%(?:sizeof|DispatchSimd)(?!\w)", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _BARE_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _WIDE = frozenset({DF, Q, UQ})
 _STEPS = frozenset({0, 1, 2, 4, 8, 16, 32})
 _SIZES = frozenset({1, 2, 4, 8, 16, 32})
+_MOST = 256
+_LIMIT = 1 << 64
+_NO_MASK_3_0, _DEFAULT_MASK_3_0 = 8, 9
+_NO_MASK_OFFSETS = (3, 1)
+"""The version since which NoMask has a mask offset."""
 _COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
 # The commonest operands in one step each; whatever does not match takes the long way.
 _BYTE = r"(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"
@@ -86,11 +87,17 @@ _PLAIN_SOURCE = re.compile(
     re.ASCII,
 )
 _PLAIN_DESTINATION = re.compile(rf"\s*(%?[A-Za-z_]\w*)\({_BYTE},{_BYTE}\)<{_STEP}>", re.ASCII)
+_PLAIN_RAW = re.compile(r"\s*(%?[A-Za-z_]\w*)(?:\.(\d{1,4}))?(?![\w.(]|\s*\.)", re.ASCII)
 _PLAIN_IMMEDIATE = re.compile(r"\s*(-?(?:0[xX][0-9a-fA-F]+|\d+)):([A-Za-z]+)", re.ASCII)
 
 
 def variable(cursor: Cursor, names: Names, expected: str) -> Variable:
     """Take a variable's name and return the variable, or fail with the nearest name."""
+    plain = _SPACED_NAME.match(cursor.text, cursor.position)
+    known = names.lookup(plain.group(1)) if plain else None
+    if plain and known is not None:
+        cursor.position = plain.end()
+        return known
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(NAME, expected).group()
@@ -107,6 +114,11 @@ def _of_class(cursor: Cursor, names: Names, wanted: type[Any], expected: str) ->
     if not isinstance(found, wanted):
         raise cursor.failure_at(start, "operand-class", field_type_error(found, expected))
     return found
+
+
+def general(cursor: Cursor, names: Names, expected: str) -> General:
+    """Take a general variable's name and return the variable, or fail."""
+    return _of_class(cursor, names, General, expected)
 
 
 def _type(cursor: Cursor) -> DataType:
@@ -126,7 +138,11 @@ class ExecKind(CodedKind):
 
     def parse(self, cursor: Cursor, names: Names) -> ExecSize:
         """Take the execution size."""
-        return _exec_size(*cursor.need(_EXEC, self.expected).groups())
+        match = _EXEC.match(cursor.text, cursor.position)
+        if match is None:
+            raise cursor.failure(self.expected)
+        cursor.position = match.end()
+        return _exec_size(*match.groups())
 
     def show(self, value: ExecSize) -> str:
         """Return it as IGC prints it."""
@@ -146,6 +162,21 @@ class ExecKind(CodedKind):
         if size not in _SIZES:
             raise CodingError(f"execution size code {code & 15} is not known")
         return ExecSize(size, 4 * (control & 7), control >= 8)
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> ExecSize:
+        """Take the byte; in version 3.0, controls 8 and 9 are NoMask and the default, M1."""
+        code = reader.unsigned(1)
+        if tables.version >= _NO_MASK_OFFSETS or code >> 4 < _NO_MASK_3_0:
+            return self.from_code(code)
+        if code >> 4 > _DEFAULT_MASK_3_0:
+            raise CodingError(f"mask control {code >> 4} is not known in version 3.0")
+        return replace(self.from_code(code & 15), no_mask=code >> 4 == _NO_MASK_3_0)
+
+    def encode(self, value: ExecSize, writer: Writer, tables: EncodeTables) -> None:
+        """Append the byte; version 3.0 has NoMask for the first channels only."""
+        if tables.version < _NO_MASK_OFFSETS and value.no_mask and value.offset:
+            raise CodingError(f"version 3.0 has no place for {value}, only for (M1_NM, ...)")
+        writer.unsigned(self.to_code(value), 1)
 
 
 @cache
@@ -229,72 +260,107 @@ _MODIFIERS = {
 }
 
 
-def _bounded(cursor: Cursor, match: re.Match[str], group: int, low: int, high: int) -> int:
-    """Return a group's number, which an object stores in a field for [low, high)."""
-    value = int(match.group(group))
-    if not low <= value < high:
-        message = f"{value} is outside {low} to {high - 1}"
-        length = match.end(group) - match.start(group)
-        raise cursor.failure_at(match.start(group), "out-of-range", message, length=length)
-    return value
-
-
-def _step(cursor: Cursor, match: re.Match[str], group: int) -> int:
-    """Return a group's number, which is a stride or width of a region."""
-    value = int(match.group(group))
+def _step(cursor: Cursor, names: Names, level: Level = Level.CONDITION) -> int:
+    """Take a number that is a stride or width of a region."""
+    cursor.skip_space()
+    start = cursor.position
+    value = expression(cursor, names, "a stride or width", level=level)
     if value not in _STEPS:
-        message = f"{value} is no stride or width of a region"
-        length = match.end(group) - match.start(group)
         raise cursor.failure_at(
-            match.start(group), "region", message, length=length, help="use 0, 1, 2, 4, 8, 16 or 32"
+            start,
+            "region",
+            f"{value} is no stride or width of a region",
+            help="use 0, 1, 2, 4, 8, 16 or 32",
         )
     return value
 
 
-def place(cursor: Cursor, match: re.Match[str] | None) -> tuple[int, int]:
-    """Return the row and column that `match` of `ORIGIN` found, (0, 0) if it found none."""
-    if match is None:
+def place(cursor: Cursor, names: Names) -> tuple[int, int]:
+    """Take a row and column in brackets if they stand here; without them both are 0."""
+    plain = cursor.match(_PLAIN_ORIGIN)
+    if plain:
+        row, col = int(plain.group(1)), int(plain.group(2))
+        if row < _MOST and col < _MOST:
+            return row, col
+        cursor.position = plain.start()
+    cursor.skip_space()
+    if not cursor.take("("):
         return 0, 0
-    return _bounded(cursor, match, 1, 0, 256), _bounded(cursor, match, 2, 0, 256)
+    row = integer(cursor, names, "a row", high=_MOST)
+    cursor.expect(",")
+    col = integer(cursor, names, "a column", high=_MOST)
+    cursor.expect(")")
+    return row, col
 
 
-def _needed_step(cursor: Cursor) -> int:
-    return _step(cursor, cursor.need(_STRIDE, "a stride such as '<1>'"), 1)
+def _needed_step(cursor: Cursor, names: Names) -> int:
+    """Take a stride such as `<1>`, or fail."""
+    cursor.skip_space()
+    if not cursor.take("<"):
+        raise cursor.failure("a stride such as '<1>'")
+    stride = _step(cursor, names, Level.SHIFT)
+    cursor.expect(">")
+    return stride
 
 
-def _source_region(cursor: Cursor, *, indirect: bool) -> Region:
-    match = cursor.match(_REGION)
-    if match:
-        return Region(*(_step(cursor, match, group) for group in (1, 2, 3)))
-    match = cursor.match(_ROW_REGION) if indirect else None
-    if match:
-        return Region(None, _step(cursor, match, 1), _step(cursor, match, 2))
-    raise cursor.failure("a region such as '<1;1,0>'")
+def _source_region(cursor: Cursor, names: Names, *, indirect: bool) -> Region:
+    """Take `<v;w,h>`, or, of an indirect operand, also `<w,h>`."""
+    cursor.skip_space()
+    if not cursor.take("<"):
+        raise cursor.failure("a region such as '<1;1,0>'")
+    first = _step(cursor, names)
+    cursor.skip_space()
+    if cursor.take(";"):
+        v, w = first, _step(cursor, names)
+    elif indirect and cursor.text.startswith(",", cursor.position):
+        v, w = None, first
+    else:
+        raise cursor.failure("';' and the region's width")
+    cursor.expect(",")
+    region = Region(v, w, _step(cursor, names, Level.SHIFT))
+    cursor.expect(">")
+    return region
 
 
-def immediate(cursor: Cursor) -> Immediate:
-    """Take a constant such as `0x3f800000:f`, `-5:w` or `1.5:f`."""
-    plain = cursor.match(_PLAIN_IMMEDIATE)
+def immediate(cursor: Cursor, names: Names) -> Immediate:
+    """Take a constant such as `0x3f800000:f`, `-5:w`, `1.5:f` or `(4*8):ud`."""
+    plain = _PLAIN_IMMEDIATE.match(cursor.text, cursor.position)
     if plain:
         known = _constant(*plain.groups())
         if known is not None:
+            cursor.position = plain.end()
             return known
-        cursor.position = plain.start()
     cursor.skip_space()
     start = cursor.position
     decimal = cursor.match(_FLOAT)
     if decimal:
-        return _decimal(cursor, start, decimal.group())
-    value = parse_integer(cursor.need(INTEGER, "a constant").group())
-    return _integer_constant(value, _type(cursor))
+        return _decimal(cursor, start, "".join(decimal.groups()))
+    literal = cursor.match(_FLOAT_BITS)
+    if literal:
+        known = _constant("".join(literal.groups()), _type(cursor).name)
+        if known is not None:
+            return known
+        cursor.position = start
+    value = expression(cursor, names, "a constant", level=Level.UNARY)
+    kind = _type(cursor)
+    if kind.is_float:
+        raise cursor.failure_at(start, "immediate", f"an expression cannot be {kind!r}")
+    return _integer_constant(value, kind)
 
 
 @lru_cache(maxsize=4096)
 def _constant(digits: str, type_name: str) -> Immediate | None:
+    """Return the constant that a literal stands for; None where it needs a second look.
+
+    A minus before the bits of a float turns its sign.
+    """
     kind = BY_NAME.get(type_name.lower())
-    if kind is None or kind is BOOL:
+    value = parse_integer(digits)
+    if kind is None or kind is BOOL or not -_LIMIT < value < _LIMIT:
         return None
-    return _integer_constant(parse_integer(digits), kind)
+    if kind.is_float and digits.startswith("-"):
+        return _integer_constant(-value ^ 1 << kind.bits - 1, kind)
+    return _integer_constant(value, kind)
 
 
 def _integer_constant(value: int, kind: DataType) -> Immediate:
@@ -322,14 +388,13 @@ class SourceKind:
 
     def parse(self, cursor: Cursor, names: Names) -> VectorSource:
         """Take the operand."""
-        plain = cursor.match(_PLAIN_SOURCE)
+        plain = _PLAIN_SOURCE.match(cursor.text, cursor.position)
         if plain:
-            word, name, row, col, *strides = plain.groups()
+            word, name, row, col, v, w, h = plain.groups()
             known = names.lookup(name)
             if isinstance(known, General):
-                region = _region(*strides)
-                return GeneralSource(known, int(row), int(col), region, _MODIFIERS[word])
-            cursor.position = plain.start()
+                cursor.position = plain.end()
+                return GeneralSource(known, int(row), int(col), _region(v, w, h), _MODIFIERS[word])
         cursor.skip_space()
         found = cursor.match(_MODIFIER)
         modifier = _MODIFIERS[found.group(1) if found else None]
@@ -338,23 +403,20 @@ class SourceKind:
         if found is None:
             if cursor.take("&"):
                 return self._address_of(cursor, names)
-            if UNSIGNED.match(cursor.text, cursor.position) or cursor.text.startswith(
-                "-", cursor.position
-            ):
-                return immediate(cursor)
+            if CONSTANT_BEGINS.match(cursor.text, cursor.position):
+                return immediate(cursor, names)
         return self._named(cursor, names, modifier)
 
     @staticmethod
     def _indirect(cursor: Cursor, names: Names, modifier: Modifier) -> IndirectSource:
         address, element, offset = _indirect_base(cursor, names)
-        region = _source_region(cursor, indirect=True)
+        region = _source_region(cursor, names, indirect=True)
         return IndirectSource(address, element, offset, _type(cursor), region, modifier)
 
     @staticmethod
     def _address_of(cursor: Cursor, names: Names) -> AddressOf | StateAddressOf:
         found = variable(cursor, names, "a variable after '&'")
-        index = cursor.match(_INDEX)
-        offset = _bounded(cursor, index, 1, 0, 1 << 14) if index else 0
+        offset = _index(cursor, names)
         if isinstance(found, General):
             return AddressOf(found, offset)
         if isinstance(found, SurfaceVariable | SamplerVariable):
@@ -366,16 +428,17 @@ class SourceKind:
         start = cursor.position
         found = variable(cursor, names, self.expected)
         if isinstance(found, General):
-            row, col = place(cursor, cursor.match(ORIGIN))
-            return GeneralSource(found, row, col, _source_region(cursor, indirect=False), modifier)
+            row, col = place(cursor, names)
+            region = _source_region(cursor, names, indirect=False)
+            return GeneralSource(found, row, col, region, modifier)
         if modifier is not Modifier.NONE:
             message = f"{found.name} takes no modifier, only general operands do"
             raise cursor.failure_at(start, "modifier", message)
         if isinstance(found, PredicateVariable):
             return PredicateOperand(found)
         if isinstance(found, AddressVariable):
-            return _address_operand(cursor, found)
-        return StateOperand(found, _element(cursor))
+            return _address_operand(cursor, names, found)
+        return StateOperand(found, _element(cursor, names))
 
     def show(self, value: VectorSource) -> str:
         """Return it as IGC prints it."""
@@ -421,28 +484,47 @@ class AddressBaseKind(SourceKind):
 
 
 def _indirect_base(cursor: Cursor, names: Names) -> tuple[AddressVariable, int, int]:
-    start = cursor.position
-    match = cursor.need(_INDIRECT, "an indirect operand such as 'r[A0(0),0]'")
-    name, _number, offset = match.groups()
-    found = names.lookup(name)
-    if found is None:
-        raise cursor.unknown_name(start + 2, "variable", name, names.known())
-    if not isinstance(found, AddressVariable):
-        message = field_type_error(found, "an address variable")
-        raise cursor.failure_at(start, "operand-class", message)
-    number = _bounded(cursor, match, 2, 0, 256)
-    return found, number, _bounded(cursor, match, 3, -(1 << 15), 1 << 15) if offset else 0
+    """Take `r[A0(0),-32]`; the offset may be missing."""
+    cursor.expect("r[")
+    found = _of_class(cursor, names, AddressVariable, "an address variable")
+    if not cursor.text.startswith("(", cursor.position):
+        cursor.skip_space()
+    if not cursor.text.startswith("(", cursor.position):
+        raise cursor.failure("an element such as '(0)'")
+    number = _element(cursor, names)
+    cursor.skip_space()
+    offset = 0
+    if cursor.take(","):
+        offset = integer(cursor, names, "a byte offset", low=-(1 << 15), high=1 << 15)
+    cursor.expect("]")
+    return found, number, offset
 
 
-def _element(cursor: Cursor) -> int:
-    match = cursor.match(_ELEMENT)
-    return _bounded(cursor, match, 1, 0, 256) if match else 0
+def _element(cursor: Cursor, names: Names) -> int:
+    """Take an element's number in brackets if it stands here; without it it is 0."""
+    cursor.skip_space()
+    if not cursor.take("("):
+        return 0
+    number = integer(cursor, names, "an element's number", high=_MOST)
+    cursor.expect(")")
+    return number
 
 
-def _address_operand(cursor: Cursor, found: AddressVariable) -> AddressOperand:
-    element = _element(cursor)
-    width = cursor.match(_STRIDE)
-    return AddressOperand(found, element, _step(cursor, width, 1) if width else 1)
+def _index(cursor: Cursor, names: Names) -> int:
+    """Take a byte offset in square brackets if it stands here; without it it is 0."""
+    cursor.skip_space()
+    if not cursor.take("["):
+        return 0
+    offset = integer(cursor, names, "a byte offset", high=1 << 14)
+    cursor.expect("]")
+    return offset
+
+
+def _address_operand(cursor: Cursor, names: Names, found: AddressVariable) -> AddressOperand:
+    element = _element(cursor, names)
+    cursor.skip_space()
+    has_width = cursor.text.startswith("<", cursor.position)
+    return AddressOperand(found, element, _needed_step(cursor, names) if has_width else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,30 +535,30 @@ class DestinationKind:
 
     def parse(self, cursor: Cursor, names: Names) -> VectorDestination:
         """Take the operand."""
-        plain = cursor.match(_PLAIN_DESTINATION)
+        plain = _PLAIN_DESTINATION.match(cursor.text, cursor.position)
         if plain:
             name, row, col, step = plain.groups()
             known = names.lookup(name)
             if isinstance(known, General):
+                cursor.position = plain.end()
                 return GeneralDestination(known, int(row), int(col), int(step))
-            cursor.position = plain.start()
         cursor.skip_space()
         if cursor.text.startswith("r[", cursor.position):
             address, element, offset = _indirect_base(cursor, names)
-            stride = _needed_step(cursor)
+            stride = _needed_step(cursor, names)
             return IndirectDestination(address, element, offset, _type(cursor), stride)
         found = variable(cursor, names, self.expected)
         match found:
             case General():
-                row, col = place(cursor, cursor.match(ORIGIN))
-                stride = _needed_step(cursor)
+                row, col = place(cursor, names)
+                stride = _needed_step(cursor, names)
                 return GeneralDestination(found, row, col, stride)
             case AddressVariable():
-                return _address_operand(cursor, found)
+                return _address_operand(cursor, names, found)
             case PredicateVariable():
                 return PredicateOperand(found)
             case SamplerVariable() | SurfaceVariable():
-                return StateOperand(found, _element(cursor))
+                return StateOperand(found, _element(cursor, names))
 
     def show(self, value: VectorDestination) -> str:
         """Return it as IGC prints it."""
@@ -510,8 +592,10 @@ class UnregionedSourceKind:
     def parse(self, cursor: Cursor, names: Names) -> GeneralSource:
         """Take the operand; its region is <1;1,0>."""
         found = _of_class(cursor, names, General, self.expected)
-        origin = cursor.need(ORIGIN, "a row and column such as '(0,0)'")
-        return GeneralSource(found, *place(cursor, origin), Region(1, 1, 0))
+        cursor.skip_space()
+        if not cursor.text.startswith("(", cursor.position):
+            raise cursor.failure("a row and column such as '(0,0)'")
+        return GeneralSource(found, *place(cursor, names), Region(1, 1, 0))
 
     def show(self, value: GeneralSource) -> str:
         """Return it as IGC prints it."""
@@ -538,9 +622,18 @@ class RawKind:
 
     def parse(self, cursor: Cursor, names: Names) -> RawOperand:
         """Take the operand."""
+        plain = _PLAIN_RAW.match(cursor.text, cursor.position)
+        known = names.lookup(plain.group(1)) if plain else None
+        if plain and isinstance(known, General):
+            cursor.position = plain.end()
+            return RawOperand(known, int(plain.group(2) or 0))
         found = _of_class(cursor, names, General, self.expected)
-        offset = cursor.integer("a byte offset", high=1 << 16) if cursor.take(".") else 0
-        return RawOperand(found, offset)
+        cursor.skip_space()
+        if not cursor.take("."):
+            return RawOperand(found, 0)
+        cursor.skip_space()
+        level = Level.UNARY
+        return RawOperand(found, integer(cursor, names, "a byte offset", high=1 << 16, level=level))
 
     def show(self, value: RawOperand) -> str:
         """Return it as IGC prints it."""
@@ -658,13 +751,13 @@ class NameKind:
         return value if _IDENTIFIER.fullmatch(value) else quoted(value)
 
     def decode(self, reader: Reader, tables: DecodeTables) -> str:
-        """Take the number of a label, or of a string."""
+        """Take the number of a label or function."""
         number = reader.unsigned(2)
-        return tables.label(number) if self.is_label else tables.string(number)
+        return tables.label(number) if self.is_label else tables.function(number)
 
     def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
-        """Append the number of the label or string."""
-        number = tables.label(value) if self.is_label else tables.string(value)
+        """Append the number of the label or function."""
+        number = tables.label(value) if self.is_label else tables.function(value)
         put(writer, number, 2, "a name's number")
 
 
@@ -684,11 +777,11 @@ class StringKind:
 
     def decode(self, reader: Reader, tables: DecodeTables) -> str:
         """Take the string's number."""
-        return tables.string(reader.unsigned(4))
+        return tables.string(reader.unsigned(number_width(tables)))
 
     def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
         """Append the string's number."""
-        put(writer, tables.string(value), 4, "a string's number")
+        put(writer, tables.string(value), number_width(tables), "a string's number")
 
 
 EXEC = ExecKind()

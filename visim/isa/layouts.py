@@ -7,9 +7,11 @@ A layout is a line of pieces:
 - `{sub}` is the sub-code that tells the instructions of one opcode apart;
 - `{a&0x1f|b&0x60}` are coded fields that share a byte, each with its bits; `sub` can be one of
   them, without bits: it has those that are left;
-- `0x80` is a byte that is always the same.
+- `0x80` is a byte that is always the same;
+- `null` is a raw operand that is always %null.
 
-A number of bytes may follow: `{sub:2}`, `0:6`. What stands twice is stored twice.
+A number of bytes may follow: `{sub:2}`, `0:2`. What stands twice is stored twice. A field whose
+kind is `Dependent` is read according to the fields that stand before it.
 """
 
 import re
@@ -37,8 +39,19 @@ class CodingError(Exception):
     """Bytes stand for no operand, or no bytes stand for an operand; the message says which."""
 
 
+Version = tuple[int, int]
+
+#: Since then strings and general variables have numbers of four bytes, before of two.
+WIDE_NUMBERS: Version = (3, 4)
+
+
 class DecodeTables(Protocol):
     """What the numbers in an instruction stand for; unknown ones raise `CodingError`."""
+
+    @property
+    def version(self) -> Version:
+        """The object's version."""
+        ...
 
     @property
     def grf_bytes(self) -> int:
@@ -69,13 +82,26 @@ class DecodeTables(Protocol):
         """Return a label's name."""
         ...
 
+    def is_external(self, label: str) -> bool:
+        """Whether a label of this name is a kernel of another file."""
+        ...
+
     def string(self, number: int) -> str:
         """Return a string of the unit's pool."""
+        ...
+
+    def function(self, number: int) -> str:
+        """Return a function's name."""
         ...
 
 
 class EncodeTables(Protocol):
     """The numbers that stand for variables and names; unknown ones raise `CodingError`."""
+
+    @property
+    def version(self) -> Version:
+        """The object's version."""
+        ...
 
     @property
     def grf_bytes(self) -> int:
@@ -92,6 +118,10 @@ class EncodeTables(Protocol):
 
     def string(self, text: str) -> int:
         """Return a string's number in the unit's pool, where it is added if it is new."""
+        ...
+
+    def function(self, name: str) -> int:
+        """Return the number by which the unit calls a function."""
         ...
 
 
@@ -135,6 +165,19 @@ class Compound(Protocol):
         ...
 
 
+@runtime_checkable
+class Dependent(Protocol):
+    """An operand of which other fields of the instruction say what bytes it has."""
+
+    def decode_after(self, values: Mapping[str, Any], reader: Reader, tables: DecodeTables) -> Any:
+        """Take the operand at the reader's position; `values` are the fields before it."""
+        ...
+
+    def encode_within(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes, or fail because it does not go with the other fields."""
+        ...
+
+
 class CodedKind(ABC):
     """Decodes and encodes an operand that is one number of `width` bytes."""
 
@@ -157,6 +200,38 @@ class CodedKind(ABC):
     def encode(self, value: Any, writer: Writer, tables: EncodeTables) -> None:
         """Append the operand's bytes."""
         put(writer, self.to_code(value), self.width, "a number")
+
+
+def number_width(tables: DecodeTables | EncodeTables) -> int:
+    """Return how many bytes the number of a string or general variable takes."""
+    return 4 if tables.version >= WIDE_NUMBERS else 2
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A codec of what an older version has no place for: it is `value` there and takes no bytes."""
+
+    value: Any
+    what: str
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Any:
+        """Return the value that is meant."""
+        return self.value
+
+    def encode(self, value: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append nothing; only the value that is meant can be left out."""
+        if value != self.value:
+            major, minor = tables.version
+            raise CodingError(f"version {major}.{minor} has no place for {self.what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """How objects before a version store a form: its layout, and the codecs that differ there."""
+
+    before: Version
+    layout: str
+    codecs: Mapping[str, Any]
 
 
 def put(writer: Writer, value: int, width: int, what: str) -> None:
@@ -200,6 +275,18 @@ class _Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class _Dependent:
+    name: str
+    kind: Dependent
+
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        values[self.name] = self.kind.decode_after(values, reader, tables)
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        self.kind.encode_within(instruction, writer, tables)
+
+
+@dataclass(frozen=True, slots=True)
 class _Part:
     name: str
     part: str
@@ -227,6 +314,17 @@ class _Constant:
 
     def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
         writer.unsigned(self.value, self.width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Null:
+    def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
+        number, offset = reader.unsigned(number_width(tables)), reader.unsigned(2)
+        if number or offset:
+            raise CodingError(f"variable {number} stands where only %null is known")
+
+    def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        writer.unsigned(0, number_width(tables) + 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +389,7 @@ class Layout:
             piece.encode(instruction, writer, tables)
 
 
-_WORD = re.compile(r"\{([^{}:]+)(?::(\d+))?\}|(0[xX][0-9a-fA-F]+|\d+)(?::(\d+))?")
+_WORD = re.compile(r"\{([^{}:]+)(?::(\d+))?\}|(0[xX][0-9a-fA-F]+|\d+|null)(?::(\d+))?")
 
 
 def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layout:
@@ -309,8 +407,10 @@ def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layou
         if match is None:
             raise DeclarationError(f"layout of {owner} has {word!r}")
         inner, own_width, number, width = match.groups()
-        if number is not None:
-            piece: Piece = _Constant(int(number, 0), int(width or 1))
+        if number == "null":
+            piece: Piece = _Null()
+        elif number is not None:
+            piece = _constant(owner, int(number, 0), int(width or 1))
         elif "." in inner:
             piece = _part(owner, inner, kinds)
             parts.setdefault(piece.name, {})[piece.part] = piece.key
@@ -321,13 +421,19 @@ def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layou
             if piece.sub_mask:
                 sub = SubCode(_bytes_before_sub(owner, pieces), piece.width, piece.sub_mask)
         else:
-            piece = _Whole(inner, _codec(owner, inner, kinds))
+            piece = _whole(owner, inner, kinds)
             named.add(inner)
         pieces.append(piece)
     if named != set(kinds):
         raise DeclarationError(f"layout of {owner} omits {sorted(set(kinds) - named)}")
     compounds = tuple((name, kinds[name], tuple(keys.items())) for name, keys in parts.items())
     return Layout(tuple(pieces), compounds, sub)
+
+
+def _constant(owner: str, value: int, width: int) -> _Constant:
+    if width > 2:
+        raise DeclarationError(f"layout of {owner} has {width} constant bytes; is it null?")
+    return _Constant(value, width)
 
 
 def _bytes_before_sub(owner: str, pieces: list[Piece]) -> int:
@@ -343,6 +449,13 @@ def _kind(owner: str, name: str, kinds: Mapping[str, Any]) -> Any:
     if name not in kinds:
         raise DeclarationError(f"layout of {owner} names {name!r}, not a field")
     return kinds[name]
+
+
+def _whole(owner: str, name: str, kinds: Mapping[str, Any]) -> Piece:
+    kind = _kind(owner, name, kinds)
+    if isinstance(kind, Dependent):
+        return _Dependent(name, kind)
+    return _Whole(name, _codec(owner, name, kinds))
 
 
 def _codec(owner: str, name: str, kinds: Mapping[str, Any]) -> Codec:

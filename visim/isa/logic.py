@@ -3,14 +3,23 @@
 from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Pred, Src, Ternary, Unary
-from visim.isa.operand_types import BITS, BITWISE, FIELD, SHIFT, SHIFT_UNSATURATED
+from visim.isa.operand_types import (
+    BITS,
+    BITWISE,
+    COUNTED,
+    FIELD,
+    ROTATED,
+    SHIFT,
+    SHIFT_UNSATURATED,
+    UNSIGNED_DWORD,
+)
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
 from visim.sem.expr import Expr, constant, select, unary, unsigned
 from visim.sem.tracer import Integers, Tracer, destination_type, source_type
-from visim.types import UD
+from visim.types import UD, UQ, Q
 
 TABLE = Table(Category.LOGIC)
 RING = Integers.RING
@@ -115,6 +124,8 @@ def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:
     """Return the value to shift and the count: its low 5 bits, 6 where 64-bit types take part."""
     (value,) = t.lane_sources([i.src0], i.dst, rule)
     wide = 64 in {source_type(i.src0).bits, destination_type(i.dst).bits}
+    if wide and value.type.bits < 64:
+        value = value.to(Q if value.type.is_signed else UQ)
     count = t.modified(i.src1, UD) & (63 if wide else 31)
     return value, count.to(value.type)
 
@@ -159,13 +170,17 @@ def _rotate(t: Tracer, i: Binary, *, left: bool) -> None:
     t.write(i.dst, (value << first) | (value >> second), t.mask())
 
 
-@TABLE.effect(0x80, Binary, operands=BITS, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(
+    0x80, Binary, operands=ROTATED, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+)
 def rol(t: Tracer, i: Binary) -> None:
     """Rotate left within the width of src0."""
     _rotate(t, i, left=True)
 
 
-@TABLE.effect(0x81, Binary, operands=BITS, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d")
+@TABLE.effect(
+    0x81, Binary, operands=ROTATED, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+)
 def ror(t: Tracer, i: Binary) -> None:
     """Rotate right within the width of src0."""
     _rotate(t, i, left=False)
@@ -174,7 +189,7 @@ def ror(t: Tracer, i: Binary) -> None:
 @TABLE.lane(
     0x27,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="cbit (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -186,7 +201,7 @@ def cbit(a: Expr) -> Expr:
 @TABLE.lane(
     0x1F,
     Unary,
-    operands=BITS,
+    operands=UNSIGNED_DWORD,
     integers=Integers.UNSIGNED,
     example="lzd (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -198,7 +213,7 @@ def lzd(a: Expr) -> Expr:
 @TABLE.lane(
     0x2E,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="fbl (M1_NM, 1) V40(0,0)<1> V41(0,0)<0;1,0>",
 )
@@ -208,7 +223,7 @@ def fbl(a: Expr) -> Expr:
     return select(a.eq(0), constant(2**a.type.bits - 1, a.type, a.lanes), lowest)
 
 
-@TABLE.effect(0x2F, Unary, operands=BITS, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(0x2F, Unary, operands=COUNTED, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def fbh(t: Tracer, i: Unary) -> None:
     """Leading bits equal to the sign bit of a D, leading zeros of a UD; all ones if none ends."""
     value = t.read(i.src0)
@@ -222,7 +237,7 @@ def fbh(t: Tracer, i: Unary) -> None:
 @TABLE.lane(
     0x48,
     Unary,
-    operands=BITS,
+    operands=COUNTED,
     integers=Integers.UNSIGNED,
     example="bfrev (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )

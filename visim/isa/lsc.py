@@ -7,7 +7,6 @@ successive elements. Atomics and 2D blocks have tables of their own.
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from visim.isa import lsc_rules
 from visim.isa.forms import Exec, Pred
 from visim.isa.kinds import RAW_LSC
 from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, QUAD, SHAPE, STRIDED
@@ -56,7 +55,7 @@ _LOAD = "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}"
 _STORE = "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{shape}"
 
 
-@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} 0:6 0:6")
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} null null")
 class LscLoad(Instruction):
     """A load."""
 
@@ -69,7 +68,7 @@ class LscLoad(Instruction):
     dst: Data
 
 
-@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{data}} 0:6")
+@form(_STORE, layout=f"{message_layout()} null {{address.base}} {{data}} null")
 class LscStore(Instruction):
     """A store."""
 
@@ -82,7 +81,7 @@ class LscStore(Instruction):
     data: Data
 
 
-@form(_LOAD, layout=f"{message_layout(elements='channels')} {{dst}} {{address.base}} 0:6 0:6")
+@form(_LOAD, layout=f"{message_layout(elements='channels')} {{dst}} {{address.base}} null null")
 class LscLoadQuad(Instruction):
     """A load of some of four successive elements."""
 
@@ -95,7 +94,7 @@ class LscLoadQuad(Instruction):
     dst: Data
 
 
-@form(_STORE, layout=f"{message_layout(elements='channels')} 0:6 {{address.base}} {{data}} 0:6")
+@form(_STORE, layout=f"{message_layout(elements='channels')} null {{address.base}} {{data}} null")
 class LscStoreQuad(Instruction):
     """A store of some of four successive elements."""
 
@@ -115,7 +114,7 @@ def _with_pitch(address: LscAddress, shape: LscShape) -> LscAddress:
     return replace(address, pitch=Immediate(DATA_SIZES[shape.data][0] * shape.count, UD))
 
 
-@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} 0:6")
+@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} null")
 class LscLoadStrided(Instruction):
     """A load from addresses at the same distance from each other."""
 
@@ -132,7 +131,7 @@ class LscLoadStrided(Instruction):
         object.__setattr__(self, "address", _with_pitch(self.address, self.shape))
 
 
-@form(_STORE, layout=f"{message_layout()} 0:6 {{address.base}} {{address.pitch}} {{data}}")
+@form(_STORE, layout=f"{message_layout()} null {{address.base}} {{address.pitch}} {{data}}")
 class LscStoreStrided(Instruction):
     """A store at addresses at the same distance from each other."""
 
@@ -277,7 +276,7 @@ def _components(t: Tracer, data: RawOperand, element: Element, count: int) -> tu
 
 
 @TABLE.effect(
-    0x89, LscLoad, sub=0x00, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    0x89, LscLoad, sub=0x00, page="LSC_UNTYPED",
     example="lsc_load.ugm.ca.ca (M1, 32)  V40:d32x4  flat[V41+0x10]:a64",
 )  # fmt: skip
 def lsc_load(t: Tracer, i: LscLoad) -> None:
@@ -286,7 +285,7 @@ def lsc_load(t: Tracer, i: LscLoad) -> None:
 
 
 @TABLE.effect(
-    0x89, LscLoadStrided, sub=0x01, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    0x89, LscLoadStrided, sub=0x01, page="LSC_UNTYPED",
     example="lsc_load_strided.ugm (M1, 32)  V40:d32  flat[V41+0x10, 0x8]:a64",
 )  # fmt: skip
 def lsc_load_strided(t: Tracer, i: LscLoadStrided) -> None:
@@ -295,7 +294,7 @@ def lsc_load_strided(t: Tracer, i: LscLoadStrided) -> None:
 
 
 @TABLE.effect(
-    0x89, LscLoadQuad, sub=0x02, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    0x89, LscLoadQuad, sub=0x02, page="LSC_UNTYPED",
     example="lsc_load_quad.ugm (M1, 32)  V40:d32.xzw  flat[V41]:a64",
 )  # fmt: skip
 def lsc_load_quad(t: Tracer, i: LscLoadQuad) -> None:
@@ -318,7 +317,7 @@ def _slots(shape: LscShape) -> list[int]:
 
 
 @TABLE.effect(
-    0x89, LscStore, sub=0x04, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    0x89, LscStore, sub=0x04, page="LSC_UNTYPED",
     example="lsc_store.ugm (M1, 32)  flat[V40]:a64  V41:d32",
 )  # fmt: skip
 def lsc_store(t: Tracer, i: LscStore) -> None:
@@ -327,7 +326,7 @@ def lsc_store(t: Tracer, i: LscStore) -> None:
 
 
 @TABLE.effect(
-    0x89, LscStoreStrided, sub=0x05, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    0x89, LscStoreStrided, sub=0x05, page="LSC_UNTYPED",
     example="lsc_store_strided.ugm (M1, 32)  flat[V40, 0x10]:a64  V41:d32",
 )  # fmt: skip
 def lsc_store_strided(t: Tracer, i: LscStoreStrided) -> None:
@@ -336,7 +335,7 @@ def lsc_store_strided(t: Tracer, i: LscStoreStrided) -> None:
 
 
 @TABLE.effect(
-    0x89, LscStoreQuad, sub=0x06, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    0x89, LscStoreQuad, sub=0x06, page="LSC_UNTYPED",
     example="lsc_store_quad.ugm (M1, 32)  flat[V40]:a64  V41:d32.xyz",
 )  # fmt: skip
 def lsc_store_quad(t: Tracer, i: LscStoreQuad) -> None:
@@ -356,7 +355,7 @@ def lsc_store_quad(t: Tracer, i: LscStoreQuad) -> None:
 
 
 @TABLE.effect(
-    0x89, LscLoad, sub=0x1B, page="LSC_UNTYPED", restrict=lsc_rules.load,
+    0x89, LscLoad, sub=0x1B, page="LSC_UNTYPED",
     example="lsc_load_status.ugm (M1, 32)  V40:d32  flat[V41]:a64",
 )  # fmt: skip
 def lsc_load_status(t: Tracer, i: LscLoad) -> None:
@@ -375,9 +374,17 @@ def lsc_load_status(t: Tracer, i: LscLoad) -> None:
 
 
 @TABLE.effect(
-    0x89, LscStore, sub=0x1C, page="LSC_UNTYPED", restrict=lsc_rules.store,
+    0x89, LscStore, sub=0x1C, page="LSC_UNTYPED",
     example="lsc_store_uncompressed.ugm (M1, 32)  flat[V40]:a64  V41:d32",
 )  # fmt: skip
 def lsc_store_uncompressed(t: Tracer, i: LscStore) -> None:
     """Store without compression; visim compresses nothing, so that it is a plain store."""
     _store(t, i)
+
+
+TABLE.unexecuted(
+    0x89, "lsc_ccs_update", LscStore, sub=0x1D, page="LSC_UNTYPED",
+    doc="Change the state of compression of memory.",
+    example="lsc_ccs_update.ugm (M1, 32)  flat[V40]:a64  V41:d32",
+    reason="no page says what it does, and visim compresses nothing",
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-from visim.isa import lsc_rules
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import (
     Address,
@@ -27,6 +26,8 @@ from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD
 
 TABLE = Table(Category.MEMORY)
+#: Data sizes of atomics.
+ATOMIC_SIZES = frozenset({"d16c32", "d32", "d64"})
 
 
 @form(
@@ -66,7 +67,7 @@ class LscCounter(Instruction):
 
 
 def _element(shape: LscShape) -> Element:
-    if shape.count != 1 or shape.transposed or shape.data not in lsc_rules.ATOMIC_SIZES:
+    if shape.count != 1 or shape.transposed or shape.data not in ATOMIC_SIZES:
         order = "t" if shape.transposed else ""
         raise Unexecutable(f"atomics on {shape.data}x{shape.count}{order}")
     return element_of(shape.data)
@@ -98,9 +99,7 @@ def _declare_atomic(name: str, sub: int, operation: AtomicOperation) -> None:
     meaning.__name__ = f"lsc_atomic_{name}"
     meaning.__doc__ = f"Atomic {operation} at each channel's address; the old values are returned."
     example = f"lsc_atomic_{name}.ugm (M1, 32)  V40:d32  flat[V41]:a64  {first}  {second}"
-    TABLE.effect(
-        0x89, LscAtomic, sub=sub, page="LSC_UNTYPED", example=example, restrict=lsc_rules.atomic
-    )(meaning)
+    TABLE.effect(0x89, LscAtomic, sub=sub, page="LSC_UNTYPED", example=example)(meaning)
 
 
 for _name, _sub, _operation in (
@@ -143,7 +142,7 @@ def _count(t: Tracer, i: LscCounter, operation: AtomicOperation) -> None:
 
 
 @TABLE.effect(
-    0x89, LscCounter, sub=0x28, page="LSC_UNTYPED", restrict=lsc_rules.atomic,
+    0x89, LscCounter, sub=0x28, page="LSC_UNTYPED",
     example="lsc_apndctr_atomic_add.ugm (M1, 32)  V40:d32  bti(0xA0)  V41:d32",
 )  # fmt: skip
 def lsc_apndctr_atomic_add(t: Tracer, i: LscCounter) -> None:
@@ -152,7 +151,7 @@ def lsc_apndctr_atomic_add(t: Tracer, i: LscCounter) -> None:
 
 
 @TABLE.effect(
-    0x89, LscCounter, sub=0x29, page="LSC_UNTYPED", restrict=lsc_rules.atomic,
+    0x89, LscCounter, sub=0x29, page="LSC_UNTYPED",
     example="lsc_apndctr_atomic_sub.ugm (M1, 32)  V40:d32  bti(0xA0)  V41:d32",
 )  # fmt: skip
 def lsc_apndctr_atomic_sub(t: Tracer, i: LscCounter) -> None:

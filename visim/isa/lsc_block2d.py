@@ -8,7 +8,6 @@ from functools import reduce
 from itertools import product
 from typing import Annotated
 
-from visim.isa import lsc_rules
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Sfid, element_of
 from visim.isa.lsc_kinds import BLOCK, DATA_SIZES, PLANE
@@ -38,7 +37,7 @@ _PLANE = "{address.base} {address.width} {address.height} {address.pitch} {addre
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {dst}{block}  {address}",
-    layout=f"{_BLOCK} {{dst}} {_PLANE} 0:6",
+    layout=f"{_BLOCK} {{dst}} {_PLANE} null",
 )
 class LscLoadBlock(Instruction):
     """A load of 2D blocks that stand side by side."""
@@ -54,7 +53,7 @@ class LscLoadBlock(Instruction):
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{block}",
-    layout=f"{_BLOCK} 0:6 {_PLANE} {{data}}",
+    layout=f"{_BLOCK} null {_PLANE} {{data}}",
 )
 class LscStoreBlock(Instruction):
     """A store of a 2D block."""
@@ -148,7 +147,7 @@ def _elements(
 
 
 @TABLE.effect(
-    0x89, LscLoadBlock, sub=0x03, page="LSC_UNTYPED", restrict=lsc_rules.block_load,
+    0x89, LscLoadBlock, sub=0x03, page="LSC_UNTYPED",
     example="lsc_load_block2d.ugm (M1_NM, 1)  V40:d8.2x16x32nn  "
     "flat[V41, V42, V42(0,1), V42(0,2), V42(0,3), 0x4]",
 )  # fmt: skip
@@ -167,7 +166,7 @@ def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
 
 
 @TABLE.effect(
-    0x89, LscStoreBlock, sub=0x07, page="LSC_UNTYPED", restrict=lsc_rules.block_store,
+    0x89, LscStoreBlock, sub=0x07, page="LSC_UNTYPED",
     example="lsc_store_block2d.ugm (M1_NM, 1)  "
     "flat[V40, V41, V41(0,1), V41(0,2), V41(0,3), V41(0,4)]  V42:d16.16x8nn",
 )  # fmt: skip

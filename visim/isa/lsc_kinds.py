@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from visim.isa.kinds import ORIGIN, RAW_LSC, SOURCE, immediate, place
+from visim.expressions import Level, expression, integer
+from visim.isa.kinds import CONSTANT_BEGINS, RAW_LSC, SOURCE, general, immediate, place
 from visim.isa.layouts import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.operand_bytes import decode_source, encode_source
 from visim.isa.registry import Names
@@ -17,7 +18,7 @@ from visim.isa.word_kinds import (
     SizeKind,
 )
 from visim.layout import Reader, Writer
-from visim.lex import INTEGER, Cursor, parse_integer
+from visim.lex import Cursor
 from visim.operands import (
     AddressModel,
     GeneralSource,
@@ -58,11 +59,9 @@ _DATA = re.compile(
 )
 _COUNT = re.compile(r"x(64|32|16|8|4|3|2|1)")
 _QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
-_BLOCK = re.compile(r"\.(?:(\d+)x)?(\d+)x(\d+)([nt])([nt])(?!\w)", re.ASCII)
+_BLOCK = re.compile(r"\.(?:(\d+)x)?(\d+)x(\d+)([nt]?)([nt]?)(?!\w)", re.ASCII)
 _MODEL = re.compile(r"(flat|bss|ss|bti|arg)\s*(?=[\[(])")
 _ADDRESS_BITS = re.compile(r":a(16|32|64)")
-_SCALE = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)\s*\*", re.ASCII)
-_SIGNED_OFFSET = re.compile(r"([+-])\s*(0[xX][0-9a-fA-F]+|\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,32 +300,22 @@ class AddressKind:
         if model not in _WITHOUT_SURFACE:
             surface = _in_brackets(cursor, names)
         cursor.expect("[")
-        cursor.skip_space()
-        scale = cursor.match(_SCALE)
+        scale = _scale(cursor, names)
         base = RAW_LSC.parse(cursor, names)
-        cursor.skip_space()
-        offset = _signed_offset(cursor)
+        offset = _signed_offset(cursor, names)
         cursor.skip_space()
         has_pitch = self.strided and cursor.take(",")
         pitch = surface_operand(cursor, names) if has_pitch else None
         cursor.expect("]")
         bits = int(cursor.need(_ADDRESS_BITS, "an address size such as ':a64'").group(1))
-        return LscAddress(
-            model,
-            surface,
-            base,
-            bits,
-            _scale(cursor, scale) if scale else 1,
-            offset,
-            pitch,
-        )
+        return LscAddress(model, surface, base, bits, scale, offset, pitch)
 
     def show(self, value: LscAddress) -> str:
         """Return it as IGC prints it."""
         surface = f"({show_surface(value.surface)})" if value.surface is not None else ""
-        scale = f"0x{value.scale:X}*" if value.scale != 1 else ""
+        scale = f"0x{value.scale:x}*" if value.scale != 1 else ""
         offset = (
-            f"{'-' if value.offset < 0 else '+'}0x{abs(value.offset):X}" if value.offset else ""
+            f"{'-' if value.offset < 0 else '+'}0x{abs(value.offset):x}" if value.offset else ""
         )
         pitch = f", {show_surface(value.pitch)}" if value.pitch is not None else ""
         place = f"{scale}{RAW_LSC.show(value.base)}{offset}{pitch}"
@@ -361,24 +350,29 @@ class AddressSurfaceKind:
         encode_source(_NO_SURFACE if value is None else value, writer, tables)
 
 
-def _scale(cursor: Cursor, match: re.Match[str]) -> int:
-    value = parse_integer(match.group(1))
-    if value >= 1 << 16:
-        length = match.end(1) - match.start(1)
-        message = f"the scale {value} does not fit 16 bits"
-        raise cursor.failure_at(match.start(1), "out-of-range", message, length=length)
+def _scale(cursor: Cursor, names: Names) -> int:
+    """Take the factor before an address, `4*` of `4*V40`; without it it is 1."""
+    cursor.skip_space()
+    if not CONSTANT_BEGINS.match(cursor.text, cursor.position):
+        return 1
+    value = integer(cursor, names, "a scale", low=0, high=1 << 16, level=Level.PRODUCT)
+    cursor.expect("*")
     return value
 
 
-def _signed_offset(cursor: Cursor) -> int:
-    match = cursor.match(_SIGNED_OFFSET)
-    if match is None:
+def _signed_offset(cursor: Cursor, names: Names) -> int:
+    """Take what is added to an address: `+` and a sum, or `-` and one number."""
+    cursor.skip_space()
+    start = cursor.position
+    if cursor.take("+"):
+        value = expression(cursor, names, "a byte offset", level=Level.SUM)
+    elif cursor.take("-"):
+        value = -expression(cursor, names, "a byte offset", level=Level.UNARY)
+    else:
         return 0
-    value = parse_integer(match.group(2))
-    value = -value if match.group(1) == "-" else value
     if not -(1 << 31) <= value < 1 << 31:
         message = f"the offset {value} does not fit 32 bits"
-        raise cursor.failure_at(match.start(), "out-of-range", message)
+        raise cursor.failure_at(start, "out-of-range", message)
     return value
 
 
@@ -386,23 +380,21 @@ def surface_operand(cursor: Cursor, names: Names) -> VectorSource:
     """Take the surface of a message: a bare constant, a scalar variable or any source."""
     cursor.skip_space()
     start = cursor.position
-    number = cursor.match(INTEGER)
-    if number:
-        cursor.position = start
-        if cursor.text.startswith(":", number.end()):
-            return immediate(cursor)
-        cursor.position = number.end()
-        return Immediate(parse_integer(number.group()) & 0xFFFFFFFF, UD)
-    raw = RAW_LSC.parse(cursor, names)
-    if cursor.text.startswith("<", cursor.position) or "<" in cursor.text[start : cursor.position]:
-        cursor.position = start
-        return SOURCE.parse(cursor, names)
-    origin = cursor.match(ORIGIN)
+    if CONSTANT_BEGINS.match(cursor.text, cursor.position):
+        value = expression(cursor, names, "a constant")
+        if cursor.text.startswith(":", cursor.position):
+            cursor.position = start
+            return immediate(cursor, names)
+        return Immediate(value & 0xFFFFFFFF, UD)
+    found = general(cursor, names, RAW_LSC.expected)
+    if cursor.take("."):
+        row, col = 0, integer(cursor, names, "a column", high=256, level=Level.UNARY)
+    else:
+        row, col = place(cursor, names)
     if cursor.text.startswith("<", cursor.position):
         cursor.position = start
         return SOURCE.parse(cursor, names)
-    row, col = place(cursor, origin)
-    return GeneralSource(raw.variable, row, col, Region(0, 1, 0))
+    return GeneralSource(found, row, col, Region(0, 1, 0))
 
 
 def show_surface(value: VectorSource) -> str:

@@ -37,7 +37,7 @@ _COORDINATES = "{address.u} {address.v} {address.r} {address.lod}"
 
 @form(
     "{pred}{op}{cache} {exec}  {dst}{shape}  {address}",
-    layout=f"{_layout('channels')} {{dst}} {_COORDINATES} 0:6 0:6",
+    layout=f"{_layout('channels')} {{dst}} {_COORDINATES} null null",
 )
 class LscLoadTexels(Instruction):
     """A load of components of texels."""
@@ -52,7 +52,7 @@ class LscLoadTexels(Instruction):
 
 @form(
     "{pred}{op}{cache} {exec}  {address}  {data}{shape}",
-    layout=f"{_layout('channels')} 0:6 {_COORDINATES} {{data}} 0:6",
+    layout=f"{_layout('channels')} null {_COORDINATES} {{data}} null",
 )
 class LscStoreTexels(Instruction):
     """A store of components of texels."""
@@ -85,7 +85,7 @@ class LscTypedAtomic(Instruction):
 @form(
     "{op}  {dst}  {surface}",
     layout="{sub} 0x80 0:2 0:2 {surface.model} 2 3 1 1 1 {surface.surface} {dst} "
-    "0:6 0:6 0:6 0:6 0:6 0:6",
+    "null null null null null null",
 )
 class LscSurfaceQuestion(Instruction):
     """A question about a surface."""

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SURFACE
+from visim.isa.older import UNALIGNED_OWORD_LAYOUTS, UNALIGNED_OWORDS
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import (
@@ -124,6 +125,20 @@ class OwordStore(Instruction):
 @form("{op} ({count}) {surface} {offset} {data}", layout="{count} 0 {surface} {offset} {data}")
 class OwordLoad(Instruction):
     """Successive 16-byte words of a surface."""
+
+    count: Owords
+    surface: Surface
+    offset: Src
+    data: Raw
+
+
+@form(
+    "{op} ({count}) {surface} {offset} {data}",
+    layout=UNALIGNED_OWORDS,
+    older=UNALIGNED_OWORD_LAYOUTS,
+)
+class UnalignedOwordLoad(Instruction):
+    """Successive 16-byte words of a surface, from any dword on."""
 
     count: Owords
     surface: Surface
@@ -341,13 +356,13 @@ def _bytes_type(count: int) -> DataType:
 
 
 def _oword_address(
-    t: Tracer, i: OwordLoad | OwordStore, unit: int
+    t: Tracer, i: OwordLoad | UnalignedOwordLoad | OwordStore, unit: int
 ) -> tuple[Space, Expr | None, Expr]:
     space, index = surface_space(i.surface)
     return space, index, in_space(t.scalar(i.offset, UD) * unit, i.surface)
 
 
-def _load_owords(t: Tracer, i: OwordLoad, unit: int) -> None:
+def _load_owords(t: Tracer, i: OwordLoad | UnalignedOwordLoad, unit: int) -> None:
     space, index, address = _oword_address(t, i, unit)
     effect = LoadBlock(space, index, address, UD, 4 * i.count, None)
     t.emit(effect)
@@ -360,8 +375,8 @@ def oword_ld(t: Tracer, i: OwordLoad) -> None:
     _load_owords(t, i, 16)
 
 
-@TABLE.effect(0x3C, OwordLoad, example="oword_ld_unaligned (8) T6 V40(0,0)<0;1,0> V41.0")
-def oword_ld_unaligned(t: Tracer, i: OwordLoad) -> None:
+@TABLE.effect(0x3C, UnalignedOwordLoad, example="oword_ld_unaligned (8) T6 V40(0,0)<0;1,0> V41.0")
+def oword_ld_unaligned(t: Tracer, i: UnalignedOwordLoad) -> None:
     """Load successive 16-byte words from a byte offset."""
     _load_owords(t, i, 1)
 
@@ -423,7 +438,10 @@ def _svm_channel_addresses(t: Tracer, i: SvmChannels) -> Expr:
     return t.raw(i.offsets, UQ, t.lanes) + broadcast(t.scalar(i.address, UQ), t.lanes)
 
 
-@TABLE.effect(0x4E, SvmChannels, sub=6, example="svm_gather4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0")
+@TABLE.effect(
+    0x4E, SvmChannels, sub=6, page="SVM_GATHER4_SCALED",
+    example="svm_gather4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0",
+)  # fmt: skip
 def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
     """Load dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
     addresses = _svm_channel_addresses(t, i)
@@ -435,8 +453,9 @@ def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
 
 
 @TABLE.effect(
-    0x4E, SvmChannels, sub=7, example="svm_scatter4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0"
-)
+    0x4E, SvmChannels, sub=7, page="SVM_SCATTER4_SCALED",
+    example="svm_scatter4scaled.RGB (M1, 16) 0x0:ud V40.0 V41.0",
+)  # fmt: skip
 def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
     """Store dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
     values = _component_values(t, i.data, UD, len(i.channels))

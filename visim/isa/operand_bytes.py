@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
+from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.layout import Reader, Writer
 from visim.operands import (
     SCALAR,
@@ -54,7 +54,7 @@ def decode_source(reader: Reader, tables: DecodeTables) -> VectorSource:
     tag = reader.unsigned(1)
     kind, code = tag & 7, tag >> 3
     if kind == _GENERAL:
-        variable = tables.general(reader.unsigned(4))
+        variable = tables.general(reader.unsigned(number_width(tables)))
         row, col = reader.unsigned(1), reader.unsigned(1)
         region = _source_region(reader.unsigned(2))
         if region.v is None:
@@ -85,7 +85,7 @@ def decode_destination(reader: Reader, tables: DecodeTables) -> VectorDestinatio
     if code not in {0, _SATURATE}:
         raise CodingError(f"a destination has modifier {code}, it can have 0 or {_SATURATE}")
     if kind == _GENERAL:
-        variable = tables.general(reader.unsigned(4))
+        variable = tables.general(reader.unsigned(number_width(tables)))
         row, col = reader.unsigned(1), reader.unsigned(1)
         stride = _destination_stride(reader.unsigned(2))
         return GeneralDestination(variable, row, col, stride, code == _SATURATE)
@@ -113,7 +113,7 @@ def decode_address_base(reader: Reader, tables: DecodeTables) -> VectorSource:
 
 def decode_raw(reader: Reader, tables: DecodeTables) -> RawOperand:
     """Take a raw operand."""
-    return RawOperand(tables.general(reader.unsigned(4)), reader.unsigned(2))
+    return RawOperand(tables.general(reader.unsigned(number_width(tables))), reader.unsigned(2))
 
 
 def encode_source(value: VectorSource, writer: Writer, tables: EncodeTables) -> None:
@@ -175,7 +175,7 @@ def encode_address_base(value: VectorSource, writer: Writer, tables: EncodeTable
 
 def encode_raw(value: RawOperand, writer: Writer, tables: EncodeTables) -> None:
     """Append a raw operand."""
-    put(writer, tables.number(value.variable), 4, "a variable's number")
+    put(writer, tables.number(value.variable), number_width(tables), "a variable's number")
     put(writer, value.offset, 2, "a byte offset")
 
 
@@ -222,7 +222,7 @@ def _encode_plain(
 
 
 def _put_place(writer: Writer, tables: EncodeTables, variable: General, row: int, col: int) -> None:
-    put(writer, tables.number(variable), 4, "a variable's number")
+    put(writer, tables.number(variable), number_width(tables), "a variable's number")
     put(writer, row, 1, "a row")
     put(writer, col, 1, "a column")
 

@@ -107,7 +107,6 @@ COMPARED = Operands(
     tuple(row(EVERY, types) for types in (INTEGERS, SINGLES, frozenset({DF}))), Saturation.NO
 )
 FLOAT = Operands(REAL)
-FLOAT_UNSATURATED = Operands(REAL, Saturation.NO)
 FUNCTION = Operands((row(SINGLES),))
 """Mathematical functions, which have no double-precision form."""
 MACRO = Operands((row(frozenset({F})), row(frozenset({DF}))))
@@ -116,7 +115,12 @@ BITWISE = Operands((row(INTEGERS),), Saturation.NO, Modifiers.LOGIC)
 SHIFT = Operands((row(INTEGERS),))
 SHIFT_UNSATURATED = Operands((row(INTEGERS),), Saturation.NO)
 BITS = Operands((row(INTEGERS),), Saturation.NO, Modifiers.NONE)
-"""Counting and moving bits."""
+"""Moving bits."""
+COUNTED = Operands((row(NARROW),), Saturation.NO, Modifiers.NONE)
+"""Finding and counting bits, of at most 32."""
+ROTATED = Operands((row(INTEGERS - BYTES),), Saturation.NO, Modifiers.NONE)
+UNSIGNED_DWORD = Operands((row(frozenset({UD})),), Saturation.NO, Modifiers.NONE)
 FIELD = Operands((row(DWORDS),), Saturation.NO, Modifiers.NONE)
 CARRY = Operands((row(frozenset({UD}), frozenset({UD, UW, UB})),), Saturation.NO, Modifiers.NONE)
 PLAIN_F = Operands((row(frozenset({F})),))
+UNSATURATED_F = Operands(PLAIN_F.types, Saturation.NO)

@@ -8,7 +8,7 @@ not postpone their evaluation.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
@@ -25,12 +25,16 @@ from typing import (
 
 from visim.diag import ByteSpan, Origin
 from visim.errors import InputError
+from visim.expressions import Constants
+from visim.isa.devices import devices_of, first_version
 from visim.isa.layouts import (
     CodingError,
     DeclarationError,
     DecodeTables,
     EncodeTables,
     Layout,
+    Older,
+    Version,
     compile_layout,
 )
 from visim.isa.operand_types import ANY, Operands
@@ -46,16 +50,18 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
+from visim.records import record
 from visim.sem.exactness import EXACT, Exactness
 from visim.target import Platform
 from visim.types import BY_NAME
 
 
-class Names(Protocol):
+class Names(Constants, Protocol):
     """The variables that a unit has declared so far."""
 
-    def lookup(self, name: str) -> Variable | None:
-        """Return the variable called `name`, predefined ones included, or None."""
+    @property
+    def lookup(self) -> Callable[[str], Variable | None]:
+        """Returns the variable of a name, predefined ones included, or None."""
         ...
 
     def known(self) -> list[str]:
@@ -92,6 +98,8 @@ class Category(StrEnum):
     SYNCHRONIZATION = "synchronization"
     SAMPLER = "sampler"
     MATRIX = "matrix"
+    MEDIA = "media"
+    RENDER = "render targets and vertices"
     MISCELLANEOUS = "miscellaneous"
 
 
@@ -128,11 +136,21 @@ class Op:
             return self.float_exactness
         return self.exactness
 
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The names of the devices that have it."""
+        return devices_of(self.page)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """The first version whose objects have it."""
+        return first_version(self.code)
+
     def __repr__(self) -> str:
         return f"<{self.mnemonic}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instruction:
     """An instruction of a unit's body; the form's fields follow in its subclasses."""
 
@@ -155,19 +173,31 @@ class Field:
     kind: Kind
 
 
+Step = tuple[str, Callable[[Cursor, Names], Any] | None, "str | Field"]
+
+
 @dataclass(frozen=True, slots=True)
 class Schema:
     """A form's fields, its template cut into literals and field names, and its bytes.
 
-    `fields` has those that text shows. `read_pieces` are the pieces that reading a text takes
-    account of: without mnemonic and blanks.
+    `fields` has those that text shows. `steps` are what reading takes after the mnemonic: a
+    field and how it is parsed, or a literal, or a field again, which must be the same. `older` are
+    the layouts of objects before a version, the oldest first.
     """
 
     fields: tuple[Field, ...]
     pieces: tuple[str | Field, ...]
-    read_pieces: tuple[str | Field, ...]
+    steps: tuple["Step", ...]
     saturates: bool
     layout: Layout
+    older: tuple[tuple[Version, Layout], ...] = ()
+
+    def layout_at(self, version: Version) -> Layout:
+        """Return the layout in objects of `version`."""
+        for before, layout in self.older:
+            if version < before:
+                return layout
+        return self.layout
 
     def show(self, instruction: Instruction) -> str:
         """Return the text of `instruction`, which has this schema."""
@@ -187,18 +217,22 @@ class Schema:
     def parse(
         self, op: Op, cursor: Cursor, names: Names, given: dict[str, Any], origin: Origin
     ) -> Instruction:
-        """Take what follows the mnemonic of `op`; `given` holds fields that stood before it."""
-        values = dict(given)
+        """Take what follows the mnemonic of `op`.
+
+        `given` holds the predicate that stood before it; the other fields are added to it.
+        """
+        values = given
         saturate = False
-        for piece in self.read_pieces:
-            if isinstance(piece, Field):
-                if piece.name not in given:
-                    _keep(values, piece, cursor, names)
+        for name, parse, piece in self.steps:
+            if parse is not None:
+                values[name] = parse(cursor, names)
+            elif isinstance(piece, Field):
+                _repeat(values[name], piece, cursor, names)
             elif piece == "{sat}":
-                saturate = cursor.take(".sat")
+                saturate = cursor.take_suffix(".sat")
             else:
                 cursor.expect(piece)
-        if not cursor.at_end:
+        if cursor.position < len(cursor.text) and not cursor.at_end:
             raise cursor.failure("the end of the instruction")
         if saturate:
             values["dst"] = _saturated(values["dst"], cursor)
@@ -212,7 +246,7 @@ class Schema:
         """
         start = reader.position - 1
         try:
-            values = self.layout.decode(reader, tables)
+            values = self.layout_at(tables.version).decode(reader, tables)
         except CodingError as error:
             origin = ByteSpan(reader.file, start, reader.position - start)
             raise InputError(f"{op.mnemonic}: {error}", origin) from None
@@ -226,18 +260,17 @@ class Schema:
         """
         writer.unsigned(instruction.op.code, 1)
         try:
-            self.layout.encode(instruction, writer, tables)
+            self.layout_at(tables.version).encode(instruction, writer, tables)
         except CodingError as error:
             raise InputError(f"{instruction.op.mnemonic}: {error}", instruction.origin) from None
 
 
-def _keep(values: dict[str, Any], piece: Field, cursor: Cursor, names: Names) -> None:
-    """Take a field; where a template has it twice, both must be the same."""
+def _repeat(known: Any, piece: Field, cursor: Cursor, names: Names) -> None:
+    """Take a field that a template has twice; both must be the same."""
     start = cursor.position
     found = piece.kind.parse(cursor, names)
-    if values.setdefault(piece.name, found) != found:
-        known = piece.kind.show(values[piece.name])
-        message = f"expected {known} as before, found {piece.kind.show(found)}"
+    if known != found:
+        message = f"expected {piece.kind.show(known)} as before, found {piece.kind.show(found)}"
         raise cursor.failure_at(start, "syntax", message)
 
 
@@ -267,18 +300,21 @@ _T = TypeVar("_T")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], type[_T]]:
+def form(
+    template: str, *, layout: str | None = None, older: tuple[Older, ...] = ()
+) -> Callable[[type[_T]], type[_T]]:
     """Declare a form: a frozen dataclass whose annotations name the kinds of its fields.
 
     `template` gives the text: `{op}` the mnemonic, `{sat}` the saturation suffix, `{field}` a
     field, blanks as printed. Fields with a default may be missing from it: only objects have them.
     `layout` gives the bytes after the opcode (see `visim.isa.layouts`); without it the fields
-    stand there in their order.
+    stand there in their order. `older` gives those of objects before a version, the oldest first.
     """
 
     def declare(cls: type[_T]) -> type[_T]:
-        made = dataclass(frozen=True, slots=True)(cls)
+        made = record(cls)
         _TEMPLATES[made] = template, layout
+        _OLDER[made] = older
         schema_of(made)
         return made
 
@@ -286,13 +322,14 @@ def form(template: str, *, layout: str | None = None) -> Callable[[type[_T]], ty
 
 
 _TEMPLATES: dict[type[Any], tuple[str, str | None]] = {}
+_OLDER: dict[type[Any], tuple[Older, ...]] = {}
 
 
 def template_of(cls: type[Any]) -> tuple[str, str]:
     """Return the template of a form's text and the layout of its bytes after the opcode."""
     template, layout = _TEMPLATES[cls]
     if layout is None:
-        layout = " ".join(f"{{{name}}}" for name in _kinds_of(cls))
+        layout = " ".join(f"{{{name}}}" for name in kinds_of(cls))
     return template, layout
 
 
@@ -300,7 +337,7 @@ def template_of(cls: type[Any]) -> tuple[str, str]:
 def schema_of(cls: type[Any]) -> Schema:
     """Return the schema of a form's class."""
     template, layout = template_of(cls)
-    kinds = _kinds_of(cls)
+    kinds = kinds_of(cls)
     by_name = {name: Field(name, kind) for name, kind in kinds.items()}
     pieces: list[str | Field] = []
     for match in _PIECE.finditer(template):
@@ -317,14 +354,31 @@ def schema_of(cls: type[Any]) -> Schema:
     missing = set(by_name) - shown - _optional_fields(cls)
     if missing:
         raise DeclarationError(f"template of {cls.__name__} omits {sorted(missing)}")
-    read = (p if isinstance(p, Field) else p.strip() for p in pieces if p != "{op}")
     return Schema(
         tuple(entry for entry in by_name.values() if entry.name in shown),
         tuple(pieces),
-        tuple(p for p in read if p),
+        tuple(_steps(pieces)),
         "{sat}" in pieces,
         compile_layout(cls.__name__, layout, kinds),
+        tuple(
+            (entry.before, compile_layout(cls.__name__, entry.layout, {**kinds, **entry.codecs}))
+            for entry in _OLDER[cls]
+        ),
     )
+
+
+def _steps(pieces: list[str | Field]) -> Iterator[Step]:
+    """Yield what reading takes; the predicate stands before the mnemonic and is no part of it."""
+    seen = {"pred"}
+    for piece in pieces:
+        if isinstance(piece, Field):
+            if piece.name not in seen:
+                yield piece.name, piece.kind.parse, piece
+            elif piece.name != "pred":
+                yield piece.name, None, piece
+            seen.add(piece.name)
+        elif piece != "{op}" and piece.strip():
+            yield "", None, piece.strip()
 
 
 def named_labels(instruction: Instruction) -> tuple[str, ...]:
@@ -341,7 +395,8 @@ def _label_fields(cls: type[Any]) -> tuple[tuple[str, Callable[[Any], tuple[str,
     return tuple((name, kind.labels_of) for name, kind in kinds if hasattr(kind, "labels_of"))
 
 
-def _kinds_of(cls: type[Any]) -> dict[str, Any]:
+def kinds_of(cls: type[Any]) -> dict[str, Any]:
+    """Return the kinds of a form's fields by name."""
     kinds: dict[str, Any] = {}
     for name, hint in get_type_hints(cls, include_extras=True).items():
         if name in {"op", "origin"}:

@@ -10,6 +10,7 @@ from typing import Annotated
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import RAWS, SAMPLER, SURFACE
 from visim.isa.memory import block_bytes, loaded, surface_space
+from visim.isa.older import TYPED_LAYOUTS, sampler_layouts
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, BYTE, CHANNELS, ChoiceKind
@@ -53,10 +54,19 @@ Count = Annotated[int, BYTE]
 Flags = Annotated[int, BITS]
 
 
+_SAMPLED = (
+    "{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} {parameters}"
+)
+_UNSAMPLED = "{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}"
+_GATHERED = (
+    "{sub|flags&0x700:2} {exec} {pred} {component} {offsets} {sampler} {surface} {dst} {parameters}"
+)
+
+
 @form(
     "{pred}{op}.{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {sampler} {surface} {dst} "
-    "{parameters}",
+    layout=_SAMPLED,
+    older=sampler_layouts(_SAMPLED),
 )
 class Sampled(Instruction):
     """A filtered read of an image."""
@@ -74,7 +84,8 @@ class Sampled(Instruction):
 
 @form(
     "{pred}{op}.{channels} {exec}  {offsets} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {channels} {offsets} {surface} {dst} {parameters}",
+    layout=_UNSAMPLED,
+    older=sampler_layouts(_UNSAMPLED),
 )
 class Unsampled(Instruction):
     """An unfiltered read of an image through the sampler."""
@@ -91,8 +102,8 @@ class Unsampled(Instruction):
 
 @form(
     "{pred}{op}.{component} {exec} {offsets} {sampler} {surface} {dst} {parameters}",
-    layout="{sub|flags&0x700:2} {exec} {pred} {component} {offsets} {sampler} {surface} {dst} "
-    "{parameters}",
+    layout=_GATHERED,
+    older=sampler_layouts(_GATHERED),
 )
 class Gathered(Instruction):
     """One component of the four texels around a place in an image."""
@@ -122,7 +133,10 @@ class Question(Instruction):
     dst: Raw
 
 
-@form("{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}")
+@form(
+    "{pred}{op}.{channels} {exec} {surface} {u} {v} {r} {lod} {data}",
+    older=TYPED_LAYOUTS,
+)
 class TypedChannels(Instruction):
     """A read or write of texels with conversion to the surface's format."""
 

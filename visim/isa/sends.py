@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Codec
+from visim.isa.layouts import Absent, Codec, Older
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, NumberKind
@@ -53,6 +53,8 @@ class SendCountsKind:
 
     conditional: bool = False
     expected: str = "a shared function and three numbers of registers such as '.12.1.1.2'"
+    has_function: bool = True
+    """Whether objects have a place for the shared function."""
 
     def parse(self, cursor: Cursor, names: Names) -> SendCounts:
         """Take the numbers."""
@@ -75,7 +77,8 @@ class SendCountsKind:
     @property
     def parts(self) -> Mapping[str, Codec]:
         """The codec of each number."""
-        return dict.fromkeys(("src0", "src1", "dst", "sfid"), BYTE)
+        function = BYTE if self.has_function else Absent(0, "a shared function")
+        return {**dict.fromkeys(("src0", "src1", "dst"), BYTE), "sfid": function}
 
     def join(self, parts: dict[str, Any]) -> SendCounts:
         """Return the numbers."""
@@ -104,9 +107,10 @@ _SPLIT_BYTES = (
     "{sub} {exec} {pred} {counts.src0} {counts.src1} {counts.dst} {counts.sfid} "
     "{extended} {descriptor} {src0} {src1} {dst}"
 )
+_BEFORE_3_6 = Older((3, 6), _SPLIT_BYTES, {"counts": SendCountsKind(has_function=False)})
 
 
-@form(_SPLIT_TEXT, layout=_SPLIT_BYTES)
+@form(_SPLIT_TEXT, layout=_SPLIT_BYTES, older=(_BEFORE_3_6,))
 class RawSends(Instruction):
     """A message with two payloads."""
 
@@ -120,7 +124,7 @@ class RawSends(Instruction):
     dst: Raw
 
 
-@form(_SPLIT_TEXT, layout=_SPLIT_BYTES)
+@form(_SPLIT_TEXT, layout=_SPLIT_BYTES, older=(_BEFORE_3_6,))
 class RawSendsConditional(Instruction):
     """A message with two payloads that waits for earlier threads."""
 

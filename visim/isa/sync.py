@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from visim.isa.forms import Bare, Src
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Codec, CodingError
+from visim.isa.layouts import Absent, Codec, CodingError, Older
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind
@@ -126,7 +126,15 @@ class NamedBarrierPhase(Instruction):
     barrier: Annotated[NamedBarrier, NamedBarrierKind()]
 
 
-@form("{op} {mask}")
+_NO_MASK = Immediate(0, UW)
+
+
+@form(
+    "{op} {mask}",
+    older=(
+        Older((3, 1), "{mask}", {"mask": Absent(_NO_MASK, "a mask of dependencies but 0x0:uw")}),
+    ),
+)
 class DependencyWait(Instruction):
     """A wait with the mask of dependencies that it clears."""
 

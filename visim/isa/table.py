@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
-from visim.isa.layouts import DecodeTables, EncodeTables, SubCode
+from visim.isa.forms import Branch, ExternalCall
+from visim.isa.layouts import DecodeTables, EncodeTables, SubCode, Version
 from visim.isa.operand_types import Operands
 from visim.isa.registry import (
     Category,
@@ -21,12 +22,13 @@ from visim.isa.registry import (
     Restriction,
     schema_of,
 )
+from visim.isa.reserved import RESERVED, explain
 from visim.layout import Reader, Writer
 from visim.operands import ExecSize
 from visim.sem.effects import Effect
 from visim.sem.expr import Expr
 from visim.sem.tracer import Integers, Tracer, Unexecutable
-from visim.target import Platform
+from visim.target import NEWEST_OBJECT, Platform
 
 SOURCES = ("src0", "src1", "src2", "src3")
 
@@ -170,11 +172,11 @@ class _Numbered:
         return self.only
 
 
-def _numbered(code: int, ops: Sequence[Op]) -> _Numbered:
-    """Return the instructions `ops` of the opcode `code`."""
+def _numbered(code: int, ops: Sequence[Op], version: Version) -> _Numbered:
+    """Return the instructions `ops` of the opcode `code` in objects of `version`."""
     subs: dict[SubCode, dict[int, Op]] = {}
     for op in ops:
-        place = schema_of(op.form).layout.sub
+        place = schema_of(op.form).layout_at(version).sub
         if (place is None) != (op.sub is None):
             raise DeclarationError(f"{op.mnemonic}: its layout and row disagree about a sub-code")
         if place is None and len(ops) > 1:
@@ -194,13 +196,27 @@ class Isa:
         self.ops: tuple[Op, ...] = (*marks, *(op for table in tables for op in table.ops))
         self.label, self.subroutine, self.file, self.loc = marks
         self._by_mnemonic: dict[str, Op] = {}
-        by_code: dict[int, list[Op]] = {}
+        self._external: dict[int, Op] = {}
+        self._ops_by_code: dict[int, list[Op]] = {}
+        self._numbered: dict[Version, dict[int, _Numbered]] = {}
         for op in self.ops:
             if op.mnemonic in self._by_mnemonic:
                 raise DeclarationError(f"{op.mnemonic} is declared twice")
             self._by_mnemonic[op.mnemonic] = op
-            by_code.setdefault(op.code, []).append(op)
-        self._by_code = {code: _numbered(code, ops) for code, ops in by_code.items()}
+            if op.form is ExternalCall:
+                self._external[op.code] = op
+            else:
+                self._ops_by_code.setdefault(op.code, []).append(op)
+        self._at(NEWEST_OBJECT)
+
+    def _at(self, version: Version) -> dict[int, _Numbered]:
+        """Return what the opcodes stand for in objects of `version`."""
+        found = self._numbered.get(version)
+        if found is None:
+            codes = self._ops_by_code.items()
+            found = {code: _numbered(code, ops, version) for code, ops in codes}
+            self._numbered[version] = found
+        return found
 
     def by_mnemonic(self, name: str) -> Op | None:
         """Return the instruction called `name`, or None."""
@@ -217,12 +233,15 @@ class Isa:
             InputError: there is none, or it is not one that visim knows.
         """
         code = reader.unsigned(1)
-        numbered = self._by_code.get(code)
+        numbered = self._at(tables.version).get(code)
         op = numbered.find(reader.data, reader.position) if numbered else None
         if op is None:
-            detail = ", sub-code not known" if numbered else ""
-            raise reader.failure(f"opcode 0x{code:02x} is no instruction that visim reads{detail}")
-        return schema_of(op.form).decode(op, reader, tables)
+            raise reader.failure(_unknown(code))
+        found = schema_of(op.form).decode(op, reader, tables)
+        external = self._external.get(code)
+        if external and isinstance(found, Branch) and tables.is_external(found.label):
+            return ExternalCall(external, found.exec, found.pred, found.label, origin=found.origin)
+        return found
 
     def encode(self, instruction: Instruction, writer: Writer, tables: EncodeTables) -> None:
         """Append the bytes of an instruction.
@@ -231,6 +250,12 @@ class Isa:
             InputError: one of its operands has no place in an object.
         """
         schema_of(type(instruction)).encode(instruction, writer, tables)
+
+
+def _unknown(code: int) -> str:
+    if code in RESERVED:
+        return explain(code)
+    return f"opcode 0x{code:02x} has no such sub-code that visim reads"
 
 
 _NO_EXEC = ExecSize(1, 0, no_mask=True)

@@ -12,6 +12,8 @@ from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
 
+_HEX_BYTE = re.compile(r"0*([0-9a-fA-F]{1,2})\b", re.ASCII)
+
 
 @dataclass(frozen=True, slots=True)
 class NumberKind(CodedKind):
@@ -119,16 +121,19 @@ def _value_of(code: int, codes: tuple[tuple[Any, int], ...], what: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceKind(CodedKind):
-    """One of a few words; `codes` gives each its number in an object."""
+    """One of a few words; `codes` gives each its number in an object, `letters` what one is."""
 
     codes: tuple[tuple[str, int], ...]
     expected: str
+    letters: str = r"\w+"
+    any_case: bool = False
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the word."""
         cursor.skip_space()
         start = cursor.position
-        word = cursor.need(re.compile(r"\w+"), self.expected).group()
+        word = cursor.need(re.compile(self.letters), self.expected).group()
+        word = word.lower() if self.any_case else word
         if word not in dict(self.codes):
             raise cursor.unknown_name(
                 start, self.expected.replace(" ", "-"), word, dict(self.codes)
@@ -156,7 +161,7 @@ class HexSuffixKind(CodedKind):
 
     def parse(self, cursor: Cursor, names: Names) -> int:
         """Take the digits."""
-        return int(cursor.need(re.compile(r"[0-9a-fA-F]{1,2}\b"), self.expected).group(), 16)
+        return int(cursor.need(_HEX_BYTE, self.expected).group(1), 16)
 
     def show(self, value: int) -> str:
         """Return the digits."""
@@ -185,7 +190,9 @@ class ChannelsKind(CodedKind):
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the letters."""
         pattern = "".join(f"{letter}?" for letter in self.letters)
-        return cursor.need(re.compile(rf"{pattern}\b(?<=[{self.letters}])"), self.expected).group()
+        written = re.compile(rf"{pattern}\b(?<=[{self.letters}])", re.IGNORECASE)
+        found = cursor.need(written, self.expected).group()
+        return "".join(letter for letter in self.letters if letter.lower() in found.lower())
 
     def show(self, value: str) -> str:
         """Return the letters."""
@@ -239,7 +246,8 @@ class FlagsKind(CodedKind):
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the letters, without the first dot."""
-        match = cursor.match(re.compile(r"\.([\w.]*)"))
+        letters = "|".join(re.escape(letter) for letter, _bit in self.codes)
+        match = cursor.match(re.compile(rf"\.((?:{letters}|\.)*)(?!\w)"))
         return match.group(1) if match else ""
 
     def show(self, value: str) -> str:

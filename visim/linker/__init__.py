@@ -1,5 +1,24 @@
 """Linking: from modules to kernels that an engine can prepare."""
 
-from visim.linker.program import LinkedKernel, LinkedUnit, function_handle, link_kernel
+from visim.linker.merge import Part, merge, undeclared_functions
+from visim.linker.program import (
+    LinkedKernel,
+    LinkedUnit,
+    dispatch_width,
+    function_handle,
+    link_kernel,
+)
+from visim.linker.shrink import stripped, without_unused
 
-__all__ = ["LinkedKernel", "LinkedUnit", "function_handle", "link_kernel"]
+__all__ = [
+    "LinkedKernel",
+    "LinkedUnit",
+    "Part",
+    "dispatch_width",
+    "function_handle",
+    "link_kernel",
+    "merge",
+    "stripped",
+    "undeclared_functions",
+    "without_unused",
+]

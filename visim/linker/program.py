@@ -17,8 +17,8 @@ from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
-from visim.module import Module, Unit
-from visim.operands import ExecSize, General
+from visim.module import Linkage, Module, Unit
+from visim.operands import ExecSize, General, StateVariable
 from visim.target import Platform
 
 GUARD = 4096
@@ -60,8 +60,9 @@ class LinkedUnit:
 class LinkedKernel:
     """A kernel and all functions of its program, ready for an engine.
 
-    `units[0]` is the kernel. `register_bytes` is the size of the register image. `symbols` are the
-    addresses of the program's variables in memory, by name.
+    `units[0]` is the kernel. `register_bytes` is the size of the register image. `predefined` and
+    `file_scope` are the places in it of what all units share, by index and by name. `symbols` are
+    the addresses of the program's variables in memory, by name.
     """
 
     name: str
@@ -71,6 +72,7 @@ class LinkedKernel:
     register_bytes: int
     predefined: dict[int, int]
     symbols: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
+    file_scope: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
 
     @property
     def kernel(self) -> Unit:
@@ -90,9 +92,21 @@ class LinkedKernel:
     def offset(self, unit: LinkedUnit, variable: General) -> int:
         """Return the byte offset of a variable of `unit` in the register image."""
         root, offset = variable.root()
-        if root.is_predefined:
-            return self.predefined[root.index] + offset
+        if root.is_shared:
+            return self.shared_offset(root) + offset
         return unit.offsets[root.index] + offset
+
+    def register_address(self, unit: LinkedUnit, variable: General | StateVariable) -> int:
+        """Return the byte address that `&variable` stands for in a unit."""
+        if isinstance(variable, General):
+            return self.offset(unit, variable)
+        return unit.others[variable.name]
+
+    def shared_offset(self, variable: General) -> int:
+        """Return the byte offset of a predefined or file-scope variable in the register image."""
+        if variable.is_file_scope:
+            return self.file_scope[variable.name]
+        return self.predefined[variable.index]
 
 
 def function_handle(number: int) -> int:
@@ -112,11 +126,11 @@ def link_kernel(
         symbols: addresses of the program's variables, by name.
 
     Raises:
-        LinkError: it calls a function that the module lacks, or jumps to a label that its unit
-            lacks.
+        LinkError: it calls a function or mentions a variable of file scope that the module lacks.
     """
     grf = platform.grf_bytes
     fixed, position = _place_predefined(grf)
+    file_scope, position = _place_file_scope(module, position, grf)
     diagnostics = Diagnostics()
     names = [unit.name for unit in module.functions]
     addresses = dict(symbols or {})
@@ -132,17 +146,19 @@ def link_kernel(
         }
         units.append(LinkedUnit(unit, number, labels, start, end, offsets, others))
         _check_calls(unit, names, addresses, diagnostics)
+        _check_variables(unit, file_scope, diagnostics)
         position = end
     if diagnostics.errors:
         raise LinkError(diagnostics)
     return LinkedKernel(
         kernel.name,
         platform,
-        kernel.simd_size or _widest(kernel),
+        kernel.simd_size or dispatch_width(kernel),
         tuple(units),
         _aligned(position + GUARD, grf),
         fixed,
         addresses,
+        file_scope,
     )
 
 
@@ -157,6 +173,17 @@ def _place_predefined(grf: int) -> tuple[dict[int, int], int]:
         offsets[variable.index] = position
         size = predefined.elements(variable, grf) * variable.type.bytes
         position = _aligned(position + size, grf)
+    return offsets, position
+
+
+def _place_file_scope(module: Module, start: int, grf: int) -> tuple[dict[str, int], int]:
+    """Give each variable of file scope that is defined here whole registers."""
+    offsets: dict[str, int] = {}
+    position = start
+    for declared in module.variables:
+        if declared.linkage is not Linkage.EXTERNAL:
+            offsets[declared.variable.name] = position
+            position = _aligned(position + declared.variable.bytes, grf)
     return offsets, position
 
 
@@ -200,7 +227,27 @@ def _check_calls(
         )
 
 
-def _widest(kernel: Unit) -> int:
+def _check_variables(unit: Unit, known: Mapping[str, int], diagnostics: Diagnostics) -> None:
+    for name in file_variables_of(unit):
+        if name not in known:
+            guess = nearest(name, known)
+            diagnostics.error(
+                "unknown-variable",
+                f"{unit.name}: file-scope variable {name!r} is not part of the program",
+                unit.origin,
+                help=f"did you mean {guess!r}?"
+                if guess
+                else "link it with the file that defines it",
+            )
+
+
+def file_variables_of(unit: Unit) -> list[str]:
+    """Return the names of the variables of file scope that a unit has aliases of."""
+    roots = (variable.root()[0] for variable in unit.generals)
+    return list(dict.fromkeys(root.name for root in roots if root.is_file_scope))
+
+
+def dispatch_width(kernel: Unit) -> int:
     """Return the widest execution size, at least 8: the dispatch width when none is stated."""
     sizes = (getattr(item, "exec", None) for item in kernel.body)
     return max([8, *(size.size for size in sizes if isinstance(size, ExecSize))])
@@ -209,6 +256,8 @@ def _widest(kernel: Unit) -> int:
 __all__ = [
     "LinkedKernel",
     "LinkedUnit",
+    "dispatch_width",
+    "file_variables_of",
     "function_handle",
     "link_kernel",
 ]

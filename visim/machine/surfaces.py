@@ -81,6 +81,11 @@ class Surface(Space):
         """Size in bytes."""
         return self._allocations[0].size
 
+    @property
+    def host_address(self) -> int:
+        """Where the surface's first byte is in the host's memory."""
+        return self._allocations[0].host.ctypes.data
+
     def _refuse(self, kind: AccessKind, address: int, size: int, channel: int, reason: str) -> None:
         if reason != OUT_OF_RANGE:
             super()._refuse(kind, address, size, channel, reason)

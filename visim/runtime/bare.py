@@ -214,7 +214,7 @@ class GroupDispatch:
         self._registers = [
             shared
             + _implicit_registers(layout, geometry, thread)
-            + layout.header.thread_registers(thread)
+            + layout.header.thread_registers(thread, self._mask)
             for thread in range(geometry.threads)
         ]
 

@@ -12,17 +12,20 @@ from threading import Event, Lock
 from typing import Any, TypedDict
 
 from visim.engine.base import Engine, RunOptions
+from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
+from visim.module import Unit
 from visim.runtime.geometry import Sizes
 from visim.runtime.handles import CancelledError, LaunchHandle
 from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
-from visim.runtime.report import FormUse, Report
+from visim.runtime.report import FormUse, Report, TaintUse
 from visim.runtime.running import ExecutablePool, Outcome, run_plan
+from visim.runtime.sources import with_source_line
 from visim.runtime.threads import LaunchPlan
 
 _PATIENCE_S = 0.05
-_COLLECTABLE = ("instructions", "fidelity")
+_COLLECTABLE = ("instructions", "fidelity", "taint")
 _CHECKS = ("on", "off")
 
 
@@ -91,6 +94,11 @@ class LaunchOptions:
         return self.require_exact or "fidelity" in self.collect
 
     @property
+    def tracks_taint(self) -> bool:
+        """Whether the engine has to follow inexact values."""
+        return "taint" in self.collect
+
+    @property
     def run_options(self) -> RunOptions:
         """The options that engines know."""
         return RunOptions(
@@ -147,6 +155,7 @@ class Launch:
     plan: LaunchPlan
     options: LaunchOptions
     compile_s: float
+    units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __call__(self) -> Report | LaunchHandle:
@@ -177,19 +186,20 @@ class Launch:
         self._acquire(stop)
         try:
             with self.executables.borrow() as executable:
+                shadow = ShadowMemory() if self.options.tracks_taint else None
                 options = self.options.run_options
-                if stop is not None:
-                    options = replace(options, stop=stop)
+                if stop is not None or shadow is not None:
+                    options = replace(options, stop=stop, shadow=shadow)
                 found = run_plan(self.plan, executable, options, receiver or current_receiver())
         finally:
             self._lock.release()
         if found.exit.stopped is not None:
-            stopped = found.exit.stopped
+            stopped = with_source_line(found.exit.stopped, self.units)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
         report = self._report(found)
         fault = found.exit.fault or self._inexact(report)
         if fault is not None:
-            raise FaultError(fault, report)
+            raise FaultError(with_source_line(fault, self.units), report)
         return report
 
     def _acquire(self, stop: Event | None) -> None:
@@ -215,6 +225,7 @@ class Launch:
             dropped_accesses=found.dropped,
             notes=tuple(self._notes(found)),
             printf=found.printed,
+            taint=_taint(total.reached) if self.options.tracks_taint else None,
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:
@@ -245,12 +256,24 @@ def default_engine() -> str:
     return "interpreter"
 
 
-def make_engine(name: str | None) -> Engine:
+def make_engine(name: str | None, *, taint: bool = False) -> Engine:
     """Return an engine by name; None is the fastest of this build.
+
+    Args:
+        name: the engine's name.
+        taint: whether it has to follow inexact values.
 
     Raises:
         UnsupportedError: this build has no such engine.
     """
+    if taint and name in {None, "interpreter"}:
+        from visim.engine.interp import Interpreter
+
+        return Interpreter(taint=True)
+    if taint:
+        raise UnsupportedError(
+            f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
+        )
     name = name or default_engine()
     if name == "interpreter":
         from visim.engine.interp import Interpreter
@@ -275,6 +298,14 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
     return number
+
+
+def _taint(reached: Mapping[Reached, int]) -> tuple[TaintUse, ...]:
+    uses = [
+        TaintUse(place.sink.value, place.instruction, place.file, place.line, count)
+        for place, count in reached.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: (use.sink, use.file or "", use.line or 0)))
 
 
 def _fidelity(forms: Mapping[str, int]) -> tuple[FormUse, ...]:

@@ -7,24 +7,32 @@ collected, so that one look finds everything that is wrong with a file.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from visim.binary.isafile import is_isa, isa_platform, native_code, read_isa, write_isa
+from visim.binary.isafile import (
+    NativeCode,
+    is_isa,
+    isa_platform,
+    native_code,
+    read_isa,
+    write_isa,
+)
 from visim.binary.zebin import ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
 from visim.diag import Diagnostics, Source
-from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
+from visim.errors import ArgumentError, InputError, LinkError
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
-from visim.linker import LinkedKernel, link_kernel
-from visim.module import Module, Unit, UnitKind
+from visim.linker import LinkedKernel, link_kernel, undeclared_functions
+from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
+from visim.runtime.audit import audit
 from visim.runtime.segments import Segments
 from visim.target import PLATFORMS, Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
 
-TEXT, OBJECT, ZEBIN = "vISA text", "vISA object", "zebin"
+TEXT, OBJECT, ZEBIN, LINKED = "vISA text", "vISA object", "zebin", "linked program"
 
 ProgramSource = str | bytes | os.PathLike[str]
 
@@ -42,7 +50,8 @@ class Contents:
     """What a file holds, read and understood.
 
     `version` is the format's version as the file says it, `isa_version` that of its vISA text.
-    `raw` are the file's bytes where they are worth keeping (a zebin, an object with Gen code).
+    `raw` are the bytes of a zebin, `native` the Gen code in an object by its kernels' names.
+    `variables` and `externals` are those of a `Module`.
     """
 
     name: str
@@ -54,14 +63,26 @@ class Contents:
     functions: tuple[Unit, ...]
     segments: Segments | None = None
     raw: bytes | None = field(default=None, repr=False)
+    native: Mapping[str, tuple[NativeCode, ...]] = field(
+        default_factory=dict[str, tuple[NativeCode, ...]], repr=False
+    )
+    variables: tuple[FileVariable, ...] = ()
+    externals: tuple[str, ...] = ()
 
     @property
     def module(self) -> Module:
         """All kernels and functions as one module."""
         kernels = tuple(kernel.unit for kernel in self.kernels)
-        return Module(self.isa_version, (*kernels, *self.functions))
+        units = (*kernels, *self.functions)
+        return Module(self.isa_version, units, None, self.variables, self.externals)
 
-    def to_object(self) -> bytes:
+    @property
+    def needs_others(self) -> bool:
+        """Whether something is external, so that the program is only a part of one."""
+        external = any(entry.linkage is Linkage.EXTERNAL for entry in self.variables)
+        return external or bool(self.externals)
+
+    def to_object(self, version: tuple[int, int]) -> bytes:
         """Return the program as an .isa object; Gen code that it was read with stays in it.
 
         Raises:
@@ -70,8 +91,7 @@ class Contents:
         """
         if self.platform is None:
             raise ArgumentError(f"platform: say for which device {self.name} is to be written")
-        native = native_code(self.raw, self.name) if self.raw and self.format == OBJECT else None
-        return write_isa(self.module, platform=self.platform, native=native)
+        return write_isa(self.module, platform=self.platform, native=self.native, version=version)
 
     def link(self, kernel: LoadedKernel, device: Platform) -> LinkedKernel:
         """Return a kernel linked with the functions that it can reach.
@@ -81,44 +101,49 @@ class Contents:
         """
         functions = self.functions if _calls_functions(kernel.unit) else ()
         symbols = self.segments.symbols if self.segments is not None else {}
-        module = Module(self.isa_version, (kernel.unit, *functions))
+        module = Module(
+            self.isa_version, (kernel.unit, *functions), None, self.variables, self.externals
+        )
         return link_kernel(module, kernel.unit, device, symbols)
 
 
-def read_program(source: ProgramSource, device: str | None) -> Contents:
+def read_program(source: ProgramSource, device: str | None, *, strict: bool = False) -> Contents:
     """Read and check a program.
 
     Args:
         source: a path (a `str` is always a path), or the bytes of a file.
         device: the name of the platform, None to take the file's.
+        strict: refuse directives that only visim has.
 
     Raises:
         InputError: the file is not what it should be.
-        LinkError: it calls functions that it does not have.
+        LinkError: it calls functions that it neither has nor declares external.
         ArgumentError: there is no such platform, or the file is for another one.
         UnsupportedError: its format is not read yet.
         FileNotFoundError: there is no such file.
     """
-    contents, findings = examine(source, device)
+    contents, findings = examine(source, device, strict=strict)
     if contents is None or findings.errors:
         raise InputError(findings)
-    unresolved = check_links(contents)
+    unresolved = check_symbols(contents)
     if unresolved.errors:
         raise LinkError(unresolved)
     return contents
 
 
-def examine(source: ProgramSource, device: str | None) -> tuple[Contents | None, Diagnostics]:
+def examine(
+    source: ProgramSource, device: str | None, *, strict: bool = False
+) -> tuple[Contents | None, Diagnostics]:
     """Return what could be read of a program, and what is wrong with it by itself."""
     target = None if device is None else find_platform(device)
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return examine_data(bytes(source), "<bytes>", target)
+        return examine_data(bytes(source), "<bytes>", target, strict=strict)
     path = Path(source)
-    return examine_data(path.read_bytes(), str(path), target)
+    return examine_data(path.read_bytes(), str(path), target, strict=strict)
 
 
 def examine_data(
-    data: bytes, name: str, target: Platform | None
+    data: bytes, name: str, target: Platform | None, *, strict: bool = False
 ) -> tuple[Contents | None, Diagnostics]:
     """Do the same for the bytes of a file called `name`."""
     if is_isa(data):
@@ -133,16 +158,26 @@ def examine_data(
         where = f"byte {error.start} is not UTF-8"
         findings.error("unknown-format", f"{name}: {message} ({where})")
         return None, findings
-    return examine_text(Source(name, text), target)
+    return examine_text(Source(name, text), target, strict=strict)
 
 
-def examine_text(source: Source, target: Platform | None) -> tuple[Contents, Diagnostics]:
+def examine_text(
+    source: Source, target: Platform | None, *, strict: bool = False
+) -> tuple[Contents, Diagnostics]:
     """Return what could be read of a vISA text, and what is wrong with it."""
-    module, findings = _checked(source, target)
+    module, findings = _checked(source, target, strict=strict)
     kernels = tuple(LoadedKernel(unit) for unit in module.kernels)
     version = ".".join(str(number) for number in module.version)
     contents = Contents(
-        source.name, TEXT, version, module.version, target, kernels, module.functions
+        source.name,
+        TEXT,
+        version,
+        module.version,
+        target,
+        kernels,
+        module.functions,
+        variables=module.variables,
+        externals=module.externals,
     )
     return contents, findings
 
@@ -158,9 +193,25 @@ def _examine_object(
     kernels = tuple(LoadedKernel(unit) for unit in module.kernels)
     version = ".".join(str(number) for number in module.version)
     contents = Contents(
-        name, OBJECT, version, module.version, device, kernels, module.functions, raw=data
+        name,
+        OBJECT,
+        version,
+        module.version,
+        device,
+        kernels,
+        module.functions,
+        native=native_code(data, name),
+        variables=module.variables,
+        externals=module.externals,
     )
     return contents, verify_module(module, device)
+
+
+def check_symbols(contents: Contents) -> Diagnostics:
+    """Return what is called and neither there nor declared to be external."""
+    if not contents.needs_others:
+        return check_links(contents)
+    return undeclared_functions(contents.module)
 
 
 def check_links(contents: Contents) -> Diagnostics:
@@ -174,37 +225,6 @@ def check_links(contents: Contents) -> Diagnostics:
             known = set(findings)
             findings.extend(found for found in error.diagnostics if found not in known)
     return findings
-
-
-def merge(parts: Sequence[Contents], target: Platform | None) -> Contents:
-    """Return several vISA texts or objects as one program.
-
-    Raises:
-        LinkError: two of them define the same name.
-        UnsupportedError: one of them is a zebin.
-    """
-    findings = Diagnostics()
-    owners: dict[str, str] = {}
-    for part in parts:
-        if part.format == ZEBIN:
-            raise UnsupportedError(f"{part.name}: only vISA texts and objects can be linked")
-        for unit in (*(kernel.unit for kernel in part.kernels), *part.functions):
-            owner = owners.setdefault(unit.name, part.name)
-            if owner != part.name:
-                message = f"{unit.name!r} is defined in {owner} and in {part.name}"
-                findings.error("duplicate-definition", message, unit.origin)
-    if findings.errors:
-        raise LinkError(findings)
-    version = max(part.isa_version for part in parts)
-    return Contents(
-        " + ".join(part.name for part in parts),
-        TEXT,
-        f"{version[0]}.{version[1]}",
-        version,
-        target,
-        tuple(kernel for part in parts for kernel in part.kernels),
-        tuple(function for part in parts for function in part.functions),
-    )
 
 
 def _examine_zebin(
@@ -229,6 +249,8 @@ def _examine_zebin(
             continue
         version = max(version, module.version)
         if isinstance(entry, ZeKernel):
+            if device is not None and not found.errors:
+                findings.extend(audit(entry, unit, device))
             kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
         else:
             functions.append(unit)
@@ -254,9 +276,11 @@ def _one_device(name: str, found: Platform | None, target: Platform | None) -> P
     return found or target
 
 
-def _checked(source: Source, device: Platform | None) -> tuple[Module, Diagnostics]:
+def _checked(
+    source: Source, device: Platform | None, *, strict: bool = False
+) -> tuple[Module, Diagnostics]:
     """Read a vISA text and verify what was read, unless there was something unreadable."""
-    module, findings = parse_text(source)
+    module, findings = parse_text(source, device, strict=strict)
     if not findings.errors:
         findings.extend(verify_module(module, device))
     return module, findings

@@ -134,10 +134,11 @@ class WalkDispatch:
         self._scratch = _scratch_bases(layout, len(self._masks), scratch_bytes)
         shared = tuple(piece.cut(cross_thread) for piece in layout.cross_slices)
         self._registers: list[tuple[Register, ...]] = []
-        for thread in range(len(self._masks)):
+        for thread, mask in enumerate(self._masks):
             own = layout.thread_bytes(ids[thread])
             local = tuple(piece.cut(own) for piece in layout.thread_slices)
-            self._registers.append(shared + local + layout.header.thread_registers(thread))
+            numbers = layout.header.thread_registers(thread, mask)
+            self._registers.append(shared + local + numbers)
 
     @property
     def group_count(self) -> int:

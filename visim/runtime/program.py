@@ -7,28 +7,33 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Unpack
 
+from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.isa import Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
-from visim.linker import LinkedKernel
-from visim.module import Module, Unit
+from visim.linker import LinkedKernel, dispatch_width
+from visim.module import Unit
+from visim.output import write_file
 from visim.runtime import abi, bare, geometry, loading
 from visim.runtime import parameters as metadata_parameters
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
+from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
 from visim.runtime.payload import PayloadLayout
 from visim.runtime.report import Report
 from visim.runtime.running import ExecutablePool
 from visim.runtime.threads import LaunchPlan, Tables
 from visim.runtime.values import Parameter, arrange
-from visim.target import PLATFORMS, Platform
+from visim.target import NEWEST, PLATFORMS, Platform, object_version
 from visim.target import platform as find_platform
 from visim.text import show_module, show_unit
 
@@ -38,66 +43,89 @@ _BARRIERS = frozenset({"barrier", "sbarrier", "nbarrier"})
 Arguments = Sequence[object] | Mapping[str, object]
 
 
-def load(source: ProgramSource, *, platform: str | None = None) -> Program:
+def load(source: ProgramSource, *, platform: str | None = None, strict: bool = False) -> Program:
     """Load a program and check it.
+
+    What a file declares external need not be there; a kernel that needs it cannot be launched
+    before `link` has put it together with the file that has it.
 
     Args:
         source: a path (a `str` is always a path), or the bytes of a file. vISA text and zebins
             are told apart by what they hold.
         platform: bdw, skl, icllp, tgllp, dg2 or pvc in any case; None takes what the file says.
+        strict: refuse directives that only visim has.
 
     Raises:
         InputError: the file is broken or violates the specification.
-        LinkError: it calls functions that it does not have.
+        LinkError: it calls functions that it neither has nor declares external.
         ArgumentError: there is no such platform, or the file is for another one.
         UnsupportedError: the format is not read yet.
         FileNotFoundError: there is no such file.
     """
-    return Program(loading.read_program(source, platform))
+    return Program(loading.read_program(source, platform, strict=strict))
 
 
-def assemble(text: str, *, platform: str) -> Program:
+def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
     """Return the program that a vISA text in a string describes.
+
+    Args:
+        text: the vISA text.
+        platform: as for `load`.
+        strict: refuse directives that only visim has.
 
     Raises:
         InputError: the text is wrong.
-        LinkError: it calls functions that it does not have.
+        LinkError: it calls functions that it neither has nor declares external.
         ArgumentError: there is no such platform.
     """
-    contents, findings = loading.examine_text(Source("<text>", text), find_platform(platform))
+    source, device = Source("<text>", text), find_platform(platform)
+    contents, findings = loading.examine_text(source, device, strict=strict)
     if findings.errors:
         raise InputError(findings)
     return _linked(contents)
 
 
-def link(sources: Sequence[ProgramSource], *, platform: str | None = None) -> Program:
-    """Return one program made of several vISA texts.
+def link(
+    sources: Sequence[ProgramSource],
+    *,
+    platform: str | None = None,
+    gc: bool = False,
+    strip: bool = False,
+    strict: bool = False,
+) -> Program:
+    """Return one program made of several vISA texts, objects and archives of them, in any order.
+
+    Functions and variables of one file that are global are seen by all others. Members of an
+    archive take part when something needs what they define.
 
     Args:
-        sources: what `load` takes; kernels and functions of all are put together.
+        sources: what `load` takes, but for zebins; and `ar` archives.
         platform: as for `load`.
+        gc: drop functions and file-scope variables that no kernel needs.
+        strip: drop names of variables and labels, and source lines.
+        strict: refuse directives that only visim has.
 
     Raises:
         InputError: a file is wrong by itself.
         LinkError: a name is defined twice, or a called function nowhere.
-        UnsupportedError: a source is no vISA text.
+        ArgumentError: there is no such platform, or files are for different ones.
+        UnsupportedError: a source is a zebin.
     """
     if isinstance(sources, (str, bytes, os.PathLike)) or not sources:
         raise ArgumentError("sources: expected a list of one or more paths or files' bytes")
-    findings = Diagnostics()
-    parts: list[Contents] = []
-    for source in sources:
-        part, found = loading.examine(source, platform)
-        findings.extend(found)
-        if part is not None:
-            parts.append(part)
-    if findings.errors:
-        raise InputError(findings)
-    return _linked(loading.merge(parts, parts[0].platform))
+    options = LinkOptions(gc=gc, strip=strip, strict=strict)
+    return _linked(link_sources(sources, platform, options))
 
 
-def verify(source: ProgramSource, *, platform: str | None = None) -> Diagnostics:
+def verify(
+    source: ProgramSource, *, platform: str | None = None, strict: bool = False
+) -> Diagnostics:
     """Return everything that is wrong with a program; findings are never raised.
+
+    Args:
+        source: what `load` takes.
+        platform: as for `load`.
+        strict: refuse directives that only visim has.
 
     Raises:
         ArgumentError: there is no such platform, or the file is for another one.
@@ -105,16 +133,16 @@ def verify(source: ProgramSource, *, platform: str | None = None) -> Diagnostics
         FileNotFoundError: there is no such file.
     """
     try:
-        contents, findings = loading.examine(source, platform)
+        contents, findings = loading.examine(source, platform, strict=strict)
     except LinkError as error:
         return error.diagnostics
     if contents is not None and not findings.errors:
-        findings.extend(loading.check_links(contents))
+        findings.extend(loading.check_symbols(contents))
     return findings
 
 
 def _linked(contents: Contents) -> Program:
-    findings = loading.check_links(contents)
+    findings = loading.check_symbols(contents)
     if findings.errors:
         raise LinkError(findings)
     return Program(contents)
@@ -161,10 +189,10 @@ class Program:
         contents = self._contents
         units = [*(kernel.unit for kernel in contents.kernels), *contents.functions]
         if unit is None:
-            return show_module(Module(contents.isa_version, tuple(units)))
+            return show_module(contents.module)
         for known in units:
             if known.name == unit:
-                return show_unit(known, contents.isa_version)
+                return show_unit(known, contents.isa_version, contents.variables)
         raise _unknown("unit", unit, [known.name for known in units])
 
     def info(self) -> dict[str, Any]:
@@ -175,43 +203,74 @@ class Program:
             "platform": None if contents.platform is None else contents.platform.name,
             "version": contents.version,
             "kernels": [kernel.info() for kernel in self.kernels],
+            "variables": [
+                {
+                    "name": entry.variable.name,
+                    "linkage": entry.linkage.value,
+                    "type": entry.variable.type.name,
+                    "elements": entry.variable.count,
+                }
+                for entry in contents.variables
+            ],
+            "externals": list(contents.externals),
             "functions": [
-                {"name": function.name, **_body_facts(function, contents.platform)}
+                {
+                    "name": function.name,
+                    "linkage": function.linkage.value,
+                    **_body_facts(function, contents.platform),
+                }
                 for function in contents.functions
             ],
         }
 
-    def to_object(self) -> bytes:
-        """Return the program as an .isa object of version 4.1.
+    def source_lines(self) -> list[dict[str, Any]]:
+        """Return for each kernel and function which instructions came of which source line.
 
-        Raises:
-            ArgumentError: the platform is not known.
-            InputError: something in the program has no place in an object.
+        Instructions are given by their numbers, as in the comments of a printed text.
         """
-        return self._contents.to_object()
+        units = (*(kernel.unit for kernel in self._contents.kernels), *self._contents.functions)
+        return [{"name": unit.name, "lines": _line_ranges(unit)} for unit in units]
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the program to a file.
+    def to_object(self, *, isa_version: str = NEWEST) -> bytes:
+        """Return the program as an .isa object.
 
         Args:
-            path: a name that ends in .visaasm for vISA text, in .isa for an object of version
-                4.1, or in .zebin for the very bytes of the zebin that was loaded.
+            isa_version: the object's version, 3.0 to 4.1.
+
+        Raises:
+            ArgumentError: the platform is not known, or there is no such version.
+            InputError: something in the program has no place in an object of this version.
+        """
+        return self._contents.to_object(object_version(isa_version))
+
+    def native_code(self) -> dict[str, tuple[NativeCode, ...]]:
+        """Return the Gen code that an .isa object holds beside its kernels, by their names."""
+        return dict(self._contents.native)
+
+    def write(self, path: str | os.PathLike[str], *, isa_version: str = NEWEST) -> None:
+        """Write the program to a file; an old one stays whole until the new one is.
+
+        Args:
+            path: a name that ends in .visaasm for vISA text, in .isa for an object, or in .zebin
+                for the very bytes of the zebin that was loaded.
+            isa_version: the version of an object, 3.0 to 4.1.
 
         Raises:
             UnsupportedError: the program cannot be written in this format.
-            InputError: something in it has no place in an object.
-            ArgumentError: the name ends in something else, or the platform is not known.
+            InputError: something in it has no place in an object of this version.
+            ArgumentError: the name ends in something else, the platform is not known, there is no
+                such version, or the file cannot be written.
         """
         target = Path(path)
         match target.suffix.lower():
             case ".visaasm":
-                target.write_text(self.text(), encoding="utf-8")
+                write_file(target, self.text().encode())
             case ".zebin" if self._contents.raw is not None:
-                target.write_bytes(self._contents.raw)
+                write_file(target, self._contents.raw)
             case ".zebin":
                 raise UnsupportedError(f"{target}: visim writes only zebins that it has loaded")
             case ".isa":
-                target.write_bytes(self.to_object())
+                write_file(target, self.to_object(isa_version=isa_version))
             case suffix:
                 raise ArgumentError(
                     f"path: expected a name that ends in .visaasm, .isa or .zebin, found {suffix!r}"
@@ -227,7 +286,7 @@ class Kernel:
     def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
         self._contents = contents
         self._kernel = kernel
-        self._executables: dict[str, ExecutablePool] = {}
+        self._executables: dict[tuple[str, bool], ExecutablePool] = {}
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -253,12 +312,13 @@ class Kernel:
         if self._kernel.metadata is not None:
             return self._kernel.metadata.execution_env.simd_size
         stated = self._kernel.unit.simd_size
-        return stated or self._contents.link(self._kernel, PLATFORMS[-1]).simd_size
+        return stated or dispatch_width(self._kernel.unit)
 
     @property
     def source(self) -> str:
         """The kernel's canonical vISA text."""
-        return show_unit(self._kernel.unit, self._contents.isa_version)
+        contents = self._contents
+        return show_unit(self._kernel.unit, contents.isa_version, contents.variables)
 
     def launch(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Any:
         """Launch the kernel and wait for its end.
@@ -292,22 +352,25 @@ class Kernel:
         """
         chosen = LaunchOptions(**options).check()
         began = time.perf_counter()
-        engine = make_engine(chosen.engine)
+        engine = make_engine(chosen.engine, taint=chosen.tracks_taint)
         given = arrange(args, self.args)
         plan = self._plan(given, chosen)
         with self._lock:
-            executables = self._executables.get(engine.name)
+            key = (engine.name, chosen.tracks_taint)
+            executables = self._executables.get(key)
             if executables is None:
                 executables = ExecutablePool(lambda: engine.prepare(self._linked))
-                self._executables[engine.name] = executables
+                self._executables[key] = executables
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
-        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s)
+        units = tuple(linked.unit for linked in self._linked.units)
+        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s, units)
 
     def info(self) -> dict[str, Any]:
         """Return the facts about the kernel in the form that `visim info --json` prints."""
         unit, metadata = self._kernel.unit, self._kernel.metadata
         slm = bare.slm_bytes(unit) if metadata is None else metadata.execution_env.slm_size
+        required = metadata and metadata_parameters.required_local_size(metadata)
         return {
             "name": self.name,
             "simd_size": self.simd_size,
@@ -316,6 +379,8 @@ class Kernel:
                 for a in self.args
             ],
             "slm_size": slm,
+            "has_metadata": metadata is not None,
+            "required_local_size": required,
             "barriers": sum(item.op.mnemonic in _BARRIERS for item in unit.body),
             **_body_facts(unit, self._contents.platform),
         }
@@ -359,6 +424,18 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
     return KeyError(f"the program has no {what} {name!r}; {hint}")
+
+
+def _line_ranges(unit: Unit) -> list[dict[str, Any]]:
+    """Return the runs of instructions that have one source line, in their order."""
+    found: list[dict[str, Any]] = []
+    for source, run in groupby(enumerate(unit.source_lines()), key=itemgetter(1)):
+        if source is not None:
+            numbers = [number for number, _ in run if not isinstance(unit.body[number], _MARKS)]
+            if numbers:
+                entry = {"file": source.file, "line": source.line}
+                found.append({**entry, "first": numbers[0], "last": numbers[-1]})
+    return found
 
 
 def _body_facts(unit: Unit, platform: Platform | None) -> dict[str, Any]:

@@ -26,12 +26,38 @@ class FormUse:
 
 
 @dataclass(frozen=True, slots=True)
+class TaintUse:
+    """An instruction at which inexact values decided something, and how often.
+
+    `sink` is "branch" (where the thread goes on), "address" (which memory or register is accessed)
+    or "output" (what memory holds afterwards).
+    """
+
+    sink: str
+    instruction: str
+    file: str | None
+    line: int | None
+    count: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry in the form that `--json` prints."""
+        return {
+            "sink": self.sink,
+            "instruction": self.instruction,
+            "file": self.file,
+            "line": self.line,
+            "count": self.count,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The facts of one launch.
 
     `geometry` has the sizes by name. `groups` and `threads` are those that ran, `threads` counts
     hardware threads. `instructions` are SIMD instructions, `fidelity` says of each instruction
-    how often it ran and how exact it is; both are None unless collected. `wall_s` and `compile_s`
+    how often it ran and how exact it is, `taint` where inexact values decided something; these are
+    None unless collected. `wall_s` and `compile_s`
     are seconds of running and of preparing. `dropped_accesses` are accesses to surfaces out of
     their range. `notes` are sentences about what was asked for and did not apply, or was lost.
     `printf` is what the kernel printed: the text of each work-item in its order.
@@ -50,10 +76,12 @@ class Report:
     dropped_accesses: int
     notes: tuple[str, ...] = field(default=())
     printf: str = ""
+    taint: tuple[TaintUse, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form that `--json` prints."""
         fidelity = None if self.fidelity is None else [use.to_dict() for use in self.fidelity]
+        taint = None if self.taint is None else [use.to_dict() for use in self.taint]
         return {
             "kernel": self.kernel,
             "engine": self.engine,
@@ -65,6 +93,7 @@ class Report:
             "wall_s": self.wall_s,
             "compile_s": self.compile_s,
             "fidelity": fidelity,
+            "taint": taint,
             "dropped_accesses": self.dropped_accesses,
             "notes": list(self.notes),
             "printf": self.printf,
@@ -83,6 +112,8 @@ class Report:
             lines.append(f"  {self.dropped_accesses} accesses out of range of surfaces dropped")
         if self.fidelity is not None:
             lines += self._fidelity_lines(self.fidelity)
+        if self.taint is not None:
+            lines += self._taint_lines(self.taint)
         return "\n".join(lines + [f"  note: {note}" for note in self.notes])
 
     def _sizes(self) -> list[tuple[str, Any]]:
@@ -100,6 +131,19 @@ class Report:
         if not inexact:
             return ["  every instruction that ran is bit-exact"]
         return [f"  {use.form}: {use.exactness}, ran {use.count} times" for use in inexact]
+
+    @staticmethod
+    def _taint_lines(taint: tuple[TaintUse, ...]) -> list[str]:
+        if not taint:
+            return ["  inexact values reached no branch, no address and no output"]
+        lines: list[str] = []
+        for sink in ("branch", "address", "output"):
+            uses = [use for use in taint if use.sink == sink]
+            lines.append(f"  inexact values {'reached' if uses else 'reached no'} {sink}")
+            for use in uses:
+                line = f" (line {use.line})" if use.line else ""
+                lines.append(f"    {use.instruction}{line}, {use.count} times")
+        return lines
 
 
 def _shown(value: Any) -> str:

@@ -153,5 +153,6 @@ def _add(total: Exit, found: Exit) -> None:
     total.threads += found.threads
     total.executed += found.executed
     total.fault, total.stopped = found.fault, found.stopped
+    total.reached += found.reached
     for form, count in found.forms.items():
         total.forms[form] = total.forms.get(form, 0) + count

@@ -32,6 +32,8 @@ Register = tuple[int, bytes]
 
 _R0 = struct.Struct("<8I")
 _UD = struct.Struct("<I")
+_DISPATCH_MASK = 8
+"""Where the dispatch mask is in %sr0, in bytes."""
 _UW = struct.Struct("<H")
 
 
@@ -136,10 +138,19 @@ class ThreadHeader:
             *((place, _UW.pack(value)) for place, value in position),
         )
 
-    def thread_registers(self, thread: int) -> tuple[Register, ...]:
-        """Return the registers that thread `thread` has in every group."""
+    def thread_registers(self, thread: int, mask: int) -> tuple[Register, ...]:
+        """Return the registers that a thread has in every group.
+
+        Args:
+            thread: the thread's index in its group, from 0.
+            mask: the channels that are on when it starts, for the dispatch mask in %sr0.
+        """
         state = state_register(self._platform, thread)
-        return ((self._hw_id, _UD.pack(thread)), (self._sr0, _UD.pack(state)))
+        return (
+            (self._hw_id, _UD.pack(thread)),
+            (self._sr0, _UD.pack(state)),
+            (self._sr0 + _DISPATCH_MASK, _UD.pack(mask & 0xFFFF_FFFF)),
+        )
 
 
 def state_register(device: Platform, number: int) -> int:

@@ -14,6 +14,7 @@ from visim.sem.exactness import Exactness
 from visim.sem.expr import Expr, node
 from visim.sem.nearest import Nearest, choose, nearest, polynomial
 from visim.sem.tracer import Unexecutable
+from visim.sem.uops import Role
 from visim.types import DF, HF, D, F, Q
 
 METHOD = "computed in double precision, rounded once"
@@ -24,18 +25,29 @@ _TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
 _HALF_PI = tuple(map(float.fromhex, ("0x1.921fb5p+0", "0x1.110b46p-26", "0x1.1a62633145c07p-54")))
 
 
-def canonical(a: Expr) -> Expr:
-    """Return floats with denormals kept or flushed to zero, as CR0 says."""
-    return node("canonical", a.type, a)
+def canonical(a: Expr, role: Role = Role.SOURCE) -> Expr:
+    """Return floats as CR0 lets sources or results be (specification 2, Floating Point Mode).
+
+    Denormals are kept or flushed to zero. In the ALT mode infinite results become the greatest
+    number of their sign, and a magnitude loses its sign.
+    """
+    return node("canonical", a.type, a, attribute=role)
 
 
-def single_precision(function: Callable[..., Nearest], *sources: Expr) -> Expr:
-    """Apply a function of F values to F or HF sources."""
+def single_precision(
+    function: Callable[..., Nearest], *sources: Expr, role: Role = Role.SOURCE
+) -> Expr:
+    """Apply a function of F values to F or HF sources; where it is NaN, it is the same NaN.
+
+    The sources have the given role.
+    """
     kind = sources[0].type
     if kind not in {F, HF}:
         raise Unexecutable(f"this function of {kind!r} values")
-    values = [Nearest(canonical(source)).single() for source in sources]
-    return canonical(function(*values).to(kind))
+    values = [Nearest(canonical(source, role)).single() for source in sources]
+    result = function(*values)
+    number = choose(result.equals(result), result, result.constant(math.nan))
+    return canonical(number.to(kind), Role.RESULT)
 
 
 def exp2(x: Nearest) -> Nearest:

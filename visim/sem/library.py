@@ -10,6 +10,7 @@ from visim.sem.expr import Expr, absolute, constant, select
 from visim.sem.functions import canonical, reciprocal_square_root
 from visim.sem.nearest import Nearest
 from visim.sem.tracer import Tracer, Unexecutable, source_type
+from visim.sem.uops import Role
 from visim.target import Platform
 from visim.types import UD, D, DataType, F
 from visim.types import Q as _WIDE
@@ -57,20 +58,20 @@ def reciprocal(a: Expr) -> Expr:
 
 def quotient(a: Expr, b: Expr) -> Expr:
     """Return a / b, correctly rounded to nearest."""
-    return canonical((Nearest(canonical(a)) / Nearest(canonical(b))).expr)
+    return canonical((Nearest(canonical(a)) / Nearest(canonical(b))).expr, Role.RESULT)
 
 
 def square_root(a: Expr) -> Expr:
     """Return the square root, correctly rounded to nearest."""
-    return canonical(Nearest(canonical(a)).root().expr)
+    return canonical(Nearest(canonical(a, Role.MAGNITUDE)).root().expr, Role.RESULT)
 
 
 def reciprocal_root(a: Expr) -> Expr:
     """Return 1 / sqrt(a): F to the nearest, DF rounded twice."""
     value = Nearest(canonical(a))
     if a.type == F:
-        return canonical(reciprocal_square_root(value).expr)
-    return canonical((1.0 / value.root()).expr)
+        return canonical(reciprocal_square_root(value).expr, Role.RESULT)
+    return canonical((1.0 / value.root()).expr, Role.RESULT)
 
 
 def macro(t: Tracer, i: Any, value: Expr) -> None:

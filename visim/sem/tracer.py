@@ -63,6 +63,7 @@ from visim.target import Platform
 from visim.types import BF, BOOL, DF, HF, UD, UV, UW, VF, DataType, F, V, W
 
 CHANNELS = 32
+STATE_BYTES = 4
 NULL, TSC, CE0 = 0, 6, 15
 
 
@@ -166,8 +167,9 @@ class Tracer:
                 return broadcast(Expr(UOPS["mask_bits"], UD, 1, (bits,)), self.lanes)
             case StateOperand(variable, element):
                 return Expr(UOPS["state"], UD, self.lanes, (), (variable, element))
-            case StateAddressOf():
-                raise Unexecutable("addresses of surface and sampler variables")
+            case StateAddressOf(variable, element):
+                place = (variable, element * STATE_BYTES)
+                return Expr(UOPS["address"], UD, self.lanes, (), place)
 
     def _read_general(self, variable: General, offset: int, region: Region) -> Expr:
         kind = variable.type

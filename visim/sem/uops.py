@@ -24,6 +24,17 @@ class Group(Enum):
     SHAPE = auto()
 
 
+class Role(Enum):
+    """What a value is to its instruction: the attribute of `canonical`.
+
+    A magnitude is a source that counts without its sign in the ALT mode.
+    """
+
+    SOURCE = auto()
+    MAGNITUDE = auto()
+    RESULT = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Uop:
     """A micro-operation; `same_type` asks that all operands (select: the values) agree."""
@@ -87,7 +98,8 @@ def _rows() -> tuple[Uop, ...]:
         Uop("fabs",      g.FLOAT,   1, "sign bit cleared"),
         Uop("fmin",      g.FLOAT,   2, "smaller of two; of a number and a NaN the number"),
         Uop("fmax",      g.FLOAT,   2, "larger of two; of a number and a NaN the number"),
-        Uop("canonical", g.FLOAT,   1, "denormals kept or flushed to zero, as CR0 says"),
+        Uop("canonical", g.FLOAT,   1, "a source or result (attribute) as CR0 wants it: denormals "
+                                       "kept or zero, in ALT mode no infinities"),
         Uop("saturate",  g.FLOAT,   1, "clamped to [0, 1]; NaN gives 0"),
 
         Uop("floor",     g.ROUND,   1, "next integer not above"),

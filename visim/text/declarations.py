@@ -6,20 +6,24 @@ Each function takes a cursor behind the directive's name and fails at what it di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from visim import predefined
 from visim.attributes import (
+    ALIGNMENT_BYTES,
     ALIGNMENT_NAMES,
     KERNEL_ATTRIBUTES,
     TARGETS,
     VARIABLE_ATTRIBUTES,
     AttributeValue,
 )
-from visim.diag import Origin
+from visim.diag import Origin, Span
+from visim.expressions import Level, integer
 from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
 from visim.operands import (
+    FILE_SCOPE,
     AddressVariable,
     Alias,
     Attribute,
@@ -58,6 +62,10 @@ _PLAIN_GENERAL = re.compile(
     r"(?: align=(\w+))?(?: alias=<(%?[A-Za-z_]\w*), (\d{1,4})>)?$",
     re.ASCII,
 )
+_FILE_KEYS = ("type", "num_elts", "align")
+MAX_FILE_ELEMENTS = 1024
+"""The most elements of a variable of file scope (specification 4)."""
+
 _MAX_COUNT = 1 << 16
 _MAX_BYTE = 1 << 16
 _EXPECTED_KEY = "a property such as 'num_elts='"
@@ -87,7 +95,7 @@ def declaration(cursor: Cursor, symbols: Symbols) -> None:
     try:
         properties = _properties(cursor, symbols)
         symbols.check(cursor, start, name, properties.kind)
-        variable = _variable(cursor, symbols, name, properties)
+        variable = _variable(cursor, symbols, name, properties, cursor.span(start, len(name)))
     except TextFailure:
         _announce(cursor, symbols, name)
         raise
@@ -102,14 +110,16 @@ def _plain_general(cursor: Cursor, symbols: Symbols) -> bool:
     name, type_name, count, align, base_name, offset = plain.groups()
     kind = BY_NAME.get(type_name)
     shown_align = ALIGNMENT_NAMES.get(align) if align else ""
-    base = symbols.lookup(base_name) if base_name else None
+    base = symbols.alias_base(base_name) if base_name else None
     if kind is None or shown_align is None or (base_name and not isinstance(base, General)):
         return False
     alias = Alias(base, int(offset)) if isinstance(base, General) else None
     symbols.check(cursor, plain.start(1), name, General)
     index = symbols.next_index(General)
     own = symbols.own_name(name)
-    symbols.declare(name, General(own, kind, int(count), shown_align, alias, (), index))
+    origin = cursor.span(plain.start(1), len(name))
+    variable = General(own, kind, int(count), shown_align, alias, (), index, origin=origin)
+    symbols.declare(name, variable)
     cursor.position = plain.end()
     return True
 
@@ -154,16 +164,39 @@ def _read_property(key: str, cursor: Cursor, symbols: Symbols, found: _Propertie
         case "type":
             found.type = _data_type(cursor)
         case "num_elts":
-            found.count = cursor.integer("a number of elements", low=1, high=_MAX_COUNT)
+            found.count = integer(cursor, symbols, "a number of elements", low=1, high=_MAX_COUNT)
         case "align":
-            spelled = _choice(cursor, "alignment", ALIGNMENT_NAMES, "an alignment such as 'GRF'")
-            found.align = ALIGNMENT_NAMES[spelled]
+            found.align = _alignment(cursor, symbols)
         case "alias":
             found.alias = _alias(cursor, symbols)
         case "attrs":
-            found.attributes = _attribute_list(cursor)
+            found.attributes = _attribute_list(cursor, symbols)
         case _:
             found.v_name = cursor.need(_VALUE, "a name").group()
+
+
+def file_variable(cursor: Cursor, known: Mapping[str, General]) -> General:
+    """Return the variable of a line such as `.global_variable table type=ud num_elts=16`."""
+    symbols = Symbols(file_variables=known)
+    cursor.skip_space()
+    start = cursor.position
+    name = cursor.need(NAME, "a variable's name").group()
+    symbols.check(cursor, start, name, General)
+    found = _Properties({})
+    while not cursor.at_end:
+        key_start = cursor.position
+        key = cursor.need(_KEY, "'type=', 'num_elts=' or 'align='").group()
+        if key not in _FILE_KEYS:
+            raise cursor.unknown_name(key_start, "property", key, _FILE_KEYS)
+        cursor.expect("=")
+        cursor.skip_space()
+        _read_property(key, cursor, symbols, found)
+    if found.type is None or found.count is None:
+        raise cursor.failure("'type=' and 'num_elts='")
+    if found.count > MAX_FILE_ELEMENTS:
+        message = f"a variable of file scope has at most {MAX_FILE_ELEMENTS} elements"
+        raise cursor.failure_at(start, "limit", message)
+    return General(name, found.type, found.count, found.align, index=FILE_SCOPE)
 
 
 def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> str:
@@ -172,6 +205,22 @@ def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> s
     if word not in known:
         raise cursor.unknown_name(start, what, word, known)
     return word
+
+
+def _alignment(cursor: Cursor, symbols: Symbols) -> str:
+    """Take an alignment's name or its bytes."""
+    start = cursor.position
+    word = cursor.match(_WORD)
+    if word and (word.group() in ALIGNMENT_NAMES or _KEY.match(word.group())):
+        cursor.position = start
+        return ALIGNMENT_NAMES[_choice(cursor, "alignment", ALIGNMENT_NAMES, "an alignment")]
+    cursor.position = start
+    size = integer(cursor, symbols, "an alignment such as 'GRF'")
+    if size not in ALIGNMENT_BYTES:
+        message = f"{size} bytes are no alignment"
+        known = ", ".join(map(str, ALIGNMENT_BYTES))
+        raise cursor.failure_at(start, "unknown-alignment", message, help=f"use one of {known}")
+    return ALIGNMENT_BYTES[size]
 
 
 def _data_type(cursor: Cursor) -> DataType:
@@ -190,71 +239,82 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(NAME, "the name of the aliased variable").group()
-    base = symbols.lookup(name)
+    base = symbols.alias_base(name)
     if base is None:
         raise cursor.unknown_name(start, "variable", name, symbols.known())
     if not isinstance(base, General):
         message = f"{name} is no general variable and cannot be aliased"
         raise cursor.failure_at(start, "operand-class", message)
     cursor.expect(",")
-    offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE, level=Level.SHIFT)
     cursor.expect(closing)
     return Alias(base, offset)
 
 
-def _variable(cursor: Cursor, symbols: Symbols, name: str, given: _Properties) -> Variable:
-    kind, count = given.kind, given.count or 1
+def _variable(
+    cursor: Cursor, symbols: Symbols, name: str, given: _Properties, origin: Span
+) -> Variable:
+    kind, count, attributes = given.kind, given.count or 1, given.attributes
     index = symbols.next_index(kind)
     if kind is AddressVariable:
-        return AddressVariable(name, count, given.attributes, index)
+        return AddressVariable(name, count, attributes, index, origin=origin)
     if kind is PredicateVariable:
-        return PredicateVariable(name, count, given.attributes, index)
+        return PredicateVariable(name, count, attributes, index, origin=origin)
     if kind is SamplerVariable:
-        return SamplerVariable(name, count, given.attributes, index, given.v_name)
+        return SamplerVariable(name, count, attributes, index, given.v_name, origin=origin)
     if kind is SurfaceVariable:
-        return SurfaceVariable(name, count, given.attributes, index, given.v_name)
+        return SurfaceVariable(name, count, attributes, index, given.v_name, origin=origin)
     if given.type is None:
         raise cursor.failure("'type='")
     own = symbols.own_name(name)
-    return General(own, given.type, count, given.align, given.alias, given.attributes, index)
+    align, alias = given.align, given.alias
+    return General(own, given.type, count, align, alias, attributes, index, origin=origin)
 
 
-def _attribute_list(cursor: Cursor) -> tuple[Attribute, ...]:
+def _attribute_list(cursor: Cursor, symbols: Symbols) -> tuple[Attribute, ...]:
     cursor.expect("{")
     found: list[Attribute] = []
     cursor.skip_space()
     if cursor.take("}"):
         return ()
     while True:
-        found.append(_attribute(cursor, VARIABLE_ATTRIBUTES))
+        found.append(_attribute(cursor, symbols, VARIABLE_ATTRIBUTES))
         cursor.skip_space()
         if not cursor.take(","):
             cursor.expect("}")
             return tuple(found)
 
 
-def kernel_attribute(cursor: Cursor) -> Attribute:
+def kernel_attribute(cursor: Cursor, symbols: Symbols) -> Attribute:
     """Return the attribute of a `.kernel_attr` line; the cursor stays behind it."""
-    return _attribute(cursor, KERNEL_ATTRIBUTES)
+    found = _attribute(cursor, symbols, KERNEL_ATTRIBUTES)
+    if found.name == "SimdSize" and isinstance(found.value, int):
+        symbols.dispatch_size = found.value
+    return found
 
 
-def _attribute(cursor: Cursor, known: dict[str, AttributeValue]) -> Attribute:
+def _attribute(cursor: Cursor, symbols: Symbols, known: dict[str, AttributeValue]) -> Attribute:
     cursor.skip_space()
     start = cursor.position
     name = cursor.need(_KEY, "an attribute's name").group()
-    if name not in known:
+    origin = cursor.span(start, len(name))
+    kind = known.get(name)
+    if kind is None and known is VARIABLE_ATTRIBUTES:
         raise cursor.unknown_name(start, "attribute", name, known)
-    kind = known[name]
     cursor.skip_space()
     if not cursor.take("="):
-        if kind is AttributeValue.FLAG:
-            return Attribute(name)
+        if kind in {AttributeValue.FLAG, None}:
+            return Attribute(name, origin=origin)
         raise cursor.failure(f"'=' and the value of {name}")
     cursor.skip_space()
+    if kind is None:
+        kind = AttributeValue.TEXT if cursor.text[cursor.position :][:1] == '"' else kind
     if kind is AttributeValue.TEXT:
-        return Attribute(name, _text_value(cursor, name))
-    value = cursor.integer(f"the value of {name}")
-    return Attribute(name, None if kind is AttributeValue.FLAG and value == 1 else value)
+        return Attribute(name, _text_value(cursor, name), origin=origin)
+    if kind is AttributeValue.FLAG and cursor.at_end:
+        return Attribute(name, origin=origin)
+    value = integer(cursor, symbols, f"the value of {name}", level=Level.SHIFT)
+    return Attribute(name, None if kind is AttributeValue.FLAG else value, origin=origin)
 
 
 def _text_value(cursor: Cursor, name: str) -> str:
@@ -298,21 +358,24 @@ def input_line(cursor: Cursor, symbols: Symbols, kind: str, origin: Origin) -> I
     if not isinstance(found, General | SamplerVariable | SurfaceVariable):
         message = f"{name} cannot be an input, only general, sampler and surface variables can"
         raise cursor.failure_at(start, "operand-class", message)
+    if found.name in predefined.BY_NAME:
+        message = f"{name} is predefined, only declared variables can be inputs"
+        raise cursor.failure_at(start, "operand-class", message)
     offset = 0
-    if kind != PARAMETER:
-        _keyword(cursor, "offset")
-        offset = cursor.integer("a byte offset", high=_MAX_BYTE)
+    if kind != PARAMETER and _keyword(cursor, "offset"):
+        offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE)
     size = found.bytes if isinstance(found, General) else 4 * found.count
+    if _keyword(cursor, "size"):
+        size = integer(cursor, symbols, "a size in bytes", high=_MAX_BYTE)
     if not cursor.at_end:
-        _keyword(cursor, "size")
-        size = cursor.integer("a size in bytes", high=_MAX_BYTE)
-    if not cursor.at_end:
-        raise cursor.failure("the end of the line")
+        raise cursor.failure("'offset=', 'size=' or the end of the line")
     return Input(found, offset, size, kind, origin)
 
 
-def _keyword(cursor: Cursor, word: str) -> None:
+def _keyword(cursor: Cursor, word: str) -> bool:
+    """Take `word` and its '=' if it stands here."""
     cursor.skip_space()
     if not cursor.take(word):
-        raise cursor.failure(f"'{word}='")
+        return False
     cursor.expect("=")
+    return True

@@ -18,7 +18,7 @@ from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.kinds import PREDICATION
 from visim.isa.registry import Instruction, Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, nearest, unquoted
-from visim.module import Input, Module, Unit, UnitKind
+from visim.module import Input, Linkage, Module, Unit, UnitKind
 from visim.operands import (
     AddressVariable,
     Attribute,
@@ -28,9 +28,11 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
+from visim.target import Platform
 from visim.text.declarations import declaration, input_kind, input_line, kernel_attribute
+from visim.text.linkage import EXTENSIONS, FILE_DIRECTIVES, FileScope
 from visim.text.shapes import shape_of
-from visim.text.statements import Statement, oversized_number, statements
+from visim.text.statements import LONG, Statement, oversized_number, statements
 from visim.text.symbols import Symbols
 
 MAX_TEXT = 1 << 26
@@ -39,12 +41,15 @@ NEWEST_VERSION = (4, 2)
 
 _LABEL = re.compile(r"([A-Za-z_$@?][\w$@?.-]*|\"(?:[^\"\\\n]|\\.)*\")[ \t]*:", re.ASCII)
 _MNEMONIC = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_SECOND_WORD = re.compile(r"\.\w+", re.ASCII)
 #: Typed messages have the names of untyped ones; this part of a name tells them apart.
 _TYPED = ".tgm"
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?![\w.])", re.ASCII)
 _BARE_NAME = re.compile(r"[^\s\"{},]+")
 _SPACES = " \t"
+#: Attributes that may be stated again: they name files, of which the last is written.
+_LAST_HOLDS = frozenset({"OutputAsmPath", "AsmName"})
 _DIRECTIVES = (
     ".version",
     ".kernel",
@@ -55,34 +60,45 @@ _DIRECTIVES = (
     ".input",
     ".parameter",
     ".kernel_attr",
+    ".file",
+    ".loc",
     ".implicit_LOCAL_SIZE",
     ".implicit_GROUP_COUNT",
     ".implicit_LOCAL_ID",
+    *EXTENSIONS,
 )
 _VariableT = TypeVar("_VariableT", bound=Variable)
 
 
-def read_text(source: Source) -> Module:
+def read_text(source: Source, platform: Platform | None = None, *, strict: bool = False) -> Module:
     """Return the module that a vISA text describes.
+
+    `platform` is needed only where the text asks for the size of a register.
 
     Raises:
         InputError: the text is wrong; `.diagnostics` has every error.
     """
-    module, findings = parse_text(source)
+    module, findings = parse_text(source, platform, strict=strict)
     if findings.errors:
         raise InputError(findings)
     return module
 
 
-def parse_text(source: Source) -> tuple[Module, Diagnostics]:
-    """Return what could be read of a vISA text, and all that is wrong with it."""
+def parse_text(
+    source: Source, platform: Platform | None = None, *, strict: bool = False
+) -> tuple[Module, Diagnostics]:
+    """Return what could be read of a vISA text, and all that is wrong with it; see `read_text`.
+
+    With `strict`, the directives for linkage that only visim has are wrong too.
+    """
     findings = Diagnostics()
     if len(source.text) > MAX_TEXT:
         findings.error(
             "limit", f"the text has {len(source.text)} characters, the limit is {MAX_TEXT}"
         )
         return Module((0, 0), (), source), findings
-    return _Parser(source, findings).run(), findings
+    grf_bytes = platform.grf_bytes if platform else None
+    return _Parser(source, findings, grf_bytes, strict=strict).run(), findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,8 @@ class _OpenUnit:
     name: str
     kind: UnitKind
     origin: Origin
-    symbols: Symbols = field(default_factory=Symbols)
+    symbols: Symbols
+    linkage: Linkage = Linkage.GLOBAL
     function_declarations: list[str] = field(default_factory=list[str])
     inputs: list[Input] = field(default_factory=list[Input])
     attributes: list[Attribute] = field(default_factory=list[Attribute])
@@ -128,13 +145,16 @@ class _OpenUnit:
             tuple(self.attributes),
             tuple(self.body),
             self.origin,
+            linkage=self.linkage,
         )
 
 
 class _Parser:
     """Reads one text; `run` does it."""
 
-    def __init__(self, source: Source, findings: Diagnostics) -> None:
+    def __init__(
+        self, source: Source, findings: Diagnostics, grf_bytes: int | None, *, strict: bool
+    ) -> None:
         self.source = source
         self.findings = findings
         self.version: tuple[int, int] | None = None
@@ -143,7 +163,9 @@ class _Parser:
         self.unit_names: set[str] = set()
         self.statement = Statement(1, "")
         self.started = False
-        self.directives: dict[str, Callable[[Cursor, Span], None]] = {
+        self.strict = strict
+        self.file_scope = FileScope(grf_bytes)
+        self.directives: dict[str, Callable[[Cursor, int], None]] = {
             ".version": self._version,
             ".kernel": self._unit_start(UnitKind.KERNEL),
             ".global_function": self._unit_start(UnitKind.FUNCTION),
@@ -151,14 +173,17 @@ class _Parser:
             ".funcdecl": self._function_declaration,
             ".decl": self._declaration,
             ".kernel_attr": self._attribute,
+            ".file": self._file_or_line,
+            ".loc": self._file_or_line,
+            ".static_function": self._unit_start(UnitKind.FUNCTION, Linkage.STATIC),
+            **dict.fromkeys(FILE_DIRECTIVES, self._file_directive),
         }
 
     def run(self) -> Module:
         """Read the whole text."""
         try:
             for statement in statements(self.source):
-                self._take(statement)
-                if len(self.findings) >= MAX_ERRORS:
+                if not self._take(statement) and len(self.findings) >= MAX_ERRORS:
                     message = f"more than {MAX_ERRORS} errors; the rest of the text was not read"
                     self.findings.error("too-many-errors", message)
                     break
@@ -167,7 +192,7 @@ class _Parser:
         self._close_unit()
         if not self.started:
             self._report_empty()
-        return Module(self.version or (0, 0), tuple(self.units), self.source)
+        return self.file_scope.module(self.version or (0, 0), self.units, self.source)
 
     def _report_empty(self) -> None:
         span = Span(self.source, 1, 1)
@@ -175,21 +200,23 @@ class _Parser:
             "no-version", "the text is empty", span, help="begin with '.version 4.1'"
         )
 
-    def _take(self, statement: Statement) -> None:
-        """Read one statement; report what is wrong with it."""
+    def _take(self, statement: Statement) -> bool:
+        """Read one statement; report what is wrong with it, and return whether nothing is."""
         self.statement = statement
         text = statement.text
-        start = len(text) - len(text.lstrip(_SPACES))
+        start = len(text) - len(text.lstrip(_SPACES)) if text[0] in _SPACES else 0
         cursor = Cursor(self.source, statement.line, text, start)
         try:
             if not self.started:
                 self._start(cursor)
-            oversized = oversized_number(statement)
+            oversized = oversized_number(statement) if len(text) >= LONG else None
             if oversized is not None:
                 raise cursor.failure_at(oversized, "limit", "the number has thousands of digits")
             self._dispatch(cursor, start)
         except TextFailure as failure:
             self.findings.add(statement.located(failure.diagnostic))
+            return False
+        return True
 
     def _start(self, cursor: Cursor) -> None:
         """Check that the text begins with its version."""
@@ -199,14 +226,15 @@ class _Parser:
             self.findings.add(self.statement.located(failure.diagnostic))
 
     def _dispatch(self, cursor: Cursor, start: int) -> None:
-        first = cursor.text[start]
-        if first == ".":
+        text = cursor.text
+        first, last = text[start], text[-1]
+        if first == "{":
+            self._open_scope(cursor, start)
+        elif last == "}" and _closes_scope(text, start):
+            self._close_scope(cursor, start)
+        elif first == ".":
             self._directive(cursor, start)
-        elif first in "{}":
-            self._scope(cursor, first)
-        elif cursor.text.endswith(":") and self._label(cursor, start):
-            pass
-        else:
+        elif last != ":" or not self._label(cursor, start):
             self._instruction(cursor, start)
 
     def _open(self, cursor: Cursor, what: str) -> _OpenUnit:
@@ -219,30 +247,39 @@ class _Parser:
         return self.unit
 
     def _span(self, start: int, end: int) -> Span:
-        return self.statement.span(self.source, start, end)
+        statement = self.statement
+        if not statement.joins:
+            return Span(self.source, statement.line, start + 1, end - start or 1)
+        return statement.span(self.source, start, end)
 
     # Directives
 
     def _directive(self, cursor: Cursor, start: int) -> None:
         name = cursor.need(_DIRECTIVE, "a directive").group()
-        origin = self._span(start, len(cursor.text))
-        kind = input_kind(name)
-        if kind is not None:
-            unit = self._open(cursor, "input")
-            found = input_line(cursor, unit.symbols, kind, origin)
-            if any(found.variable is other.variable for other in unit.inputs):
-                message = f"{found.variable.name} is already an input"
-                raise cursor.failure_at(start, "duplicate-input", message)
-            unit.inputs.append(found)
-            return
         handler = self.directives.get(name)
-        if handler is None:
+        if handler is not None:
+            if self.strict and name in EXTENSIONS:
+                message = f"{name} is an extension of visim, which strict reading refuses"
+                failure = cursor.failure_at(start, "extension", message, length=len(name))
+                self.findings.add(self.statement.located(failure.diagnostic))
+            handler(cursor, start)
+            if cursor.position < len(cursor.text) and not cursor.at_end:
+                raise cursor.failure("the end of the line")
+            return
+        kind = input_kind(name)
+        if kind is None:
             raise cursor.unknown_name(start, "directive", name, _DIRECTIVES)
-        handler(cursor, origin)
-        if not cursor.at_end:
-            raise cursor.failure("the end of the line")
+        self._input(cursor, start, kind)
 
-    def _version(self, cursor: Cursor, _origin: Span) -> None:
+    def _input(self, cursor: Cursor, start: int, kind: str) -> None:
+        unit = self._open(cursor, "input")
+        found = input_line(cursor, unit.symbols, kind, self._span(start, len(cursor.text)))
+        if any(found.variable is other.variable for other in unit.inputs):
+            message = f"{found.variable.name} is already an input"
+            raise cursor.failure_at(start, "duplicate-input", message)
+        unit.inputs.append(found)
+
+    def _version(self, cursor: Cursor, _start: int) -> None:
         cursor.skip_space()
         start = cursor.position
         match = cursor.need(_VERSION, "a version such as '4.1'")
@@ -260,12 +297,21 @@ class _Parser:
                 help=f"versions 3.0 to {NEWEST_VERSION[0]}.{NEWEST_VERSION[1]} are read",
             )
 
-    def _unit_start(self, kind: UnitKind) -> Callable[[Cursor, Span], None]:
-        def start_unit(cursor: Cursor, origin: Span) -> None:
+    def _file_directive(self, cursor: Cursor, start: int) -> None:
+        if self.unit is not None:
+            message = "what belongs to the file stands before its first kernel or function"
+            raise cursor.failure_at(start, "inside-unit", message, length=len(cursor.text))
+        self.file_scope.take(cursor, self._span(start, len(cursor.text)))
+
+    def _unit_start(
+        self, kind: UnitKind, linkage: Linkage = Linkage.GLOBAL
+    ) -> Callable[[Cursor, int], None]:
+        def start_unit(cursor: Cursor, directive: int) -> None:
             self._close_unit()
+            origin = self._span(directive, len(cursor.text))
             cursor.skip_space()
             start = cursor.position
-            self.unit = _OpenUnit("", kind, origin)
+            self.unit = _OpenUnit("", kind, origin, self.file_scope.symbols(), linkage)
             self.unit.name = _name(cursor, f"the {kind}'s name")
             if self.unit.name in self.unit_names:
                 message = f"{self.unit.name} is defined twice"
@@ -274,19 +320,22 @@ class _Parser:
 
         return start_unit
 
-    def _function_declaration(self, cursor: Cursor, _origin: Span) -> None:
+    def _function_declaration(self, cursor: Cursor, _start: int) -> None:
         unit = self._open(cursor, "function declaration")
         unit.function_declarations.append(_name(cursor, "the function's name"))
 
-    def _declaration(self, cursor: Cursor, _origin: Span) -> None:
+    def _declaration(self, cursor: Cursor, _start: int) -> None:
         declaration(cursor, self._open(cursor, "declaration").symbols)
 
-    def _attribute(self, cursor: Cursor, _origin: Span) -> None:
+    def _attribute(self, cursor: Cursor, _start: int) -> None:
         unit = self._open(cursor, "attribute")
         cursor.skip_space()
         start = cursor.position
-        found = kernel_attribute(cursor)
-        if any(found.name == other.name for other in unit.attributes):
+        found = kernel_attribute(cursor, unit.symbols)
+        earlier = next((other for other in unit.attributes if other.name == found.name), None)
+        if earlier is not None and found.name in _LAST_HOLDS:
+            unit.attributes.remove(earlier)
+        elif earlier is not None:
             message = f"attribute {found.name} is given twice"
             raise cursor.failure_at(start, "duplicate-attribute", message)
         unit.attributes.append(found)
@@ -294,8 +343,14 @@ class _Parser:
             # A dump of a body without marks has its first instruction on this line.
             self._instruction(cursor, cursor.position)
 
-    def _subroutine(self, cursor: Cursor, origin: Span) -> None:
+    def _file_or_line(self, cursor: Cursor, start: int) -> None:
+        """Take `.file` or `.loc`, which are the directives FILE and LOC."""
+        mnemonic = cursor.text[start + 1 : cursor.position].upper()
+        self._parse(ISA.by_mnemonic(mnemonic) or ISA.label, cursor, start, {})
+
+    def _subroutine(self, cursor: Cursor, directive: int) -> None:
         unit = self._open(cursor, "subroutine")
+        origin = self._span(directive, len(cursor.text))
         cursor.skip_space()
         start = cursor.position
         name = _name(cursor, "the subroutine's name")
@@ -304,20 +359,30 @@ class _Parser:
 
     # Scopes and labels
 
-    def _scope(self, cursor: Cursor, brace: str) -> None:
+    def _open_scope(self, cursor: Cursor, start: int) -> None:
+        """Take a '{' and what follows it in the line."""
         unit = self._open(cursor, "scope")
-        cursor.expect(brace)
-        if brace == "{":
-            unit.symbols.open_scope(cursor)
-            unit.scopes.append(self._span(cursor.position - 1, cursor.position))
-        elif unit.scopes:
-            unit.symbols.close_scope()
-            unit.scopes.pop()
-        else:
-            start = cursor.position - 1
-            raise cursor.failure_at(start, "scope", "no scope is open that '}' could close")
+        cursor.position = start + 1
+        unit.symbols.open_scope(cursor)
+        unit.scopes.append(self._span(start, start + 1))
         if not cursor.at_end:
-            raise cursor.failure("the end of the line")
+            self._dispatch(cursor, cursor.position)
+
+    def _close_scope(self, cursor: Cursor, start: int) -> None:
+        """Take what stands before the last '}' of the line, and that."""
+        unit = self._open(cursor, "scope")
+        last = len(cursor.text) - 1
+        before = cursor.text[:last].rstrip(_SPACES)
+        try:
+            if len(before) > start:
+                self._dispatch(Cursor(cursor.source, cursor.line, before, start), start)
+        finally:
+            if unit.scopes:
+                unit.symbols.close_scope()
+                unit.scopes.pop()
+            else:
+                message = "no scope is open that '}' could close"
+                raise cursor.failure_at(last, "scope", message, length=1)
 
     def _label(self, cursor: Cursor, start: int) -> bool:
         """Take a label if the statement is one."""
@@ -358,27 +423,33 @@ class _Parser:
     # Instructions
 
     def _instruction(self, cursor: Cursor, start: int) -> None:
-        unit = self._open(cursor, "instruction")
-        names = unit.symbols
-        given: dict[str, Any] = {"pred": None}
+        unit = self.unit or self._open(cursor, "instruction")
+        predication = None
         if cursor.text[start] == "(":
-            given["pred"] = PREDICATION.parse(cursor, names)
-            if given["pred"] is None:
+            predication = PREDICATION.parse(cursor, unit.symbols)
+            if predication is None:
                 raise cursor.failure(PREDICATION.expected)
             cursor.skip_space()
         op = _op(cursor)
+        if shape_of(op.form).is_predicated:
+            self._parse(op, cursor, start, {"pred": predication})
+            return
+        if predication is not None:
+            length = cursor.position - start
+            message = f"{op.mnemonic} takes no predicate"
+            raise cursor.failure_at(start, "predicate", message, length=length)
+        self._parse(op, cursor, start, {})
+
+    def _parse(self, op: Op, cursor: Cursor, start: int, given: dict[str, Any]) -> None:
+        """Take the operands of `op` and append the instruction to the unit."""
+        unit = self.unit or self._open(cursor, "instruction")
         shape = shape_of(op.form)
-        if not shape.is_predicated:
-            if given["pred"] is not None:
-                length = cursor.position - start
-                message = f"{op.mnemonic} takes no predicate"
-                raise cursor.failure_at(start, "predicate", message, length=length)
-            del given["pred"]
         origin = self._span(start, len(cursor.text))
-        made = shape.schema.parse(op, cursor, names, given, origin)
+        made = shape.schema.parse(op, cursor, unit.symbols, given, origin)
         unit.body.append(made)
-        for name in named_labels(made):
-            self._use_label(unit, name, start)
+        if shape.names_labels:
+            for name in named_labels(made):
+                self._use_label(unit, name, start)
 
     def _use_label(self, unit: _OpenUnit, name: str, start: int) -> None:
         at = max(start, self.statement.text.rfind(name))
@@ -402,15 +473,35 @@ class _Parser:
 def _op(cursor: Cursor) -> Op:
     """Take a mnemonic up to its first dot and return its instruction, or fail."""
     start = cursor.position
-    mnemonic = cursor.need(_MNEMONIC, "an instruction").group()
-    op = ISA.by_mnemonic(f"{mnemonic}{_TYPED}") if cursor.take(_TYPED) else None
-    if op is not None:
-        return op
-    cursor.position = start + len(mnemonic)
-    op = ISA.by_mnemonic(mnemonic)
+    match = _MNEMONIC.match(cursor.text, start)
+    if match is None:
+        raise cursor.failure("an instruction")
+    mnemonic = match.group()
+    cursor.position = match.end()
+    if cursor.text.startswith(_TYPED, cursor.position):
+        typed = ISA.by_mnemonic(f"{mnemonic}{_TYPED}")
+        if typed is not None:
+            cursor.position += len(_TYPED)
+            return typed
+    op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
     if op is None or op is ISA.label or op is ISA.subroutine:
         raise cursor.unknown_name(start, "instruction", mnemonic, ISA.mnemonics())
     return op
+
+
+def _dotted_op(cursor: Cursor, mnemonic: str) -> Op | None:
+    """Take the second word of a mnemonic such as `va.minmax`, if there is such an instruction."""
+    word = _SECOND_WORD.match(cursor.text, cursor.position)
+    op = ISA.by_mnemonic(f"{mnemonic}{word.group()}") if word else None
+    if word and op:
+        cursor.position = word.end()
+    return op
+
+
+def _closes_scope(text: str, start: int) -> bool:
+    """Return whether the '}' that ends a statement closes no list of attributes."""
+    bare = STRING_LITERAL.sub("", text[start:])
+    return bare.count("}") > bare.count("{")
 
 
 def _name(cursor: Cursor, expected: str) -> str:

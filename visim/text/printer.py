@@ -7,15 +7,14 @@ grow a number with every round trip.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from visim import predefined
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import quoted
-from visim.module import EXPLICIT, PARAMETER, Input, Module, Unit, UnitKind
+from visim.module import EXPLICIT, PARAMETER, FileVariable, Input, Module, Unit, UnitKind
 from visim.operands import (
     AddressVariable,
     Attribute,
@@ -25,13 +24,13 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
-from visim.text.shapes import shape_of
+from visim.renaming import with_labels, with_variables
+from visim.text.linkage import file_lines, variable_lines
 
 _COMMENT_COLUMN = 80
 _PLAIN_LABEL = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _UNPRINTED = re.compile(r"[.$]")
 _NOT_SHOWN = frozenset({"OutputAsmPath", "AsmName"})
-_VARIABLES = (General, AddressVariable, PredicateVariable, SamplerVariable, SurfaceVariable)
 _LETTERS: tuple[tuple[type[Variable], str], ...] = (
     (AddressVariable, "A"),
     (PredicateVariable, "P"),
@@ -43,12 +42,22 @@ _LETTERS: tuple[tuple[type[Variable], str], ...] = (
 def show_module(module: Module) -> str:
     """Return the text of `module`: one `.version`, then the kernels, then the functions."""
     units = (*module.kernels, *module.functions)
-    return _version(module.version) + "".join(_show(unit) for unit in units)
+    head = "".join(f"{line}\n" for line in file_lines(module))
+    return _version(module.version) + head + "".join(_show(unit) for unit in units)
 
 
-def show_unit(unit: Unit, version: tuple[int, int]) -> str:
-    """Return the text of `unit` as a file of its own."""
-    return _version(version) + _show(unit)
+def show_unit(unit: Unit, version: tuple[int, int], variables: Sequence[FileVariable] = ()) -> str:
+    """Return the text of `unit` as a file of its own.
+
+    Args:
+        unit: a kernel or function.
+        version: what `.version` says.
+        variables: those of its file; the ones that the unit mentions are declared.
+    """
+    mentioned = {variable.root()[0] for variable in unit.generals}
+    used = [declared for declared in variables if declared.variable in mentioned]
+    head = "".join(f"{line}\n" for line in variable_lines(used))
+    return _version(version) + head + _show(unit)
 
 
 def _version(version: tuple[int, int]) -> str:
@@ -77,7 +86,7 @@ _PREDEFINED = "\n".join(_predefined_lines())
 
 
 def _name_lines(unit: Unit) -> Iterator[str]:
-    directive = ".kernel" if unit.kind is UnitKind.KERNEL else ".global_function"
+    directive = ".kernel" if unit.kind is UnitKind.KERNEL else f".{unit.linkage}_function"
     yield f"{directive} {quoted(unit.name.replace('.', ' '))}"
     for name in unit.function_declarations:
         yield f".funcdecl {quoted(name)}"
@@ -175,17 +184,7 @@ def _with_printed_subroutines(unit: Unit) -> Unit:
         if name not in taken:
             taken.add(name)
             printed[entry.name] = name
-    if not printed:
-        return unit
-    return replace(unit, body=tuple(_with_labels(entry, printed) for entry in unit.body))
-
-
-def _with_labels(instruction: Instruction, printed: dict[str, str]) -> Instruction:
-    names = {field: getattr(instruction, field) for field in shape_of(type(instruction)).labels}
-    changes: dict[str, Any] = {
-        field: printed[name] for field, name in names.items() if name in printed
-    }
-    return replace(instruction, **changes) if changes else instruction
+    return with_labels(unit, printed)
 
 
 def _with_printed_variables(unit: Unit) -> Unit:
@@ -201,23 +200,4 @@ def _with_printed_variables(unit: Unit) -> Unit:
             printed[variable] = replace(variable, name=name, v_name=own)
         else:
             printed[variable] = replace(variable, name=name)
-    return _renamed(unit, printed) if printed else unit
-
-
-def _renamed(value: Any, printed: dict[Variable, Variable]) -> Any:
-    """Return `value` with the variables replaced, in whatever tuples and operands they stand."""
-    if isinstance(value, _VARIABLES):
-        return printed.get(value, value)
-    if isinstance(value, tuple):
-        return tuple(_renamed(entry, printed) for entry in cast("tuple[Any, ...]", value))
-    if not is_dataclass(value) or isinstance(value, type):
-        return value
-    changes: dict[str, Any] = {}
-    for entry in fields(value):
-        if entry.name in {"op", "origin"}:
-            continue
-        before = getattr(value, entry.name)
-        after = _renamed(before, printed)
-        if after is not before:
-            changes[entry.name] = after
-    return replace(value, **changes) if changes else value
+    return with_variables(unit, printed)

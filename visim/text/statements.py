@@ -16,10 +16,11 @@ from visim.lex import TextFailure
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|//.*|/\*')
 _MANY_DIGITS = re.compile(r"\d{4000}")
-_LONG = 4000
+#: Statements shorter than this hold no number that is too long to convert.
+LONG = 4000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Statement:
     """One statement; `line` is where it begins.
 
@@ -67,14 +68,16 @@ def statements(source: Source) -> Iterator[Statement]:
     while index < count:
         text = lines[index].rstrip(" \t\r")
         comment = text.find("/")
-        if (comment >= 0 and not _ends_at(text, comment)) or text.endswith("\\"):
-            statement, used = _joined(source, lines, index)
-        else:
-            kept = text if comment < 0 else text[:comment].rstrip(" \t")
-            statement, used = Statement(index + 1, kept), 1
-        index += used
-        if statement.text and not statement.text.isspace():
-            yield statement
+        if comment >= 0 and _ends_at(text, comment):
+            text = text[:comment].rstrip(" \t")
+        elif comment >= 0 or text.endswith("\\"):
+            statement, index = _joined(source, lines, index)
+            if statement.text and not statement.text.isspace():
+                yield statement
+            continue
+        index += 1
+        if text:
+            yield Statement(index, text)
 
 
 def _ends_at(text: str, slash: int) -> bool:
@@ -83,7 +86,7 @@ def _ends_at(text: str, slash: int) -> bool:
 
 
 def _joined(source: Source, lines: list[str], first: int) -> tuple[Statement, int]:
-    """Return the statement that begins in line `first`, and how many lines it takes."""
+    """Return the statement that begins in line `first`, and the line that follows it."""
     parts: list[str] = []
     joins: list[int] = []
     length = 0
@@ -102,8 +105,7 @@ def _joined(source: Source, lines: list[str], first: int) -> tuple[Statement, in
             break
     if comment is not None:
         raise _unclosed(source, comment)
-    used = index - first
-    return Statement(first + 1, "".join(parts), tuple(joins) if used > 1 else ()), used
+    return Statement(first + 1, "".join(parts), tuple(joins) if len(joins) > 1 else ()), index
 
 
 def _without_comments(
@@ -162,7 +164,5 @@ def _unclosed(source: Source, comment: tuple[int, int]) -> TextFailure:
 
 def oversized_number(statement: Statement) -> int | None:
     """Return where a number of thousands of digits begins, which no operand can hold."""
-    if len(statement.text) < _LONG:
-        return None
     found = _MANY_DIGITS.search(statement.text)
     return found.start() if found else None

@@ -7,6 +7,7 @@ variable has a number in its class, whatever its scope.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 
 from visim import predefined
 from visim.lex import Cursor, TextFailure
@@ -47,17 +48,41 @@ _RESERVED = frozenset({"P0", *predefined.BY_NAME})
 
 
 class Symbols:
-    """Names that are visible at this point of a unit."""
+    """Names that are visible at this point of a unit.
 
-    def __init__(self) -> None:
+    Variables of file scope are visible as bases of aliases only.
+    """
+
+    def __init__(
+        self,
+        grf_bytes: int | None = None,
+        file_variables: Mapping[str, General] | None = None,
+    ) -> None:
+        self.grf_bytes = grf_bytes
+        self.dispatch_size: int | None = None
+        self._file_variables = file_variables or {}
         self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}
         self._visible: dict[str, Variable] = dict(predefined.BY_NAME)
+        #: Returns the variable of a name, predefined ones included, or None.
+        self.lookup: Callable[[str], Variable | None] = self._visible.get
         self._scopes: deque[dict[str, Variable | None]] = deque([{}])
         self._general_names: set[str] = set()
 
-    def lookup(self, name: str) -> Variable | None:
-        """Return the variable called `name`, predefined ones included, or None."""
-        return self._visible.get(name)
+    def size_of(self, name: str) -> int | None:
+        """Return the bytes of a variable or, where no variable has that name, of `GRF`."""
+        match self._visible.get(name):
+            case General() as found if found.name not in predefined.WHOLE_REGISTERS:
+                return found.bytes
+            case AddressVariable(count=count):
+                return 2 * count
+            case None if name == "GRF":
+                return self.grf_bytes
+            case _:
+                return None
+
+    def alias_base(self, name: str) -> Variable | None:
+        """Return the variable that an alias of `name` overlays, or None."""
+        return self._visible.get(name) or self._file_variables.get(name)
 
     def known(self) -> list[str]:
         """Return the visible names that tools print, for suggestions."""
@@ -102,7 +127,7 @@ class Symbols:
         if name in _RESERVED:
             message = f"{name} is predefined and cannot be declared"
             raise _failure(cursor, position, name, "reserved-name", message)
-        if name in self._scopes[-1]:
+        if name in self._scopes[-1] or name in self._file_variables:
             message = f"{name} is declared twice"
             raise _failure(cursor, position, name, "duplicate-declaration", message)
         if len(self.declared[kind]) >= LIMITS[kind]:

@@ -57,8 +57,6 @@ class Header:
     name_length_bytes: int = 2
     inputs_moved: int = 0
     size_added: int = 0
-    variables: int = 0
-    relocations: int = 0
 
     def file(self, written: bytes) -> bytes:
         """Return `written`, a file of visim with the kernel k, with this header."""
@@ -72,8 +70,8 @@ class Header:
             start.to_bytes(4, "little"),
             (size + self.size_added).to_bytes(4, "little"),
             (start + inputs + self.inputs_moved).to_bytes(4, "little"),
-            self.relocations.to_bytes(2, "little") + bytes(3),
-            self.variables.to_bytes(2, "little") + bytes(2),
+            bytes(5),
+            bytes(4),
             written[offset : offset + size],
         )
         return b"".join(parts)

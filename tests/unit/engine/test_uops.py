@@ -16,7 +16,7 @@ from tests.unit.engine.test_floats import patterns
 from visim.engine.modes import float_mode
 from visim.engine.plan import Context, StepBuilder
 from visim.sem.expr import WIDE, Expr, broadcast, node, take, unsigned, vector_constant
-from visim.sem.uops import UOPS, Group
+from visim.sem.uops import UOPS, Group, Role
 from visim.types import BF, BOOL, DF, HF, TYPES, UD, UQ, DataType, F, Q
 
 INTEGERS = [kind for kind in TYPES if kind.is_integer]
@@ -30,6 +30,8 @@ MODES = {
     "zero": KEEP | 0x30,
     "flush": 0,
     "flush and round to integer down": 0x1020,
+    "alternate": KEEP | 0x1,
+    "alternate, down": KEEP | 0x21,
 }
 BITWISE = ["and", "or", "xor"]
 EXAMPLES = 12
@@ -88,7 +90,7 @@ def computed(expr: Expr, cr0: int = KEEP) -> list[int]:
 
 def mode_of(cr0: int) -> model.Mode:
     mode = float_mode(cr0)
-    return model.Mode(int(mode.rounding), int(mode.to_integer), mode.flushed)
+    return model.Mode(int(mode.rounding), int(mode.to_integer), mode.flushed, mode.alternate)
 
 
 def same(kind: DataType, got: int, wanted: int) -> bool:
@@ -181,6 +183,34 @@ def test_two_booleans(name: str):
 
 def test_a_boolean_is_inverted():
     agree("not", BOOL, [BOOL], [(True,), (False,)])
+
+
+# Roles of sources and results
+
+
+@named("kind", FLOATS)
+@pytest.mark.parametrize("role", Role)
+def test_roles_of_values_in_all_modes(role: Role, kind: DataType):
+    @settings(max_examples=EXAMPLES, deadline=None)
+    @given(lanes(kind))
+    def property_holds(cases):
+        values_given = leaf([case[0] for case in cases], kind)
+        for cr0 in MODES.values():
+            got = computed(node("canonical", kind, values_given, attribute=role), cr0)
+            for lane, (bits,) in enumerate(cases):
+                assert same(kind, got[lane], canonical(role, kind, bits, mode_of(cr0)))
+
+    property_holds()
+
+
+def canonical(role: Role, kind: DataType, bits: int, mode: model.Mode) -> int:
+    form = model.FORMATS[kind]
+    found = floats.flush(form, bits) if kind in mode.flushed else bits
+    if role is Role.RESULT:
+        return mode.finished(kind, found)
+    if role is Role.MAGNITUDE and mode.alternate and kind == F:
+        return floats.magnitude(form, found)
+    return found
 
 
 # Comparisons

@@ -10,6 +10,7 @@ import pytest
 
 from visim.diag import Source
 from visim.isa import ISA, Op, Unexecutable, trace
+from visim.isa.forms import ExternalCall
 from visim.isa.registry import Category
 from visim.sem.effects import Effect
 from visim.target import platform
@@ -95,8 +96,10 @@ def test_an_instruction_has_the_number_of_the_object_format(op: Op):
 
 @OPS
 def test_no_two_instructions_of_one_number_differ_in_form(op: Op):
+    if op.form is ExternalCall:
+        return  # the kind of its label tells it from `call`
     twins = [other for other in ISA.ops if (other.code, other.sub) == (op.code, op.sub)]
-    assert {other.form for other in twins} == {op.form}
+    assert {other.form for other in twins} - {ExternalCall} == {op.form}
 
 
 @OPS

@@ -156,6 +156,8 @@ class TestThreadHeader:
         plan = built.plan(global_size=40, local_size=40)
         masks = [start_of(plan, thread=t).mask for t in range(plan.parts[0].dispatch.threads(0))]
         assert masks == [0xFFFF, 0xFFFF, 0xFF]
+        states = [predefined(built.linked, start_of(plan, thread=t), SR0, 16) for t in range(3)]
+        assert [struct.unpack("<4I", state)[2] for state in states] == masks
 
 
 def table(payload, given=(), *, device="pvc", args_info=(), size=64, **sizes):

@@ -40,7 +40,7 @@ IN_A_KERNEL = [
     (2, 1, "duplicate-input", "V32", ".input V32 offset=64\n.input V32 offset=96"),
     (1, 12, "syntax", "'offset='", ".input V32 ofset=64"),
     (1, 19, "out-of-range", "65536", ".input V32 offset=65536"),
-    (1, 14, "unknown-attribute", "'SimdSise'", ".kernel_attr SimdSise=8"),
+    (1, 36, "unknown-attribute", "'Foo'", ".decl Q v_type=P num_elts=8 attrs={Foo}"),
     (1, 22, "syntax", "the value of SimdSize", ".kernel_attr SimdSize"),
     (1, 21, "unknown-target", "'4d'", '.kernel_attr Target="4d"'),
     (2, 14, "duplicate-attribute", "SimdSize", ".kernel_attr SimdSize=8\n.kernel_attr SimdSize=8"),

@@ -13,8 +13,10 @@ from typing import Any, cast
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.storage import check_place
 from visim.engine.lanes import RegisterRange
+from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace
 from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.operands import General
 from visim.sem.effects import (
     Atomic,
     Effect,
@@ -121,8 +123,16 @@ class UnitCode:
         except (Unexecutable, RegisterRange) as reason:
             undefined = isinstance(reason, RegisterRange)
             return Step(pc, (), Refusal(pc, str(reason), undefined)), None
+        refuse_addresses_of_state(effects)
         transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
+
+
+def refuse_addresses_of_state(effects: Sequence[Effect]) -> None:
+    """Raise UnsupportedError where the address of a surface or sampler variable is taken."""
+    for expr in expressions(effects):
+        if expr.uop.name == "address" and not isinstance(expr.attribute[0], General):
+            raise UnsupportedError("jit: addresses of surface and sampler variables")
 
 
 def writes_cr0(effect: Effect) -> bool:

@@ -37,8 +37,10 @@ class StepWriter:
         self.unit = unit
         self.node = node
         self.text = unit.text
-        self.dynamic = node.key[2] == ANY_MODE
-        self.mode = float_mode(0 if self.dynamic else node.key[2] & CR0_USED)
+        unknown = node.key[2] == ANY_MODE
+        self.mode = float_mode(0 if unknown else node.key[2] & CR0_USED)
+        # The ALT mode is rare: what rounds in it is the interpreter's, as in an unknown mode.
+        self.dynamic = unknown or self.mode.alternate
         self.full = node.entry in unit.full and not node.waiting
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}

@@ -59,7 +59,7 @@ class Storage:
     """The variables of one unit while a function of it is written.
 
     `image` is the pointer to the whole register image, or None with split storage; `shared` is
-    the pointer to the predefined variables' part of an image, where functions share it.
+    the pointer to the part of an image that functions share: predefined and file-scope variables.
     """
 
     kernel: LinkedKernel
@@ -67,8 +67,8 @@ class Storage:
     text: Text
     image: str | None = None
     shared: str | None = None
-    generals: dict[int, tuple[str, int, int]] = field(
-        default_factory=dict[int, tuple[str, int, int]]
+    generals: dict[str, tuple[str, int, int]] = field(
+        default_factory=dict[str, tuple[str, int, int]]
     )
     others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     predicates: dict[str, int] = field(default_factory=dict[str, int])
@@ -79,13 +79,14 @@ class Storage:
         """Return a pointer to byte `offset` of a root variable."""
         if self.image is not None:
             return self._at(self.image, self.kernel.offset(self.unit, variable) + offset)
-        if self.shared is not None and variable.is_predefined:
-            return self._at(self.shared, self.kernel.predefined[variable.index] + offset)
-        if variable.index not in self.generals:
+        if self.shared is not None and variable.is_shared:
+            return self._at(self.shared, self.kernel.shared_offset(variable) + offset)
+        key = f"file {variable.name}" if variable.is_file_scope else str(variable.index)
+        if key not in self.generals:
             size = root_bytes(variable, self.kernel.platform.grf_bytes)
             place = self.kernel.offset(self.unit, variable)
-            self.generals[variable.index] = (f"%g{variable.index}", size, place)
-        return self._at(self.generals[variable.index][0], offset)
+            self.generals[key] = (f"%g{len(self.generals)}", size, place)
+        return self._at(self.generals[key][0], offset)
 
     def element(self, name: str, number: int, count: int) -> str:
         """Return a pointer to an element of an address, surface or sampler variable."""

@@ -1,0 +1,45 @@
+"""Every rule finds its own failing example, and is silent on its passing one."""
+
+from __future__ import annotations
+
+import pytest
+
+from visim.check import verify_module
+from visim.check.catalogue import RULES
+from visim.check.rule import Rule, Scope
+from visim.diag import Severity, Source
+from visim.target import platform
+from visim.text import parse_text
+
+WITH_EXAMPLES = [rule for rule in RULES if rule.scope is not Scope.ABI]
+
+
+def findings(rule: Rule, lines: str) -> list[tuple[str, Severity]]:
+    """Return the codes that reading and verifying an example give."""
+    module, found = parse_text(Source("example", rule.example_text(lines)))
+    device = platform(rule.platform) if rule.platform else None
+    if not found.errors:
+        found.extend(verify_module(module, device))
+    return [(one.code, one.severity) for one in found]
+
+
+@pytest.mark.parametrize("rule", WITH_EXAMPLES, ids=lambda rule: rule.code)
+def test_a_failing_example_breaks_its_rule_and_no_other(rule: Rule):
+    found = findings(rule, rule.failing)
+    assert set(found) == {(rule.code, rule.severity)}
+
+
+@pytest.mark.parametrize("rule", WITH_EXAMPLES, ids=lambda rule: rule.code)
+def test_a_passing_example_breaks_no_rule(rule: Rule):
+    assert not findings(rule, rule.passing)
+
+
+def test_codes_are_unique():
+    codes = [rule.code for rule in RULES]
+    assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_a_rule_is_explained(rule: Rule):
+    assert rule.explanation
+    assert rule.passage

@@ -1,0 +1,93 @@
+"""The audit of zebin kernels: text and metadata agree, or the finding says on what they do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.runtime.kernels import HEADER, PayloadArgument, ZeBuilder, local_id_bytes
+from visim.check.abi import ABI_RULES
+from visim.diag import Source
+from visim.runtime.audit import audit
+from visim.target import platform
+from visim.text import read_text
+
+CROSS = 32 + local_id_bytes(32, 16)
+
+
+def text(*lines: str, simd: int = 16) -> str:
+    return "\n".join(
+        [
+            '.version 4.1\n.kernel "k"',
+            ".decl X v_type=G type=ud num_elts=1",
+            ".decl D v_type=G type=d num_elts=64 align=GRF",
+            f".kernel_attr SimdSize={simd}",
+            *lines,
+            "ret (M1, 1)\n",
+        ]
+    )
+
+
+def codes(kernel, source: str, device="skl") -> list[str]:
+    unit = read_text(Source("k.visaasm", source)).kernels[0]
+    return [finding.code for finding in audit(kernel, unit, platform(device))]
+
+
+def kernel(payload=HEADER, **environment):
+    return ZeBuilder("skl", payload=payload, environment=environment).kernel
+
+
+def test_a_kernel_that_agrees_has_no_findings():
+    assert not codes(kernel(), text(f".input X offset={CROSS} size=4"))
+
+
+def test_the_local_ids_are_explained():
+    ids = ".decl I v_type=G type=uw num_elts=16 align=GRF\n.input I offset=32 size=32"
+    assert not codes(kernel(), text(ids))
+
+
+def test_another_simd_size_is_found():
+    assert codes(kernel(), text(simd=8)) == ["abi-simd-size"]
+
+
+def test_an_input_outside_the_payload_is_found():
+    assert codes(kernel(), text(f".input X offset={CROSS + 64} size=4")) == [
+        "abi-input-unexplained"
+    ]
+
+
+def test_an_input_that_ends_behind_the_payload_is_found():
+    short = kernel(payload=(PayloadArgument("arg_byvalue", 0, 2, 0),))
+    assert codes(short, text(f".input X offset={CROSS} size=4")) == ["abi-input-beyond"]
+
+
+def test_an_input_behind_the_last_register_is_found():
+    small = kernel(payload=(PayloadArgument("arg_byvalue", 0, 64, 0),), grf_count=4)
+    found = codes(small, text(f".input X offset={CROSS} size=4"))
+    assert found == ["abi-grf-count"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "announced"),
+    [
+        ("barrier", "abi-barrier", {"barrier_count": 1}),
+        ("lsc_load.slm (M1, 16) D:d32 flat[D]:a32", "abi-slm", {"slm_size": 1024}),
+        ("fcall (M1, 16) f 1 1", "abi-stack-calls", {"has_stack_calls": True}),
+    ],
+)
+def test_a_resource_is_announced_before_it_is_used(line, code, announced):
+    source = text(line).replace('.kernel "k"', '.kernel "k"\n.funcdecl "f"')
+    assert codes(kernel(), source) == [code]
+    assert not codes(kernel(**announced), source)
+
+
+def test_local_arguments_announce_shared_local_memory():
+    pointer = PayloadArgument("arg_bypointer", 0, 8, 0, "slm", "local")
+    source = text("lsc_load.slm (M1, 16) D:d32 flat[D]:a32")
+    assert not codes(kernel(payload=(pointer,)), source)
+
+
+def test_findings_have_the_severity_of_their_rule():
+    unit = read_text(Source("k.visaasm", text(simd=8))).kernels[0]
+    (finding,) = audit(kernel(), unit, platform("skl"))
+    assert finding.severity is ABI_RULES["abi-simd-size"].severity
+    assert finding.rule == ABI_RULES["abi-simd-size"].passage

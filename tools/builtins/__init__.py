@@ -1,0 +1,1 @@
+"""How exact OpenCL's built-in functions are when visim runs what Intel's compiler makes of them."""

@@ -1,0 +1,210 @@
+"""The reference of instructions and the page of coverage, made from the declarations."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from visim.isa.flow_kinds import JumpTableKind, LifetimeKind
+from visim.isa.kinds import (
+    DestinationKind,
+    NameKind,
+    PredicationKind,
+    RawKind,
+    RawListKind,
+    SamplerKind,
+    SourceKind,
+    StringKind,
+    SurfaceKind,
+    UnregionedSourceKind,
+)
+from visim.isa.layouts import CodedKind
+from visim.isa.operand_types import Modifiers, Saturation
+from visim.isa.registry import Op, kinds_of, template_of
+from visim.runtime.coverage import INTERPRETER, JIT, Coverage, coverage
+from visim.sem.render import render
+
+GENERATED = "<!-- Made by `python -m tools.generate_docs`; change the declarations instead. -->"
+_FIELD = re.compile(r"\{(\w+)\}")
+_PIECE = re.compile(r"\{([^}]+)\}")
+_SATURATES = {
+    Saturation.YES: "saturation",
+    Saturation.FLOAT_ONLY: "saturation of floats",
+    Saturation.NO: "no saturation",
+}
+_MODIFIERS = {
+    Modifiers.ARITHMETIC: "modifiers (abs), (-), (-abs)",
+    Modifiers.LOGIC: "modifier (~)",
+    Modifiers.NONE: "no modifiers",
+}
+#: How an operand is stored where it is not a number of its own width.
+_STORED = {
+    SourceKind: "vector",
+    DestinationKind: "vector",
+    UnregionedSourceKind: "vector",
+    RawKind: "raw",
+    RawListKind: "count and raws",
+    PredicationKind: "uw",
+    NameKind: "uw",
+    StringKind: "ud",
+    SurfaceKind: "ub",
+    SamplerKind: "ub",
+    JumpTableKind: "count, vector and labels",
+    LifetimeKind: "ub and ud",
+}
+_NUMBERS = {1: "ub", 2: "uw", 4: "ud", 8: "uq"}
+_LONGEST_LINE = 160
+
+
+def syntax(op: Op) -> str:
+    """Return how an instruction is written; brackets stand around what may be left out."""
+    text, _ = template_of(op.form)
+
+    def shown(match: re.Match[str]) -> str:
+        special = {"op": op.mnemonic, "sat": "[.sat]", "pred": "[(P)] "}
+        return special.get(match.group(1), f"<{match.group(1)}>")
+
+    return _FIELD.sub(shown, text)
+
+
+def binary(op: Op) -> str:
+    """Return the pieces of an instruction in an object, separated by blanks."""
+    _, layout = template_of(op.form)
+    sub = "" if op.sub is None else f"0x{op.sub:02x}"
+
+    def shown(match: re.Match[str]) -> str:
+        parts = [sub if part == "sub" else part for part in match.group(1).split("|")]
+        return "|".join(parts)
+
+    return f"0x{op.code:02x} {_PIECE.sub(shown, layout)}".rstrip()
+
+
+def stored(op: Op) -> str:
+    """Return how each field of an instruction is stored that stands in bytes of its own."""
+    _, layout = template_of(op.form)
+    kinds = kinds_of(op.form)
+    fields = [name for name in _PIECE.findall(layout) if name in kinds]
+    known = [(name, _stored(kinds[name])) for name in dict.fromkeys(fields)]
+    return ", ".join(f"{name} {how}" for name, how in known if how)
+
+
+def _stored(kind: Any) -> str:
+    if isinstance(kind, CodedKind):
+        return _NUMBERS[kind.width]
+    return next((how for base, how in _STORED.items() if isinstance(kind, base)), "")
+
+
+def worth(op: Op) -> str:
+    """Return what an instruction's results are worth."""
+    if op.float_exactness is not None:
+        return f"{op.exactness}; floats: {op.float_exactness}"
+    return str(op.exactness)
+
+
+def instructions_page() -> Iterator[str]:
+    """Return the lines of docs/instructions.md."""
+    yield "# Instructions"
+    yield ""
+    yield GENERATED
+    yield ""
+    yield (
+        "Every instruction that visim reads, writes and verifies, by group. *Object* has the bytes "
+        "of a binary object: the opcode, then the fields; `a&m|b&n` are fields that share a byte. "
+        "*Stored* says how: numbers by their type, `vector` and `raw` operands as chapter 5 has "
+        "them. *Meaning* is what the engines execute for the first example, with `t1`, `t2`, ... "
+        "for values that are used twice and `m1`, `m2`, ... for messages. *Worth* says how exact "
+        "results are ([fidelity.md](fidelity.md)); which engine executes an instruction is in "
+        "[coverage.md](coverage.md)."
+    )
+    found = coverage()
+    for category in dict.fromkeys(entry.op.category for entry in found):
+        yield ""
+        yield f"## {category.value.capitalize()}"
+        for entry in found:
+            if entry.op.category is category:
+                yield ""
+                yield from _instruction(entry)
+
+
+def _instruction(entry: Coverage) -> Iterator[str]:
+    op = entry.op
+    yield f"### {op.mnemonic}"
+    yield ""
+    yield inspect.cleandoc(op.doc)
+    yield ""
+    yield "```text"
+    yield syntax(op)
+    yield from op.examples
+    yield "```"
+    yield ""
+    yield f"- Page: {op.page}. Object: `{binary(op)}`"
+    if how := stored(op):
+        yield f"- Stored: {how}"
+    yield f"- Devices: {_devices(op)}"
+    if _has_vectors(op):
+        rows = "; ".join(str(row) for row in op.operands.types)
+        around = f"{_SATURATES[op.operands.saturates]}, {_MODIFIERS[op.operands.modifiers]}"
+        yield f"- Types: {rows}; {around}"
+    if rule := inspect.getdoc(op.restrict):
+        yield f"- Rule: {' '.join(rule.split())}"
+    if op.reason is not None:
+        yield f"- Not executed: {op.reason}"
+        return
+    yield f"- Worth: {worth(op)}"
+    if entry.effects:
+        yield "- Meaning:"
+        yield ""
+        yield from (f"      {_cut(line)}" for line in render(entry.effects))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} ..."
+
+
+def _devices(op: Op) -> str:
+    names = ", ".join(op.devices) or "none that visim knows"
+    major, minor = op.version
+    return f"{names}; objects of version {major}.{minor} and later"
+
+
+def _has_vectors(op: Op) -> bool:
+    text, _ = template_of(op.form)
+    return bool(op.operands.types) and "{dst}" in text
+
+
+def coverage_page() -> Iterator[str]:
+    """Return the lines of docs/coverage.md."""
+    found = coverage()
+    counts = [sum(engine in entry.engines for entry in found) for engine in (INTERPRETER, JIT)]
+    yield "# Coverage"
+    yield ""
+    yield GENERATED
+    yield ""
+    yield (
+        f"What visim does with each of {len(found)} instructions: all of them are read from text "
+        f"and objects, written and verified; the interpreter executes {counts[0]}, the JIT "
+        f"{counts[1]}. Reaching another one stops the run as unsupported, with the reason. What "
+        "an engine executes was found by giving it the first example of the instruction; other "
+        "types or options may be refused when they are met. `visim info --instructions` prints "
+        "the same, for programs with `--json`."
+    )
+    for category in dict.fromkeys(entry.op.category for entry in found):
+        yield ""
+        yield f"## {category.value.capitalize()}"
+        yield ""
+        yield "| Instruction | Opcode | Interpreter | JIT | Results | Otherwise |"
+        yield "| --- | --- | --- | --- | --- | --- |"
+        for entry in found:
+            if entry.op.category is category:
+                yield _row(entry)
+
+
+def _row(entry: Coverage) -> str:
+    op = entry.op
+    sub = "" if op.sub is None else f".{op.sub:02x}"
+    engines = ["yes" if engine in entry.engines else "no" for engine in (INTERPRETER, JIT)]
+    results = worth(op) if entry.engines else ""
+    cells = [f"`{op.mnemonic}`", f"0x{op.code:02x}{sub}", *engines, results, entry.reason or ""]
+    return f"| {' | '.join(cells)} |"

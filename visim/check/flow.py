@@ -1,0 +1,265 @@
+"""Rules for control flow: labels, subroutines, ends of units (specification 3, Control Flow)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from visim.check.rule import Rules, UnitSite, Wrong
+from visim.diag import Severity
+from visim.isa import Instruction
+from visim.isa.flow import Branch, SwitchJump
+from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
+from visim.isa.registry import named_labels
+from visim.module import Unit, UnitKind
+from visim.operands import ExecSize
+from visim.predefined import SURFACES
+
+ENDINGS = {"ret", "fret", "goto", "jmp", "switchjmp"}
+_SUBROUTINES = "vISA 3, Subroutine and Function Calls"
+_MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
+
+rules = Rules()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The instructions from one subroutine's start to the next; `name` None before the first."""
+
+    name: str | None
+    start: int
+    body: Sequence[Instruction]
+
+
+def sections(unit: Unit) -> list[Section]:
+    """Return a unit's body cut at the starts of its subroutines."""
+    starts = [at for at, item in enumerate(unit.body) if isinstance(item, SubroutineMark)]
+    cuts = sorted({0, *starts})
+    ends = [*cuts[1:], len(unit.body)]
+    found: list[Section] = []
+    for start, end in zip(cuts, ends, strict=True):
+        first = unit.body[start] if start < end else None
+        name = first.name if isinstance(first, SubroutineMark) else None
+        found.append(Section(name, start, unit.body[start:end]))
+    return found
+
+
+@rules.unit(
+    "label-kind",
+    "vISA 4, Labels",
+    failing="call (M1, 16) block\nblock:\nret (M1, 1)",
+    passing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\nret (M1, 16)',
+)
+def label_kinds(at: UnitSite) -> Iterator[Wrong]:
+    """Branches go to block labels, calls to subroutines."""
+    blocks = {item.name for item in at.unit.body if isinstance(item, LabelMark)}
+    subroutines = {item.name for item in at.unit.body if isinstance(item, SubroutineMark)}
+    for item in at.unit.body:
+        if not isinstance(item, Branch | SwitchJump):
+            continue
+        is_call = item.op.mnemonic == "call"
+        wrong = blocks - subroutines if is_call else subroutines - blocks
+        for label in (name for name in named_labels(item) if name in wrong):
+            wanted = "a subroutine" if is_call else "a block label of the same subroutine"
+            text = f"{item.op.mnemonic} to {label}, which is not {wanted}"
+            yield Wrong(text, origin=item.origin)
+
+
+@rules.unit(
+    "branch-leaves-subroutine",
+    "vISA 3, Mixing Uniform and Divergent Control Flow",
+    failing='call (M1, 16) sub\nout:\nret (M1, 1)\n.function "sub"\nsub:\n'
+    "goto (M1, 16) out\nret (M1, 16)",
+    passing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\n'
+    "goto (M1, 16) out\nout:\nret (M1, 16)",
+)
+def branches_stay(at: UnitSite) -> Iterator[Wrong]:
+    """A branch stays in its subroutine: it is entered by call and left by ret only."""
+    homes: dict[str, Section] = {}
+    parts = sections(at.unit)
+    for part in parts:
+        homes |= {item.name: part for item in part.body if isinstance(item, LabelMark)}
+    for part in parts:
+        for item in part.body:
+            if not isinstance(item, Branch | SwitchJump) or item.op.mnemonic == "call":
+                continue
+            for label in named_labels(item):
+                if homes.get(label, part) is not part:
+                    text = f"{item.op.mnemonic} to {label}, which lies in another subroutine"
+                    yield Wrong(text, origin=item.origin)
+
+
+@rules.unit(
+    "subroutine-fallthrough",
+    _SUBROUTINES,
+    failing='call (M1, 16) sub\n.function "sub"\nsub:\nret (M1, 16)',
+    passing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\nret (M1, 16)',
+)
+def subroutines_are_called(at: UnitSite) -> Iterator[Wrong]:
+    """Control does not run into a subroutine from the instructions before it."""
+    parts = sections(at.unit)
+    for part in parts[:-1]:
+        targets = _targets(part.body)
+        last = _last_executed(part.body, targets)
+        if last is not None and last.op.mnemonic not in ENDINGS:
+            follower = parts[parts.index(part) + 1]
+            text = f"control runs on into subroutine {follower.name}"
+            yield Wrong(text, "end what comes before it with ret", origin=last.origin)
+
+
+@rules.unit(
+    "subroutine-recursion",
+    _SUBROUTINES,
+    failing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\n'
+    "(P) call (M1, 16) sub\nret (M1, 16)",
+    passing='call (M1, 16) sub\ncall (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\n'
+    "ret (M1, 16)",
+)
+def no_recursion(at: UnitSite) -> Iterator[Wrong]:
+    """A subroutine does not call itself, directly or through others; functions may."""
+    calls: dict[str | None, list[Branch]] = {}
+    for part in sections(at.unit):
+        calls[part.name] = [
+            item for item in part.body if isinstance(item, Branch) and item.op.mnemonic == "call"
+        ]
+    for name, made in calls.items():
+        for call in made:
+            if name is not None and name in _reached(call.label, calls):
+                text = f"subroutine {name} calls itself through {call.label}"
+                yield Wrong(text, "make it a function, and call it by fcall", origin=call.origin)
+
+
+def _reached(start: str, calls: dict[str | None, list[Branch]]) -> set[str]:
+    """Return the subroutines that a call of `start` may come to."""
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [call.label for call in calls.get(name, ())]
+    return found
+
+
+@rules.unit(
+    "no-return",
+    "vISA 3, Subroutine and Function Calls",
+    failing="mov (M1, 1) D(0,0)<1> 0x1:d",
+    passing="mov (M1, 1) D(0,0)<1> 0x1:d\nret (M1, 1)",
+)
+def units_end(at: UnitSite) -> Iterator[Wrong]:
+    """Control does not run off the end of a unit.
+
+    Marks there count only if a branch goes to them: compilers leave the labels of blocks that they
+    removed behind the last return.
+    """
+    body = at.unit.body
+    last = _last_executed(body, _targets(body))
+    if last is not None and last.op.mnemonic in ENDINGS:
+        return
+    what = "kernel" if at.unit.kind is UnitKind.KERNEL else "function"
+    origin = body[-1].origin if body else None
+    text = f"control runs off the end of {what} {at.unit.name!r}"
+    yield Wrong(text, "end it with ret or fret", origin=origin)
+
+
+def _targets(body: Sequence[Instruction]) -> set[str]:
+    return {
+        label
+        for item in body
+        if isinstance(item, Branch | SwitchJump)
+        for label in named_labels(item)
+    }
+
+
+def _last_executed(body: Sequence[Instruction], targets: set[str]) -> Instruction | None:
+    """Return the last instruction or used label of a body, None if it has none."""
+    for item in reversed(body):
+        is_unused = isinstance(item, LabelMark) and item.name not in targets
+        if not isinstance(item, FileMark | LineMark | SubroutineMark) and not is_unused:
+            return item
+    return None
+
+
+@rules.unit(
+    "function-return",
+    "vISA 6, FRET",
+    failing="fret (M1, 16)",
+    passing="ret (M1, 1)",
+)
+def kernels_have_no_fret(at: UnitSite) -> Iterator[Wrong]:
+    """A kernel ends by ret; fret returns from functions."""
+    if at.unit.kind is not UnitKind.KERNEL:
+        return
+    for item in at.unit.body:
+        if item.op.mnemonic == "fret":
+            yield Wrong("fret in a kernel, which nobody called", "use ret", origin=item.origin)
+
+
+@rules.unit(
+    "scalar-call-mask",
+    "vISA 6, CALL",
+    severity=Severity.NOTE,
+    failing='call (M1, 1) sub\nret (M1, 1)\n.function "sub"\nsub:\nret (M1, 1)',
+    passing='call (M1_NM, 1) sub\nret (M1, 1)\n.function "sub"\nsub:\nret (M1, 1)',
+)
+def scalar_calls(at: UnitSite) -> Iterator[Wrong]:
+    """A call of execution size 1 is marked NoMask."""
+    for item in at.unit.body:
+        size = getattr(item, "exec", None)
+        if item.op.mnemonic != "call" or not isinstance(size, ExecSize):
+            continue
+        if size.size == 1 and not size.no_mask:
+            yield Wrong("a scalar call without NoMask", origin=item.origin)
+
+
+@rules.unit(
+    "jump-over-waiting",
+    "vISA 3, Mixing Uniform and Divergent Control Flow",
+    severity=Severity.WARNING,
+    failing="(P) goto (M1, 16) meet\njmp (M1_NM, 1) out\nmeet:\nout:\nret (M1, 1)",
+    passing="(P) goto (M1, 16) meet\njmp (M1_NM, 1) meet\nmeet:\nout:\nret (M1, 1)",
+)
+def jumps_keep_channels(at: UnitSite) -> Iterator[Wrong]:
+    """A uniform jump does not pass a label where channels may wait for the others."""
+    places = {
+        item.name: at_ for at_, item in enumerate(at.unit.body) if isinstance(item, LabelMark)
+    }
+    waiting: list[tuple[int, str]] = []
+    for position, item in enumerate(at.unit.body):
+        if not isinstance(item, Branch) or item.label not in places:
+            continue
+        target = places[item.label]
+        if item.op.mnemonic == "goto" and item.exec.size > 1 and target > position:
+            waiting.append((target, item.label))
+        elif item.op.mnemonic == "jmp":
+            passed = [label for place, label in waiting if position < place < target]
+            for label in dict.fromkeys(passed):
+                text = f"jmp to {item.label} passes {label}, where channels may wait"
+                yield Wrong(text, "use goto", origin=item.origin)
+
+
+@rules.unit(
+    "slm-without-size",
+    "vISA 4, Kernel, SLMSize",
+    failing=".kernel_attr SLMSize=0\nlsc_load.slm (M1, 16) D:d32 flat[UD]:a32\nret (M1, 1)",
+    passing=".kernel_attr SLMSize=1\nlsc_load.slm (M1, 16) D:d32 flat[UD]:a32\nret (M1, 1)",
+)
+def slm_has_a_size(at: UnitSite) -> Iterator[Wrong]:
+    """A kernel whose SLMSize is 0 does not use shared local memory.
+
+    A kernel that says nothing of SLMSize may: compilers state the size elsewhere.
+    """
+    if at.unit.attribute("SLMSize") != 0:
+        return
+    for item in at.unit.body:
+        if not isinstance(item, _MARKS) and uses_slm(item):
+            yield Wrong(f"{item.op.mnemonic} uses shared local memory", origin=item.origin)
+
+
+def uses_slm(item: Instruction) -> bool:
+    """Whether an instruction accesses shared local memory."""
+    if getattr(item, "sfid", None) == "slm":
+        return True
+    surface = getattr(getattr(item, "surface", None), "variable", getattr(item, "surface", None))
+    return surface == SURFACES[0]

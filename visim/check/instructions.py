@@ -1,0 +1,223 @@
+"""Rules for one instruction by itself: mask, types, modifiers, saturation, predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from visim.check.rule import Rules, Site, Wrong
+from visim.isa.operand_types import Modifiers, Saturation
+from visim.operands import (
+    Combine,
+    GeneralDestination,
+    GeneralSource,
+    Immediate,
+    IndirectDestination,
+    IndirectSource,
+    Modifier,
+    PredicateOperand,
+    Predication,
+    RawOperand,
+)
+from visim.sem.tracer import destination_type, source_type
+from visim.types import DataType
+
+CHANNELS = 32
+_MODIFIERS = {
+    Modifiers.ARITHMETIC: {Modifier.NONE, Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS},
+    Modifiers.LOGIC: {Modifier.NONE, Modifier.NOT},
+    Modifiers.NONE: {Modifier.NONE},
+}
+_MASK = "vISA 3, Execution Mask"
+
+rules = Rules()
+
+
+@rules.instruction(
+    "mask-beyond-channels",
+    _MASK,
+    failing="mov (M8, 8) D(0,0)<1> 0x1:d",
+    passing="mov (M7, 8) D(0,0)<1> 0x1:d",
+)
+def mask_beyond_channels(at: Site) -> Iterator[Wrong]:
+    """The channels of an instruction end at channel 32: mask offset and execution size fit."""
+    size = at.exec_size
+    if size is not None and size.offset + size.size > CHANNELS:
+        last = size.offset + size.size - 1
+        text = f"{size} covers channels {size.offset} to {last}, of 0 to 31"
+        yield Wrong(text, "use a smaller mask offset")
+
+
+@rules.instruction(
+    "mask-unaligned",
+    _MASK,
+    failing="mov (M2, 16) D(0,0)<1> 0x1:d",
+    passing="mov (M5, 16) D(0,0)<1> 0x1:d",
+)
+def mask_unaligned(at: Site) -> Iterator[Wrong]:
+    """The mask offset of an instruction is a multiple of its execution size."""
+    size = at.exec_size
+    if size is None or size.offset + size.size > CHANNELS:
+        return
+    if size.offset % min(size.size, 16):
+        yield Wrong(f"{size} starts at channel {size.offset}, not at a multiple of {size.size}")
+
+
+@rules.instruction(
+    "modifier",
+    "vISA 6, Source Modifier",
+    failing="mov (M1, 8) D(0,0)<1> (~)D(2,0)<1;1,0>",
+    passing="mov (M1, 8) D(0,0)<1> (-)D(2,0)<1;1,0>",
+)
+def modifiers(at: Site) -> Iterator[Wrong]:
+    """An instruction takes the source modifiers that its page names.
+
+    Arithmetic takes (-), (abs) and (-abs), logic takes (~), others take none.
+    """
+    op = at.instruction.op
+    legal = _MODIFIERS[op.operands.modifiers]
+    for name, operand in at.operands:
+        modifier = getattr(operand, "modifier", Modifier.NONE)
+        if modifier not in legal:
+            text = f"{name} of {op.mnemonic} cannot have the modifier {modifier}"
+            yield Wrong(text, passage=f"vISA 6, {op.page}, Source Modifier")
+
+
+@rules.instruction(
+    "mixed-types",
+    "vISA 2, Type Conversion",
+    failing="add (M1, 8) F(0,0)<1> F(2,0)<1;1,0> 0x1:d",
+    passing="add (M1, 8) F(0,0)<1> F(2,0)<1;1,0> 0x3f800000:f",
+)
+def mixed_types(at: Site) -> Iterator[Wrong]:
+    """The sources of an instruction are all integers or all floats."""
+    if _mixes(at):
+        text = f"sources of {at.instruction.op.mnemonic} mix integers and floats"
+        yield Wrong(text, "convert with mov first")
+
+
+@rules.instruction(
+    "operand-type",
+    "vISA 6, the instruction's page",
+    failing="or (M1, 8) D(0,0)<1> F(2,0)<1;1,0> 0x1:d",
+    passing="or (M1, 8) D(0,0)<1> UD(2,0)<1;1,0> 0x1:d",
+)
+def operand_types(at: Site) -> Iterator[Wrong]:
+    """The types of an instruction's operands go together as its page says."""
+    op = at.instruction.op
+    destination, sources = _types(at)
+    if op.operands.accept(destination, sources) or _mixes(at):
+        return
+    into = "" if destination is None else f" into {destination!r}"
+    found = ", ".join("any" if kind is None else repr(kind) for kind in sources)
+    text = f"{op.mnemonic} of {found}{into}: these types do not go together"
+    legal = "; ".join(str(row) for row in op.operands.types)
+    yield Wrong(text, f"it takes {legal}", passage=f"vISA 6, {op.page}")
+
+
+def _mixes(at: Site) -> bool:
+    operands = at.instruction.op.operands
+    destination, sources = _types(at)
+    kinds = {kind.is_float for kind in sources if kind}
+    return len(kinds) > 1 and operands.takes_floats and not operands.accept(destination, sources)
+
+
+def _types(at: Site) -> tuple[DataType | None, list[DataType | None]]:
+    sources = [
+        operand_type(operand)
+        for name, operand in at.operands
+        if name.startswith("src") and not isinstance(operand, RawOperand)
+    ]
+    return operand_type(getattr(at.instruction, "dst", None)), sources
+
+
+def operand_type(operand: object) -> DataType | None:
+    """Return the type that an operand contributes; None if it has none of its own."""
+    match operand:
+        case GeneralSource() | IndirectSource() | Immediate():
+            return source_type(operand)
+        case GeneralDestination() | IndirectDestination():
+            return destination_type(operand)
+        case _:
+            return None
+
+
+@rules.instruction(
+    "saturation",
+    "vISA 6, Saturation",
+    failing="and.sat (M1, 8) D(0,0)<1> D(2,0)<1;1,0> 0x1:d",
+    passing="add.sat (M1, 8) D(0,0)<1> D(2,0)<1;1,0> 0x1:d",
+)
+def saturation(at: Site) -> Iterator[Wrong]:
+    """An instruction saturates where its page says so."""
+    op, destination = at.instruction.op, getattr(at.instruction, "dst", None)
+    if not getattr(destination, "saturate", False):
+        return
+    kind = operand_type(destination)
+    match op.operands.saturates:
+        case Saturation.NO:
+            text = f"{op.mnemonic} cannot saturate"
+        case Saturation.FLOAT_ONLY if kind is not None and not kind.is_float:
+            text = f"{op.mnemonic} of integers cannot saturate"
+        case _:
+            return
+    yield Wrong(text, "leave out .sat", passage=f"vISA 6, {op.page}, Saturation")
+
+
+@rules.instruction(
+    "unavailable",
+    "vISA, Instructions per platform",
+    platform="skl",
+    failing="add3 (M1, 8) D(0,0)<1> D(1,0)<1;1,0> D(2,0)<1;1,0> D(3,0)<1;1,0>",
+    passing="add (M1, 8) D(0,0)<1> D(1,0)<1;1,0> D(2,0)<1;1,0>",
+)
+def available(at: Site) -> Iterator[Wrong]:
+    """The device has the instruction."""
+    op = at.instruction.op
+    if at.platform is not None and _is_missing(at):
+        known = ", ".join(op.devices)
+        hint = f"{known} have it" if known else "no device that visim knows has it"
+        yield Wrong(f"{at.platform.name} has no {op.mnemonic}", hint)
+
+
+def _is_missing(at: Site) -> bool:
+    return at.platform is not None and at.platform.name not in at.instruction.op.devices
+
+
+@rules.instruction(
+    "restriction",
+    "vISA 6, the instruction's page",
+    failing="switchjmp (M1, 2) UD(0,0)<0;1,0> (end)\nend:",
+    passing="switchjmp (M1, 1) UD(0,0)<0;1,0> (end)\nend:",
+)
+def restrictions(at: Site) -> Iterator[Wrong]:
+    """What else an instruction's page asks for."""
+    op = at.instruction.op
+    wrong = op.restrict(at.instruction, at.platform) if op.restrict else None
+    if wrong is not None and not _is_missing(at):
+        yield Wrong(f"{op.mnemonic}: {wrong}", passage=f"vISA 6, {op.page}")
+
+
+@rules.instruction(
+    "predicate-size",
+    "vISA 5, Predication",
+    failing="(P8) mov (M1, 16) D(0,0)<1> 0x1:d",
+    passing="(P8) mov (M1, 8) D(0,0)<1> 0x1:d",
+)
+def predicate_size(at: Site) -> Iterator[Wrong]:
+    """A predicate has a bit for each channel that asks for one."""
+    size = at.exec_size
+    if size is None:
+        return
+    needed = size.offset + size.size
+    for name, operand in at.operands:
+        if not isinstance(operand, Predication | PredicateOperand):
+            continue
+        if isinstance(operand, Predication) and (
+            size.size == 1 or operand.combine is not Combine.NONE
+        ):
+            continue
+        is_copied = at.instruction.op.mnemonic == "mov" and isinstance(operand, PredicateOperand)
+        if is_copied or operand.variable.count >= needed:
+            continue
+        count = operand.variable.count
+        yield Wrong(f"{operand.variable.name} has {count} bits, {name} of {size} needs {needed}")

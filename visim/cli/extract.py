@@ -1,0 +1,57 @@
+"""Takes the Gen code out of objects that carry it (fat binaries), one file for each."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from visim.cli.files import load_program
+from visim.errors import InputError
+from visim.output import check_output, write_file
+from visim.target import PLATFORMS
+
+_NO_FILE_NAME = re.compile(r"[^\w.-]")
+
+
+def extract(file: str, folder: str) -> list[dict[str, str | int]]:
+    """Write the Gen code in `file` to `<kernel>.<platform>-<code>.gen` files in `folder`.
+
+    Returns:
+        One entry for each file: its name, the kernel, the platform and its number, the size.
+
+    Raises:
+        InputError: the file has no Gen code.
+        ArgumentError: something cannot be written.
+    """
+    found = [
+        (kernel, gen.platform_code, gen.code)
+        for kernel, codes in load_program(file, None).native_code().items()
+        for gen in codes
+    ]
+    if not found:
+        raise InputError(f"{file}: there is no Gen code in it, only .isa objects can have some")
+    if not Path(folder).is_dir():
+        check_output(folder).mkdir()
+    written: list[dict[str, str | int]] = []
+    for kernel, code, data in found:
+        target = _free_name(Path(folder), kernel, code, written)
+        write_file(target, data)
+        entry = {"file": str(target), "kernel": kernel, "platform": _platform_name(code)}
+        written.append({**entry, "code": code, "size": len(data)})
+    return written
+
+
+def _platform_name(code: int) -> str:
+    return next((entry.name for entry in PLATFORMS if code in entry.gen_codes), "unknown")
+
+
+def _free_name(folder: Path, kernel: str, code: int, written: list[dict[str, str | int]]) -> Path:
+    """Return a file's name for a kernel, which may have signs that file systems do not like."""
+    stem = _NO_FILE_NAME.sub("_", kernel).lstrip(".") or "_"
+    names = {entry["file"] for entry in written}
+    tail = f".{_platform_name(code)}-{code}.gen"
+    target, number = folder / f"{stem[:200]}{tail}", 1
+    while str(target) in names:
+        number += 1
+        target = folder / f"{stem[:200]}_{number}{tail}"
+    return target

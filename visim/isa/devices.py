@@ -1,0 +1,45 @@
+"""Which devices and versions have an instruction (appendix of the specification, format_facts).
+
+The appendix ends with tgllp; what later devices have is known from compilers. An instruction that
+is not listed here is on all devices that visim knows.
+"""
+
+from visim.target import PLATFORMS
+
+EVERYWHERE = tuple(platform.name for platform in PLATFORMS)
+_UP_TO_SKL = ("bdw", "skl")
+_UP_TO_ICLLP = ("bdw", "skl", "icllp")
+_FROM_ICLLP = ("icllp", "tgllp", "dg2", "pvc")
+_FROM_TGLLP = ("tgllp", "dg2", "pvc")
+_FROM_DG2 = ("dg2", "pvc")
+_MACROS = ("skl", "pvc")
+_PVC = ("pvc",)
+_NONE: tuple[str, ...] = ()
+
+#: Opcodes of objects that newer compilers write.
+_NEWER = range(0x93, 0x9D)
+_OLDEST, _NEWER_VERSION = (3, 0), (4, 2)
+
+_BY_PAGE = {
+    **dict.fromkeys(("LRP", "PLN", "SAD2", "SAD2ADD"), _UP_TO_SKL),
+    **dict.fromkeys(("AVS", "SWITCHJMP", "VME_FBR", "VME_IME", "VME_SIC"), _UP_TO_ICLLP),
+    "VME_IDM": ("skl", "icllp"),
+    **dict.fromkeys(("DIVM", "INVM", "RSQTM", "SQRTM"), _MACROS),
+    **dict.fromkeys(("ROL", "ROR"), _FROM_ICLLP),
+    "DP4A": _FROM_TGLLP,
+    **dict.fromkeys(("ADD3", "ADD3O", "BFN", "DPAS", "QW_GATHER", "QW_SCATTER"), _FROM_DG2),
+    "DPASW": ("dg2",),
+    **dict.fromkeys(("LSC_FENCE", "LSC_TYPED", "LSC_UNTYPED"), _FROM_DG2),
+    **dict.fromkeys(("FCVT", "NBARRIER", "SRND"), _PVC),
+    **dict.fromkeys(("RAW_SENDG", "SHFL_IDX4", "TANH", "SIGM", "LFSR", "BDPAS", "DNSCL"), _NONE),
+}
+
+
+def devices_of(page: str) -> tuple[str, ...]:
+    """Return the names of the devices that have the instructions of a page, the oldest first."""
+    return _BY_PAGE.get(page, EVERYWHERE)
+
+
+def first_version(code: int) -> tuple[int, int]:
+    """Return the first version that visim knows whose objects have an opcode."""
+    return _NEWER_VERSION if code in _NEWER else _OLDEST

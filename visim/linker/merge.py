@@ -1,0 +1,235 @@
+"""Several modules as one: symbols of files resolved by C's rules (specification 4, linkage).
+
+A global function or variable is seen by all files and defined in one; a static one is seen in its
+own file only, and renamed where another file has the name; an external one is defined elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from visim.diag import Diagnostics, Origin
+from visim.errors import LinkError
+from visim.lex import nearest
+from visim.linker.program import file_variables_of
+from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
+from visim.operands import Alias, General, Variable
+from visim.renaming import with_functions, with_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the files to link: its name in messages, and what it holds."""
+
+    file: str
+    module: Module
+
+
+def merge(parts: Sequence[Part]) -> Module:
+    """Return one module made of `parts`, in which nothing is external.
+
+    Kernels and functions keep their order, file after file; the version is the newest. Kernels
+    declare all functions, as compilers have them do.
+
+    Raises:
+        LinkError: a name is defined twice, declared in two ways, or defined nowhere.
+    """
+    findings = Diagnostics()
+    own = _with_own_statics(parts)
+    _check_definitions(own, findings)
+    variables = _variables(own, findings)
+    _check_functions(own, findings)
+    if findings.errors:
+        raise LinkError(findings)
+    units = [unit for part in own for unit in part.module.units]
+    functions = [
+        replace(unit, function_declarations=()) for unit in units if unit.kind is UnitKind.FUNCTION
+    ]
+    names = tuple(function.name for function in functions)
+    kernels = [
+        replace(unit, function_declarations=names) for unit in units if unit.kind is UnitKind.KERNEL
+    ]
+    return Module(
+        max(part.module.version for part in parts),
+        (*kernels, *functions),
+        None,
+        tuple(variables.values()),
+    )
+
+
+def undeclared_functions(module: Module) -> Diagnostics:
+    """Return the calls of functions that a module neither has nor declares to be external."""
+    findings = Diagnostics()
+    known = [*module.externals, *(unit.name for unit in module.functions)]
+    for unit in module.units:
+        for name, origin in _mentioned(unit):
+            if name not in known:
+                message = f"{unit.name} calls {name!r}, which the file neither has nor declares"
+                guess = nearest(name, known)
+                hint = f"did you mean {guess!r}?" if guess else f"declare it: .funcdecl {name}"
+                findings.error("undeclared-function", message, origin, help=hint)
+    return findings
+
+
+# Names that only one file sees
+
+
+def _with_own_statics(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with static names that no other part has."""
+    taken: set[str] = set()
+    for part in parts:
+        taken |= {unit.name for unit in part.module.units if unit.linkage is not Linkage.STATIC}
+        taken |= {v.variable.name for v in part.module.variables if not _is_static(v)}
+    own: list[Part] = []
+    for part in parts:
+        functions = [unit.name for unit in part.module.units if unit.linkage is Linkage.STATIC]
+        variables = [v.variable.name for v in part.module.variables if _is_static(v)]
+        module = _with_functions(part.module, _free_names(functions, taken))
+        own.append(replace(part, module=_with_variables(module, _free_names(variables, taken))))
+    return own
+
+
+def _is_static(declared: FileVariable) -> bool:
+    return declared.linkage is Linkage.STATIC
+
+
+def _free_names(names: Iterable[str], taken: set[str]) -> dict[str, str]:
+    """Return new names for those that are taken, and take all of them."""
+    changed: dict[str, str] = {}
+    for name in names:
+        free, number = name, 1
+        while free in taken:
+            number += 1
+            free = f"{name}_{number}"
+        taken.add(free)
+        if free != name:
+            changed[name] = free
+    return changed
+
+
+def _with_functions(module: Module, changed: dict[str, str]) -> Module:
+    return replace(module, units=tuple(with_functions(unit, changed) for unit in module.units))
+
+
+def _with_variables(module: Module, changed: dict[str, str]) -> Module:
+    if not changed:
+        return module
+    variables = tuple(
+        replace(declared, variable=_renamed(declared.variable, changed))
+        for declared in module.variables
+    )
+    units = tuple(_with_file_variables(unit, changed) for unit in module.units)
+    return replace(module, variables=variables, units=units)
+
+
+def _renamed(variable: General, changed: dict[str, str]) -> General:
+    return replace(variable, name=changed.get(variable.name, variable.name))
+
+
+def _with_file_variables(unit: Unit, changed: dict[str, str]) -> Unit:
+    """Return `unit` with aliases of variables of file scope under their new names."""
+    others: dict[Variable, Variable] = {}
+    for variable in unit.generals:
+        if variable.alias is None:
+            continue
+        base = variable.alias.base
+        new = _renamed(base, changed) if base.is_file_scope else others.get(base, base)
+        if isinstance(new, General) and new != base:
+            others[variable] = replace(variable, alias=Alias(new, variable.alias.offset))
+    return with_variables(unit, others)
+
+
+# What the parts say of one name
+
+
+def _check_definitions(parts: Sequence[Part], findings: Diagnostics) -> None:
+    """Each name of a kernel, function or variable has one definition."""
+    owners: dict[str, str] = {}
+    for part in parts:
+        defined: list[tuple[str, Origin]] = [(u.name, u.origin) for u in part.module.units]
+        defined += [
+            (declared.variable.name, declared.origin)
+            for declared in part.module.variables
+            if declared.linkage is not Linkage.EXTERNAL
+        ]
+        for name, origin in defined:
+            if name in owners:
+                message = f"{name!r} is defined in {owners[name]} and in {part.file}"
+                help_text = "make one of them static, or leave one out"
+                findings.error("duplicate-definition", message, origin, help=help_text)
+            owners.setdefault(name, part.file)
+
+
+def _variables(parts: Sequence[Part], findings: Diagnostics) -> dict[str, FileVariable]:
+    """Return the variables of file scope by name; their declarations must agree."""
+    defined = {
+        declared.variable.name: (declared, part.file)
+        for part in parts
+        for declared in part.module.variables
+        if declared.linkage is Linkage.GLOBAL
+    }
+    own: dict[str, FileVariable] = {}
+    for part in parts:
+        for declared in part.module.variables:
+            name = declared.variable.name
+            if declared.linkage is not Linkage.EXTERNAL:
+                own[name] = declared
+            elif name not in defined:
+                used = any(name in file_variables_of(unit) for unit in part.module.units)
+                if used:
+                    _undefined(findings, "variable", name, part.file, declared.origin, defined)
+            elif declared.variable != defined[name][0].variable:
+                known, file = defined[name]
+                message = (
+                    f"{part.file} declares {_described(declared.variable)}, "
+                    f"{file} defines {_described(known.variable)}"
+                )
+                findings.error("declaration-mismatch", message, declared.origin)
+    return own
+
+
+def _described(variable: General) -> str:
+    align = f", align {variable.align}" if variable.align else ""
+    return f"{variable.name} as {variable.count} of {variable.type.name}{align}"
+
+
+def _check_functions(parts: Sequence[Part], findings: Diagnostics) -> None:
+    """Each function that is called is in one of the parts."""
+    shared = {
+        unit.name
+        for part in parts
+        for unit in part.module.functions
+        if unit.linkage is Linkage.GLOBAL
+    }
+    for part in parts:
+        known = shared | {unit.name for unit in part.module.functions}
+        reported: set[str] = set()
+        for unit in part.module.units:
+            for name, origin in _mentioned(unit):
+                if name not in known and name not in reported:
+                    reported.add(name)
+                    _undefined(findings, "function", name, part.file, origin, known)
+
+
+def _undefined(
+    findings: Diagnostics,
+    what: str,
+    name: str,
+    file: str,
+    origin: Origin,
+    known: Iterable[str],
+) -> None:
+    guess = nearest(name, known)
+    findings.error(
+        f"unknown-{what}",
+        f"{file} needs the {what} {name!r}, which none of the files defines",
+        origin,
+        help=f"did you mean {guess!r}?" if guess else "link with the file that defines it",
+    )
+
+
+def _mentioned(unit: Unit) -> list[tuple[str, Origin]]:
+    """Return the functions that a unit calls or takes the address of, with where it does."""
+    found = ((getattr(item, "function", None), item.origin) for item in unit.body)
+    return [(name, origin) for name, origin in found if isinstance(name, str)]
