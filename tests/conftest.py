@@ -19,6 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bless", action="store_true", help="write what `RUN: print` gives as its expectation"
     )
     group.addoption(
+        "--thorough", action="store_true", help="run OpenCL programs for all devices on the JIT"
+    )
+    group.addoption(
         "--engines",
         default=",".join(ENGINES),
         help="engines that run the file tests, separated by commas (default: %(default)s)",

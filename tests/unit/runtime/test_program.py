@@ -268,6 +268,21 @@ class TestInfo:
             program["k"].launch([])
 
 
+def test_info_lists_what_the_jit_leaves_to_the_interpreters_code():
+    text = """
+    .version 4.1
+    .kernel "k"
+    .kernel_attr SimdSize=8
+    sbarrier.signal
+    sbarrier.wait
+    ret (M1, 1)
+    """
+    entries = visim.assemble(text, platform="pvc").info()["kernels"][0]["called_out"]
+    assert [entry["mnemonic"] for entry in entries] == ["sbarrier", "sbarrier"]
+    assert "BarrierSignal" in entries[0]["reason"]
+    assert all(entry["line"] for entry in entries)
+
+
 class TestLaunch:
     def test_results_are_in_the_callers_array(self, scale, data, each_engine):
         report = scale.launch({"factor": 2, "data": data}, thread_groups=4)
