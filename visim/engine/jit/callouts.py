@@ -22,6 +22,7 @@ from visim.engine.jit.blocks import (
 )
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.text import scalar_type, vector_type
+from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
     Atomic,
     Barrier,
@@ -50,6 +51,7 @@ MOST_LANES = 64
 WAIT = 2
 """What a call-out answers when the thread has to let others run; 0 is to go on, 1 a fault."""
 
+ALTERNATE = "%cr0 chooses the ALT mode: floats behind it are the interpreter's"
 COMPUTED_MODE = "%cr0 gets a value that is computed: roundings behind it are the interpreter's"
 
 
@@ -126,7 +128,8 @@ def reasons(effects: Sequence[Effect]) -> Iterator[str]:
             yield f"{type(effect).__name__} is done by the interpreter's code"
         if writes_cr0(effect):
             try:
-                control_value(effects, 0)
+                if float_mode(control_value(effects, 0) & CR0_USED).alternate:
+                    yield ALTERNATE
             except UnknownControl:
                 yield COMPUTED_MODE
     wide = sorted({expr.uop.name for expr in expressions(effects) if needs_interpreter(expr)})
