@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
+from visim.runtime import launch
 
 FILES = Path(__file__).parent / "files"
 
@@ -17,10 +19,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bless", action="store_true", help="write what `RUN: print` gives as its expectation"
     )
     group.addoption(
+        "--thorough", action="store_true", help="run OpenCL programs for all devices on the JIT"
+    )
+    group.addoption(
         "--engines",
         default=",".join(ENGINES),
         help="engines that run the file tests, separated by commas (default: %(default)s)",
     )
+
+
+@pytest.fixture(params=["interpreter", "jit"])
+def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The engine of launches that name none; a test that uses it runs on every one."""
+    if request.param == "jit":
+        pytest.importorskip("llvmlite")
+    monkeypatch.setattr(launch, "default_engine", lambda: request.param)
+    return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def object_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Kernels that tests compile are kept for this run only, not in the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VISIM_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -45,8 +45,9 @@ from tests.model import floats
 from visim import predefined
 from visim.check.verifier import verify_module
 from visim.diag import Source
+from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
-from visim.engine.interp import Interpreter
+from visim.engine.interp import Prepared
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
@@ -224,10 +225,20 @@ def _interpreter(executable: Any) -> bytes:
     return executable.context.image.tobytes()
 
 
-ENGINES: dict[str, tuple[Callable[[], Any], Callable[[Any], bytes]]] = {
-    "interpreter": (Interpreter, _interpreter),
+def _jit(executable: Any) -> bytes:
+    return executable.last.records[0].image.tobytes()
+
+
+def _prepare_for_jit(kernel: LinkedKernel) -> Any:
+    pytest.importorskip("llvmlite")
+    return jit.Prepared(kernel, saving=True)
+
+
+ENGINES: dict[str, tuple[Callable[[LinkedKernel], Any], Callable[[Any], bytes]]] = {
+    "interpreter": (Prepared, _interpreter),
+    "jit": (_prepare_for_jit, _jit),
 }
-"""For each engine how to make it, and how to see the register image after a run."""
+"""For each engine how to prepare a kernel, and how to see the register image after a run."""
 
 
 def check_run(section: Section, run: RunLine, engine: str) -> None:
@@ -251,6 +262,11 @@ def check_run(section: Section, run: RunLine, engine: str) -> None:
         raise Mismatch("\n".join([f"{place}: on {engine}", *lines, f"  ({run.citation})"]))
 
 
+_COMPILED: list[tuple[Section, tuple[str, str, str]]] = []
+_MOST_COMPILED = 4
+"""How many sections keep their native code, which takes much memory."""
+
+
 def _prepared(section: Section, run: RunLine, engine: str) -> tuple[LinkedKernel, Any]:
     key = (engine, run.settings.get("platform", "skl"), run.settings.get("simd", ""))
     if key not in section.prepared:
@@ -258,7 +274,12 @@ def _prepared(section: Section, run: RunLine, engine: str) -> tuple[LinkedKernel
         kernel = link_kernel(module, module.kernels[0], platform(key[1]))
         if key[2]:
             kernel = replace(kernel, simd_size=int(key[2], 0))
-        section.prepared[key] = kernel, ENGINES[engine][0]().prepare(kernel)
+        section.prepared[key] = kernel, ENGINES[engine][0](kernel)
+        if engine == "jit":
+            _COMPILED.append((section, key))
+            for old, other in _COMPILED[:-_MOST_COMPILED]:
+                del old.prepared[other]
+            del _COMPILED[:-_MOST_COMPILED]
     return section.prepared[key]
 
 

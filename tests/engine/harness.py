@@ -1,8 +1,10 @@
-"""Runs a bare vISA text on the interpreter: registers in, registers out.
+"""Runs a bare vISA text on an engine: registers in, registers out.
 
 A test gives the lines of a kernel's body and the initial contents of its variables; the harness
 declares the variables, runs the kernel and returns what they hold afterwards. General variables
 are NumPy arrays whose dtype is the vISA type, predicates are integers (bit i is channel i).
+
+Every test runs on each engine of `ENGINES`; the fixture in `conftest` chooses it.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from visim.diag import Source
+from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
 from visim.engine.interp import Interpreter, Prepared
 from visim.errors import Fault
@@ -113,6 +117,7 @@ class Kernel:
     linked: LinkedKernel
     prepared: Prepared
     generals: Mapping[str, Any] = field(repr=False)
+    compiled: dict[str, jit.Prepared] = field(repr=False, default_factory=dict)
 
     def place(self, name: str) -> int:
         """Return the byte offset of a variable of the kernel in the register image."""
@@ -148,11 +153,12 @@ class Kernel:
             ThreadStart(self._registers(given, predicates, thread), mask) for thread in range(count)
         )
         machine = Machine(memory, surfaces or Surfaces(), scratch_bytes, arguments)
-        ended = self.prepared.run([0], Group(starts, slm_bytes), machine, options or RunOptions())
+        dispatch = Group(starts, slm_bytes)
+        ended, image = CHOSEN.run(self, dispatch, machine, options or RunOptions())
         return Outcome(
             ended,
-            {name: self._read(name, value) for name, value in given.items()},
-            {name: self._read_bits(name) for name in predicates},
+            {name: self._read(image, name, value) for name, value in given.items()},
+            {name: self._read_bits(image, name) for name in predicates},
             self.text,
         )
 
@@ -166,15 +172,55 @@ class Kernel:
         ]
         return (*generals, *bits)
 
-    def _read(self, name: str, value: Value) -> Array:
+    def _read(self, image: Array, name: str, value: Value) -> Array:
         array, start = _array(value, 0), self.place(name)
-        octets = self.prepared.context.image[start : start + array.nbytes].copy()
+        octets = image[start : start + array.nbytes].copy()
         return octets.view(array.dtype)
 
-    def _read_bits(self, name: str) -> int:
+    def _read_bits(self, image: Array, name: str) -> int:
         start = self.place(name)
-        bits = self.prepared.context.image[start : start + 32]
+        bits = image[start : start + 32]
         return sum(int(bit) << channel for channel, bit in enumerate(bits))
+
+
+class OnInterpreter:
+    """Runs kernels on the interpreter."""
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group; return how it ended and the registers of the thread that ran last."""
+        return kernel.prepared.run([0], dispatch, machine, options), kernel.prepared.context.image
+
+
+class OnJit:
+    """Runs kernels on the JIT, which writes registers back for the tests."""
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group; return how it ended and the registers of the last thread."""
+        pytest.importorskip("llvmlite")
+        compiled = kernel.compiled.setdefault("jit", jit.Prepared(kernel.linked, saving=True))
+        ended = compiled.run([0], dispatch, machine, options)
+        records = compiled.last.records
+        return ended, records[min(len(records), len(dispatch.starts)) - 1].image
+
+
+class Chosen:
+    """The engine on which `Kernel.run` runs."""
+
+    engine: OnInterpreter | OnJit = OnInterpreter()
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group on the engine."""
+        return self.engine.run(kernel, dispatch, machine, options)
+
+
+ENGINES = {"interpreter": OnInterpreter(), "jit": OnJit()}
+CHOSEN = Chosen()
 
 
 def assemble(text: str, platform: str = "skl") -> Kernel:

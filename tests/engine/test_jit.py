@@ -75,15 +75,6 @@ def compare(kernel: harness.Kernel, values: dict[str, np.ndarray], mask: int) ->
     return None
 
 
-def recurses(kernel: harness.Kernel) -> bool:
-    """Whether the engine refuses the kernel because a subroutine calls itself."""
-    try:
-        Jit().prepare(kernel.linked)
-    except UnsupportedError as refused:
-        return "calls itself" in str(refused)
-    return False
-
-
 @pytest.mark.parametrize("seed", range(24))
 def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
     program = generate(seed)
@@ -91,33 +82,28 @@ def test_random_control_flow_equals_the_interpreter(seed: int) -> None:
     kernel = harness.assemble(text_of(program), program.platform)
     for name in CHANGING:
         values[name] = np.zeros(32, np.uint8)
-    if recurses(kernel):
-        with pytest.raises(UnsupportedError, match="calls itself"):
-            compare(kernel, values, mask)
-    else:
-        assert compare(kernel, values, mask) is None
+    assert compare(kernel, values, mask) is None
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x1:ud", "ALT"),
-        ("addr_add (M1_NM, 1) A0(0)<1> &T6 0x0:uw", "surface"),
-    ],
-)
-def test_what_it_cannot_do_is_refused_before_the_run(line: str, reason: str) -> None:
-    text = f""".version 4.1
+def test_addresses_of_surface_variables_are_refused_before_the_run() -> None:
+    text = """.version 4.1
 .kernel "k"
 .decl T6 v_type=T num_elts=2
 .decl A0 v_type=A num_elts=1
-.decl V32 v_type=G type=f num_elts=8 align=GRF
 k:
-    {line}
-    add (M1, 8) V32(0,0)<1> V32(0,0)<1;1,0> V32(0,0)<1;1,0>
+    addr_add (M1_NM, 1) A0(0)<1> &T6 0x0:uw
     ret (M1, 1)
 """
-    with pytest.raises(UnsupportedError, match=reason):
+    with pytest.raises(UnsupportedError, match="surface"):
         Jit().prepare(harness.assemble(text, "skl").linked)
+
+
+def test_the_alt_mode_equals_the_interpreter() -> None:
+    kernel = arithmetic("mul (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>", "f", 1)
+    bits = np.array([0x7F7FFFFF, 0x00800000, 0x00000001, 0x3F800001] * 4, np.uint32)
+    other = np.array([0x40000000, 0x3F000000, 0x40000000, 0x3F800001] * 4, np.uint32)
+    values = {"V40": np.zeros(16, np.float32), "V41": bits, "V42": other}
+    assert compare(kernel, values, 0xFFFF) is None
 
 
 def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:
@@ -161,6 +147,50 @@ def test_float_arithmetic_has_the_same_bits_in_every_mode(name: str, control: in
     x, y = (image[place : place + 64].view(np.float32) for image in (want, got))
     assert np.array_equal(np.isnan(x), np.isnan(y))
     assert np.array_equal(x.view(np.uint32)[~np.isnan(x)], y.view(np.uint32)[~np.isnan(y)])
+
+
+COMPUTED = """
+    mov (M1_NM, 1) %cr0(0,0)<1> V50(0,0)<0;1,0>
+    add (M1, 16) V42(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0>
+    mad (M1, 16) V43(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0> V40(0,0)<1;1,0>
+    mov (M1, 16) V44(0,0)<1> V43(0,0)<1;1,0>
+    mov (M1, 16) V45(0,0)<1> V42(0,0)<1;1,0>
+    cmp.lt (M1, 16) P1 V40(0,0)<1;1,0> V41(0,0)<1;1,0>
+    (P1) add (M1, 16) V45(0,0)<1> V45(0,0)<1;1,0> 0x1:d
+"""
+IN_A_FUNCTION = """
+    fcall (M1, 16) set 0 0
+    add (M1, 16) V42(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0>
+    mov (M1, 16) V44(0,0)<1> V42(0,0)<1;1,0>
+"""
+SET = """
+.global_function "set"
+    add (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x20:ud
+    fret (M1, 16)
+"""
+
+
+@pytest.mark.parametrize("control", [0x4C0, 0x4D0, 0x14E0, 0x4F0, 0, 0x440])
+@pytest.mark.parametrize(("body", "functions"), [(COMPUTED, ""), (IN_A_FUNCTION, SET)])
+def test_rounding_follows_a_mode_that_only_the_running_program_knows(
+    body: str, functions: str, control: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(control)
+    values = {
+        name: np.array([rng.choice([*SPECIAL, rng.uniform(-9, 9)]) for _ in range(16)], np.float32)
+        for name in ("V40", "V41", "V42", "V43")
+    }
+    values |= {"V44": np.zeros(16, np.float16), "V45": np.zeros(16, np.int32)}
+    values["V50"] = np.array([control], np.uint32)
+    found = []
+    for engine in harness.ENGINES.values():
+        monkeypatch.setattr(harness.CHOSEN, "engine", engine)
+        found.append(harness.run(body, values, {"P1": 0}, functions=functions))
+    want, got = found
+    assert got.exit.fault is None
+    assert dataclasses.asdict(got.exit) == dataclasses.asdict(want.exit)
+    for name in values:
+        assert np.array_equal(want[name], got[name], equal_nan=name != "V45"), name
 
 
 def store_kernel() -> harness.Kernel:

@@ -8,6 +8,8 @@ import pytest
 import visim
 import visim.opencl
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 PROGRAM = """
 #define READ(result, name) \
     result name(global void *base, int width, int height, int pitch, int2 place)

@@ -17,6 +17,8 @@ import visim
 import visim.opencl
 from tests.model import images as model
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 SOURCE = Path(__file__).parent / "images.cl"
 DEVICES = ("skl", "tgllp", "dg2")
 SHAPES = {"1d": (9,), "1d_array": (3, 5), "2d": (4, 5), "2d_array": (3, 4, 5), "3d": (3, 2, 5)}

@@ -13,7 +13,8 @@ import visim.opencl
 from tests.opencl.case import ALL_DEVICES, Case, LocalBytes, Values
 from tests.opencl.cases import CASES
 
-ENGINES = ("interpreter",)
+JIT_DEVICES = ("pvc", "tgllp")
+"""Devices whose programs run on the JIT, too; all do with `--thorough`."""
 RUNS = [
     pytest.param(case, device, id=f"{case.name}-{device}")
     for case in CASES
@@ -55,8 +56,20 @@ def _run(case: Case, program: visim.Program, engine: str) -> Values:
     return values
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("case", "device"), RUNS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every program on the interpreter, and those for some devices on the JIT."""
+    if "engine" not in metafunc.fixturenames:
+        return
+    devices = ALL_DEVICES if metafunc.config.getoption("thorough") else JIT_DEVICES
+    runs = [
+        pytest.param(*run.values, engine, id=f"{run.id}-{engine}")
+        for run in RUNS
+        for engine in ("interpreter", "jit")
+        if engine == "interpreter" or run.values[1] in devices
+    ]
+    metafunc.parametrize(("case", "device", "engine"), runs)
+
+
 def test_results_are_those_of_the_reference(case: Case, device: str, engine: str) -> None:
     program = _program(case, device)
     assert case.mismatches(_run(case, program, engine)) == []

@@ -14,6 +14,8 @@ import visim.opencl
 from tests.opencl import pocl
 from tests.opencl.case import ALL_DEVICES
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 # One kernel for each group of formats; PoCL prints null pointers and negative NaNs in its own way.
 CALLS = {
     "integers": r"""

@@ -280,6 +280,30 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 
 
 @app.command()
+@click.option("--clear", is_flag=True, help="Remove what is there.")
+@_json_option
+def cache(*, clear: bool, as_json: bool) -> None:
+    """Show or clear the compiled kernels that are kept on disk."""
+    from visim.engine.jit.cache import MOST_BYTES, ObjectCache, default_folder
+
+    found = ObjectCache(default_folder())
+    removed = found.clear() if clear else 0
+    contents = found.contents()
+    if as_json:
+        folder = None if contents.folder is None else str(contents.folder)
+        numbers = {"entries": contents.entries, "bytes": contents.bytes, "removed": removed}
+        _print_json({"folder": folder, "limit": MOST_BYTES, **numbers})
+        return
+    if contents.folder is None:
+        click.echo("off: VISIM_CACHE_DIR is empty")
+        return
+    if clear:
+        click.echo(f"removed {removed} compiled kernels")
+    megabytes = contents.bytes / 1e6
+    click.echo(f"{contents.folder}: {contents.entries} compiled kernels, {megabytes:.1f} MB")
+
+
+@app.command()
 @click.argument("file", type=_INPUT)
 @click.option("--platform", required=True, metavar="P", help=f"The device: {_PLATFORMS}.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")

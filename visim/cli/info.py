@@ -86,6 +86,9 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
         place = f" (line {what['line']})" if what.get("line") else ""
         text = f"not executable: {what['mnemonic']}{place}: {what['reason']}"
         console.print(Text(text, "red"))
+    for what in kernel.get("called_out") or ():
+        place = f" (line {what['line']})" if what.get("line") else ""
+        console.print(Text(f"called out by the JIT: {what['mnemonic']}{place}: {what['reason']}"))
 
 
 def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:

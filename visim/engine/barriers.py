@@ -9,8 +9,19 @@ Knows no engine. Follows specification 6, pages BARRIER, SBARRIER and NBARRIER.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from visim.sem.effects import (
+    Barrier,
+    BarrierSignal,
+    BarrierWait,
+    FusedExchange,
+    NamedBarrierSignal,
+    NamedBarrierWait,
+    Synchronization,
+    Yield,
+)
 
 GROUP = -1
 """The key of the barrier of the whole group; named barriers have their number."""
@@ -126,6 +137,48 @@ class Barriers:
             raise BarrierMisuse(f"{ticket.barrier}: more threads signal than take part")
         if missing == (0, 0):
             barrier.end_phase()
+
+    def perform(
+        self, thread: int, effect: Synchronization, operands: Sequence[int]
+    ) -> Ticket | None:
+        """Do what a synchronization of `thread` says; return what it has to wait for.
+
+        Args:
+            thread: the thread's number.
+            effect: the synchronization.
+            operands: what it is given, in the order of its fields.
+
+        Raises:
+            BarrierMisuse: the specification leaves undefined what would happen.
+        """
+        match effect:
+            case Barrier():
+                self.signal(thread)
+                return self.wait(thread)
+            case BarrierSignal():
+                self.signal(thread)
+            case BarrierWait():
+                return self.wait(thread)
+            case NamedBarrierSignal():
+                key, role, producers, consumers = operands
+                self.signal_named(thread, key, role, (producers, consumers))
+            case NamedBarrierWait():
+                return self.wait(thread, operands[0])
+            case FusedExchange():
+                return self.meet(thread)
+            case Yield():
+                pass
+        return None
+
+    def stalemate(self, waiting: Mapping[int, tuple[str, Ticket]], threads: Iterable[int]) -> str:
+        """Return who of a group's `threads` waits where for whom, when nobody can go on."""
+        places: dict[str, list[int]] = {}
+        for number, (where, ticket) in waiting.items():
+            what = f"at {where} wait at {ticket.barrier} for {self.missing(ticket, waiting)}"
+            places.setdefault(what, []).append(number)
+        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
+        ended = sorted(set(threads) - set(waiting))
+        return message + (f"; threads {ended} ended" if ended else "")
 
     def meet(self, thread: int) -> Ticket:
         """Note that `thread` waits for the other one of its fused pair.

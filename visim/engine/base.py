@@ -129,6 +129,7 @@ class RunOptions:
     `seed` 0 is dispatch order, any other one permutes the threads of each group. `stop` makes the
     run end soon after it is set, within threads too: at the latest at the next backward branch.
     `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
+    `checked` False lets an engine leave out the checks whether accesses are in range.
     `shadow` has the bytes of flat memory that hold inexact values, for engines that track taint.
     """
 
@@ -137,6 +138,7 @@ class RunOptions:
     count_forms: bool = False
     stop: StopFlag | None = None
     workers: int | None = None
+    checked: bool = True
     shadow: ShadowMemory | None = None
 
 

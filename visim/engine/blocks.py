@@ -119,7 +119,7 @@ class BlockTable:
         pc = start
         while pc < len(body):
             instruction = body[pc]
-            starts_block = isinstance(instruction, BLOCK_STARTS) or _reads_clock(instruction)
+            starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
             if starts_block and pc > start:
                 return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
             if isinstance(instruction, MARKS):
@@ -250,7 +250,7 @@ def _refusal(pc: int, reason: str, *, undefined: bool) -> Step:
     return refuse
 
 
-def _reads_clock(instruction: Instruction) -> bool:
+def reads_clock(instruction: Instruction) -> bool:
     """Whether an instruction reads %tsc, whose value is exact at the start of a block only."""
     operands = (getattr(instruction, name, None) for name in SOURCES)
     return any(
@@ -276,4 +276,4 @@ def form_name(instruction: Instruction) -> str:
     return f"{name}:{types}" if types else name
 
 
-__all__ = ["Block", "BlockTable", "Ending", "Unready", "form_name"]
+__all__ = ["Block", "BlockTable", "Ending", "Unready", "form_name", "reads_clock"]

@@ -53,3 +53,9 @@ def memory_fault(instruction: Instruction, thread: int, violation: MemoryViolati
         buffer=violation.nearest,
         distance=violation.distance,
     )
+
+
+def place_name(unit: str, instruction: Instruction) -> str:
+    """Return how messages name an instruction of a unit."""
+    line = getattr(instruction.origin, "line", None)
+    return unit + (f" line {line}" if line else "")

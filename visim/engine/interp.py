@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
-from visim.engine.faults import fault_at, memory_fault
+from visim.engine.faults import fault_at, memory_fault, place_name
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.plan import Context, Step
@@ -29,17 +29,12 @@ from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
 from visim.machine.memory import Allocation, MemoryViolation, Space
 from visim.machine.surfaces import SharedLocalMemory, Window
 from visim.sem.effects import (
-    Barrier,
-    BarrierSignal,
-    BarrierWait,
     Call,
     CallFunction,
     FunctionReturn,
     FusedExchange,
     Goto,
     Jump,
-    NamedBarrierSignal,
-    NamedBarrierWait,
     Return,
     Switch,
     Synchronization,
@@ -325,35 +320,22 @@ class _Run:
 
     def _gives_way(self, thread: Thread, block: Block) -> bool:
         """Do what a synchronization says; return whether other threads run first."""
-        barriers, number = self._barriers, thread.number
-        operands = block.ending.operands()
+        effect = block.ending.transfer
+        if effect is None or not isinstance(effect, Synchronization):
+            return False
         try:
-            match block.ending.transfer:
-                case Barrier():
-                    barriers.signal(number)
-                    thread.waits = barriers.wait(number)
-                case BarrierSignal():
-                    barriers.signal(number)
-                case BarrierWait():
-                    thread.waits = barriers.wait(number)
-                case NamedBarrierSignal():
-                    key, role, producers, consumers = operands
-                    barriers.signal_named(number, key, role, (producers, consumers))
-                case NamedBarrierWait():
-                    thread.waits = barriers.wait(number, operands[0])
-                case FusedExchange():
-                    self._offer(thread, block)
-                case Yield():
-                    return True
-                case _:
-                    pass
+            operands = block.ending.operands()
+            thread.waits = self._barriers.perform(thread.number, effect, operands)
         except BarrierMisuse as misuse:
             raise Stopped(self._fault("undefined", "barrier-misuse", str(misuse))) from None
+        if isinstance(effect, FusedExchange) and thread.waits is not None:
+            self._offer(thread, block, thread.waits)
+        if isinstance(effect, Yield):
+            return True
         return thread.waits is not None and not self._is_alone(thread)
 
-    def _offer(self, thread: Thread, block: Block) -> None:
-        """Leave a thread's registers for the other one of its fused pair, and wait for it."""
-        thread.waits = ticket = self._barriers.meet(thread.number)
+    def _offer(self, thread: Thread, block: Block, ticket: Ticket) -> None:
+        """Leave a thread's registers for the other one of its fused pair."""
         step = block.ending.after
         if step is not None:
             place = block.next - 1
@@ -530,20 +512,13 @@ class _Run:
         return self._fault("out-of-contract", "instruction-budget", message, block.start)
 
     def _deadlock(self, threads: list[Thread], order: list[int]) -> Fault:
-        alive = {thread.number for thread in threads}
-        places: dict[str, list[int]] = {}
+        waiting: dict[int, tuple[str, Ticket]] = {}
         for thread in threads:
             if thread.waits is not None:
-                origin = thread.table.unit.body[thread.pc - 1].origin
-                line = getattr(origin, "line", None)
-                where = thread.table.unit.unit.name + (f" line {line}" if line else "")
-                whom = self._barriers.missing(thread.waits, alive)
-                what = f"at {where} wait at {thread.waits.barrier} for {whom}"
-                places.setdefault(what, []).append(thread.number)
-        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
-        ended = sorted(set(order) - alive)
-        if ended:
-            message += f"; threads {ended} ended"
+                unit = thread.table.unit
+                where = place_name(unit.unit.name, unit.body[thread.pc - 1])
+                waiting[thread.number] = where, thread.waits
+        message = self._barriers.stalemate(waiting, order)
         self._thread = threads[0]
         return self._fault("undefined", "barrier-deadlock", message, self._thread.pc - 1)
 

@@ -216,10 +216,16 @@ class StepBuilder:
             self._known[expr] = name
         return name
 
+    def know(self, expr: Expr, value: str) -> None:
+        """Take what a name stands for as an expression's value."""
+        self._known[expr] = value
+
     def mask(self, expr: Expr | None) -> str | None:
         """Return the name of a mask's value, or None when all its lanes are known to be on."""
         if expr is None:
             return None
+        if expr in self._known:
+            return self._known[expr]
         if expr.uop.name == "execution" and self._all_on(expr):
             return None
         if expr.uop.name == "and" and expr.type is BOOL:
@@ -227,9 +233,7 @@ class StepBuilder:
             left, right = parts
             if left is None or right is None:
                 return left or right
-            known = self._known.get(expr)
-            if known is None:
-                known = self._known[expr] = self.temporary(f"{left} & {right}")
+            known = self._known[expr] = self.temporary(f"{left} & {right}")
             return known
         return self.value(expr)
 

@@ -191,6 +191,11 @@ class Surfaces:
         memory = np.zeros(1, np.uint32)
         return self._counters.setdefault(index, Surface(memory, name, self._dropped))
 
+    @property
+    def bound(self) -> tuple[int, ...]:
+        """The indices to which surfaces are bound."""
+        return tuple(self._bound)
+
     def __contains__(self, index: object) -> bool:
         return index in self._bound
 

@@ -190,7 +190,12 @@ def _one_for_each(variable: SurfaceVariable | SamplerVariable, value: object) ->
 
 
 class GroupDispatch:
-    """The threads of a bare kernel, in groups or a space (`visim.engine.base.Dispatch`)."""
+    """The threads of a bare kernel, in groups or a space (`visim.engine.base.Dispatch`).
+
+    Groups may run at the same time: they share no memory but what the caller gave.
+    """
+
+    groups_are_independent = True
 
     def __init__(
         self,

@@ -101,7 +101,13 @@ class LaunchOptions:
     @property
     def run_options(self) -> RunOptions:
         """The options that engines know."""
-        return RunOptions(self.budget, self.seed, self.counts_forms, workers=self.workers)
+        return RunOptions(
+            self.budget,
+            self.seed,
+            self.counts_forms,
+            workers=self.workers,
+            checked=self.checks == "on",
+        )
 
     def check(self) -> LaunchOptions:
         """Return the options in one form.
@@ -181,7 +187,9 @@ class Launch:
         try:
             with self.executables.borrow() as executable:
                 shadow = ShadowMemory() if self.options.tracks_taint else None
-                options = replace(self.options.run_options, stop=stop, shadow=shadow)
+                options = self.options.run_options
+                if stop is not None or shadow is not None:
+                    options = replace(options, stop=stop, shadow=shadow)
                 found = run_plan(self.plan, executable, options, receiver or current_receiver())
         finally:
             self._lock.release()
@@ -222,8 +230,10 @@ class Launch:
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:
-        if self.options.checks == "off":
-            yield "checks='off' changes nothing in this build: all checks were on"
+        if self.options.checks == "off" and self.engine == "jit":
+            yield "checks='off': nobody looked whether accesses were in range"
+        elif self.options.checks == "off":
+            yield f"checks='off' changes nothing on the {self.engine}: all checks were on"
         if (self.options.workers or 1) > 1 and self.engine == "interpreter":
             yield f"the {self.engine} ran on one worker"
         if found.lost_bytes:
@@ -240,6 +250,11 @@ class Launch:
         listed = ", ".join(f"{use.form} ({use.exactness}, {use.count} times)" for use in inexact)
         message = f"require_exact: instructions ran whose results are not bit-exact: {listed}"
         return Fault("inexact", "inexact-instruction", message, kernel=self.kernel)
+
+
+def default_engine() -> str:
+    """Return the name of the engine that launches use which name none."""
+    return "interpreter"
 
 
 def make_engine(name: str | None, *, taint: bool = False) -> Engine:
@@ -260,7 +275,8 @@ def make_engine(name: str | None, *, taint: bool = False) -> Engine:
         raise UnsupportedError(
             f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
         )
-    if name in {None, "interpreter"}:
+    name = name or default_engine()
+    if name == "interpreter":
         from visim.engine.interp import Interpreter
 
         return Interpreter()

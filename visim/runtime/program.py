@@ -446,6 +446,7 @@ def _body_facts(unit: Unit, platform: Platform | None) -> dict[str, Any]:
         "instructions": len(body),
         "opcodes": dict(sorted(opcodes.items())),
         "not_executable": _not_executable(body, platform),
+        "called_out": _called_out(body, platform),
     }
 
 
@@ -462,6 +463,25 @@ def _not_executable(body: Sequence[Instruction], platform: Platform | None) -> l
                 trace(item, target)
             except Unexecutable as error:
                 reason = str(error)
+                line = getattr(item.origin, "line", None)
+                entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
+                found.setdefault((item.op.mnemonic, reason), entry)
+    return list(found.values())
+
+
+def _called_out(body: Sequence[Instruction], platform: Platform | None) -> list[dict[str, Any]]:
+    """Return the instructions that the JIT leaves to the interpreter's code, as they are above."""
+    from visim.engine.jit.callouts import reasons
+
+    platforms = PLATFORMS if platform is None else (platform,)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in body:
+        for target in platforms:
+            try:
+                effects = trace(item, target)
+            except Unexecutable:
+                continue
+            for reason in reasons(effects):
                 line = getattr(item.origin, "line", None)
                 entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
                 found.setdefault((item.op.mnemonic, reason), entry)

@@ -12,6 +12,8 @@ import pytest
 
 import visim
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 HEAD = """\
 .version 4.1
 .kernel "k"
@@ -62,7 +64,7 @@ def watch():
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=watch).start()
 try:
-    kernel.launch([flag])
+    kernel.launch([flag], engine={engine!r})
 except KeyboardInterrupt as interrupt:
     print(interrupt.__notes__)
     flag[1] = 1
@@ -175,8 +177,8 @@ def test_what_a_launch_in_the_background_prints_goes_where_it_was_started():
     assert "".join(pieces) == report.printf != ""
 
 
-def test_an_interrupt_stops_a_run_and_says_where_it_was():
-    program = INTERRUPTED.format(path=sys.path, text=POLL)
+def test_an_interrupt_stops_a_run_and_says_where_it_was(each_engine):
+    program = INTERRUPTED.format(path=sys.path, text=POLL, engine=each_engine)
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout

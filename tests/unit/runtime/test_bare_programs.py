@@ -8,6 +8,8 @@ import pytest
 import visim
 from visim.errors import FaultError
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 # Each thread calls f0 or f1, by its id in the group, through a function pointer. Arguments: one
 # register and one quadword in memory at %sp, as more arguments than %arg holds are passed.
 POINTERS = """\

@@ -6,6 +6,8 @@ import pytest
 
 import visim
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 TEXT = """.version 4.1
 .kernel "k"
 .decl a v_type=G type=f num_elts=64 align=GRF

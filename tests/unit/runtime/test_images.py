@@ -8,6 +8,8 @@ import pytest
 import visim
 from visim import ArgumentError, Image, Sampler
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 
 class TestImage:
     @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from visim.errors import (
     UnsupportedError,
 )
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 CORPUS = Path(__file__).parents[2] / "corpus"
 
 SCALE = """\
@@ -266,11 +268,26 @@ class TestInfo:
             program["k"].launch([])
 
 
+def test_info_lists_what_the_jit_leaves_to_the_interpreters_code():
+    text = """
+    .version 4.1
+    .kernel "k"
+    .kernel_attr SimdSize=8
+    sbarrier.signal
+    sbarrier.wait
+    ret (M1, 1)
+    """
+    entries = visim.assemble(text, platform="pvc").info()["kernels"][0]["called_out"]
+    assert [entry["mnemonic"] for entry in entries] == ["sbarrier", "sbarrier"]
+    assert "BarrierSignal" in entries[0]["reason"]
+    assert all(entry["line"] for entry in entries)
+
+
 class TestLaunch:
-    def test_results_are_in_the_callers_array(self, scale, data):
+    def test_results_are_in_the_callers_array(self, scale, data, each_engine):
         report = scale.launch({"factor": 2, "data": data}, thread_groups=4)
         assert data.tolist() == [2.0 * i for i in range(64)]
-        assert (report.engine, report.groups, report.threads) == ("interpreter", 4, 4)
+        assert (report.engine, report.groups, report.threads) == (each_engine, 4, 4)
         assert report.geometry["thread_groups"] == [4, 1, 1]
         assert report.instructions is None
         assert report.fidelity is None
@@ -379,7 +396,7 @@ class TestOptions:
         assert scale.launch([data, 1.0], collect="instructions").instructions == 6
 
     def test_options_without_effect_are_noted(self, scale, data):
-        report = scale.launch([data, 1.0], workers=2, checks="off")
+        report = scale.launch([data, 1.0], workers=2, checks="off", engine="interpreter")
         assert len(report.notes) == 2
 
     def test_require_exact_stops_after_inexact_instructions(self, scale, data):
@@ -455,7 +472,7 @@ class TestBackground:
 
 
 class TestReport:
-    def test_it_is_readable_and_json(self):
+    def test_it_is_readable_and_json(self, each_engine):
         kernel = visim.load(CORPUS / "scale_skl.zebin").kernels[0]
         values = {"buffer": np.ones(48, np.float32)}
         args = [values["buffer"] if a.kind == "buffer" else 2 for a in kernel.args]
@@ -464,7 +481,7 @@ class TestReport:
         assert form["geometry"]["local_size"] == [48, 1, 1]
         assert form["geometry"]["local_size_chosen"] is True
         assert form["fidelity"][0].keys() == {"form", "count", "exactness"}
-        for part in ("skl", "interpreter", "global size 48", "(chosen)", "instructions"):
+        for part in ("skl", each_engine, "global size 48", "(chosen)", "instructions"):
             assert part in str(report)
 
 

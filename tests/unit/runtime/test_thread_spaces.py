@@ -17,6 +17,8 @@ from visim.runtime.schedule import PATTERNS, ZIGZAG, depends_on
 from visim.runtime.threads import Tables
 from visim.target import platform
 
+pytestmark = pytest.mark.usefixtures("each_engine")
+
 R0, THREAD_X, THREAD_Y, COLOR = 7, 1, 2, 17
 
 HEAD = """\

@@ -1,12 +1,10 @@
-"""Atomic messages: functions that do the enabled lanes one after another.
+"""Atomic messages: what is done for each enabled lane, one after another.
 
 Memory that only this thread's worker can reach needs no atomic instructions of the host.
 """
 
 from __future__ import annotations
 
-from visim.engine.jit.floats import Library
-from visim.engine.jit.scattered import lane_loop, loop_tail
 from visim.sem.effects import AtomicOperation as Op
 
 _SIMPLE = {
@@ -25,37 +23,20 @@ _COMPARED = {Op.UMIN: "ult", Op.UMAX: "ugt", Op.SMIN: "slt", Op.SMAX: "sgt"}
 _FLOAT = {16: "half", 32: "float", 64: "double"}
 
 
-def atomic_function(
-    library: Library, operation: Op, lanes: int, bits: int, *, own_memory: bool
-) -> str:
-    """Return the name of the function that does `operation` on values of `bits` bits."""
-    name = f"atomic.{operation.value}.{lanes}.{bits}.{'own' if own_memory else 'shared'}"
-    if name in library.functions:
-        return name
-    library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-    vector = f"<{lanes} x i{bits}>"
-    lines = [
-        f"define internal {vector} @{name}(<{lanes} x i64> %where, <{lanes} x i1> %on, "
-        f"{vector} %va, {vector} %vb) noinline #0 {{",
-        "entry:",
-        f"  %at = alloca <{lanes} x i64>, align 64",
-        f"  store <{lanes} x i64> %where, ptr %at",
+def atomic_lines(operation: Op, lanes: int, scalar: str, *, own: bool) -> list[str]:
+    """Return the body of a loop over lanes: do `operation` at the pointer `%p`.
+
+    Operands are vectors at `%data`; the first is replaced by what the operation returns. `own`
+    says that only this worker reaches the memory.
+    """
+    bits = int(scalar[1:])
+    return [
+        f"  %pr = getelementptr {scalar}, ptr %data, i64 %lane",
+        f"  %pb = getelementptr {scalar}, ptr %pr, i64 {lanes}",
+        f"  %va = load {scalar}, ptr %pr, align {bits // 8}",
+        f"  %vb = load {scalar}, ptr %pb, align {bits // 8}",
+        *(_own(operation, bits) if own else _shared(operation, bits)),
     ]
-    for part in ("va", "vb", "vr"):
-        value = "zeroinitializer" if part == "vr" else f"%{part}"
-        lines.append(f"  %m{part} = alloca {vector}, align 64")
-        lines.append(f"  store {vector} {value}, ptr %m{part}")
-    lines += lane_loop(lanes)
-    lines += ["  %ap = getelementptr i64, ptr %at, i64 %lane", "  %ad = load i64, ptr %ap"]
-    lines.append("  %p = inttoptr i64 %ad to ptr")
-    for short in ("a", "b", "r"):
-        lines.append(f"  %p{short} = getelementptr i{bits}, ptr %mv{short}, i64 %lane")
-    lines += [f"  %a = load i{bits}, ptr %pa", f"  %b = load i{bits}, ptr %pb"]
-    lines += _own(operation, bits) if own_memory else _shared(operation, bits)
-    lines += loop_tail()
-    lines += [f"  %result = load {vector}, ptr %mvr", f"  ret {vector} %result", "}"]
-    library.functions[name] = "\n".join(lines)
-    return name
 
 
 def _returned(operation: Op) -> str:
@@ -79,7 +60,7 @@ def _shared(operation: Op, bits: int) -> list[str]:
         return [f"  %old = load atomic {scalar}, ptr %p seq_cst, align {align}", *done]
     if operation in _SIMPLE:
         word = _SIMPLE[operation]
-        return [f"  %old = atomicrmw {word} ptr %p, {scalar} %a seq_cst, align {align}", *done]
+        return [f"  %old = atomicrmw {word} ptr %p, {scalar} %va seq_cst, align {align}", *done]
     if operation in {Op.INC, Op.DEC, Op.PREDEC}:
         word = "add" if operation is Op.INC else "sub"
         return [
@@ -89,7 +70,7 @@ def _shared(operation: Op, bits: int) -> list[str]:
         ]
     if operation is Op.CMPXCHG:
         return [
-            f"  %pair = cmpxchg ptr %p, {scalar} %a, {scalar} %b seq_cst seq_cst, align {align}",
+            f"  %pair = cmpxchg ptr %p, {scalar} %va, {scalar} %vb seq_cst seq_cst, align {align}",
             f"  %old = extractvalue {{ {scalar}, i1 }} %pair, 0",
             *done,
         ]
@@ -109,28 +90,28 @@ def _shared(operation: Op, bits: int) -> list[str]:
 
 
 def _combined(operation: Op, bits: int) -> list[str]:
-    """Return the instructions that make `%new` of `%old`, `%a` and `%b`."""
+    """Return the instructions that make `%new` of `%old`, `%va` and `%vb`."""
     scalar = f"i{bits}"
     match operation:
         case Op.ADD | Op.SUB | Op.AND | Op.OR | Op.XOR:
-            return [f"  %new = {operation.value} {scalar} %old, %a"]
+            return [f"  %new = {operation.value} {scalar} %old, %va"]
         case Op.INC:
             return [f"  %new = add {scalar} %old, 1"]
         case Op.DEC | Op.PREDEC:
             return [f"  %new = sub {scalar} %old, 1"]
         case Op.XCHG:
-            return [f"  %new = add {scalar} %a, 0"]
+            return [f"  %new = add {scalar} %va, 0"]
         case Op.LOAD:
             return [f"  %new = add {scalar} %old, 0"]
         case Op.CMPXCHG:
             return [
-                f"  %same = icmp eq {scalar} %old, %a",
-                f"  %new = select i1 %same, {scalar} %b, {scalar} %old",
+                f"  %same = icmp eq {scalar} %old, %va",
+                f"  %new = select i1 %same, {scalar} %vb, {scalar} %old",
             ]
         case Op.UMIN | Op.UMAX | Op.SMIN | Op.SMAX:
             return [
-                f"  %better = icmp {_COMPARED[operation]} {scalar} %a, %old",
-                f"  %new = select i1 %better, {scalar} %a, {scalar} %old",
+                f"  %better = icmp {_COMPARED[operation]} {scalar} %va, %old",
+                f"  %new = select i1 %better, {scalar} %va, {scalar} %old",
             ]
         case _:
             return _float_combined(operation, bits)
@@ -140,7 +121,7 @@ def _float_combined(operation: Op, bits: int) -> list[str]:
     scalar, kind = f"i{bits}", _FLOAT[bits]
     lines = [
         f"  %fold = bitcast {scalar} %old to {kind}",
-        f"  %fa = bitcast {scalar} %a to {kind}",
+        f"  %fa = bitcast {scalar} %va to {kind}",
     ]
     match operation:
         case Op.FADD | Op.FSUB:
@@ -153,7 +134,7 @@ def _float_combined(operation: Op, bits: int) -> list[str]:
             return [
                 *lines,
                 f"  %same = fcmp oeq {kind} %fold, %fa",
-                f"  %new = select i1 %same, {scalar} %b, {scalar} %old",
+                f"  %new = select i1 %same, {scalar} %vb, {scalar} %old",
             ]
         case _:
             relation = "olt" if operation is Op.FMIN else "ogt"
@@ -162,5 +143,5 @@ def _float_combined(operation: Op, bits: int) -> list[str]:
                 f"  %better = fcmp {relation} {kind} %fa, %fold",
                 f"  %lone = fcmp uno {kind} %fold, %fold",
                 "  %taken = or i1 %better, %lone",
-                f"  %new = select i1 %taken, {scalar} %a, {scalar} %old",
+                f"  %new = select i1 %taken, {scalar} %va, {scalar} %old",
             ]

@@ -10,21 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name
+from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.storage import check_place
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace
 from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.operands import General
 from visim.sem.effects import (
     Atomic,
-    Barrier,
     Effect,
+    FusedExchange,
     Load,
     LoadBlock,
-    Message,
     Place,
-    RegisterWrite,
     Store,
     StoreBlock,
     Synchronization,
@@ -33,8 +32,12 @@ from visim.sem.effects import (
     WriteRegister,
 )
 from visim.sem.expr import Expr
+from visim.types import UD
 
 MemoryMessage = Load | LoadBlock | Store | StoreBlock | Atomic
+
+ANY_MODE = -1
+"""In place of a value of %cr0: known only when the program runs."""
 
 RUNS_OFF = "control runs off the end"
 
@@ -64,9 +67,14 @@ class StaticBlock:
     start: int
     next: int
     steps: tuple[Step, ...]
-    transfer: Transfer | Barrier | None
+    transfer: Transfer | Synchronization | None
     changes_mode: bool
     forms: tuple[str, ...]
+
+    @property
+    def before(self) -> tuple[Step, ...]:
+        """The steps in front of the transfer: a fused pair of threads meets before the last."""
+        return self.steps[:-1] if isinstance(self.transfer, FusedExchange) else self.steps
 
 
 @dataclass
@@ -90,7 +98,8 @@ class UnitCode:
         forms: list[str] = []
         while pc < len(body):
             instruction = body[pc]
-            if isinstance(instruction, BLOCK_STARTS) and pc > start:
+            starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
+            if starts_block and pc > start:
                 return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
             if isinstance(instruction, MARKS):
                 pc += 1
@@ -106,7 +115,7 @@ class UnitCode:
             steps.append(Step(pc, (), Refusal(pc, RUNS_OFF, undefined=True)))
         return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
 
-    def _instruction(self, pc: int) -> tuple[Step, Transfer | Barrier | None]:
+    def _instruction(self, pc: int) -> tuple[Step, Transfer | Synchronization | None]:
         try:
             effects = trace(self.unit.body[pc], self.kernel.platform)
             for place in places(effects):
@@ -114,17 +123,16 @@ class UnitCode:
         except (Unexecutable, RegisterRange) as reason:
             undefined = isinstance(reason, RegisterRange)
             return Step(pc, (), Refusal(pc, str(reason), undefined)), None
-        for effect in effects:
-            refuse_unknown(effect)
-        transfer = next((e for e in effects if isinstance(e, Transfer | Barrier)), None)
+        refuse_addresses_of_state(effects)
+        transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
 
 
-def refuse_unknown(effect: Effect) -> None:
-    """Raise UnsupportedError for an effect that native code does not have."""
-    known = MemoryMessage | Barrier
-    if isinstance(effect, Message | Synchronization) and not isinstance(effect, known):
-        raise UnsupportedError(f"jit: {type(effect).__name__} effects")
+def refuse_addresses_of_state(effects: Sequence[Effect]) -> None:
+    """Raise UnsupportedError where the address of a surface or sampler variable is taken."""
+    for expr in expressions(effects):
+        if expr.uop.name == "address" and not isinstance(expr.attribute[0], General):
+            raise UnsupportedError("jit: addresses of surface and sampler variables")
 
 
 def writes_cr0(effect: Effect) -> bool:
@@ -151,7 +159,9 @@ def expressions(effects: Sequence[Effect]) -> list[Expr]:
 
 def places(effects: Sequence[Effect]) -> list[Place]:
     """Return all places in registers that some effects read or write."""
-    found = [node.attribute for node in expressions(effects) if node.uop.name == "read"]
+    nodes = expressions(effects)
+    found = [node.attribute for node in nodes if node.uop.name == "read"]
+    found += [node.attribute[1] for node in nodes if node.uop.name == "fused"]
     return found + [effect.place for effect in effects if isinstance(effect, WriteRegister)]
 
 
@@ -162,16 +172,23 @@ def is_indirect(effects: Sequence[Effect]) -> bool:
     return any(node.uop.name == "gather" for node in expressions(effects))
 
 
-def control_value(step: Step, cr0: int) -> int:
-    """Return the control register after an instruction that writes it.
+class UnknownControl(Exception):
+    """The control register gets a value that is not known before the run."""
+
+
+def control_value(effects: Sequence[Effect], cr0: int) -> int:
+    """Return the control register after an instruction's effects.
 
     Raises:
-        UnsupportedError: the new value is not known before the run.
+        UnknownControl: the new value is not known before the run.
     """
-    for effect in step.effects:
-        if isinstance(effect, RegisterWrite) and writes_cr0(effect):
-            if not isinstance(effect, WriteRegister) or effect.mask is not None:
-                raise UnsupportedError("jit: %cr0 is written under a mask")
+    for effect in effects:
+        if isinstance(effect, WriteRegister) and writes_cr0(effect):
+            place = effect.place
+            if place.offset >= UD.bytes:
+                continue
+            if effect.mask is not None or place.lanes > 1 or place.type.bytes != UD.bytes:
+                raise UnknownControl
             cr0 = _evaluate(effect.value, cr0) & 0xFFFFFFFF
     return cr0
 
@@ -180,7 +197,9 @@ def _evaluate(expr: Expr, cr0: int) -> int:
     match expr.uop.name:
         case "constant":
             return int(expr.attribute)
-        case "read" if expr.attribute.variable.index == CR0:
+        case "read" if cr0 != ANY_MODE and expr.attribute.variable.index == CR0:
+            if expr.attribute.offset or expr.attribute.type.bytes != UD.bytes:
+                raise UnknownControl
             return cr0
         case "convert" | "bitcast" | "broadcast":
             return _evaluate(expr.args[0], cr0)
@@ -194,5 +213,5 @@ def _evaluate(expr: Expr, cr0: int) -> int:
             return _evaluate(expr.args[0], cr0) + _evaluate(expr.args[1], cr0)
         case "not":
             return ~_evaluate(expr.args[0], cr0)
-        case name:
-            raise UnsupportedError(f"jit: %cr0 is written with a value that {name} computes")
+        case _:
+            raise UnknownControl

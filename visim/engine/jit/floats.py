@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from visim.engine.jit.text import Text, float_bits, scalar_type, splat, vector_type
 from visim.engine.rounding import Rounding
-from visim.errors import UnsupportedError
 from visim.sem.expr import WIDE
 from visim.types import BF, DF, HF, DataType, F
 
@@ -20,6 +19,9 @@ SUFFIX = {HF: "f16", F: "f32", DF: "f64"}
 _BINARY = {"fadd", "fsub", "fmul", "fdiv"}
 #: The arguments of llvm.set.rounding, which numbers the modes as C does.
 _C_MODE = {Rounding.UP: 2, Rounding.DOWN: 3, Rounding.ZERO: 0}
+#: MXCSR with all exceptions masked, to nearest; the numbers of its other modes.
+_MXCSR = 0x1F80
+_MXCSR_MODE = {Rounding.DOWN: 1, Rounding.UP: 2, Rounding.ZERO: 3}
 
 
 def constant(value: float, kind: DataType, lanes: int) -> str:
@@ -34,6 +36,7 @@ class Library:
 
     functions: dict[str, str] = field(default_factory=dict[str, str])
     declarations: dict[str, str] = field(default_factory=dict[str, str])
+    is_x86: bool = True
 
     def intrinsic(self, name: str, result: str, *args: str) -> str:
         """Declare an intrinsic function and return its name."""
@@ -104,8 +107,11 @@ class FloatWriter:
     def _directed(
         self, name: str, kind: DataType, lanes: int, args: list[str], rounding: Rounding
     ) -> str:
+        """Round in the mode; HF by way of DF, rounding twice in one direction is as once."""
         if kind == HF:
-            raise UnsupportedError("jit: arithmetic of HF with directed rounding")
+            wide = [self.extend(arg, HF, DF, lanes) for arg in args]
+            found = self._directed(name, DF, lanes, wide, rounding)
+            return self._directed_truncation(found, DF, HF, lanes, rounding)
         vector = vector_type(kind, lanes)
         operation = {"fsqrt": "sqrt", "ffma": "fma"}.get(name, name)
         full = f"llvm.experimental.constrained.{operation}.v{lanes}{SUFFIX[kind]}"
@@ -127,15 +133,43 @@ class FloatWriter:
         value: str,
         rounding: Rounding,
     ) -> None:
-        """Make a function that runs `body` in a rounding mode."""
-        self.library.intrinsic("llvm.set.rounding", "void", "i32")
+        """Make a function that runs `body` in a rounding mode.
+
+        On x86 only MXCSR is set: LLVM's own way also loads the x87 unit's control word, slowly.
+        """
         lines = "\n  ".join(body)
+        if self.library.is_x86:
+            self._mxcsr_function(name, result, parameters, lines, value, rounding)
+            return
+        self.library.intrinsic("llvm.set.rounding", "void", "i32")
         self.library.functions.setdefault(
             name,
             f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #0 {{\n"
             f"entry:\n  call void @llvm.set.rounding(i32 {_C_MODE[rounding]}) strictfp\n"
             f"  {lines}\n"
             f"  call void @llvm.set.rounding(i32 1) strictfp\n  ret {result} {value}\n}}",
+        )
+
+    def _mxcsr_function(
+        self,
+        name: str,
+        result: str,
+        parameters: list[str],
+        lines: str,
+        value: str,
+        rounding: Rounding,
+    ) -> None:
+        load = self.library.intrinsic("llvm.x86.sse.ldmxcsr", "void", "ptr")
+        mode, usual = f"mxcsr.{rounding.name.lower()}", "mxcsr.nearest"
+        self.library.functions.setdefault(
+            mode, f"@{mode} = internal constant i32 {_MXCSR | _MXCSR_MODE[rounding] << 13}"
+        )
+        self.library.functions.setdefault(usual, f"@{usual} = internal constant i32 {_MXCSR}")
+        self.library.functions.setdefault(
+            name,
+            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #0 {{\n"
+            f"entry:\n  call void {load}(ptr @{mode})\n  {lines}\n"
+            f"  call void {load}(ptr @{usual})\n  ret {result} {value}\n}}",
         )
 
     # Without rounding
@@ -298,7 +332,8 @@ class FloatWriter:
             wide = text.let(f"{word} {vector_type(source, lanes)} {value} to <{lanes} x double>")
             return self.convert(wide, DF, target, lanes, rounding)
         if target == HF:
-            raise UnsupportedError("jit: 64-bit integers to HF with directed rounding")
+            wide = self._directed_long(value, source, DF, lanes, rounding)
+            return self._directed_truncation(wide, DF, HF, lanes, rounding)
         return self._directed_long(value, source, target, lanes, rounding)
 
     def _directed_long(
@@ -410,6 +445,8 @@ class FloatWriter:
         names = {Rounding.NEAREST_EVEN: "roundeven", Rounding.UP: "ceil", Rounding.DOWN: "floor"}
         if rounding in names:
             value = self.call(names[rounding], source, lanes, [value])
+        if target.bits <= 32:
+            return self._limited(value, source, target, lanes)
         sign = "s" if target.is_signed else "u"
         result, argument = vector_type(target, lanes), vector_type(source, lanes)
         function = self.library.intrinsic(
@@ -418,6 +455,30 @@ class FloatWriter:
             argument,
         )
         return self.text.let(f"call {result} {function}({argument} {value})")
+
+    def _limited(self, value: str, source: DataType, target: DataType, lanes: int) -> str:
+        """Convert to integers of at most 32 bits: first limit the numbers, so that all fit.
+
+        LLVM's own saturating conversion goes lane by lane where there is no AVX-512.
+        """
+        text, vector, bools = self.text, vector_type(source, lanes), f"<{lanes} x i1>"
+        result, signed = vector_type(target, lanes), target.is_signed
+        least = constant(-(2.0 ** (target.bits - 1)) if signed else 0.0, source, lanes)
+        bound = constant(2.0 ** (target.bits - signed), source, lanes)
+        above = text.let(f"fcmp ogt {vector} {value}, {least}")
+        low = text.let(f"select {bools} {above}, {vector} {value}, {vector} {least}")
+        below = text.let(f"fcmp olt {vector} {low}, {bound}")
+        fits = text.let(f"select {bools} {below}, {vector} {low}, {vector} zeroinitializer")
+        word = "fptosi" if signed or target.bits < 32 else "fptoui"
+        found = text.let(f"{word} {vector} {fits} to <{lanes} x i32>")
+        if target.bits < 32:
+            found = text.let(f"trunc <{lanes} x i32> {found} to {result}")
+        most = splat(f"i{target.bits}", lanes, (1 << target.bits - signed) - 1)
+        found = text.let(f"select {bools} {below}, {result} {found}, {result} {most}")
+        if not signed:
+            return found
+        lost = text.let(f"fcmp uno {vector} {value}, {value}")
+        return text.let(f"select {bools} {lost}, {result} zeroinitializer, {result} {found}")
 
 
 _DYNAMIC = 'metadata !"round.dynamic", metadata !"fpexcept.strict"'

@@ -7,12 +7,18 @@ entered the subroutine are active again, which is what makes most masks disappea
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from visim.engine.jit.blocks import StaticBlock, UnitCode, control_value
+from visim.engine.jit.blocks import (
+    ANY_MODE,
+    StaticBlock,
+    UnitCode,
+    UnknownControl,
+    control_value,
+)
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
-    Barrier,
     Call,
     CallFunction,
     FunctionReturn,
@@ -31,6 +37,9 @@ MOST_NODES = 20_000
 Key = tuple[int, int, int]
 """A node: the program counter at which its subroutine starts, its own, the value of CR0."""
 
+ModeAfter = Callable[[str | None, int], int]
+"""Tells the value of CR0 after a call, by name or by handle, that is made with another value."""
+
 
 @dataclass
 class Site:
@@ -45,12 +54,16 @@ class Site:
 
 @dataclass
 class Node:
-    """A block in its context; `waiting` are the places where channels may wait meanwhile."""
+    """A block in its context; `waiting` are the places where channels may wait meanwhile.
+
+    `after` is CR0 at the block's end, `returned` behind the function that it calls there.
+    """
 
     key: Key
     block: StaticBlock
     waiting: frozenset[int]
     after: int = 0
+    returned: int = 0
 
     @property
     def entry(self) -> int:
@@ -63,7 +76,11 @@ Sites = dict[tuple[int, int], Site]
 
 @dataclass
 class Flow:
-    """The graph of one unit from one value of CR0 on."""
+    """The graph of one unit from one value of CR0 on.
+
+    `recursive` are the subroutines that may run while they are open, `loops` says that control
+    can go backwards.
+    """
 
     code: UnitCode
     start: Key
@@ -72,6 +89,9 @@ class Flow:
     exits: dict[int, set[int]] = field(default_factory=dict[int, set[int]])
     slots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     callees: set[tuple[str | None, int]] = field(default_factory=set[tuple[str | None, int]])
+    edges: dict[Key, set[Key]] = field(default_factory=dict[Key, set[Key]])
+    recursive: set[int] = field(default_factory=set[int])
+    loops: bool = False
 
     def label(self, name: str) -> int:
         """Return the program counter of a label."""
@@ -80,6 +100,11 @@ class Flow:
     def returns(self, entry: int) -> list[Site]:
         """Return the calls of the subroutine that starts at `entry`."""
         return list(self.sites.get(entry, {}).values())
+
+    def exit_mode(self) -> int:
+        """Return CR0 when the unit returns."""
+        exits = self.exits.get(0, {self.start[2]})
+        return next(iter(exits)) if len(exits) == 1 else ANY_MODE
 
     def full_entries(self) -> set[int]:
         """Return the subroutines that only ever run with all channels of the thread."""
@@ -93,6 +118,11 @@ class Flow:
                     full.discard(entry)
                     changed = True
         return full
+
+
+def function_name(number: int, cr0: int) -> str:
+    """Return the name of the function of unit `number` from a value of CR0 on."""
+    return f"unit.{number}.{cr0:x}"
 
 
 def is_uniform(mask: Expr | None) -> bool:
@@ -110,9 +140,11 @@ def passed(waiting: frozenset[int], first: int, target: int) -> list[int]:
 class Explorer:
     """Finds all nodes of a unit and what may wait while they run."""
 
-    def __init__(self, code: UnitCode, cr0: int) -> None:
+    def __init__(self, code: UnitCode, cr0: int, mode_after: ModeAfter) -> None:
         self.flow = Flow(code, (0, 0, cr0))
+        self._mode_after = mode_after
         self._work: list[Key] = []
+        self._source: Key | None = None
 
     def explore(self) -> Flow:
         """Return the finished graph."""
@@ -120,21 +152,25 @@ class Explorer:
         self._reach(flow.start, frozenset())
         while self._work:
             node = flow.nodes[self._work.pop()]
+            self._source = node.key
             self._follow(node)
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
-        self._refuse_recursion()
+        flow.recursive = set(_recursive(flow.sites))
         return flow
 
     def _reach(self, key: Key, waiting: frozenset[int]) -> None:
         """Note that a node can run while channels wait in some places, its own left out."""
         waiting -= {key[1]}
+        if self._source is not None:
+            self.flow.edges.setdefault(self._source, set()).add(key)
         node = self.flow.nodes.get(key)
         if node is None:
             block = self.flow.code.block(key[1])
-            node = self.flow.nodes[key] = Node(key, block, waiting, key[2])
-            if block.changes_mode:
-                node.after = control_value(block.steps[-1], key[2])
+            after = _control_after(block, key[2])
+            node = self.flow.nodes[key] = Node(key, block, waiting, after, after)
+            if isinstance(block.transfer, CallFunction):
+                node.returned = self._mode_after(block.transfer.name, after)
         elif waiting <= node.waiting:
             return
         else:
@@ -161,8 +197,6 @@ class Explorer:
             if refused is not None and refused.pc >= len(self.flow.code.unit.body):
                 return
         match node.block.transfer:
-            case None | Barrier():
-                self._fall(node, node.waiting)
             case Goto() as goto:
                 self._goto(node, goto)
             case Jump() as jump:
@@ -174,9 +208,13 @@ class Explorer:
                 self._call(node, call)
             case CallFunction() as call:
                 self.flow.callees.add((call.name, node.after))
-                self._fall(node, node.waiting)
+                self._reach((node.entry, node.block.next, node.returned), node.waiting)
+                if call.mask is not None:
+                    self._fall(node, node.waiting)
             case Return() | FunctionReturn() as back:
                 self._return(node, back)
+            case _:
+                self._fall(node, node.waiting)
 
     def _goto(self, node: Node, goto: Goto) -> None:
         target, following = self.flow.label(goto.label), node.block.next
@@ -186,6 +224,7 @@ class Explorer:
             self._fall(node, waiting)
             return
         if target < following:
+            self.flow.loops = True
             if not uniform:
                 self._fall(node, waiting)
                 self._slot(entry, following)
@@ -205,6 +244,7 @@ class Explorer:
 
     def _jump(self, node: Node, jump: Jump) -> None:
         target = self.flow.label(jump.label)
+        self.flow.loops |= target < node.block.next
         passing = set(passed(node.waiting, node.block.next, target))
         self._reach((node.entry, target, node.after), node.waiting - passing)
         if jump.condition is not None:
@@ -236,15 +276,24 @@ class Explorer:
         if back.mask is not None:
             self._fall(node, waiting if is_uniform(back.mask) else gone)
 
-    def _refuse_recursion(self) -> None:
-        """Refuse subroutines that call themselves: each has the state of one activation."""
-        calls: dict[int, set[int]] = {}
-        for entry, sites in self.flow.sites.items():
-            for site in sites.values():
-                calls.setdefault(site.caller, set()).add(entry)
-        for entry in self.flow.sites:
-            if _reaches(calls, entry, entry):
-                raise UnsupportedError("jit: a subroutine that calls itself")
+
+def _control_after(block: StaticBlock, cr0: int) -> int:
+    """Return CR0 at the end of a block that begins with a value of it."""
+    if not block.changes_mode:
+        return cr0
+    try:
+        return control_value(block.steps[-1].effects, cr0)
+    except UnknownControl:
+        return ANY_MODE
+
+
+def _recursive(sites: dict[int, Sites]) -> Iterator[int]:
+    """Yield the subroutines that call themselves, at once or through others."""
+    calls: dict[int, set[int]] = {}
+    for entry, found in sites.items():
+        for site in found.values():
+            calls.setdefault(site.caller, set()).add(entry)
+    yield from (entry for entry in sites if _reaches(calls, entry, entry))
 
 
 def _reaches(calls: dict[int, set[int]], start: int, goal: int) -> bool:

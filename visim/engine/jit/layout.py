@@ -29,6 +29,8 @@ class Context(IntEnum):
     ARRIVED = 15
     PHASE = 16
     THREADS = 17
+    PATIENCE = 18
+    SPARE = 19
     SIZE = 24
 
 
@@ -39,8 +41,6 @@ class Work(IntEnum):
     NUMBERS = 1
     THREADS = 2
     RECORDS = 3
-    PLACES = 4
-    PLACE_COUNT = 5
     WIDTH = 6
     HEIGHT = 7
     FIRST_X = 8
@@ -54,7 +54,18 @@ class Work(IntEnum):
     FAULT_THREAD = 16
     EXECUTED = 17
     STARTED = 18
+    SHARED = 19
+    CHUNK = 20
+    FAULT_GROUP = 21
     SIZE = 24
+
+
+class Shared(IntEnum):
+    """Fields that all workers of a run use: the next group that nobody has, whether to stop."""
+
+    NEXT = 0
+    STOP = 8
+    SIZE = 16
 
 
 class Thread(IntEnum):
@@ -78,16 +89,30 @@ class Thread(IntEnum):
     TEMPLATE = 15
     PRIVATE = 16
     TOP = 17
-    SIZE = 24
+    USED = 18
+    TURN_ENDS = 19
+    SITE = 20
+    CHOSEN = 21
+    VALUE = 22
+    ANSWER = 23
+    FRAMES = 24
+    FRAME = 25
+    SIZE = 32
 
 
 class Status(IntEnum):
-    """How a thread stands."""
+    """How a thread stands.
+
+    A new one is ready, one at a barrier waits for the end of a phase, a paused one has let others
+    run. One that asks runs again when the host has answered its call-out.
+    """
 
     READY = 0
     DONE = 1
     FAULTED = 2
     WAITING = 3
+    PAUSED = 4
+    ASKING = 5
 
 
 class FaultKind(IntEnum):
@@ -101,6 +126,14 @@ class FaultKind(IntEnum):
     BAD_HANDLE = 6
     CALL_DEPTH = 7
     SWITCH_INDEX = 8
+    HOST = 9
+
+
+POLL = -1
+"""In place of a call-out's number: a thread that has run for a while looks whether it may go on."""
+
+TURNS_BETWEEN_LOOKS = 100
+"""How many turns of threads pass from one look at what the host wants to the next."""
 
 
 EXCHANGE_DATA = 1024

@@ -6,26 +6,28 @@ goes to the reference memory in Python, through the callback of the context.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from visim.engine.jit.atomics import atomic_function
 from visim.engine.jit.blocks import MemoryMessage
+from visim.engine.jit.callouts import CallOut
+from visim.engine.jit.general import Access, general_function, scalar_bytes
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
+    EXCHANGE_BYTES,
     EXCHANGE_DATA,
     SURFACE_ENTRY,
     Context,
     FaultKind,
     Thread,
 )
-from visim.engine.jit.scattered import gather_function, scatter_function
-from visim.engine.jit.storage import vector_bits
-from visim.engine.jit.text import numbers, scalar_type, splat, vector_type
+from visim.engine.jit.rows import RowWriter
+from visim.engine.jit.shapes import Shape
+from visim.engine.jit.text import scalar_type, signed, vector_type
 from visim.engine.jit.values import Values
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
-from visim.types import DataType
 
 if TYPE_CHECKING:
     from visim.engine.jit.unit import UnitWriter
@@ -42,36 +44,38 @@ class SiteInfo:
 
 @dataclass
 class Sites:
-    """All messages of a module, by number."""
+    """All messages and call-outs of a module, by number.
 
-    known: list[SiteInfo] = field(default_factory=list[SiteInfo])
+    `exchange_bytes` is the size of the exchange area that they need.
+    """
+
+    known: list[SiteInfo | CallOut] = field(default_factory=list["SiteInfo | CallOut"])
+    exchange_bytes: int = EXCHANGE_BYTES
 
     def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
         """Give a message its number."""
         self.known.append(SiteInfo(effect, unit, pc))
         return len(self.known) - 1
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Checked addresses: offsets of integer type `type` from the host address `base`."""
-
-    type: str
-    offsets: str
-    base: str
+    def add_callout(self, callout: CallOut, size: int) -> int:
+        """Give a call-out, whose values take `size` bytes, its number."""
+        self.known.append(callout)
+        self.exchange_bytes = max(self.exchange_bytes, size)
+        return len(self.known) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a message goes: `offsets` below `limit` are in range.
+    """Where a message goes, as names of i64: `start` is subtracted from addresses.
 
-    `cache` is the pointer to what a flat message remembers of its last access, else empty.
+    The differences below `limit` are in range; `host` is added to them. `cache` is the pointer to
+    what a flat message remembers of its last access, else null.
     """
 
-    target: Target
-    offsets: str
+    start: str
     limit: str
-    cache: str
+    host: str
+    cache: str = "null"
 
 
 class MessageWriter:
@@ -82,10 +86,14 @@ class MessageWriter:
         self.text = unit.text
         self.values = values
         self.pc = pc
+        self.rows = RowWriter(unit.text, unit.module.library)
 
     def message(self, effect: MemoryMessage) -> None:
         """Write one message; what it returns becomes known to the values."""
         site = self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
+        if isinstance(effect, Load | Store | Atomic):
+            # Values are written where they are first asked for: before anything branches.
+            self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
         match effect:
             case Load():
                 self._load(effect, site)
@@ -101,168 +109,207 @@ class MessageWriter:
     # Vectors of channels
 
     def _load(self, effect: Load, site: int) -> None:
-        lanes, kind, parts = effect.addresses.lanes, effect.type, effect.components
-        mask = self.values.mask(effect.mask)
-        slow, fast, join = self._labels("slow", "fast", "join")
-        scalar = scalar_type(kind)
-        size = kind.bytes * parts
-        whole = parts > 1 or kind.bits < 32
-        adjacent, pointer, target = self._vector(
-            effect, site, mask, lanes, size, slow, fast, whole=whole
-        )
-        found, end = self._load_fast(target, mask, lanes, kind, parts, (adjacent, pointer, fast))
-        self.text.jump(join)
-        self._callout_block(effect, site, mask, lanes, slow, join, ())
-        answers, after = self._answers(effect.space, scalar, lanes, parts)
-        self.text.label(join)
-        vector = f"<{lanes} x {scalar}>"
+        text, lanes, parts = self.text, effect.addresses.lanes, effect.components
+        scalar = scalar_type(effect.type)
+        access = self._access("load", effect, lanes, scalar, parts)
+        bounds = self._bounds(effect, site, access.size)
+        shape = self.values.shape(effect.addresses, effect.mask)
+        if shape is None:
+            self._general(access, effect, bounds, site, self.values.value(effect.addresses))
+            self.values.loaded[id(effect)] = self._results(access)
+            return
+        direct, general, join = self._labels("direct", "general", "join")
+        text.likely(self._fits(shape, bounds, access), direct, general)
+        text.label(direct)
+        found = self.rows.load(shape, self._pointers(shape, bounds), scalar, parts)
+        direct = text.block
+        text.jump(join)
+        text.label(general)
+        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape))
+        others, general = self._results(access), text.block
+        text.jump(join)
+        text.label(join)
         self.values.loaded[id(effect)] = [
-            self.text.let(f"phi {vector} [ {a}, %{end} ], [ {b}, %{after} ]") if after else a
-            for a, b in zip(found, answers, strict=True)
-        ]
-
-    def _load_fast(
-        self,
-        target: Target,
-        mask: str | None,
-        lanes: int,
-        kind: DataType,
-        parts: int,
-        ways: tuple[str, str, str],
-    ) -> tuple[list[str], str]:
-        """Load from adjacent addresses at once, else lane by lane."""
-        text, scalar = self.text, scalar_type(kind)
-        (adjacent, pointer, apart), done = ways, text.fresh("loaded")
-        text.label(adjacent)
-        whole = parts > 1 or kind.bits < 32
-        together = self._load_adjacent(pointer, None if whole else mask, lanes, scalar, parts)
-        text.jump(done)
-        text.label(apart)
-        function = gather_function(self.unit.module.library, lanes, scalar, parts)
-        result = f"<{lanes} x {scalar}>"
-        returned = f"{{ {', '.join([result] * parts)} }}" if parts > 1 else result
-        where = self._hosts(target, lanes)
-        on = mask or splat("i1", lanes, "true")
-        nothing = self.unit.context(Context.NOTHING)
-        answer = text.let(
-            f"call {returned} @{function}(<{lanes} x i64> {where}, <{lanes} x i1> {on}, "
-            f"i64 {nothing})"
-        )
-        singly = [answer]
-        if parts > 1:
-            singly = [text.let(f"extractvalue {returned} {answer}, {i}") for i in range(parts)]
-        text.jump(done)
-        text.label(done)
-        found = [
-            text.let(f"phi {result} [ {a}, %{adjacent} ], [ {b}, %{apart} ]")
-            for a, b in zip(together, singly, strict=True)
-        ]
-        return found, done
-
-    def _load_adjacent(
-        self, pointer: str, mask: str | None, lanes: int, scalar: str, parts: int
-    ) -> list[str]:
-        text, count = self.text, lanes * parts
-        vector = f"<{count} x {scalar}>"
-        if mask is None:
-            whole = text.let(f"load {vector}, ptr {pointer}, align 1")
-        else:
-            on = text.shuffle("i1", lanes, mask, [i // parts for i in range(count)])
-            function = self.unit.module.library.intrinsic(
-                f"llvm.masked.load.v{count}{scalar}.p0", vector, "ptr", f"<{count} x i1>", vector
-            )
-            whole = text.let(
-                f"call {vector} {function}(ptr align 1 {pointer}, <{count} x i1> {on}, "
-                f"{vector} zeroinitializer)"
-            )
-        return [
-            text.shuffle(scalar, count, whole, [lane * parts + part for lane in range(lanes)])
-            for part in range(parts)
+            text.let(f"phi {access.vector} [ {a}, %{direct} ], [ {b}, %{general} ]")
+            for a, b in zip(found, others, strict=True)
         ]
 
     def _store(self, effect: Store, site: int) -> None:
         text, lanes, parts = self.text, effect.addresses.lanes, len(effect.values)
-        kind = effect.values[0].type
+        scalar = scalar_type(effect.values[0].type)
+        access = self._access("store", effect, lanes, scalar, parts)
         values = [self.values.value(value) for value in effect.values]
         mask = self.values.mask(effect.mask)
-        slow, apart, join = self._labels("slow", "apart", "join")
-        size = kind.bytes * parts
-        whole = parts > 1 or kind.bits < 32
-        adjacent, pointer, target = self._vector(
-            effect, site, mask, lanes, size, slow, apart, whole=whole
-        )
-        text.label(adjacent)
-        given = None if whole else mask
-        self._store_adjacent(pointer, given, lanes, scalar_type(kind), values)
+        bounds = self._bounds(effect, site, access.size)
+        shape = self.values.shape(effect.addresses, effect.mask)
+        if shape is None or shape.form.stride != access.size:
+            addresses = self.values.value(effect.addresses)
+            self._general(access, effect, bounds, site, addresses, values)
+            return
+        direct, general, join = self._labels("direct", "general", "join")
+        text.likely(self._fits(shape, bounds, access), direct, general)
+        text.label(direct)
+        pointers = self._pointers(shape, bounds)
+        if mask is None:
+            self.rows.store(pointers, lanes, scalar, values)
+            text.jump(join)
+        else:
+            every = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
+            self._store_masked(pointers, lanes, scalar, values, (mask, every), general, join)
+        text.label(general)
+        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape), values)
         text.jump(join)
-        text.label(apart)
-        function = scatter_function(self.unit.module.library, lanes, scalar_type(kind), parts)
-        vector = vector_type(kind, lanes)
-        joined = "".join(f", {vector} {value}" for value in values)
-        on = mask or splat("i1", lanes, "true")
-        where = self._hosts(target, lanes)
-        text.do(f"call void @{function}(<{lanes} x i64> {where}, <{lanes} x i1> {on}{joined})")
-        text.jump(join)
-        self._callout_block(effect, site, mask, lanes, slow, join, [(v, vector) for v in values])
         text.label(join)
 
-    def _store_adjacent(
-        self, pointer: str, mask: str | None, lanes: int, scalar: str, values: list[str]
+    def _store_masked(
+        self,
+        pointers: list[str],
+        lanes: int,
+        scalar: str,
+        values: list[str],
+        masks: tuple[str, str],
+        general: str,
+        join: str,
     ) -> None:
-        text, parts = self.text, len(values)
-        count = lanes * parts
-        whole = self._interleaved(values, lanes, scalar)
-        vector = f"<{count} x {scalar}>"
-        if mask is None:
-            text.do(f"store {vector} {whole}, ptr {pointer}, align 1")
+        """Store all lanes at once where all are on, else only those of the mask.
+
+        `masks` are the mask and whether it is on in all lanes.
+        """
+        text, (every, some), (mask, whole) = self.text, self._labels("every", "some"), masks
+        text.branch(whole, every, some)
+        text.label(every)
+        self.rows.store(pointers, lanes, scalar, values)
+        text.jump(join)
+        text.label(some)
+        if len(values) > 1 or scalar_bytes(scalar) < 4:
+            text.jump(general)
             return
-        on = text.shuffle("i1", lanes, mask, [i // parts for i in range(count)])
-        function = self.unit.module.library.intrinsic(
-            f"llvm.masked.store.v{count}{scalar}.p0", "void", vector, "ptr", f"<{count} x i1>"
-        )
-        text.do(
-            f"call void {function}({vector} {whole}, ptr align 1 {pointer}, <{count} x i1> {on})"
+        self.rows.store_masked(pointers, lanes, scalar, values[0], mask)
+        text.jump(join)
+
+    def _access(
+        self, verb: str, effect: Load | Store | Atomic, lanes: int, scalar: str, parts: int
+    ) -> Access:
+        return Access(
+            verb=verb,
+            lanes=lanes,
+            scalar=scalar,
+            parts=parts,
+            size=parts * scalar_bytes(scalar),
+            flat=effect.space is Space.FLAT,
+            checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
         )
 
-    def _interleaved(self, values: list[str], lanes: int, scalar: str) -> str:
-        """Return the lanes of several vectors, all components of a lane together."""
-        whole, have = values[0], lanes
-        for value in values[1:]:
-            wide = value
-            if have != lanes:
-                picks = [i if i < lanes else "poison" for i in range(have)]
-                wide = self.text.let(
-                    f"shufflevector <{lanes} x {scalar}> {value}, <{lanes} x {scalar}> poison, "
-                    f"<{have} x i32> {numbers('i32', picks)}"
-                )
-            count = have + lanes
-            vector = f"<{have} x {scalar}>"
-            order = list(range(count))
-            whole = self.text.let(
-                f"shufflevector {vector} {whole}, {vector} {wide}, "
-                f"<{count} x i32> {numbers('i32', order)}"
+    def _fits(self, shape: Shape, bounds: Bounds, access: Access) -> str:
+        """Return whether all lanes of a shape are in range and its pieces are linear."""
+        text, shapes, form = self.text, self.rows.shapes, shape.form
+        tests: list[str] = []
+        for piece in range(len(shape.cores)):
+            straight = shapes.straight(shape, piece)
+            if straight is not None:
+                tests.append(straight)
+            if access.checked:
+                first = self._offset(shape, piece, bounds)
+                reach = form.stride * (form.piece - 1)
+                for distance in sorted({0, reach}):
+                    last = text.let(f"add i64 {first}, {distance}") if distance else first
+                    tests.append(text.let(f"icmp ult i64 {last}, {bounds.limit}"))
+        found = tests[0] if tests else "true"
+        for test in tests[1:]:
+            found = text.let(f"and i1 {found}, {test}")
+        return found
+
+    def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
+        text, bits = self.text, shape.form.bits
+        first = self.rows.shapes.first(shape, piece)
+        if bits != 64:
+            first = text.let(f"zext i{bits} {first} to i64")
+        return first if bounds.start == "0" else text.let(f"sub i64 {first}, {bounds.start}")
+
+    def _pointers(self, shape: Shape, bounds: Bounds) -> list[str]:
+        """Return where the pieces of a shape begin in the host's memory."""
+        return [
+            self._pointer(self._offset(shape, piece, bounds), bounds)
+            for piece in range(len(shape.cores))
+        ]
+
+    def _pointer(self, offset: str, bounds: Bounds) -> str:
+        address = self.text.let(f"add i64 {offset}, {bounds.host}")
+        return self.text.let(f"inttoptr i64 {address} to ptr")
+
+    # The general form
+
+    def _general(
+        self,
+        access: Access,
+        effect: Load | Store | Atomic,
+        bounds: Bounds,
+        site: int,
+        addresses: str,
+        values: Sequence[str] = (),
+    ) -> None:
+        """Call the function that does a message whatever its addresses and mask are."""
+        text, lanes = self.text, access.lanes
+        if effect.addresses.type.bits != 64:
+            kind = scalar_type(effect.addresses.type)
+            addresses = text.let(f"zext <{lanes} x {kind}> {addresses} to <{lanes} x i64>")
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        text.do(f"store <{lanes} x i64> {addresses}, ptr {area}, align 8")
+        for part, value in enumerate(values):
+            place = self._data(area, part * access.vector_bytes)
+            text.do(f"store {access.vector} {value}, ptr {place}, align 8")
+        surface = "0"
+        if effect.surface is not None:
+            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+        function = general_function(self.unit.module.library, access)
+        well = text.let(
+            f"call i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
+            f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
+            f"i64 {site}, i64 {surface})"
+        )
+        self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
+
+    def _results(self, access: Access) -> list[str]:
+        """Read what the general form has left."""
+        text = self.text
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        return [
+            text.let(
+                f"load {access.vector}, ptr {self._data(area, part * access.vector_bytes)}, align 8"
             )
-            have = count
-        parts = len(values)
-        order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
-        return self.text.shuffle(scalar, have, whole, order)
+            for part in range(access.parts)
+        ]
+
+    def _data(self, area: str, offset: int) -> str:
+        return self.text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA + offset}")
+
+    def _atomic(self, effect: Atomic, site: int) -> None:
+        lanes, scalar = effect.addresses.lanes, scalar_type(effect.type)
+        found = self._access("atomic." + effect.operation.value, effect, lanes, scalar, 1)
+        own = effect.space in {Space.SLM, Space.SCRATCH}
+        access = replace(found, operation=effect.operation, own=own)
+        values = [self.values.value(operand) for operand in effect.operands]
+        bounds = self._bounds(effect, site, access.size)
+        addresses = self.values.value(effect.addresses)
+        self._general(access, effect, bounds, site, addresses, values)
+        self.values.loaded[id(effect)] = self._results(access)
 
     # One block
 
     def _load_block(self, effect: LoadBlock, site: int) -> None:
         text, vector = self.text, f"<{effect.count} x {scalar_type(effect.type)}>"
         begin, skipped, end = self._enter(effect.mask)
-        slow, fast, join = self._labels("slow", "fast", "join")
-        target = self._check(effect, site, None, 1, effect.count * effect.type.bytes, slow, fast)
-        text.label(fast)
-        pointer = self._pointer(target)
+        pointer, slow, join = self._block(effect, site, effect.count * effect.type.bytes)
         found = text.let(f"load {vector}, ptr {pointer}, align 1")
+        fast = text.block
         text.jump(join)
-        self._callout_block(effect, site, None, 1, slow, join, ())
-        answers, after = self._answers(effect.space, scalar_type(effect.type), effect.count, 1)
+        text.label(slow)
+        area = self._refer(effect, site, None)
+        answer = text.let(f"load {vector}, ptr {self._data(area, 0)}, align 1")
+        after = text.block
+        text.jump(join)
         text.label(join)
-        if after:
-            found = text.let(f"phi {vector} [ {found}, %{fast} ], [ {answers[0]}, %{after} ]")
+        found = text.let(f"phi {vector} [ {found}, %{fast} ], [ {answer}, %{after} ]")
         if skipped:
             text.jump(end)
             text.label(end)
@@ -273,16 +320,61 @@ class MessageWriter:
         text, value = self.text, effect.value
         vector, stored = vector_type(value.type, value.lanes), self.values.value(value)
         _, skipped, end = self._enter(effect.mask)
-        slow, fast, join = self._labels("slow", "fast", "join")
-        target = self._check(effect, site, None, 1, value.lanes * value.type.bytes, slow, fast)
-        text.label(fast)
-        text.do(f"store {vector} {stored}, ptr {self._pointer(target)}, align 1")
+        pointer, slow, join = self._block(effect, site, value.lanes * value.type.bytes)
+        text.do(f"store {vector} {stored}, ptr {pointer}, align 1")
         text.jump(join)
-        self._callout_block(effect, site, None, 1, slow, join, [(stored, vector)])
+        text.label(slow)
+        self._refer(effect, site, (stored, vector))
+        text.jump(join)
         text.label(join)
         if skipped:
             text.jump(end)
             text.label(end)
+
+    def _block(self, effect: LoadBlock | StoreBlock, site: int, size: int) -> tuple[str, str, str]:
+        """Begin the common case of a block; return its pointer and the labels `slow` and `join`."""
+        text, bounds = self.text, self._bounds(effect, site, size)
+        fast, look, slow, join = self._labels("fast", "look", "slow", "join")
+        kind = scalar_type(effect.address.type)
+        address = self.values.scalar(effect.address)
+        if kind != "i64":
+            address = text.let(f"zext {kind} {address} to i64")
+        self._address = address
+        offset = text.let(f"sub i64 {address}, {bounds.start}")
+        flat = effect.space is Space.FLAT
+        inside = "true"
+        if self.unit.module.version.checked or effect.space is Space.SURFACE:
+            inside = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
+        text.likely(inside, fast, look if flat else slow)
+        if flat:
+            text.label(look)
+            area = self.unit.context_pointer(Context.EXCHANGE)
+            text.do(f"store i64 {address}, ptr {area}, align 8")
+            write = int(isinstance(effect, StoreBlock))
+            known = text.let(
+                f"call i1 @flat_check(ptr %ctx, ptr {bounds.cache}, ptr {area}, i64 1, "
+                f"i64 {size}, i64 {write})"
+            )
+            text.branch(known, fast, slow)
+        text.label(fast)
+        return self._pointer(offset, bounds), slow, join
+
+    def _refer(
+        self, effect: LoadBlock | StoreBlock, site: int, given: tuple[str, str] | None
+    ) -> str:
+        """Hand a block to the reference memory; return the exchange area."""
+        text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)
+        text.do(f"store i64 {self._address}, ptr {area}, align 8")
+        if given is not None:
+            text.do(f"store {given[1]} {given[0]}, ptr {self._data(area, 0)}, align 1")
+        surface = "0"
+        if effect.surface is not None:
+            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+        failed = text.let(
+            f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
+        )
+        self.unit.fault_if(text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc)
+        return area
 
     def _enter(self, mask: Expr | None) -> tuple[str, bool, str]:
         """Begin code that runs only where the one lane of a mask is on."""
@@ -296,221 +388,50 @@ class MessageWriter:
         self.text.label(run)
         return begin, True, end
 
-    # Atomics
-
-    def _atomic(self, effect: Atomic, site: int) -> None:
-        text, lanes, kind = self.text, effect.addresses.lanes, effect.type
-        operands = [self.values.value(o) for o in effect.operands]
-        mask = self.values.mask(effect.mask)
-        slow, fast, join = self._labels("slow", "fast", "join")
-        target = self._check(effect, site, mask, lanes, kind.bytes, slow, fast)
-        text.label(fast)
-        vector = vector_type(kind, lanes)
-        own = effect.space in {Space.SLM, Space.SCRATCH}
-        function = atomic_function(
-            self.unit.module.library, effect.operation, lanes, kind.bits, own_memory=own
-        )
-        padded = [*operands, "zeroinitializer", "zeroinitializer"][:2]
-        on = mask or splat("i1", lanes, "true")
-        where = self._hosts(target, lanes)
-        found = text.let(
-            f"call {vector} @{function}(<{lanes} x i64> {where}, <{lanes} x i1> {on}, "
-            f"{vector} {padded[0]}, {vector} {padded[1]})"
-        )
-        text.jump(join)
-        given = [(operand, vector) for operand in operands]
-        self._callout_block(effect, site, mask, lanes, slow, join, given)
-        answers, after = self._answers(None, scalar_type(kind), lanes, 1)
-        text.label(join)
-        found = text.let(f"phi {vector} [ {found}, %{fast} ], [ {answers[0]}, %{after} ]")
-        self.values.loaded[id(effect)] = [found]
-
-    # Checks
+    # Bounds
 
     def _labels(self, *hints: str) -> list[str]:
         return [self.text.fresh(hint) for hint in hints]
 
-    def _check(
-        self,
-        effect: MemoryMessage,
-        site: int,
-        mask: str | None,
-        lanes: int,
-        size: int,
-        slow: str,
-        fast: str,
-    ) -> Target:
-        """Go to `fast` if all enabled lanes are in range, else to `slow`."""
-        bounds = self._bounds(effect, site, size)
-        self._check_lanes(effect, bounds, mask, lanes, size, slow, fast)
-        return bounds.target
+    def _bounds(self, effect: MemoryMessage, site: int, size: int) -> Bounds:
+        """Find where a message's space begins and ends."""
+        unit = self.unit
+        match effect.space:
+            case Space.FLAT:
+                return self._flat_bounds(site)
+            case Space.SLM:
+                return Bounds(
+                    "0", str(max(0, unit.slm_bytes - size + 1)), unit.context(Context.SLM)
+                )
+            case Space.SCRATCH:
+                room = self._room(unit.context(Context.SCRATCH_BYTES), size)
+                start = unit.thread(Thread.SCRATCH_BASE)
+                return Bounds(start, room, unit.thread(Thread.SCRATCH))
+            case Space.ARGUMENT:
+                room = self._room(unit.context(Context.ARGUMENT_BYTES), size)
+                return Bounds("0", room, unit.context(Context.ARGUMENTS))
+            case _:
+                return self._surface(effect, size)
 
-    def _vector(
-        self,
-        effect: MemoryMessage,
-        site: int,
-        mask: str | None,
-        lanes: int,
-        size: int,
-        slow: str,
-        apart: str,
-        *,
-        whole: bool,
-    ) -> tuple[str, str, Target]:
-        """Check a vector of channels; return the label and pointer for adjacent addresses.
-
-        Otherwise control goes to `apart`, or to `slow` when some are out of range. `whole` asks
-        that all channels are on, where the host has no masked access of this shape.
-        """
-        text, bounds = self.text, self._bounds(effect, site, size)
-        span, adjacent, single = self._labels("span", "adjacent", "single")
-        target = bounds.target
-        pointer = self._adjacent(target, mask, lanes, size, span, single, whole=whole)
-        text.label(span)
-        first = text.let(f"extractelement <{lanes} x {target.type}> {bounds.offsets}, i64 0")
-        if target.type != "i64":
-            first = text.let(f"zext {target.type} {first} to i64")
-        limit = bounds.limit
-        if target.type != "i64" and not limit.isdigit():
-            limit = text.let(f"zext {target.type} {limit} to i64")
-        last = text.let(f"add i64 {first}, {(lanes - 1) * size}")
-        starts = text.let(f"icmp ult i64 {first}, {limit}")
-        ends = text.let(f"icmp ult i64 {last}, {limit}")
-        text.branch(text.let(f"and i1 {starts}, {ends}"), adjacent, single)
-        text.label(single)
-        self._check_lanes(effect, bounds, mask, lanes, size, slow, apart)
-        return adjacent, pointer, target
-
-    def _check_lanes(
-        self,
-        effect: MemoryMessage,
-        bounds: Bounds,
-        mask: str | None,
-        lanes: int,
-        size: int,
-        slow: str,
-        fast: str,
-    ) -> None:
-        """Check every lane by itself."""
-        kind = bounds.target.type
-        bad = self._refused(kind, lanes, bounds.offsets, bounds.limit, mask)
-        wrong = None
-        if isinstance(effect, Atomic):
-            wrong = self._misaligned(kind, lanes, self._addresses[0], size, mask)
-        if bounds.cache:
-            self._look(effect, bounds, (bad, wrong), mask, lanes, size, slow, fast)
-            return
-        self.text.unlikely(bad if wrong is None else self._or(bad, wrong), slow, fast)
-
-    def _or(self, a: str, b: str) -> str:
-        return self.text.let(f"or i1 {a}, {b}")
-
-    def _misaligned(
-        self, kind: str, lanes: int, addresses: str, size: int, mask: str | None
-    ) -> str:
-        text, vector = self.text, f"<{lanes} x {kind}>"
-        low = text.let(f"and {vector} {addresses}, {splat(kind, lanes, size - 1)}")
-        odd = text.let(f"icmp ne {vector} {low}, zeroinitializer")
-        return self._any(odd, lanes, mask)
-
-    def _any(self, vector: str, lanes: int, mask: str | None) -> str:
-        text = self.text
-        if mask is not None:
-            vector = text.let(f"and <{lanes} x i1> {vector}, {mask}")
-        bits = text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
-        return text.let(f"icmp ne i{lanes} {bits}, 0")
-
-    def _refused(self, kind: str, lanes: int, offsets: str, limit: str, mask: str | None) -> str:
-        """Return whether any enabled lane's offset is not below the limit."""
-        text = self.text
-        bound = splat(kind, lanes, limit) if limit.isdigit() else text.spread(kind, lanes, limit)
-        over = text.let(f"icmp uge <{lanes} x {kind}> {offsets}, {bound}")
-        return self._any(over, lanes, mask)
-
-    def _look(
-        self,
-        effect: MemoryMessage,
-        bounds: Bounds,
-        verdicts: tuple[str, str | None],
-        mask: str | None,
-        lanes: int,
-        size: int,
-        slow: str,
-        fast: str,
-    ) -> None:
-        """Look flat addresses up that are not in the allocation of the message's last access."""
-        text, (bad, wrong) = self.text, verdicts
-        look = text.fresh("look")
-        if wrong is not None:
-            aligned = text.fresh("aligned")
-            text.unlikely(wrong, slow, aligned)
-            text.label(aligned)
-        text.unlikely(bad, look, fast)
-        text.label(look)
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        text.do(f"store <{lanes} x i64> {self._addresses[0]}, ptr {area}, align 8")
-        write = int(not isinstance(effect, Load | LoadBlock) and not _only_reads(effect))
-        ok = text.let(
-            f"call i1 @flat_check(ptr %ctx, ptr {bounds.cache}, ptr {area}, "
-            f"i64 {self._mask_bits(mask, lanes)}, i64 {size}, i64 {write})"
-        )
-        text.unlikely(text.let(f"xor i1 {ok}, true"), slow, fast)
-
-    def _flat_bounds(self, site: int, lanes: int) -> Bounds:
+    def _flat_bounds(self, site: int) -> Bounds:
         """Return the bounds of the allocation in which the message's last access was."""
-        text, addresses = self.text, self._addresses[0]
+        text = self.text
         cache = text.let(
             f"getelementptr i8, ptr {self.unit.context_pointer(Context.CACHE)}, "
             f"i64 {site * CACHE_ENTRY}"
         )
         base = text.let(f"load i64, ptr {cache}, align 8")
         second = text.let(f"getelementptr i8, ptr {cache}, i64 8")
-        limit = text.let(f"load i64, ptr {second}, align 8")
-        vector = f"<{lanes} x i64>"
-        offsets = text.let(f"sub {vector} {addresses}, {text.spread('i64', lanes, base)}")
-        return Bounds(Target("i64", addresses, "0"), offsets, limit, cache)
-
-    def _mask_bits(self, mask: str | None, lanes: int) -> str:
-        if mask is None:
-            return str((1 << lanes) - 1) if lanes < 64 else "-1"
-        return vector_bits(self.text, mask, lanes)
-
-    def _bounds(self, effect: MemoryMessage, site: int, size: int) -> Bounds:
-        """Compute a message's addresses and where its space ends."""
-        unit = self.unit
-        where = effect.address if isinstance(effect, LoadBlock | StoreBlock) else effect.addresses
-        kind, addresses, lanes = scalar_type(where.type), self.values.value(where), where.lanes
-        self._addresses = (addresses, kind)
-        match effect.space:
-            case Space.FLAT:
-                return self._flat_bounds(site, lanes)
-            case Space.SLM:
-                room, offsets = str(max(0, unit.slm_bytes - size + 1)), addresses
-                base = unit.context(Context.SLM)
-            case Space.SCRATCH:
-                narrow = self.text.let(f"trunc i64 {unit.thread(Thread.SCRATCH_BASE)} to i32")
-                start = self.text.spread(kind, lanes, narrow)
-                offsets = self.text.let(f"sub <{lanes} x {kind}> {addresses}, {start}")
-                room = self._room(unit.context(Context.SCRATCH_BYTES), size)
-                base = unit.thread(Thread.SCRATCH)
-            case Space.ARGUMENT:
-                room = self._room(unit.context(Context.ARGUMENT_BYTES), size)
-                base, offsets = unit.context(Context.ARGUMENTS), addresses
-            case _:
-                (base, room), offsets = self._surface(effect, size), addresses
-        return Bounds(Target(kind, offsets, base), offsets, room, "")
+        return Bounds(base, text.let(f"load i64, ptr {second}, align 8"), base, cache)
 
     def _room(self, size: str, wanted: int) -> str:
-        """Return as i32 how many offsets hold `wanted` bytes in memory of `size` bytes."""
+        """Return how many offsets hold `wanted` bytes in memory of `size` bytes."""
         text = self.text
         rest = text.let(f"sub i64 {size}, {wanted - 1}")
         some = text.let(f"icmp sgt i64 {rest}, 0")
-        room = text.let(f"select i1 {some}, i64 {rest}, i64 0")
-        top = text.let(f"icmp ugt i64 {room}, 4294967295")
-        bound = text.let(f"select i1 {top}, i64 4294967295, i64 {room}")
-        return text.let(f"trunc i64 {bound} to i32")
+        return text.let(f"select i1 {some}, i64 {rest}, i64 0")
 
-    def _surface(self, effect: MemoryMessage, size: int) -> tuple[str, str]:
+    def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
         text, surface = self.text, effect.surface
         if surface is None:
             raise TypeError("a surface message without a surface")
@@ -523,131 +444,8 @@ class MessageWriter:
         base = text.let(f"load i64, ptr {entry}, align 8")
         reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
         place = text.let(f"getelementptr i8, ptr {entry}, i64 {8 if reads else 16}")
-        room = self._room(text.let(f"load i64, ptr {place}, align 8"), size)
-        return base, room
-
-    # Addresses
-
-    def _adjacent(
-        self,
-        target: Target,
-        mask: str | None,
-        lanes: int,
-        size: int,
-        yes: str,
-        no: str,
-        *,
-        whole: bool,
-    ) -> str:
-        """Branch on whether each enabled lane's address is lane * size above lane 0's."""
-        text, kind = self.text, target.type
-        vector = f"<{lanes} x {kind}>"
-        first = text.let(f"extractelement {vector} {target.offsets}, i64 0")
-        pointer = self._host(first, target)
-        if lanes == 1:
-            if whole and mask is not None:
-                text.branch(text.let(f"extractelement <1 x i1> {mask}, i64 0"), yes, no)
-            else:
-                text.jump(yes)
-            return pointer
-        steps = numbers(kind, [lane * size for lane in range(lanes)])
-        start = text.spread(kind, lanes, first)
-        wanted = text.let(f"add {vector} {start}, {steps}")
-        other = text.let(f"icmp ne {vector} {target.offsets}, {wanted}")
-        if whole and mask is not None:
-            off = text.let(f"xor <{lanes} x i1> {mask}, {splat('i1', lanes, 'true')}")
-            other, mask = text.let(f"or <{lanes} x i1> {other}, {off}"), None
-        text.branch(self._any(other, lanes, mask), no, yes)
-        return pointer
-
-    def _host(self, offset: str, target: Target) -> str:
-        text = self.text
-        if target.type != "i64":
-            offset = text.let(f"zext {target.type} {offset} to i64")
-        address = offset if target.base == "0" else text.let(f"add i64 {offset}, {target.base}")
-        return text.let(f"inttoptr i64 {address} to ptr")
-
-    def _pointer(self, target: Target) -> str:
-        first = self.text.let(f"extractelement <1 x {target.type}> {target.offsets}, i64 0")
-        return self._host(first, target)
-
-    def _hosts(self, target: Target, lanes: int) -> str:
-        """Return the host address of every lane."""
-        text, vector = self.text, f"<{lanes} x i64>"
-        if target.type == "i64" and target.base == "0":
-            return target.offsets
-        wide = target.offsets
-        if target.type != "i64":
-            wide = text.let(f"zext <{lanes} x {target.type}> {wide} to {vector}")
-        return text.let(f"add {vector} {wide}, {text.spread('i64', lanes, target.base)}")
-
-    # Callout
-
-    def _callout_block(
-        self,
-        effect: MemoryMessage,
-        site: int,
-        mask: str | None,
-        lanes: int,
-        slow: str,
-        join: str,
-        given: list[tuple[str, str]] | tuple[()],
-    ) -> None:
-        """Write the block `slow`: hand the whole message to the reference memory."""
-        text = self.text
-        text.label(slow)
-        addresses, kind = self._addresses
-        wide = addresses
-        if kind != "i64":
-            wide = text.let(f"zext <{lanes} x {kind}> {addresses} to <{lanes} x i64>")
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        text.do(f"store <{lanes} x i64> {wide}, ptr {area}, align 8")
-        position = EXCHANGE_DATA
-        for value, vector in given:
-            place = text.let(f"getelementptr i8, ptr {area}, i64 {position}")
-            text.do(f"store {vector} {value}, ptr {place}, align 1")
-            position += _vector_bytes(vector)
-        surface = "0"
-        if effect.surface is not None:
-            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
-        bits = self._mask_bits(mask, lanes)
-        callback = self.unit.context_pointer(Context.CALLBACK)
-        failed = text.let(
-            f"call i32 {callback}(i64 {site}, i64 {bits}, i64 {surface}, ptr %thread) cold"
-        )
-        wrong = text.let(f"icmp ne i32 {failed}, 0")
-        refused, done = self._labels("refused", "answered")
-        text.branch(wrong, refused, done)
-        text.label(refused)
-        self.unit.fault(FaultKind.MEMORY, self.pc)
-        text.label(done)
-        if isinstance(effect, Store | StoreBlock):
-            text.jump(join)
-        else:
-            self._join = join
-
-    def _answers(
-        self, space: Space | None, scalar: str, lanes: int, parts: int
-    ) -> tuple[list[str], str]:
-        """Read what the callback has left, and go on."""
-        del space
-        text, vector = self.text, f"<{lanes} x {scalar}>"
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        found: list[str] = []
-        for part in range(parts):
-            place = EXCHANGE_DATA + part * _vector_bytes(vector)
-            pointer = text.let(f"getelementptr i8, ptr {area}, i64 {place}")
-            found.append(text.let(f"load {vector}, ptr {pointer}, align 1"))
-        after = text.block
-        text.jump(self._join)
-        return found, after
+        return Bounds("0", self._room(text.let(f"load i64, ptr {place}, align 8"), size), base)
 
 
 def _only_reads(effect: MemoryMessage) -> bool:
     return isinstance(effect, Atomic) and effect.operation.value == "load"
-
-
-def _vector_bytes(vector: str) -> int:
-    lanes, _, scalar = vector.strip("<>").partition(" x ")
-    bits = {"half": 16, "float": 32, "double": 64}.get(scalar) or int(scalar[1:])
-    return int(lanes) * bits // 8

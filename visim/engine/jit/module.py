@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import platform
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from visim.engine.jit.blocks import UnitCode, is_indirect, places
+from visim.engine.interp import CALL_DEPTH
+from visim.engine.jit.affine import InputShape
+from visim.engine.jit.blocks import ANY_MODE, UnitCode, is_indirect, places
+from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
-from visim.engine.jit.flow import Explorer, Flow
+from visim.engine.jit.flow import Explorer, Flow, function_name
+from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.scheduler import scheduler_text
+from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
-from visim.engine.jit.unit import UnitWriter, function_name
+from visim.engine.jit.unit import UnitWriter, frame_bytes
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.sem.effects import (
+    Atomic,
+    Effect,
+    ImageMessage,
+    Load,
+    LoadBlock,
+    Space,
+    Synchronization,
+)
+
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+"""Whether this host is an x86-64, where threads can have stacks of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +40,9 @@ class Version:
 
     `full` says that threads start with all channels, `budgeted` that they may execute only so
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
-    are written back to the image at the end.
+    are written back to the image at the end; `inputs` are shapes that inputs have, `places` where
+    in the registers a group's coordinates stand; `checked` says that messages look whether they
+    are in range, `has_mask_registers` that the host's processor has registers for masks.
     """
 
     full: bool
@@ -30,6 +51,28 @@ class Version:
     counting: bool = False
     saving: bool = False
     cr0: int = 0
+    inputs: tuple[InputShape, ...] = ()
+    places: tuple[tuple[int, int], ...] = ()
+    checked: bool = True
+    has_mask_registers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What all versions of a kernel have in common.
+
+    `has_host_turns` says that Python decides which threads have a turn. `frame_bytes` is the
+    memory that the open calls of subroutines need which call themselves. `rows` are what threads
+    may find in inputs that has a shape.
+    """
+
+    uses_stacks: bool
+    has_barriers: bool
+    has_host_turns: bool
+    has_recursion: bool
+    writes_image: bool
+    rows: tuple[Row, ...]
+    frame_bytes: int
 
 
 @dataclass
@@ -42,10 +85,11 @@ class ModuleText:
     text: str
     sites: Sites
     forms: list[tuple[str, ...]]
-    uses_stacks: bool
-    has_barriers: bool
-    has_recursion: bool
-    writes_image: bool
+
+
+def unit_codes(kernel: LinkedKernel) -> list[UnitCode]:
+    """Return the code of all units of a program, which versions can share."""
+    return [UnitCode(kernel, unit) for unit in kernel.units]
 
 
 @dataclass
@@ -54,12 +98,17 @@ class ModuleWriter:
 
     kernel: LinkedKernel
     version: Version
-    library: Library = field(default_factory=Library)
+    codes: Sequence[UnitCode] = ()
+    library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
     sites: Sites = field(default_factory=Sites)
     forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
     flat: bool = False
     has_calls: bool = False
     has_barriers: bool = False
+    has_host_turns: bool = False
+    counts_depth: bool = False
+    stacks: bool = False
+    frame_bytes: int = 0
 
     def write(self) -> ModuleText:
         """Return the module.
@@ -67,52 +116,98 @@ class ModuleWriter:
         Raises:
             UnsupportedError: the kernel needs what the JIT cannot do.
         """
-        codes = [UnitCode(self.kernel, unit) for unit in self.kernel.units]
-        flows = self._flows(codes)
-        self.flat = any(self._needs_image(flow) for flow in flows.values())
-        self.has_calls = len(flows) > 1
-        self.has_barriers = any(
-            instruction.op.mnemonic == "barrier"
-            for unit in self.kernel.units
-            for instruction in unit.body
-        )
+        flows = self._looked_at()
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         functions = [UnitWriter(self, flow).write() for flow in flows.values()]
-        stacks = self.has_barriers or self.has_calls
         text = "\n".join(
             [
                 _HEAD,
                 *functions,
-                scheduler_text(function_name(0, self.version.cr0), stacks=stacks),
+                scheduler_text(
+                    function_name(0, self.version.cr0), self.version.places, stacks=self.stacks
+                ),
                 self.library.render(),
                 "attributes #0 = { nounwind }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',
+                '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
-        return ModuleText(
-            text,
-            self.sites,
-            self.forms,
-            stacks,
-            self.has_barriers,
-            self.has_calls,
-            self.flat or self.has_calls or self.version.saving,
+        return ModuleText(text, self.sites, self.forms)
+
+    def survey(self) -> Traits:
+        """Return what is to be known before a version is chosen.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        flows = self._looked_at()
+        return Traits(
+            uses_stacks=self.stacks,
+            has_barriers=self.has_barriers,
+            has_host_turns=self.has_host_turns,
+            has_recursion=self.has_calls,
+            writes_image=self.flat or self.has_calls or self.version.saving,
+            rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
+            frame_bytes=self.frame_bytes,
         )
+
+    def _looked_at(self) -> dict[tuple[int, int], Flow]:
+        codes = self.codes or unit_codes(self.kernel)
+        flows = self._flows(list(codes))
+        self._look_at(flows)
+        return flows
+
+    def _look_at(self, flows: dict[tuple[int, int], Flow]) -> None:
+        """Find out what the whole kernel needs.
+
+        Raises:
+            UnsupportedError: its threads need stacks of their own, which this host does not have.
+        """
+        transfers = [node.block.transfer for flow in flows.values() for node in flow.nodes.values()]
+        waits = [each for each in transfers if isinstance(each, Synchronization)]
+        self.flat = any(self._needs_image(flow) for flow in flows.values())
+        self.has_calls = len(flows) > 1
+        self.has_barriers = bool(waits)
+        self.has_host_turns = any(is_called_out(wait) for wait in waits)
+        self.counts_depth = self.has_calls or any(flow.recursive for flow in flows.values())
+        self.frame_bytes = CALL_DEPTH * max(frame_bytes(flow) for flow in flows.values())
+        needs = self.has_barriers or self.has_calls
+        if needs and not self.library.is_x86:
+            raise UnsupportedError(
+                "jit: barriers and function calls need stacks of their own for threads, which "
+                "visim has for x86-64 only; use engine='interpreter'"
+            )
+        self.stacks = needs or (self.library.is_x86 and may_spin(flows.values()))
 
     def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:
         """Explore the kernel and all functions that it reaches, each with its entry mode."""
+        modes: dict[tuple[int, int], int] = {}
+        while True:
+            flows = self._explore(codes, modes)
+            new = {key: flow.exit_mode() for key, flow in flows.items() if key[0]}
+            if all(modes.get(key, key[1]) == mode for key, mode in new.items()):
+                return flows
+            for key, mode in new.items():
+                modes[key] = mode if modes.get(key, mode) == mode else ANY_MODE
+
+    def _explore(
+        self, codes: list[UnitCode], modes: dict[tuple[int, int], int]
+    ) -> dict[tuple[int, int], Flow]:
+        """Explore, where functions are taken to leave %cr0 as `modes` says, else as it was."""
+
+        def mode_after(name: str | None, cr0: int) -> int:
+            found = {modes.get((unit.number, cr0), cr0) for unit in self.callees(name)}
+            return found.pop() if len(found) == 1 else ANY_MODE
+
         found: dict[tuple[int, int], Flow] = {}
         waiting = [(0, self.version.cr0)]
         while waiting:
             number, cr0 = waiting.pop()
             if (number, cr0) in found:
                 continue
-            flow = found[number, cr0] = Explorer(codes[number], cr0).explore()
+            flow = found[number, cr0] = Explorer(codes[number], cr0, mode_after).explore()
             for name, mode in sorted(flow.callees, key=str):
                 waiting += [(unit.number, mode) for unit in self.callees(name)]
-            exits = flow.exits.get(0, set())
-            if number and exits - {cr0}:
-                raise UnsupportedError("jit: a function that leaves another %cr0 than it found")
         return found
 
     def callees(self, name: str | None) -> list[LinkedUnit]:
@@ -129,17 +224,13 @@ class ModuleWriter:
             if id(node.block) in seen:
                 continue
             seen.add(id(node.block))
-            for step in node.block.steps:
-                effects = list(step.effects)
+            parts: list[Sequence[Effect]] = [step.effects for step in node.block.steps]
+            if node.block.transfer is not None:
+                parts.append([node.block.transfer])
+            for effects in parts:
                 if is_indirect(effects):
                     return True
                 if not all(fits_variable(place, grf) for place in places(effects)):
-                    return True
-            if node.block.transfer is not None:
-                effects = [node.block.transfer]
-                if is_indirect(effects) or not all(
-                    fits_variable(place, grf) for place in places(effects)
-                ):
                     return True
         return False
 
@@ -149,7 +240,24 @@ class ModuleWriter:
         return len(self.forms) - 1
 
 
+def may_spin(flows: Iterable[Flow]) -> bool:
+    """Whether a thread may wait in a loop for what another one writes."""
+    flows = list(flows)
+    if not any(flow.loops for flow in flows):
+        return False
+    own = {Space.SCRATCH, Space.ARGUMENT}
+    for flow in flows:
+        for node in flow.nodes.values():
+            for effect in (effect for step in node.block.steps for effect in step.effects):
+                if isinstance(effect, ImageMessage):
+                    return True
+                if isinstance(effect, Load | LoadBlock | Atomic) and effect.space not in own:
+                    return True
+    return False
+
+
 _HEAD = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """

@@ -1,54 +1,42 @@
-"""Running compiled kernels: thread records, memory tables, the callback, faults.
-
-Everything that is not the common case ends here: accesses that native code does not do itself go
-to the reference memory, whose refusals become the same faults as the interpreter's.
-"""
+"""Running compiled kernels: the tables that native code reads, groups and their threads' turns."""
 
 from __future__ import annotations
 
 import ctypes
-import mmap
 import random
+import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.barriers import Barriers
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
-from visim.engine.faults import fault_at, memory_fault
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.interp import TURN
+from visim.engine.jit.answers import Answers
+from visim.engine.jit.blocks import ANY_MODE, CR0
+from visim.engine.jit.endings import CANCELLED, Endings
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
-    EXCHANGE_DATA,
     SURFACE_ENTRY,
     TABLE_ENTRY,
     Context,
-    FaultKind,
+    Shared,
     Status,
     Thread,
     Work,
 )
-from visim.engine.jit.messages import SiteInfo
-from visim.engine.jit.module import ModuleText
+from visim.engine.jit.module import ModuleText, Traits
 from visim.engine.jit.native import NativeCode
+from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-from visim.machine.memory import Allocation, MemoryViolation, Space
-from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory, Window
-from visim.sem.effects import Atomic, Load, LoadBlock, Store, StoreBlock
-from visim.sem.effects import Space as SpaceKind
+from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
 
-_CALLBACK = ctypes.CFUNCTYPE(
-    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
-)
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-_THREADS_BETWEEN_LOOKS = 1 << 16
-STACK_BYTES = 1 << 20
-DEEP_STACK_BYTES = 1 << 30
+CHUNKS = 16
+"""How often each worker comes back for more groups, about."""
 
 
 @dataclass
@@ -62,41 +50,6 @@ class Compiled:
         self.functions = {name: _ENTRY(a) for name, a in self.code.addresses.items()}
 
 
-@dataclass
-class ThreadRecord:
-    """What a hardware thread has while it runs: fields that native code knows, and its memory."""
-
-    number: int
-    fields: NDArray[np.uint64]
-    image: NDArray[np.uint8]
-    scratch: NDArray[np.uint8]
-    scratch_base: int = 0
-
-    @property
-    def address(self) -> int:
-        """Where native code finds the fields."""
-        return int(self.fields.ctypes.data)
-
-
-@dataclass
-class Stacks:
-    """Stacks that threads run on, kept from launch to launch."""
-
-    size: int
-    mapped: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
-    tops: list[int] = field(default_factory=list[int])
-
-    def top(self, number: int) -> int:
-        """Return the end of stack `number`."""
-        while len(self.tops) <= number:
-            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-            found = mmap.mmap(-1, self.size, flags=flags)
-            start = ctypes.addressof(ctypes.c_char.from_buffer(found))
-            self.mapped.append(found)
-            self.tops.append((start + self.size) & ~63)
-        return self.tops[number]
-
-
 class NativeWork:
     """Ranges of groups that native code runs by itself, with a record for each thread."""
 
@@ -108,15 +61,13 @@ class NativeWork:
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
-        self.places = np.array(shared.places, np.uint64).reshape(-1)
         self.chosen = runner.chosen(self.records)
-        self.fields = _words(int(Work.SIZE))
+        self.fields = words(int(Work.SIZE))
+        self.addresses = int(self.chosen[1].ctypes.data), int(self.fields.ctypes.data)
         private = shared.private
         values = {
             Work.THREADS: len(self.records),
             Work.RECORDS: self.pointers.ctypes.data,
-            Work.PLACES: self.places.ctypes.data,
-            Work.PLACE_COUNT: len(shared.places),
             Work.WIDTH: shared.groups[0],
             Work.HEIGHT: shared.groups[1],
             Work.FIRST_X: shared.first[0],
@@ -143,30 +94,51 @@ class NativeWork:
         if self.shared.private is not None:
             fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
 
-    def run(self, groups: Sequence[int]) -> bool:
-        """Run some groups; return whether all of them ended well."""
+    def run(self, task: Task) -> int | None:
+        """Run groups of a task until none is left; return the place of one that faulted."""
         runner, fields = self.runner, self.fields
-        numbers = np.array(groups, np.uint64)
-        fields[Work.GROUPS], fields[Work.NUMBERS] = numbers.size, numbers.ctypes.data
-        fields[Work.EXECUTED] = fields[Work.STARTED] = 0
-        compiled, context = self.chosen
-        ended = compiled.functions["run_groups"](context.ctypes.data, fields.ctypes.data, 0)
-        if runner.failure is not None:
-            raise runner.failure
-        done = int(fields[Work.DONE_GROUPS])
-        runner.exit.groups += done
+        fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
+        fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
+        fields[Work.EXECUTED] = fields[Work.STARTED] = fields[Work.DONE_GROUPS] = 0
+        ended = self.chosen[0].functions["run_groups"](*self.addresses, 0)
+        if runner.answers.failure is not None:
+            raise runner.answers.failure
+        runner.exit.groups += int(fields[Work.DONE_GROUPS])
         runner.exit.threads += int(fields[Work.STARTED])
         runner.exit.executed += int(fields[Work.EXECUTED])
         if not ended:
-            return True
+            return None
         if ended == 1:
             fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
-            fault = runner.deadlock(self.records, live)
-        group = runner.dispatch.group_id(int(numbers[done]))
-        runner.exit.fault = replace(fault, kernel=runner.kernel.name, group=group)
-        return False
+            fault = runner.endings.deadlock(self.records, live)
+        place = int(fields[Work.FAULT_GROUP])
+        runner.end(fault, int(task.numbers[place]))
+        return place
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Groups that workers share: each takes the next `chunk` of them until none is left."""
+
+    numbers: NDArray[np.uint64]
+    chunk: int
+    shared: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, groups: Sequence[int], workers: int) -> Task:
+        """Return a task, in chunks that keep workers equally busy."""
+        if isinstance(groups, range):
+            numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
+        else:
+            numbers = np.array(groups, np.uint64)
+        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
+        return cls(numbers, chunk, words(int(Shared.SIZE)))
+
+    def stop(self) -> None:
+        """Let no worker take more groups."""
+        self.shared[Shared.STOP] = 1
 
 
 class Runner:
@@ -175,9 +147,10 @@ class Runner:
     def __init__(
         self,
         kernel: LinkedKernel,
-        provide: Callable[[bool], Compiled],
-        first: ModuleText,
+        provide: Callable[[bool, int], Compiled],
+        first: Traits,
         dispatch: Dispatch,
+        shared: SharedStarts | None,
         machine: Machine,
         options: RunOptions,
         stacks: Stacks,
@@ -185,27 +158,33 @@ class Runner:
         self.kernel = kernel
         self.provide = provide
         self.first = first
-        self.compiled: dict[bool, tuple[Compiled, NDArray[np.uint64]]] = {}
-        self.dispatch = dispatch
+        self.compiled: dict[tuple[bool, int], tuple[Compiled, NDArray[np.uint64]]] = {}
+        self.cr0 = kernel.predefined[CR0]
+        self.abandoned = False
+        self.dispatch: Dispatch = _weak(dispatch)
+        self.shared = shared
         self.machine = machine
         self.options = options
         self.stacks = stacks
         self.exit = Exit()
-        self.group_threads = 1
         self.full_mask = (1 << kernel.simd_size) - 1
-        self.violation: MemoryViolation | None = None
-        self.failure: BaseException | None = None
         self.slm = SharedLocalMemory(dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
-        self.by_address: dict[int, ThreadRecord] = {}
-        self.exchange = _aligned(EXCHANGE_BYTES)
+        self.endings = Endings(kernel)
+        self.exchange = aligned(EXCHANGE_BYTES)
+        self.answers = Answers(kernel, machine, self.slm, self.exchange, lambda: self.is_stopped)
         self.nothing = np.zeros(512, np.uint8)
-        self.callback = _CALLBACK(self._callout)
-        self.sites: list[SiteInfo] = []
         self._tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
-        self._counters: dict[bool, NDArray[np.uint64]] = {}
+        self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
+
+    def begin(self, options: RunOptions) -> None:
+        """Forget the run before."""
+        self.options = options
+        self.exit = Exit()
+        self.answers.refusal = self.answers.failure = None
+        self.abandoned = False
 
     # Tables that native code reads
 
@@ -216,28 +195,19 @@ class Runner:
             row[:] = (one.base, one.size, one.writable)
         self.table, self.table_entries = table, len(flat)
         surfaces = np.zeros((BINDING_TABLE_SIZE + 1, SURFACE_ENTRY // 8), np.uint64)
-        for index in range(BINDING_TABLE_SIZE):
-            if index in self.machine.surfaces:
-                (one,) = self.machine.surfaces[index].allocations
-                writable = one.size if one.writable else 0
-                surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
+        for index in self.machine.surfaces.bound:
+            (one,) = self.machine.surfaces[index].allocations
+            writable = one.size if one.writable else 0
+            surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
         self.surfaces = surfaces
-        arguments = self.machine.implicit_arguments
-        self.arguments: Space | None = None
-        if arguments is not None:
-            allocation = Allocation("implicit arguments", arguments, False, 0)
-            self.arguments = Window("flat", [allocation])
 
-    def _context(self, compiled: Compiled, *, full: bool) -> NDArray[np.uint64]:
-        context = _words(int(Context.SIZE))
+    def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        context = words(int(Context.SIZE))
         count = len(compiled.module.sites.known)
-        self._caches.append(_words(max(1, count) * CACHE_ENTRY // 8))
-        counters = _words(max(1, len(compiled.module.forms)))
-        self._counters[full] = counters
+        self._caches.append(words(max(1, count) * CACHE_ENTRY // 8))
         arguments, slm = self.machine.implicit_arguments, self.slm.bytes
-        callback = ctypes.cast(self.callback, ctypes.c_void_p).value or 0
         values = {
-            Context.CALLBACK: callback,
+            Context.CALLBACK: self.answers.address,
             Context.EXCHANGE: self.exchange.ctypes.data,
             Context.SLM: slm.ctypes.data,
             Context.SLM_BYTES: slm.size,
@@ -258,50 +228,64 @@ class Runner:
 
     # Groups
 
-    def groups(self, groups: Sequence[int]) -> None:
-        """Run groups until one faults or the run has to stop."""
-        shared = self._work.shared if self._work else shared_starts(self.dispatch)
-        if shared is not None and not self.options.seed:
-            self._native_groups(groups, shared)
-        else:
-            self._single_groups(groups)
-        self._count_forms()
+    def share(self, task: Task) -> int | None:
+        """Run groups of a task in native code; return the place of one that faulted.
 
-    def _native_groups(self, groups: Sequence[int], shared: SharedStarts) -> None:
-        """Run groups in native code, which makes each thread's registers from a template."""
+        Native code makes each thread's registers from what all groups have in common.
+        """
         if self._work is None:
-            self._work = NativeWork(self, shared)
-        work = self._work
-        step = max(1, _THREADS_BETWEEN_LOOKS // max(1, len(shared.starts)))
-        for first in range(0, len(groups), step):
-            if self.options.stop is not None and self.options.stop.is_set():
-                self.exit.stopped = Fault("cancelled", "cancelled", "the launch was cancelled")
-                return
-            part = groups[first : first + step]
-            if not work.run(part):
-                return
+            if self.shared is None:
+                raise InternalError("a dispatch whose groups have nothing in common")
+            self._work = NativeWork(self, self.shared)
+        place = self._work.run(task)
+        self._count_forms()
+        return place
+
+    def singly(self, groups: Sequence[int]) -> None:
+        """Run groups one after another, each thread started from Python."""
+        self._single_groups(groups)
+        self._count_forms()
 
     def _single_groups(self, groups: Sequence[int]) -> None:
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.slm.reset()
-            fault = self._group(group)
+            fault = CANCELLED if self.is_stopped else self._group(group)
+            if self.answers.failure is not None:
+                raise self.answers.failure
             if fault is not None:
-                self.exit.fault = replace(
-                    fault, kernel=self.kernel.name, group=self.dispatch.group_id(group)
-                )
+                self.end(fault, group)
                 break
             self.exit.groups += 1
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run has to stop."""
+        stop = self.options.stop
+        return self.abandoned or (stop is not None and stop.is_set())
+
+    def end(self, fault: Fault, group: int) -> None:
+        """Note the fault, or the cancellation, that ends the run in a group."""
+        place = self.dispatch.group_id(group)
+        found = replace(fault, kernel=self.kernel.name, group=place)
+        if found.category == CANCELLED.category:
+            self.exit.stopped = found
+        else:
+            self.exit.fault = found
 
     def _group(self, group: int) -> Fault | None:
         order = list(range(self.dispatch.threads(group)))
         shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
         if shuffled:
             shuffled.shuffle(order)
-        self.group_threads = len(order)
+        self.answers.meet(len(order))
         for context in (found[1] for found in self.compiled.values()):
-            context[int(Context.ARRIVED)] = context[int(Context.PHASE)] = 0
-        if self.first.has_barriers and len(order) > 1:
+            for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
+                context[int(name)] = 0
+        if self.first.has_host_turns:
+            threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
+            return self._host_turns(threads, shuffled)
+        if self.first.uses_stacks and len(order) > 1:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._take_turns(threads, shuffled)
         for number in order:
@@ -326,12 +310,12 @@ class Runner:
     def record(self, slot: int) -> ThreadRecord:
         """Return the record of a slot, made when it is first asked for."""
         while len(self.records) <= slot:
-            fields = _words(int(Thread.SIZE))
-            image = _aligned(self.kernel.register_bytes)
+            fields = words(int(Thread.SIZE))
+            image = aligned(self.kernel.register_bytes)
             scratch = np.zeros(self.machine.scratch_bytes, np.uint8)
             record = ThreadRecord(len(self.records), fields, image, scratch)
             self.records.append(record)
-            self.by_address[record.address] = record
+            self.answers.by_address[record.address] = record
         return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
@@ -343,18 +327,38 @@ class Runner:
         fields[Thread.SCRATCH] = record.scratch.ctypes.data
         fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
         fields[Thread.SCRATCH_BASE] = record.scratch_base = start.scratch_base
+        fields[Thread.TURN_ENDS] = TURN
+        record.waits = None
+        if self.first.frame_bytes:
+            fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
         if self.first.uses_stacks:
             fields[Thread.STACK] = fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
         """Return the version of the code that threads run, and its context."""
         full = all(int(t.fields[Thread.MASK]) == self.full_mask for t in threads)
-        found = self.compiled.get(full)
+        controls = {int(t.image[self.cr0 : self.cr0 + 4].view(np.uint32)[0]) for t in threads}
+        control = controls.pop() if len(controls) == 1 else ANY_MODE
+        found = self.compiled.get((full, control))
         if found is None:
-            compiled = self.provide(full)
-            found = self.compiled[full] = (compiled, self._context(compiled, full=full))
-        self.sites = found[0].module.sites.known
+            compiled = self.provide(full, control)
+            if compiled.module.sites.exchange_bytes > self.exchange.size:
+                self._widen_exchange(compiled.module.sites.exchange_bytes)
+            counters = words(max(1, len(compiled.module.forms)))
+            self._counters.append((compiled, counters))
+            found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
+        self.answers.sites = found[0].module.sites.known
         return found
+
+    def _widen_exchange(self, size: int) -> None:
+        self.exchange = aligned(size)
+        self.answers.use(self.exchange)
+        for _, context in self.compiled.values():
+            context[int(Context.EXCHANGE)] = self.exchange.ctypes.data
+
+    def fault_of(self, thread: ThreadRecord) -> Fault:
+        """Return the fault with which a thread has stopped."""
+        return self.endings.fault_of(thread, self.answers.refusal, self.options.budget)
 
     def _call(
         self,
@@ -363,14 +367,11 @@ class Runner:
         chosen: tuple[Compiled, NDArray[np.uint64]],
     ) -> int:
         compiled, context = chosen
-        context[int(Context.THREADS)] = self.group_threads
+        context[int(Context.THREADS)] = self.answers.group_threads
         pointers = np.array([thread.address for thread in threads], np.uint64)
-        found = compiled.functions[name](
+        return compiled.functions[name](
             int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
         )
-        if self.failure is not None:
-            raise self.failure
-        return found
 
     def _run_alone(self, thread: ThreadRecord) -> Fault | None:
         if not int(thread.fields[Thread.MASK]):
@@ -394,8 +395,30 @@ class Runner:
             nobody_ran = at > len(threads)
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if nobody_ran or not threads:
-                fault = self.deadlock(everyone, threads) if threads else None
+                fault = self.endings.deadlock(everyone, threads) if threads else None
                 break
+            if shuffled:
+                shuffled.shuffle(threads)
+        self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
+        return fault
+
+    def _host_turns(
+        self, threads: list[ThreadRecord], shuffled: random.Random | None
+    ) -> Fault | None:
+        """Run all threads in turns; this decides who may go on, as the interpreter does."""
+        everyone, fault, chosen = threads, None, self.chosen(threads)
+        threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
+        while threads and fault is None:
+            ready = [t for t in threads if self.answers.is_ready(t)]
+            if not ready:
+                fault = self.endings.stalemate(self.answers.meetings.barriers, everyone, threads)
+                break
+            for thread in ready:
+                thread.waits = None
+            at = self._call("turn", ready, chosen)
+            if at < len(ready):
+                fault = self.fault_of(ready[at])
+            threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if shuffled:
                 shuffled.shuffle(threads)
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
@@ -404,214 +427,25 @@ class Runner:
     def _count_forms(self) -> None:
         if not self.options.count_forms:
             return
-        for full, (compiled, _) in self.compiled.items():
-            counters = self._counters[full]
+        for compiled, counters in self._counters:
             for forms, count in zip(compiled.module.forms, counters, strict=False):
                 for form in forms if count else ():
                     self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
             counters.fill(0)
 
-    # The callback
 
-    def _callout(self, site: int, mask: int, surface: int, thread: int) -> int:
-        """Do a message in the reference memory; return 1 when it is refused."""
-        try:
-            self._perform(self.sites[site], mask, surface, self.by_address[thread])
-        except MemoryViolation as violation:
-            self.violation = violation
-            return 1
-        except BaseException as error:
-            self.failure = error
-            return 1
-        return 0
-
-    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
-        effect, data = site.effect, self.exchange[EXCHANGE_DATA:]
-        space = self._space(effect.space, thread)
-        index = (surface,) if effect.space is SpaceKind.SURFACE else ()
-        if isinstance(effect, LoadBlock | StoreBlock):
-            address = int(self.exchange[:8].view(np.uint64)[0])
-            if isinstance(effect, LoadBlock):
-                size = effect.count * effect.type.bytes
-                data[:size] = space.load_block(*index, address, size)
-            else:
-                size = effect.value.lanes * effect.value.type.bytes
-                space.store_block(*index, address, data[:size].copy())
-            return
-        lanes = effect.addresses.lanes
-        addresses = self.exchange[: 8 * lanes].view(np.uint64).astype(effect.addresses.type.numpy)
-        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)
-        match effect:
-            case Load():
-                dtype = np.dtype(effect.type.numpy)
-                found = space.load(*index, addresses, on, dtype, effect.components)
-                _put(data, found.reshape(lanes, effect.components).T)
-            case Store():
-                columns = [
-                    _vector(data, position, value.type.numpy, lanes)
-                    for position, value in enumerate(effect.values)
-                ]
-                values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
-                space.store(*index, addresses, on, values, len(columns))
-            case Atomic():
-                dtype = np.dtype(effect.type.numpy)
-                operands = [
-                    _vector(data, position, operand.type.numpy, lanes)
-                    for position, operand in enumerate(effect.operands)
-                ]
-                found = self._atomic(space, index, effect, addresses, on, dtype, operands)
-                _put(data, found)
-
-    @staticmethod
-    def _atomic(
-        space: Any,
-        index: tuple[int, ...],
-        effect: Atomic,
-        addresses: NDArray[Any],
-        on: NDArray[np.bool_],
-        dtype: np.dtype[Any],
-        operands: list[NDArray[Any]],
-    ) -> NDArray[Any]:
-        if index:
-            return space.atomic(*index, effect.operation, addresses, on, dtype, *operands)
-        return space.atomic(effect.operation, addresses, on, dtype, *operands)
-
-    def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
-        match kind:
-            case SpaceKind.FLAT:
-                return self.machine.memory
-            case SpaceKind.SURFACE:
-                return self.machine.surfaces
-            case SpaceKind.SLM:
-                return self.slm
-            case SpaceKind.SCRATCH:
-                return self._scratch(thread)
-            case SpaceKind.ARGUMENT:
-                if self.arguments is None:
-                    raise InternalError("implicit arguments are read, but the launch has none")
-                return self.arguments
-
-    def _scratch(self, thread: ThreadRecord) -> Space:
-        machine = self.machine
-        parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
-        if machine.implicit_arguments is not None:
-            data = machine.implicit_arguments
-            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
-        return Window("scratch", parts)
-
-    # Faults
-
-    def fault_of(self, thread: ThreadRecord) -> Fault:
-        """Return the fault with which a thread has stopped."""
-        fields = thread.fields
-        kind, pc = FaultKind(int(fields[Thread.FAULT])), int(fields[Thread.PC])
-        address, channel = int(fields[Thread.ADDRESS]), int(fields[Thread.CHANNEL])
-        match kind:
-            case FaultKind.MEMORY:
-                return self._memory_fault(thread, pc)
-            case FaultKind.REGISTER:
-                message = (
-                    f"an indirect operand reaches register byte {address}, outside its variable"
-                )
-                found = self._fault(thread, pc, "undefined", "register-access", message)
-                return replace(found, channel=channel, address=address)
-            case FaultKind.REFUSED:
-                return self._refusal(thread, pc)
-            case FaultKind.BUDGET:
-                message = f"the thread executed more than {self.options.budget} instructions"
-                return self._fault(thread, pc, "out-of-contract", "instruction-budget", message)
-            case FaultKind.PASSED_WAITING:
-                effects = self._transfer_label(thread, pc)
-                message = f"the jump to {effects} passes a label where channels wait"
-                return self._fault(thread, pc, "undefined", "jump-over-waiting", message)
-            case FaultKind.SWITCH_INDEX:
-                count = len(getattr(self._instruction(thread, pc), "labels", ()))
-                message = f"the index is {address}, there are {count} labels"
-                return self._fault(thread, pc, "undefined", "switch-index", message)
-            case FaultKind.BAD_HANDLE:
-                message = f"0x{address:x} is not the handle of a function"
-                return self._fault(thread, pc, "undefined", "bad-function-handle", message)
-            case FaultKind.CALL_DEPTH:
-                message = f"more than {CALL_DEPTH} calls are open"
-                return self._fault(thread, pc, "out-of-contract", "call-depth", message)
-
-    def _transfer_label(self, thread: ThreadRecord, pc: int) -> str:
-        return str(getattr(self._instruction(thread, pc), "label", ""))
-
-    def _refusal(self, thread: ThreadRecord, pc: int) -> Fault:
-        from visim.engine.jit.blocks import UnitCode
-
-        unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
-        block = UnitCode(self.kernel, unit).block(pc)
-        refusal = next(step.refusal for step in block.steps if step.refusal is not None)
-        category = "undefined" if refusal.undefined else "unsupported"
-        return self._fault(thread, pc, category, "not-executable", refusal.reason)
-
-    def _instruction(self, thread: ThreadRecord, pc: int) -> Any:
-        body = self.kernel.units[int(thread.fields[Thread.UNIT])].body
-        return body[min(pc, len(body) - 1)]
-
-    def _fault(
-        self, thread: ThreadRecord, pc: int, category: str, code: str, message: str
-    ) -> Fault:
-        return fault_at(self._instruction(thread, pc), thread.number, category, code, message)
-
-    def _memory_fault(self, thread: ThreadRecord, pc: int) -> Fault:
-        violation = self.violation
-        if violation is None:
-            raise InternalError("native code reports a violation that memory does not know")
-        return memory_fault(self._instruction(thread, pc), thread.number, violation)
-
-    def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
-        """Return the fault of a group none of whose waiting threads can go on."""
-        alive = {thread.number for thread in waiting}
-        barriers = Barriers(len(everyone))
-        for thread in waiting:
-            barriers.signal(thread.number)
-        places: dict[str, list[int]] = {}
-        for thread in waiting:
-            unit = self.kernel.units[int(thread.fields[Thread.UNIT])]
-            pc = int(thread.fields[Thread.PC])
-            line = getattr(unit.body[pc - 1].origin, "line", None)
-            where = unit.unit.name + (f" line {line}" if line else "")
-            ticket = barriers.wait(thread.number)
-            whom = barriers.missing(ticket, alive)
-            what = f"at {where} wait at {ticket.barrier} for {whom}"
-            places.setdefault(what, []).append(thread.number)
-        message = "; ".join(f"threads {sorted(n)} {what}" for what, n in places.items())
-        ended = sorted({t.number for t in everyone} - alive)
-        if ended:
-            message += f"; threads {ended} ended"
-        first = waiting[0]
-        pc = int(first.fields[Thread.PC]) - 1
-        return self._fault(first, pc, "undefined", "barrier-deadlock", message)
+def _weak(dispatch: Dispatch) -> Dispatch:
+    """Return a reference that does not keep a dispatch alive, where its class allows that."""
+    try:
+        return weakref.proxy(dispatch)
+    except TypeError:
+        return dispatch
 
 
 def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
     """Return what a dispatch's groups have in common, if it knows."""
     describe = getattr(dispatch, "shared_starts", None)
     return None if describe is None else describe()
-
-
-def _words(count: int) -> NDArray[np.uint64]:
-    """Return zeros in cache lines of their own, so that workers do not slow each other down."""
-    return _aligned(8 * count + 128)[: 8 * count].view(np.uint64)
-
-
-def _aligned(size: int) -> NDArray[np.uint8]:
-    raw = np.zeros(size + 64, np.uint8)
-    start = -int(raw.ctypes.data) % 64
-    return raw[start : start + size]
-
-
-def _vector(data: NDArray[np.uint8], position: int, dtype: str, lanes: int) -> NDArray[Any]:
-    size = np.dtype(dtype).itemsize * lanes
-    return data[position * size : (position + 1) * size].copy().view(dtype)
-
-
-def _put(data: NDArray[np.uint8], values: NDArray[Any]) -> None:
-    octets = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
-    data[: octets.size] = octets
 
 
 __all__ = ["Compiled", "Runner", "Stacks"]

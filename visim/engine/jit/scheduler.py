@@ -1,38 +1,57 @@
 """The native part that is the same for all kernels: running threads, barriers, address checks.
 
-Threads that can wait at barriers, and threads whose calls may nest deeply, run on stacks of their
-own; a barrier switches back to the scheduler's stack. Threads are resumed in turn.
+Threads that can wait for others, and threads whose calls may nest deeply, run on stacks of their
+own; a barrier switches back to the scheduler's stack. Threads are resumed in turn. A thread that
+ends leaves its stack to the next one that starts. Call-outs to Python run on the scheduler's stack.
 """
 
 from __future__ import annotations
 
-from visim.engine.jit.layout import TABLE_ENTRY, Context, Status, Thread, Work
+from collections.abc import Sequence
+
+from visim.engine.interp import TURN
+from visim.engine.jit.layout import (
+    POLL,
+    TABLE_ENTRY,
+    TURNS_BETWEEN_LOOKS,
+    Context,
+    Shared,
+    Status,
+    Thread,
+    Work,
+)
+from visim.engine.jit.switching import GIVE_WAY, STACKED, SWITCH, SWITCHING
 
 
-def scheduler_text(kernel: str, *, stacks: bool) -> str:
+def scheduler_text(kernel: str, places: Sequence[tuple[int, int]], *, stacks: bool) -> str:
     """Return the functions around the kernel's function `kernel`.
 
-    With `stacks` every thread runs on a stack of its own.
+    With `stacks` every thread runs on a stack of its own. `places` are where in the registers the
+    group's coordinates stand: byte offsets and axes.
     """
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
     fields |= {f"W_{field.name}": int(field) for field in Work}
+    fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
-    text = _TEXT + _GROUPS + (_STACKED if stacks else _DIRECT)
+    numbers = {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
+    fields |= numbers
+    text = _TEXT + _GROUPS + (SWITCHING + STACKED if stacks else _DIRECT)
+    text = text.replace("$PAUSE$", GIVE_WAY if stacks else "")
     for name in sorted(fields, key=len, reverse=True):
         text = text.replace(f"${name}$", str(fields[name]))
-    text = text.replace("$SWITCH$", "\\0A".join(_SWITCH))
-    return text.replace("$KERNEL$", kernel).replace("$ENTRY$", str(TABLE_ENTRY))
+    text = text.replace("$PLACES$", "\n".join(_stored(*place) for place in places))
+    text = text.replace("$SWITCH$", "\\0A".join(SWITCH))
+    return text.replace("$KERNEL$", kernel)
 
 
-_SAVED = ("rbp", "rbx", "r12", "r13", "r14", "r15")
-_SWITCH = (
-    *(f"pushq %{name}" for name in _SAVED),
-    "movq %rsp, (%rdi)",
-    "movq %rsi, %rsp",
-    *(f"popq %{name}" for name in reversed(_SAVED)),
-    "retq",
-)
+def _stored(offset: int, axis: int) -> str:
+    """Return code that stores a coordinate of the group."""
+    return (
+        f"  %at.{offset} = getelementptr i8, ptr %image, i64 {offset}\n"
+        f"  store i32 %low.{'xyz'[axis]}, ptr %at.{offset}, align 1"
+    )
+
 
 _TEXT = r"""
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
@@ -112,160 +131,77 @@ out:
   ret i64 %i
 }
 
-define internal void @switch_stack(ptr %save, ptr %to) naked noinline #0 {
-  call void asm sideeffect "$SWITCH$", ""()
-  unreachable
+define internal i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+  %cp = getelementptr i64, ptr %ctx, i64 $C_CALLBACK$
+  %callback = load ptr, ptr %cp
+  %answer = call i32 %callback(i64 %site, i64 %mask, i64 %value, ptr %thread)
+  ret i32 %answer
 }
 
-define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "movq %r12, %rdi\0Amovq %r13, %rsi\0Acallq *%rbx\0Aud2", ""()
-  unreachable
-}
-
-define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %low = trunc i64 %mask to i32
-  %failed = call i32 @$KERNEL$(ptr %ctx, ptr %thread, i32 %low)
-  %wrong = icmp ne i32 %failed, 0
-  %status = select i1 %wrong, i64 $S_FAULTED$, i64 $S_DONE$
-  call void @suspend(ptr %ctx, ptr %thread, i64 %status)
-  unreachable
-}
-
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) noinline #0 {
-  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  store i64 %status, ptr %sp
-  %save = getelementptr i64, ptr %thread, i64 $T_STACK$
-  %hp = getelementptr i64, ptr %ctx, i64 $C_SCHEDULER$
-  %home = load ptr, ptr %hp
-  call void @switch_stack(ptr %save, ptr %home)
-  ret void
-}
-
-define internal void @barrier(ptr %ctx, ptr %thread) noinline #0 {
-  %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
-  %before = load i64, ptr %ap
-  %arrived = add i64 %before, 1
-  %np = getelementptr i64, ptr %ctx, i64 $C_THREADS$
-  %n = load i64, ptr %np
-  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
-  %phase = load i64, ptr %pp
-  %last = icmp eq i64 %arrived, %n
-  br i1 %last, label %release, label %wait
-release:
-  store i64 0, ptr %ap
-  %next = add i64 %phase, 1
-  store i64 %next, ptr %pp
-  ret void
-wait:
-  store i64 %arrived, ptr %ap
-  %tp = getelementptr i64, ptr %thread, i64 $T_PHASE$
-  store i64 %phase, ptr %tp
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
-  ret void
-}
-
-define internal void @resume(ptr %ctx, ptr %thread) noinline #0 {
-  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  %status = load i64, ptr %sp
-  %stp = getelementptr i64, ptr %thread, i64 $T_STACK$
-  %new = icmp eq i64 %status, $S_READY$
-  br i1 %new, label %start, label %go
-start:
-  %top = load i64, ptr %stp
-  %low = sub i64 %top, 72
-  store i64 %low, ptr %stp
-  %frame = inttoptr i64 %low to ptr
-  %f13 = getelementptr i64, ptr %frame, i64 2
-  store ptr %thread, ptr %f13
-  %f12 = getelementptr i64, ptr %frame, i64 3
-  store ptr %ctx, ptr %f12
-  %fbx = getelementptr i64, ptr %frame, i64 4
-  store ptr @thread_main, ptr %fbx
-  %fret = getelementptr i64, ptr %frame, i64 6
-  store ptr @begin_thread, ptr %fret
-  br label %go
-go:
-  %stack = load ptr, ptr %stp
-  %home = getelementptr i64, ptr %ctx, i64 $C_SCHEDULER$
-  call void @switch_stack(ptr %home, ptr %stack)
-  ret void
-}
-
-define i64 @turn(ptr %ctx, ptr %threads, i64 %n) #0 {
+define internal i32 @pause(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit) noinline #0 {
 entry:
-  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
-  %phase = load i64, ptr %pp
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %j, %next ]
-  %ran = phi i64 [ 0, %entry ], [ %ran.next, %next ]
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %out, label %body
-body:
-  %tp = getelementptr ptr, ptr %threads, i64 %i
-  %thread = load ptr, ptr %tp
-  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  %status = load i64, ptr %sp
-  %qp = getelementptr i64, ptr %thread, i64 $T_PHASE$
-  %waits = load i64, ptr %qp
-  %is.new = icmp eq i64 %status, $S_READY$
-  %is.waiting = icmp eq i64 %status, $S_WAITING$
-  %over = icmp ult i64 %waits, %phase
-  %released = and i1 %is.waiting, %over
-  %ready = or i1 %is.new, %released
-  br i1 %ready, label %run, label %next
-run:
-  call void @resume(ptr %ctx, ptr %thread)
-  %after = load i64, ptr %sp
-  %wrong = icmp eq i64 %after, $S_FAULTED$
-  br i1 %wrong, label %fault, label %next
-next:
-  %more = phi i64 [ 0, %body ], [ 1, %run ]
-  %ran.next = or i64 %ran, %more
-  %j = add i64 %i, 1
-  br label %head
-fault:
-  ret i64 %i
-out:
-  %idle = xor i64 %ran, 1
-  %idle.n = add i64 %n, %idle
-  ret i64 %idle.n
-}
-
-define i64 @turns(ptr %ctx, ptr %threads, i64 %n) #0 {
-entry:
-  br label %again
-again:
-  %at = call i64 @turn(ptr %ctx, ptr %threads, i64 %n)
-  %on = icmp eq i64 %at, %n
-  br i1 %on, label %again, label %out
-out:
-  ret i64 %at
+  %pp = getelementptr i64, ptr %thread, i64 $T_PC$
+  store i64 %pc, ptr %pp
+  %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
+  store i64 %unit, ptr %up
+  %lp = getelementptr i64, ptr %ctx, i64 $C_PATIENCE$
+  %left = load i64, ptr %lp
+  %less = sub i64 %left, 1
+  store i64 %less, ptr %lp
+  %look = icmp slt i64 %less, 0
+  br i1 %look, label %ask, label %on
+ask:
+  store i64 $PATIENCE$, ptr %lp
+  %answer = call i32 @host(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %end, label %on
+on:
+  $PAUSE$
+  %ep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  %ends = add i64 %executed, $TURN$
+  store i64 %ends, ptr %ep
+  ret i32 0
+end:
+  ret i32 1
 }
 """
 
 _GROUPS = r"""
-define internal void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z) #0 {
+define internal void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
+    alwaysinline #0 {
 entry:
   %ip = getelementptr i64, ptr %thread, i64 $T_IMAGE$
   %image = load ptr, ptr %ip
   %ibp = getelementptr i64, ptr %work, i64 $W_IMAGE_BYTES$
   %bytes = load i64, ptr %ibp
+  %has.image = icmp ne i64 %bytes, 0
+  br i1 %has.image, label %copy, label %copied
+copy:
   %tp = getelementptr i64, ptr %thread, i64 $T_TEMPLATE$
   %template = load ptr, ptr %tp
   call void @llvm.memcpy.p0.p0.i64(ptr %image, ptr %template, i64 %bytes, i1 false)
+  br label %copied
+copied:
   %pp = getelementptr i64, ptr %work, i64 $W_PRIVATE_BYTES$
   %private.bytes = load i64, ptr %pp
+  %has.private = icmp ne i64 %private.bytes, 0
+  br i1 %has.private, label %clear.private, label %private.done
+clear.private:
   %qp = getelementptr i64, ptr %thread, i64 $T_PRIVATE$
   %private = load ptr, ptr %qp
   call void @llvm.memset.p0.i64(ptr %private, i8 0, i64 %private.bytes, i1 false)
+  br label %private.done
+private.done:
   %sbp = getelementptr i64, ptr %work, i64 $W_SCRATCH_BYTES$
   %scratch.bytes = load i64, ptr %sbp
+  %has.scratch = icmp ne i64 %scratch.bytes, 0
+  br i1 %has.scratch, label %clear.scratch, label %scratch.done
+clear.scratch:
   %sp = getelementptr i64, ptr %thread, i64 $T_SCRATCH$
   %scratch = load ptr, ptr %sp
   call void @llvm.memset.p0.i64(ptr %scratch, i8 0, i64 %scratch.bytes, i1 false)
+  br label %scratch.done
+scratch.done:
   %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
   %mask = load i64, ptr %mp
   %empty = icmp eq i64 %mask, 0
@@ -280,31 +216,14 @@ entry:
   %top = load i64, ptr %topp
   %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
   store i64 %top, ptr %kp
-  %plp = getelementptr i64, ptr %work, i64 $W_PLACES$
-  %places = load ptr, ptr %plp
-  %pcp = getelementptr i64, ptr %work, i64 $W_PLACE_COUNT$
-  %count = load i64, ptr %pcp
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %j, %body ]
-  %end = icmp eq i64 %i, %count
-  br i1 %end, label %out, label %body
-body:
-  %two = mul i64 %i, 2
-  %op = getelementptr i64, ptr %places, i64 %two
-  %offset = load i64, ptr %op
-  %ap = getelementptr i64, ptr %op, i64 1
-  %axis = load i64, ptr %ap
-  %is.x = icmp eq i64 %axis, 0
-  %is.y = icmp eq i64 %axis, 1
-  %yz = select i1 %is.y, i64 %y, i64 %z
-  %value = select i1 %is.x, i64 %x, i64 %yz
-  %low = trunc i64 %value to i32
-  %at = getelementptr i8, ptr %image, i64 %offset
-  store i32 %low, ptr %at, align 1
-  %j = add i64 %i, 1
-  br label %head
-out:
+  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  store i64 $TURN$, ptr %tep
+  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
+  store i64 0, ptr %frp
+  %low.x = trunc i64 %x to i32
+  %low.y = trunc i64 %y to i32
+  %low.z = trunc i64 %z to i32
+$PLACES$
   ret void
 }
 
@@ -314,6 +233,11 @@ entry:
   %n = load i64, ptr %gp
   %np = getelementptr i64, ptr %work, i64 $W_NUMBERS$
   %numbers = load ptr, ptr %np
+  %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
+  %chunk = load i64, ptr %chp
+  %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
+  %shared = load ptr, ptr %shp
+  %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
   %tp = getelementptr i64, ptr %work, i64 $W_THREADS$
   %threads = load i64, ptr %tp
   %rp = getelementptr i64, ptr %work, i64 $W_RECORDS$
@@ -332,17 +256,33 @@ entry:
   %slm = load ptr, ptr %slmp
   %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
   %slm.bytes = load i64, ptr %slmbp
+  %has.slm = icmp ne i64 %slm.bytes, 0
   %donep = getelementptr i64, ptr %work, i64 $W_DONE_GROUPS$
   %ctp = getelementptr i64, ptr %ctx, i64 $C_THREADS$
   store i64 %threads, ptr %ctp
+  br label %take
+take:
+  %stopped = load atomic i64, ptr %stop acquire, align 8
+  %go = icmp eq i64 %stopped, 0
+  br i1 %go, label %chunk.take, label %good
+chunk.take:
+  %first = atomicrmw add ptr %shared, i64 %chunk monotonic, align 8
+  %some = icmp ult i64 %first, %n
+  br i1 %some, label %chunk.run, label %good
+chunk.run:
+  %limit = add i64 %first, %chunk
+  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %j, %next ]
-  store i64 %i, ptr %donep
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %good, label %body
+  %i = phi i64 [ %first, %chunk.run ], [ %j, %next ]
+  %end = icmp eq i64 %i, %last
+  br i1 %end, label %take, label %body
 body:
+  br i1 %has.slm, label %clear, label %cleared
+clear:
   call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
+  br label %cleared
+cleared:
   %number.p = getelementptr i64, ptr %numbers, i64 %i
   %number = load i64, ptr %number.p
   %x = urem i64 %number, %width
@@ -357,15 +297,21 @@ body:
   %wrong = icmp ne i64 %failed, 0
   br i1 %wrong, label %bad, label %next
 next:
+  %done = load i64, ptr %donep
+  %done.next = add i64 %done, 1
+  store i64 %done.next, ptr %donep
   %j = add i64 %i, 1
   br label %head
 good:
   ret i64 0
 bad:
+  %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
+  store i64 %i, ptr %fgp
+  store atomic i64 1, ptr %stop release, align 8
   ret i64 %failed
 }
 
-define internal void @note(ptr %work, ptr %thread) #0 {
+define internal void @note(ptr %work, ptr %thread) alwaysinline #0 {
   %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
   %one = load i64, ptr %ep
   %tp = getelementptr i64, ptr %work, i64 $W_EXECUTED$
@@ -375,7 +321,7 @@ define internal void @note(ptr %work, ptr %thread) #0 {
   ret void
 }
 
-define internal void @started(ptr %work, i64 %count) #0 {
+define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
   %sp = getelementptr i64, ptr %work, i64 $W_STARTED$
   %before = load i64, ptr %sp
   %sum = add i64 %before, %count
@@ -385,6 +331,11 @@ define internal void @started(ptr %work, i64 %count) #0 {
 """
 
 _DIRECT = r"""
+define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+  %answer = call i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}
+
 define internal i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %n, i64 %x, i64 %y,
                                i64 %z) #0 {
 entry:
@@ -417,61 +368,5 @@ bad:
   %fp = getelementptr i64, ptr %work, i64 $W_FAULT_THREAD$
   store i64 %i, ptr %fp
   ret i64 1
-}
-"""
-
-_STACKED = r"""
-define internal i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %n, i64 %x, i64 %y,
-                               i64 %z) #0 {
-entry:
-  %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
-  store i64 0, ptr %ap
-  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
-  store i64 0, ptr %pp
-  call void @started(ptr %work, i64 %n)
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %j, %body ]
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %run, label %body
-body:
-  %tp = getelementptr ptr, ptr %records, i64 %i
-  %thread = load ptr, ptr %tp
-  call void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
-  %j = add i64 %i, 1
-  br label %head
-run:
-  %at = call i64 @turns(ptr %ctx, ptr %records, i64 %n)
-  %fp = getelementptr i64, ptr %work, i64 $W_FAULT_THREAD$
-  store i64 %at, ptr %fp
-  br label %sum
-sum:
-  %k = phi i64 [ 0, %run ], [ %m, %add ]
-  %live = phi i64 [ 0, %run ], [ %more, %add ]
-  %last = icmp eq i64 %k, %n
-  br i1 %last, label %judge, label %add
-add:
-  %kp = getelementptr ptr, ptr %records, i64 %k
-  %one = load ptr, ptr %kp
-  call void @note(ptr %work, ptr %one)
-  %sp = getelementptr i64, ptr %one, i64 $T_STATUS$
-  %status = load i64, ptr %sp
-  %ended = icmp eq i64 %status, $S_DONE$
-  %plus = select i1 %ended, i64 0, i64 1
-  %more = add i64 %live, %plus
-  %m = add i64 %k, 1
-  br label %sum
-judge:
-  %fault = icmp ult i64 %at, %n
-  br i1 %fault, label %bad, label %check
-check:
-  %stuck = icmp ne i64 %live, 0
-  br i1 %stuck, label %deadlock, label %good
-good:
-  ret i64 0
-bad:
-  ret i64 1
-deadlock:
-  ret i64 2
 }
 """

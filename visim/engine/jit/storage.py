@@ -8,9 +8,10 @@ in memory instead. Predicates are bit masks, 64 bits each, in both cases.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from visim import predefined
-from visim.engine.jit.text import Text, scalar_type
+from visim.engine.jit.text import Text, numbers, scalar_type, signed
 from visim.engine.lanes import RegisterRange
 from visim.linker.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
 from visim.operands import General
@@ -27,10 +28,14 @@ def root_bytes(variable: General, grf: int) -> int:
 
 def place_offsets(place: Place) -> list[int]:
     """Return the byte offset of each lane of a place from the start of its variable."""
-    return [
-        place.offset + lane // place.width * place.row_stride + lane % place.width * place.stride
-        for lane in range(place.lanes)
-    ]
+    return list(_offsets(place.offset, place.lanes, place.width, place.row_stride, place.stride))
+
+
+@lru_cache(maxsize=4096)
+def _offsets(first: int, lanes: int, width: int, row_stride: int, stride: int) -> tuple[int, ...]:
+    return tuple(
+        first + lane // width * row_stride + lane % width * stride for lane in range(lanes)
+    )
 
 
 def check_place(kernel: LinkedKernel, unit: LinkedUnit, place: Place) -> None:
@@ -181,26 +186,26 @@ class Storage:
 
     # Predicates
 
-    def read_bits(self, name: str, offset: int, lanes: int) -> str:
-        """Return bits of a predicate variable as a vector of i1."""
-        text = self.text
-        bits = text.let(f"load i64, ptr {self.bits(name)}")
-        return bits_vector(text, bits, offset, lanes)
+    def load_bits(self, name: str) -> str:
+        """Return all bits of a predicate variable as i64."""
+        return self.text.let(f"load i64, ptr {self.bits(name)}")
 
     def write_bits(self, name: str, offset: int, lanes: int, value: str, mask: str | None) -> None:
-        """Write a vector of i1 to a predicate variable from bit `offset` on."""
+        """Write the low bits of an i64 to a predicate variable from bit `offset` on.
+
+        `mask` has the bits to write, also from bit 0 on; None stands for all.
+        """
         text, pointer = self.text, self.bits(name)
-        old = text.let(f"load i64, ptr {pointer}")
-        if mask is not None:
-            before = bits_vector(text, old, offset, lanes)
-            vector = f"<{lanes} x i1>"
-            value = text.let(f"select {vector} {mask}, {vector} {value}, {vector} {before}")
-        new = vector_bits(text, value, lanes)
+        if mask is None:
+            mask = str(signed((1 << lanes) - 1, 64))
+        else:
+            value = text.let(f"and i64 {value}, {mask}")
         if offset:
-            new = text.let(f"shl i64 {new}, {offset}")
-        keep = ~(((1 << lanes) - 1) << offset) & (1 << 64) - 1
-        kept = text.let(f"and i64 {old}, {keep - (1 << 64) if keep >> 63 else keep}")
-        text.do(f"store i64 {text.let(f'or i64 {kept}, {new}')}, ptr {pointer}")
+            value = text.let(f"shl i64 {value}, {offset}")
+            mask = text.let(f"shl i64 {mask}, {offset}")
+        others = text.let(f"xor i64 {mask}, -1")
+        kept = text.let(f"and i64 {self.load_bits(name)}, {others}")
+        text.do(f"store i64 {text.let(f'or i64 {kept}, {value}')}, ptr {pointer}")
 
     # Allocation
 
@@ -237,8 +242,15 @@ def bits_vector(text: Text, bits: str, offset: int, lanes: int) -> str:
     """Return bits of an i64 as a vector of i1."""
     if offset:
         bits = text.let(f"lshr i64 {bits}, {offset}")
-    narrow = text.let(f"trunc i64 {bits} to i{lanes}") if lanes < 64 else bits
-    return text.let(f"bitcast i{lanes} {narrow} to <{lanes} x i1>")
+    if not text.tests_bits or lanes < 4:
+        narrow = text.let(f"trunc i64 {bits} to i{lanes}") if lanes < 64 else bits
+        return text.let(f"bitcast i{lanes} {narrow} to <{lanes} x i1>")
+    width = 32 if lanes <= 32 else 64
+    low = text.let(f"trunc i64 {bits} to i32") if width == 32 else bits
+    vector = f"<{lanes} x i{width}>"
+    each = numbers(f"i{width}", [signed(1 << lane, width) for lane in range(lanes)])
+    picked = text.let(f"and {vector} {text.spread(f'i{width}', lanes, low)}, {each}")
+    return text.let(f"icmp ne {vector} {picked}, zeroinitializer")
 
 
 def vector_bits(text: Text, vector: str, lanes: int) -> str:

@@ -37,6 +37,12 @@ def numbers(kind: str, values: Iterable[object]) -> str:
     return "<" + ", ".join(f"{kind} {value}" for value in values) + ">"
 
 
+def signed(number: int, bits: int) -> int:
+    """Return an integer modulo 2**bits, as a signed number."""
+    number &= (1 << bits) - 1
+    return number - (1 << bits) if number >> bits - 1 else number
+
+
 def float_bits(value: float, kind: DataType) -> int:
     """Return the bits of a Python float in a floating-point type."""
     with np.errstate(all="ignore"):
@@ -69,9 +75,14 @@ def _float_text(value: float, kind: DataType) -> str:
 
 
 class Text:
-    """Writes the body of one function: every value gets a fresh name, blocks are in order."""
+    """Writes the body of one function: every value gets a fresh name, blocks are in order.
 
-    def __init__(self) -> None:
+    `tests_bits` says that the host has no registers for masks: LLVM then takes the bits of a
+    number apart one by one, so that code which tests a bit in every lane is much better.
+    """
+
+    def __init__(self, *, tests_bits: bool = False) -> None:
+        self.tests_bits = tests_bits
         self.lines: list[str] = []
         self.block = "entry"
         self._count = 0
@@ -107,6 +118,10 @@ class Text:
     def unlikely(self, condition: str, yes: str, no: str) -> None:
         """Branch as `branch` does, where `yes` is rare."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !0")
+
+    def likely(self, condition: str, yes: str, no: str) -> None:
+        """Branch as `branch` does, where `no` is rare."""
+        self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !1")
 
     def shuffle(self, kind: str, lanes: int, value: str, picks: Sequence[int]) -> str:
         """Return the lanes of `value` with the given numbers."""

@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from visim import predefined
+from visim.engine.blocks import CR0
+from visim.engine.jit.affine import ShapeReader
+from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
 from visim.engine.jit.floats import FloatWriter, Library
+from visim.engine.jit.shapes import Shape
+from visim.engine.jit.slots import channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
-from visim.engine.modes import FloatMode
+from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
-from visim.errors import UnsupportedError
-from visim.operands import General
 from visim.sem.effects import Place
-from visim.sem.expr import WIDE, Expr
+from visim.sem.expr import Expr
 from visim.sem.uops import Group
 from visim.types import BF, BOOL, UD, DataType
 
@@ -32,21 +36,28 @@ class Values:
     """Writes the values of one instruction's expressions, each at most once.
 
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
-    below `simd` are known to be on.
+    below `simd` are known to be on. `dynamic` says that only the running program knows the
+    mode. `fresh` has predicates that are still there as vectors, for instructions that do not
+    look at channels that are off.
     """
 
     text: Text
     storage: Storage
     library: Library
     mode: FloatMode
+    dynamic: bool
     active: str
     channels: str
     full: bool
     simd: int
     clock: str
     registers: Registers
+    callouts: CallOutWriter
+    shapes: ShapeReader | None = None
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
+    _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
     def __post_init__(self) -> None:
         self.floats = FloatWriter(self.text, self.library)
@@ -55,9 +66,28 @@ class Values:
         """Return the vector that an expression stands for."""
         found = self._known.get(expr)
         if found is None:
-            found = self._leaf(expr) if expr.uop.group is Group.LEAF else self._compute(expr)
-            self._known[expr] = found
+            found = self._known[expr] = self._new(expr)
         return found
+
+    def know(self, expr: Expr, name: str) -> None:
+        """Take a vector as the value of an expression."""
+        self._known[expr] = name
+
+    def control(self) -> str:
+        """Return the bits of %cr0 that say how floats are rounded, as i64."""
+        if not self.dynamic:
+            return str(self.mode.bits)
+        pointer = self.storage.pointer(predefined.GENERALS[CR0], 0)
+        control = self.text.let(f"load i32, ptr {pointer}, align 1")
+        used = self.text.let(f"and i32 {control}, {CR0_USED}")
+        return self.text.let(f"zext i32 {used} to i64")
+
+    def _new(self, expr: Expr) -> str:
+        if expr.uop.group is Group.LEAF:
+            return self._leaf(expr)
+        if needs_interpreter(expr) or (self.dynamic and follows_mode(expr)):
+            return self.callouts.expression(self, expr)
+        return self._compute(expr)
 
     def scalar(self, expr: Expr) -> str:
         """Return lane 0 of an expression."""
@@ -76,6 +106,49 @@ class Values:
                 return left or right
         return self.value(expr)
 
+    def shape(self, expr: Expr, mask: Expr | None) -> Shape | None:
+        """Return the shape of integers, in all lanes or in those of the mask `mask`."""
+        if self.shapes is None:
+            return None
+        return self.shapes.shape(expr, channel_within(mask))
+
+    # Masks as numbers
+
+    def bits(self, expr: Expr) -> str:
+        """Return booleans as the low bits of an i64, the others zero."""
+        found = self._bits_known.get(expr)
+        if found is None:
+            found = self._bits_known[expr] = self._find_bits(expr)
+        return found
+
+    def _find_bits(self, expr: Expr) -> str:
+        text, lanes = self.text, expr.lanes
+        if not _is_number(expr):
+            return vector_bits(text, self.value(expr), lanes)
+        match expr.uop.name:
+            case "predicate":
+                variable, offset = expr.attribute
+                return self._cut(self.storage.load_bits(variable.name), offset, lanes)
+            case "execution":
+                wide = text.let(f"zext i32 {self.active} to i64")
+                return self._cut(wide, expr.attribute, lanes)
+            case "not":
+                return text.let(f"xor i64 {self.bits(expr.args[0])}, {_low_bits(lanes)}")
+            case name:
+                a, b = (self.bits(arg) for arg in expr.args)
+                return text.let(f"{name} i64 {a}, {b}")
+
+    def _cut(self, bits: str, offset: int, lanes: int) -> str:
+        if offset:
+            bits = self.text.let(f"lshr i64 {bits}, {offset}")
+        return bits if lanes == 64 else self.text.let(f"and i64 {bits}, {_low_bits(lanes)}")
+
+    def mask_bits(self, expr: Expr | None, lanes: int) -> str:
+        """Return a mask as the low bits of an i64."""
+        if expr is None or self.mask(expr) is None:
+            return str(_low_bits(lanes))
+        return self.bits(expr)
+
     # Leaves
 
     def _leaf(self, expr: Expr) -> str:
@@ -90,7 +163,8 @@ class Values:
                 return self.storage.read(expr.attribute)
             case "predicate":
                 variable, offset = expr.attribute
-                return self.storage.read_bits(variable.name, offset, lanes)
+                known = self.fresh.get((variable.name, offset, lanes))
+                return known or bits_vector(text, self.bits(expr), 0, lanes)
             case "execution":
                 return self._execution(expr.attribute, lanes)
             case "addresses" | "state":
@@ -99,8 +173,6 @@ class Values:
                 return text.let(f"load <{lanes} x i32>, ptr {pointer}, align 4")
             case "address":
                 variable, offset = expr.attribute
-                if not isinstance(variable, General):
-                    raise UnsupportedError("jit: addresses of surface and sampler variables")
                 start = self.storage.kernel.offset(self.storage.unit, variable) + offset
                 return splat("i32", lanes, start % 2**32)
             case "function":
@@ -133,6 +205,8 @@ class Values:
             return self._float(expr)
         if name == "broadcast":
             return self._broadcast(expr)
+        if _is_number(expr) and not self.fresh:
+            return bits_vector(self.text, self.bits(expr), 0, expr.lanes)
         args = [self.value(arg) for arg in expr.args]
         match expr.uop.group:
             case Group.INTEGER:
@@ -211,8 +285,6 @@ class Values:
 
     def _divide(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
         """Divide magnitudes, so that the smallest integer by -1 wraps; by zero gives all ones."""
-        if kind is WIDE:
-            raise UnsupportedError("jit: division of integers wider than 64 bits")
         text, vector, bools = self.text, vector_type(kind, lanes), f"<{lanes} x i1>"
         scalar = scalar_type(kind)
         a, b = args
@@ -277,8 +349,6 @@ class Values:
             case _:
                 pass
         if source.is_float and not target.is_float:
-            if target is WIDE:
-                raise UnsupportedError("jit: floats to integers of 128 bits")
             rounding = Rounding.ZERO if fixed else self.mode.to_integer
             return self.floats.to_integer(arg, source, target, lanes, rounding)
         if target.is_float:
@@ -364,6 +434,19 @@ class Values:
             )
             position += arg.lanes
         return found
+
+
+def _is_number(expr: Expr) -> bool:
+    """Whether booleans are made of masks that are kept as numbers."""
+    if expr.type is not BOOL:
+        return False
+    if expr.uop.name in {"and", "or", "xor", "not"}:
+        return all(_is_number(arg) for arg in expr.args)
+    return expr.uop.name in {"predicate", "execution"}
+
+
+def _low_bits(lanes: int) -> int:
+    return -1 if lanes == 64 else (1 << lanes) - 1
 
 
 __all__ = ["BF", "UD", "Values"]

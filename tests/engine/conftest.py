@@ -1,0 +1,47 @@
+"""Tests of the engines run on each of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from . import harness
+
+ON_BOTH = {
+    "test_calls",
+    "test_conversions",
+    "test_faults",
+    "test_images",
+    "test_interpreter",
+    "test_lsc",
+    "test_lsc_places",
+    "test_older_messages",
+    "test_operands",
+    "test_synchronization",
+}
+"""Modules whose tests run on both engines.
+
+The others compile much code: `test_jit` runs some of their programs on the JIT.
+"""
+
+ALSO_ON_BOTH = {
+    "test_a_fused_pair_shares_the_rows",
+    "test_a_half_accumulator_is_rounded_once_at_the_end",
+    "test_a_pair_that_is_at_different_instructions_is_undefined",
+    "test_a_thread_that_misses_the_other_of_its_pair_is_named",
+}
+"""Tests of other modules that do, too."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests of some modules on both engines, the others on the interpreter."""
+    module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
+    if module in ON_BOTH or test in ALSO_ON_BOTH:
+        metafunc.parametrize("engine", list(harness.ENGINES), indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The engine on which `harness.run` runs."""
+    name = getattr(request, "param", "interpreter")
+    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES[name])
+    return name

@@ -1,0 +1,107 @@
+"""The JIT's code for other processors than this one: the same bits with fewer features."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from visim.engine.jit import native
+from visim.engine.jit.floats import Library
+from visim.engine.jit.module import ModuleWriter, Version
+from visim.errors import UnsupportedError
+
+from . import harness
+from .generator import CHANGING, generate, text_of
+from .test_control_flow import inputs
+from .test_jit import arithmetic, compare, on_interpreter, on_jit, store_kernel
+
+pytest.importorskip("llvmlite")
+
+LEVELS = {"x86-64": (), "x86-64-v3": ("avx2", "fma", "f16c"), "x86-64-v4": ("avx512vl",)}
+AARCH64 = "aarch64-unknown-linux-gnu"
+ELF_AARCH64 = 0xB7
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The level of x86-64 that code is made for, where this host has it."""
+    name = request.param
+    features = native.processor().features.split(",")
+    if not all(f"+{feature}" in features for feature in LEVELS[name]):
+        pytest.skip(f"this processor is no {name}")
+    monkeypatch.setenv("VISIM_CPU", name)
+    return name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_control_flow_is_the_same_at_every_level(level: str, seed: int) -> None:
+    program = generate(seed)
+    values, mask = inputs(seed, program.simd)
+    kernel = harness.assemble(text_of(program), program.platform)
+    for name in CHANGING:
+        values[name] = np.zeros(32, np.uint8)
+    assert compare(kernel, values, mask) is None
+
+
+@pytest.mark.parametrize("control", [0x4C0, 0x4E0, 0])
+@pytest.mark.parametrize(("kind", "dtype"), [("f", np.float32), ("hf", np.float16)])
+@pytest.mark.parametrize("name", ["add", "mul", "mad", "sqrt"])
+def test_arithmetic_has_the_same_bits_at_every_level(
+    level: str, name: str, kind: str, dtype: type, control: int
+) -> None:
+    a, b = "V40(0,0)<1;1,0>", "V41(0,0)<1;1,0>"
+    sources = {"mad": f"{a} {b} {a}", "sqrt": a}.get(name, f"{a} {b}")
+    kernel = arithmetic(f"{name} (M1, 16) V42(0,0)<1> {sources}", kind, control)
+    rng = random.Random(f"{name}{control}{kind}")
+    values = {
+        variable: np.array([rng.uniform(-9, 9) for _ in range(16)], dtype)
+        for variable in ("V40", "V41")
+    }
+    registers = tuple((kernel.place(n), v.tobytes()) for n, v in values.items())
+    _, want = on_interpreter(kernel, registers, 0xFFFF)
+    want = want.copy()
+    _, got = on_jit(kernel, registers, 0xFFFF)
+    place, size = kernel.place("V42"), 16 * np.dtype(dtype).itemsize
+    x, y = (image[place : place + size].view(dtype) for image in (want, got))
+    assert np.array_equal(x, y, equal_nan=True)
+
+
+def test_code_for_aarch64_is_made() -> None:
+    """It is not run: this host is another one."""
+    kernel = store_kernel()
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
+    made = native.object_for(writer.write().text, AARCH64)
+    assert made[:4] == b"\x7fELF"
+    assert int.from_bytes(made[18:20], "little") == ELF_AARCH64
+
+
+def test_rounding_for_aarch64_is_made() -> None:
+    kernel = arithmetic(
+        "mad (M1, 16) V42(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0> V40(0,0)<1;1,0>", "f", 0x4E0
+    )
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
+    assert native.object_for(writer.write().text, AARCH64)[:4] == b"\x7fELF"
+
+
+def test_barriers_elsewhere_are_refused_in_words() -> None:
+    text = [
+        ".version 4.1",
+        '.kernel "k"',
+        ".kernel_attr SimdSize=16",
+        '.function "k"',
+        "k:",
+        "    barrier",
+        "    ret (M1, 1)",
+    ]
+    kernel = harness.assemble("\n".join(text) + "\n", "pvc")
+    writer = ModuleWriter(
+        kernel.linked, Version(full=True, slm_bytes=0), library=Library(is_x86=False)
+    )
+    with pytest.raises(UnsupportedError, match="use engine='interpreter'"):
+        writer.write()

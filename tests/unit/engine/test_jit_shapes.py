@@ -1,0 +1,101 @@
+"""Shapes are the vectors that they stand for."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+binding = pytest.importorskip("llvmlite.binding")
+
+from visim.engine.jit.shapes import Shape, ShapeWriter, linear, literal, uniform  # noqa: E402
+from visim.engine.jit.text import Text, signed  # noqa: E402
+
+
+def run(text: Text, value: str, lanes: int, bits: int) -> np.ndarray:
+    """Compute a vector natively."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    body = "\n".join(text.lines)
+    vector = f"<{lanes} x i{bits}>"
+    module = binding.parse_assembly(
+        f"define void @f(ptr %to) {{\nentry:\n{body}\n  store {vector} {value}, ptr %to, align 1\n"
+        "  ret void\n}"
+    )
+    target = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    found = np.zeros(lanes, f"i{bits // 8}")
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("f"))(found.ctypes.data)
+    return found
+
+
+NUMBERS = st.integers(-(1 << 31), (1 << 31) - 1)
+
+
+@settings(max_examples=25, deadline=None)
+@given(NUMBERS, st.integers(-9, 9), st.booleans(), st.sampled_from([1, 4, -8]), NUMBERS)
+def test_an_extended_row_is_exact_even_where_it_wraps(
+    core: int, step: int, sign: bool, scale: int, offset: int
+) -> None:
+    text = Text()
+    writer = ShapeWriter(text)
+    row = linear(8, 32, (str(core),), step, exact=False)
+    wide = writer.convert(row, 64, signed=sign)
+    assert wide is not None
+    moved = writer.add(writer.scaled(wide, scale), uniform(8, 64, str(offset)))
+    assert moved is not None
+    cores = [core + step * lane for lane in range(8)]
+    plain = [signed(one, 32) if sign else one % 2**32 for one in cores]
+    wanted = [signed(one * scale + offset, 64) for one in plain]
+    assert run(text, writer.vector(moved), 8, 64).tolist() == wanted
+
+
+@given(st.integers(0, 2**28 - 1), st.integers(1, 5))
+@settings(max_examples=10, deadline=None)
+def test_low_bits_that_are_cut_out_are_exact(core: int, step: int) -> None:
+    text = Text()
+    writer = ShapeWriter(text)
+    row = linear(8, 32, (str(core),), step, exact=False)
+    low = writer.convert(row, 28, signed=False)
+    assert low is not None
+    wide = writer.convert(low, 32, signed=False)
+    assert wide is not None
+    wanted = [(core + step * lane) % 2**28 for lane in range(8)]
+    assert run(text, writer.vector(wide), 8, 32).tolist() == wanted
+
+
+def test_pieces_are_refined_and_taken_apart() -> None:
+    writer = ShapeWriter(Text())
+    row = linear(16, 32, ("0", "100"), 2, exact=True)
+    assert writer.refine(row, 4).cores == ("0", "8", "100", "108")
+    part = writer.part(row, 8, 8)
+    assert part is not None
+    assert (part.cores, part.lanes) == (("100",), 8)
+    assert writer.part(row, 3, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("core", "step", "sign", "straight"),
+    [(2**31 - 8, 1, True, True), (2**31 - 7, 1, True, False), (-(2**31) + 6, -1, True, False)],
+)
+def test_a_row_says_whether_its_sums_wrap(core: int, step: int, sign: bool, straight: bool) -> None:
+    text = Text()
+    writer = ShapeWriter(text)
+    wide = writer.convert(linear(8, 32, (str(core),), step, exact=False), 64, signed=sign)
+    assert isinstance(wide, Shape)
+    test = writer.straight(wide, 0)
+    assert test is not None
+    found = text.let(f"insertelement <1 x i1> poison, i1 {test}, i64 0")
+    octets = text.let(f"zext <1 x i1> {found} to <1 x i8>")
+    assert bool(run(text, octets, 1, 8)[0]) == straight
+
+
+def test_constants_are_folded() -> None:
+    writer = ShapeWriter(Text())
+    total = writer.add(uniform(4, 32, "5"), uniform(4, 32, "-7"))
+    assert total is not None
+    assert literal(total.cores[0]) == -2

@@ -1,0 +1,75 @@
+"""What hardware threads have while they run natively: fields, registers, scratch memory, stacks."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.barriers import Ticket
+
+STACK_BYTES = 1 << 20
+DEEP_STACK_BYTES = 1 << 30
+
+
+@dataclass
+class ThreadRecord:
+    """What a hardware thread has while it runs: fields that native code knows, and its memory."""
+
+    number: int
+    fields: NDArray[np.uint64]
+    image: NDArray[np.uint8]
+    scratch: NDArray[np.uint8]
+    scratch_base: int = 0
+    waits: Ticket | None = None
+
+    @property
+    def address(self) -> int:
+        """Where native code finds the fields."""
+        return int(self.fields.ctypes.data)
+
+
+@dataclass
+class Stacks:
+    """Stacks that threads run on, kept from launch to launch.
+
+    Beside them are stacks of the calls that subroutines which call themselves have open.
+    """
+
+    size: int
+    mapped: list[mmap.mmap] = field(default_factory=list[mmap.mmap])
+    tops: list[int] = field(default_factory=list[int])
+    calls: list[int] = field(default_factory=list[int])
+
+    def top(self, number: int) -> int:
+        """Return the end of stack `number`."""
+        while len(self.tops) <= number:
+            self.tops.append((self._map(self.size) + self.size) & ~63)
+        return self.tops[number]
+
+    def frames(self, number: int, size: int) -> int:
+        """Return the start of the stack of open calls `number`, which is always asked for alike."""
+        while len(self.calls) <= number:
+            self.calls.append(self._map(size))
+        return self.calls[number]
+
+    def _map(self, size: int) -> int:
+        """Return where pages begin that take no memory until they are used."""
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        self.mapped.append(mmap.mmap(-1, size, flags=flags))
+        return ctypes.addressof(ctypes.c_char.from_buffer(self.mapped[-1]))
+
+
+def words(count: int) -> NDArray[np.uint64]:
+    """Return zeros in cache lines of their own, so that workers do not slow each other down."""
+    return aligned(8 * count + 128)[: 8 * count].view(np.uint64)
+
+
+def aligned(size: int) -> NDArray[np.uint8]:
+    """Return zeros at a multiple of 64 bytes."""
+    raw = np.zeros(size + 64, np.uint8)
+    start = -int(raw.ctypes.data) % 64
+    return raw[start : start + size]

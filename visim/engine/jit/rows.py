@@ -1,0 +1,137 @@
+"""Loads and stores whose addresses have a shape: few accesses for all channels of a message."""
+
+from __future__ import annotations
+
+from visim.engine.jit.floats import Library
+from visim.engine.jit.shapes import Form, Shape, ShapeWriter
+from visim.engine.jit.text import Text, numbers
+
+
+class RowWriter:
+    """Writes accesses of pieces that are known to be in range."""
+
+    def __init__(self, text: Text, library: Library) -> None:
+        self.text = text
+        self.library = library
+        self.shapes = ShapeWriter(text)
+
+    # Loads
+
+    def load(self, shape: Shape, pointers: list[str], scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of elements that begin at the addresses of a shape."""
+        pieces = [self._piece(shape.form, pointer, scalar, parts) for pointer in pointers]
+        return [
+            self._joined([piece[part] for piece in pieces], shape.form.piece, scalar)
+            for part in range(parts)
+        ]
+
+    def _piece(self, form: Form, pointer: str, scalar: str, parts: int) -> list[str]:
+        size = _bytes(scalar)
+        if not form.step or form.piece == 1:
+            return [
+                self.text.spread(scalar, form.piece, self._scalar(pointer, scalar, part * size))
+                for part in range(parts)
+            ]
+        if form.stride == size:
+            return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
+        if form.stride == size * parts:
+            return self._interleaved(pointer, scalar, form.piece, parts)
+        return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
+
+    def _at(self, pointer: str, offset: int) -> str:
+        if not offset:
+            return pointer
+        return self.text.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+
+    def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
+        return self.text.let(f"load {scalar}, ptr {self._at(pointer, offset)}, align 1")
+
+    def _vector(self, pointer: str, scalar: str, lanes: int, offset: int) -> str:
+        place = self._at(pointer, offset)
+        return self.text.let(f"load <{lanes} x {scalar}>, ptr {place}, align 1")
+
+    def _interleaved(self, pointer: str, scalar: str, lanes: int, parts: int) -> list[str]:
+        count = lanes * parts
+        whole = self._vector(pointer, scalar, count, 0)
+        return [
+            self.text.shuffle(scalar, count, whole, [lane * parts + part for lane in range(lanes)])
+            for part in range(parts)
+        ]
+
+    def _strided(self, form: Form, pointer: str, scalar: str, offset: int) -> str:
+        found, vector = "poison", f"<{form.piece} x {scalar}>"
+        for lane in range(form.piece):
+            one = self._scalar(pointer, scalar, offset + lane * form.stride)
+            found = self.text.let(f"insertelement {vector} {found}, {scalar} {one}, i64 {lane}")
+        return found
+
+    def _joined(self, pieces: list[str], lanes: int, scalar: str) -> str:
+        """Return the lanes of several vectors one after another; their number is a power of 2."""
+        while len(pieces) > 1:
+            picks = numbers("i32", range(2 * lanes))
+            vector = f"<{lanes} x {scalar}>"
+            pieces = [
+                self.text.let(
+                    f"shufflevector {vector} {a}, {vector} {b}, <{2 * lanes} x i32> {picks}"
+                )
+                for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            lanes *= 2
+        return pieces[0]
+
+    # Stores
+
+    def store(self, pointers: list[str], lanes: int, scalar: str, values: list[str]) -> None:
+        """Store vectors, the elements of a lane together, in pieces of equal size."""
+        whole, parts = self._woven(values, lanes, scalar), len(values)
+        count = lanes * parts // len(pointers)
+        for number, pointer in enumerate(pointers):
+            picks = range(number * count, (number + 1) * count)
+            one = self.text.shuffle(scalar, lanes * parts, whole, picks)
+            self.text.do(f"store <{count} x {scalar}> {one}, ptr {pointer}, align 1")
+
+    def store_masked(
+        self, pointers: list[str], lanes: int, scalar: str, value: str, mask: str
+    ) -> None:
+        """Store the lanes of a mask."""
+        count = lanes // len(pointers)
+        vector, bools = f"<{count} x {scalar}>", f"<{count} x i1>"
+        function = self.library.intrinsic(
+            f"llvm.masked.store.v{count}{_suffix(scalar)}.p0", "void", vector, "ptr", bools
+        )
+        for number, pointer in enumerate(pointers):
+            picks = range(number * count, (number + 1) * count)
+            one = self.text.shuffle(scalar, lanes, value, picks)
+            on = self.text.shuffle("i1", lanes, mask, picks)
+            self.text.do(
+                f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
+            )
+
+    def _woven(self, values: list[str], lanes: int, scalar: str) -> str:
+        """Return the lanes of several vectors, all elements of a lane together."""
+        whole, have = values[0], lanes
+        for value in values[1:]:
+            wide = value
+            if have != lanes:
+                picks = [i if i < lanes else "poison" for i in range(have)]
+                wide = self.text.let(
+                    f"shufflevector <{lanes} x {scalar}> {value}, <{lanes} x {scalar}> poison, "
+                    f"<{have} x i32> {numbers('i32', picks)}"
+                )
+            vector, count = f"<{have} x {scalar}>", have + lanes
+            whole = self.text.let(
+                f"shufflevector {vector} {whole}, {vector} {wide}, "
+                f"<{count} x i32> {numbers('i32', range(count))}"
+            )
+            have = count
+        parts = len(values)
+        order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
+        return self.text.shuffle(scalar, have, whole, order)
+
+
+def _bytes(scalar: str) -> int:
+    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8
+
+
+def _suffix(scalar: str) -> str:
+    return {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)

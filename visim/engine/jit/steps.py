@@ -1,0 +1,202 @@
+"""The instructions of one node of a unit's graph as LLVM IR: messages, values, register writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.affine import ShapeReader
+from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step
+from visim.engine.jit.callouts import is_called_out
+from visim.engine.jit.flow import Node
+from visim.engine.jit.layout import Context, FaultKind
+from visim.engine.jit.messages import MessageWriter
+from visim.engine.jit.shapes import Shape
+from visim.engine.jit.slots import Slot, channel_of, channel_within, looks_across
+from visim.engine.jit.storage import bits_vector
+from visim.engine.jit.values import Values
+from visim.engine.modes import CR0_USED, float_mode
+from visim.sem.effects import (
+    Fence,
+    Message,
+    RegisterWrite,
+    WriteAddress,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+    WriteState,
+)
+
+if TYPE_CHECKING:
+    from visim.engine.jit.unit import UnitWriter
+
+
+class StepWriter:
+    """Writes the instructions of one node of the graph."""
+
+    def __init__(self, unit: UnitWriter, node: Node) -> None:
+        self.unit = unit
+        self.node = node
+        self.text = unit.text
+        unknown = node.key[2] == ANY_MODE
+        self.mode = float_mode(0 if unknown else node.key[2] & CR0_USED)
+        # The ALT mode is rare: what rounds in it is the interpreter's, as in an unknown mode.
+        self.dynamic = unknown or self.mode.alternate
+        self.full = node.entry in unit.full and not node.waiting
+        self.active = self.channels = ""
+        self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+
+    def _begin(self) -> None:
+        """Write how a node starts: with which channels."""
+        text, node = self.text, self.node
+        text.label(self.unit.body_label(node.key))
+        if self.full:
+            text.do(f"store i32 {self.unit.all_on}, ptr %active")
+            self.active = str(self.unit.all_on)
+        else:
+            if not node.waiting:
+                whole = text.let(f"load i32, ptr %entered.{node.entry}")
+                text.do(f"store i32 {whole}, ptr %active")
+            self.active = text.let("load i32, ptr %active")
+        wide = text.let(f"zext i32 {self.active} to i64")
+        self.channels = bits_vector(text, wide, 0, 32)
+
+    def _values(self) -> Values:
+        unit = self.unit
+        return Values(
+            self.text,
+            unit.storage,
+            unit.module.library,
+            self.mode,
+            self.dynamic,
+            self.active,
+            self.channels,
+            self.full,
+            unit.kernel.simd_size,
+            unit.clock,
+            unit.registers,
+            unit.callouts,
+        )
+
+    # Steps
+
+    def _step(self, step: Step, number: int) -> bool:
+        """Write one instruction; return whether control can go on behind it."""
+        if step.refusal is not None:
+            self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
+            return False
+        self._at(step.pc)
+        self._effects(step, self._values(), number)
+        return True
+
+    def _at(self, pc: int) -> None:
+        """Note the instruction whose faults the following code may have."""
+        self.unit.registers.pc = self.unit.callouts.pc = pc
+
+    def _effects(self, step: Step, values: Values, number: int) -> None:
+        """Write the messages of an instruction in order, then its register writes."""
+        unit, key = self.unit, self.node.key
+        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number)
+        values.shapes, values.fresh = reader, self._still_vectors(step)
+        messages = MessageWriter(unit, values, step.pc)
+        for effect in step.effects:
+            if isinstance(effect, Message) and is_called_out(effect):
+                self.unit.callouts.message(values, effect, step.effects)
+            elif isinstance(effect, MemoryMessage):
+                messages.message(effect)
+            elif isinstance(effect, Fence):
+                self.text.do('fence syncscope("singlethread") seq_cst')
+        writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
+        found = [(w, *self._found(w, values)) for w in writes]
+        kept = self._shapes(step, number, values)
+        for write, value, mask in found:
+            if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
+                self._write(write, value, None, values)
+            else:
+                self._write(write, value, mask, values)
+        for slot, shape in kept:
+            reader.keep(slot, shape)
+        for write in writes:
+            if isinstance(write, WritePredicate):
+                self._remember(write, values)
+
+    def _still_vectors(self, step: Step) -> dict[tuple[str, int, int], str]:
+        """Return the predicates that an instruction can have as vectors, as they were computed.
+
+        Where channels are off, such a vector is not what the predicate holds.
+        """
+        if not self.fresh or looks_across(step.effects):
+            return {}
+        channels = {channel_within(getattr(effect, "mask", None)) for effect in step.effects}
+        return {
+            key: vector
+            for key, (vector, channel) in self.fresh.items()
+            if channel is None or channels == {channel}
+        }
+
+    def _remember(self, write: WritePredicate, values: Values) -> None:
+        name, lanes = write.variable.name, write.value.lanes
+        self.fresh = {key: known for key, known in self.fresh.items() if key[0] != name}
+        channel = channel_of(write.mask)
+        if write.mask is None or channel is not None:
+            key = (name, write.offset, lanes)
+            self.fresh[key] = (values.value(write.value), channel)
+
+    @staticmethod
+    def _found(write: RegisterWrite, values: Values) -> tuple[str, str | None]:
+        """Return the value and mask of a write, those of predicates as numbers."""
+        mask = values.mask(write.mask)
+        if not isinstance(write, WritePredicate):
+            return values.value(write.value), mask
+        if mask is not None and write.mask is not None:
+            mask = values.bits(write.mask)
+        return values.bits(write.value), mask
+
+    def _shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
+        """Return the shapes that an instruction writes to slots."""
+        found: list[tuple[Slot, Shape]] = []
+        for write in step.effects:
+            if not isinstance(write, WriteRegister):
+                continue
+            slot = self.unit.affine.write_at(self.node.key, number, write.place)
+            shape = None if slot is None else values.shape(write.value, write.mask)
+            if slot is not None and shape is not None:
+                found.append((slot, shape))
+        return found
+
+    def _write(self, write: RegisterWrite, value: str, mask: str | None, values: Values) -> None:
+        storage, lanes = self.unit.storage, write.value.lanes
+        match write:
+            case WriteRegister(place):
+                storage.write(place, value, mask)
+            case WritePredicate(variable, offset):
+                storage.write_bits(variable.name, offset, lanes, value, mask)
+            case WriteAddress(variable, element) | WriteState(variable, element):
+                self._write_element(variable.name, element, lanes, value, mask)
+            case WriteIndirect():
+                self.unit.registers.scatter(values, write, value, mask)
+
+    def _write_element(
+        self, name: str, element: int, lanes: int, value: str, mask: str | None
+    ) -> None:
+        text, vector = self.text, f"<{lanes} x i32>"
+        pointer = self.unit.storage.element(name, element, lanes)
+        if mask is not None:
+            old = text.let(f"load {vector}, ptr {pointer}, align 4")
+            value = text.let(f"select <{lanes} x i1> {mask}, {vector} {value}, {vector} {old}")
+        text.do(f"store {vector} {value}, ptr {pointer}, align 4")
+
+    def _count(self, instructions: int) -> None:
+        text, unit, version = self.text, self.unit, self.unit.module.version
+        total = text.let(f"load i64, ptr {unit.clock}")
+        total = text.let(f"add i64 {total}, {instructions}")
+        text.do(f"store i64 {total}, ptr {unit.clock}")
+        if version.counting:
+            number = unit.module.counter(self.node.block.forms)
+            table = unit.context_pointer(Context.COUNTS)
+            place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")
+            seen = text.let(f"load i64, ptr {place}, align 8")
+            text.do(f"store i64 {text.let(f'add i64 {seen}, 1')}, ptr {place}, align 8")
+        if version.budgeted:
+            budget = unit.context(Context.BUDGET)
+            over = text.let(f"icmp ugt i64 {total}, {budget}")
+            unit.fault_if(over, FaultKind.BUDGET, self.node.block.start)
