@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
@@ -130,6 +131,7 @@ class RunOptions:
     run end soon after it is set, within threads too: at the latest at the next backward branch.
     `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
     `shadow` has the bytes of flat memory that hold inexact values, for engines that track taint.
+    `observers` get the events that they want, from engines that report any.
     """
 
     budget: int | None = None
@@ -138,6 +140,7 @@ class RunOptions:
     stop: StopFlag | None = None
     workers: int | None = None
     shadow: ShadowMemory | None = None
+    observers: tuple[Observer, ...] = ()
 
 
 class Executable(Protocol):
