@@ -150,6 +150,7 @@ def run(file: str, *, as_json: bool, **given: Any) -> None:
 @click.option("--set", "changes", multiple=True, metavar="NAME=N", help="A number of the table.")
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
+@click.option("--html", metavar="FILE", help="Write a report with pictures.")
 @_json_option
 def time(file: str, *, as_json: bool, **given: Any) -> None:
     """Say how many cycles a kernel takes on a generation, and where they go.
@@ -160,7 +161,7 @@ def time(file: str, *, as_json: bool, **given: Any) -> None:
     from visim.cli.time import TimeOptions
     from visim.cli.time import time as time_kernel
 
-    names = ("arch", "compare", "preset", "changes", "listing", "perfetto")
+    names = ("arch", "compare", "preset", "changes", "listing", "perfetto", "html")
     chosen = TimeOptions(**{name: given.pop(name) for name in names})
     raw = {key: value for key, value in given.items() if value not in (None, (), False)}
     time_kernel(read_options(file, raw), chosen, as_json=as_json)

@@ -17,6 +17,7 @@ from visim.errors import ArgumentError, UnsupportedError
 from visim.timing import Timing, TimingResult, find_machine
 from visim.timing.listing import comparison, listing
 from visim.timing.machine import Machine
+from visim.timing.page import page
 from visim.timing.perfetto import trace_events
 
 
@@ -30,6 +31,7 @@ class TimeOptions:
     changes: Sequence[str]
     listing: bool
     perfetto: str | None
+    html: str | None
 
 
 def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
@@ -50,6 +52,8 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
         result = timing.on(machines[0])
     if chosen.perfetto is not None:
         write_text(chosen.perfetto, json.dumps(trace_events(result)))
+    if chosen.html is not None:
+        write_text(chosen.html, page(result, timing))
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=2))
         return
@@ -61,8 +65,8 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
 def _machines(chosen: TimeOptions) -> list[Machine]:
     if (chosen.arch is None) == (chosen.compare is None):
         raise ArgumentError("say which generation with --arch, or which ones with --compare")
-    if chosen.compare is not None and (chosen.perfetto or chosen.listing):
-        raise ArgumentError("--compare goes with neither --listing nor --perfetto")
+    if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
+        raise ArgumentError("--compare goes with neither --listing, --perfetto nor --html")
     names = [chosen.arch or ""] if chosen.compare is None else chosen.compare.split(",")
     changes = _changes(chosen.changes)
     return [find_machine(name.strip(), chosen.preset).with_facts(changes) for name in names]

@@ -145,6 +145,7 @@ def fresh_state(chip: Chip, code: Code) -> State:
         current=[0] * chip.eus,
         unit_ready=[0] * (chip.eus * chip.units),
         port_free=[0] * (chip.eus * chip.width),
+        port_least=[0] * (2 * chip.eus),
         shared_ready=[0] * (domains * chip.units),
         row_port=[0] * rows,
         l1_stamp=[0] * (rows * lines),

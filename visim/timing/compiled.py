@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 import types
 from functools import cache
 from typing import Any
@@ -16,6 +17,8 @@ import numpy as np
 
 from visim.timing import simulate
 from visim.timing.simulate import Chip, Code, State
+
+_NAME = "visim.timing.compiled_simulate"
 
 
 def is_available() -> bool:
@@ -40,14 +43,15 @@ def _array(values: list[int]) -> Any:
 @cache
 def _module() -> Any:
     numba = importlib.import_module("numba")
-    spec = importlib.util.spec_from_file_location("visim_timing_compiled", simulate.__file__)
+    spec = importlib.util.spec_from_file_location(_NAME, simulate.__file__)
     if spec is None or spec.loader is None:
         raise ImportError(simulate.__file__)
     module = importlib.util.module_from_spec(spec)
+    sys.modules[_NAME] = module  # where Numba looks for the classes of what it has compiled before
     spec.loader.exec_module(module)
     for name, value in list(vars(module).items()):
         if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
-            setattr(module, name, numba.njit(value))
+            setattr(module, name, numba.njit(value, cache=True))
     return module
 
 

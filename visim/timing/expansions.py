@@ -59,7 +59,6 @@ def _check_type(mnemonic: str, kind: DataType, native: NativeRules, name: str) -
         (kind == DF and not native.fp64)
         or (kind == HF and not native.half)
         or (kind == BF and "bfloat" not in native.features)
-        or (kind.is_integer and kind.bytes > 4 and native.int64 == "none" and mnemonic != "mov")
     )
     if missing and not (kind == DF and mnemonic == "mov"):
         raise UnsupportedError(f"timing: {name} cannot compute in type {kind!r} ({mnemonic})")

@@ -84,7 +84,7 @@ class NativeRules:
 
     `three_source` says how instructions with three sources are encoded: "none", "simd8" (at most
     8 channels, Align16), "align16" or "align1". `mul32` is the product of two dwords: "macro" (mul,
-    mach, mov), "macl" (mul, macl) or "native". `int64` is "none", "emulated" or "native".
+    mach, mov), "macl" (mul, macl) or "native". `int64` is "emulated" (on dwords) or "native".
     """
 
     version: int

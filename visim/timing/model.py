@@ -156,6 +156,12 @@ def _notes(program: NativeProgram) -> list[str]:
             f"{crowded} variables found no free register; spill code is not modelled, so the "
             "kernel would be slower"
         )
+    machine = program.machine
+    if machine.native.version < 80 and any(".flat." in i.kind for i in program.instructions):
+        notes.append(
+            f"{machine.name} has no messages with 64-bit addresses; they are timed as its messages "
+            "to surfaces"
+        )
     assumed = sum(item.origin == "assumed" for item in program.instructions)
     if assumed:
         notes.append(

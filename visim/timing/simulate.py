@@ -116,6 +116,7 @@ class State(NamedTuple):
     current: Any
     unit_ready: Any
     port_free: Any
+    port_least: Any
     shared_ready: Any
     row_port: Any
     l1_stamp: Any
@@ -394,27 +395,46 @@ def unit_of(code: Code, chip: Chip, state: State, eu: int, address: int) -> int:
     return first
 
 
-def possible(code: Code, chip: Chip, state: State, slot: int) -> int:
-    """Return the earliest time at which a slot's instruction can issue as units stand now."""
-    if state.avail[slot] >= NEVER:
-        return NEVER
-    eu, address = slot // chip.slots, state.ip[slot]
-    unit = unit_of(code, chip, state, eu, address)
+def possible(code: Code, chip: Chip, state: State, slot: int, bound: int) -> int:
+    """Return the earliest time at which a slot's instruction can issue as units stand now.
+
+    Any later time than that stands for "after `bound`", so that the search can end early.
+    """
     time = state.avail[slot]
-    if unit:
-        time = max(time, ready_of(chip, state, eu, unit) - code.df[address])
+    eu, address = slot // chip.slots, state.ip[slot]
+    unit, second = code.unit_a[address], code.unit_b[address]
+    port = state.port_least[2 * eu + (unit == chip.math_unit)]
+    time = max(time, port)
+    if unit == 0 or time > bound:
+        return aligned(time, chip.align)
+    if unit >= chip.first_shared:
+        free = state.shared_ready[eu // chip.eus_per_domain * chip.units + unit]
+    else:
+        free = state.unit_ready[eu * chip.units + unit]
+        if second >= 0 and state.unit_ready[eu * chip.units + second] < free:
+            free = state.unit_ready[eu * chip.units + second]
+    free -= code.df[address]
+    time = max(time, free)
+    return time if chip.align == 1 else aligned(time, chip.align)
+
+
+def take_port(chip: Chip, state: State, eu: int, unit: int, time: int, done: int) -> None:
+    """Keep a port busy until `done`; where only math goes beside others, it has the last one."""
+    first, last = eu * chip.width, (eu + 1) * chip.width
+    is_math = unit == chip.math_unit
+    if chip.math_only:
+        state.port_free[last - 1 if is_math else first] = done
+        state.port_least[2 * eu + is_math] = done
+        return
+    taken = 0
     least = NEVER
-    for port in range(chip.width):
-        if suits(code, chip, address, port):
-            least = min(least, state.port_free[eu * chip.width + port])
-    return aligned(max(time, least), chip.align)
-
-
-def suits(code: Code, chip: Chip, address: int, port: int) -> bool:
-    """Whether a port takes an instruction: where only math goes beside others, it has the last."""
-    if not chip.math_only:
-        return True
-    return (code.unit_a[address] == chip.math_unit) == (port == chip.width - 1)
+    for port in range(first, last):
+        if not taken and state.port_free[port] <= time:
+            state.port_free[port] = done
+            taken = 1
+        least = min(least, state.port_free[port])
+    state.port_least[2 * eu] = least
+    state.port_least[2 * eu + 1] = least
 
 
 def choose(code: Code, chip: Chip, state: State, eu: int, time: int) -> int:
@@ -428,7 +448,7 @@ def choose(code: Code, chip: Chip, state: State, eu: int, time: int) -> int:
     best = -1
     for turn in range(chip.slots):
         slot = first + (current + turn + (0 if chip.stay else 1)) % chip.slots
-        if possible(code, chip, state, slot) > time:
+        if state.avail[slot] > time or possible(code, chip, state, slot, time) > time:
             continue
         if not chip.stay or turn == 0:
             return slot
@@ -453,7 +473,8 @@ def step(code: Code, chip: Chip, state: State, eu: int) -> None:
         state.scalar[COISSUED] += issued - 1
     least = NEVER
     for slot in range(eu * chip.slots, (eu + 1) * chip.slots):
-        least = min(least, possible(code, chip, state, slot))
+        if state.avail[slot] < least:
+            least = min(least, possible(code, chip, state, slot, least))
     wake(state, eu, least)
 
 
@@ -464,11 +485,7 @@ def issue(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     change = 0 if state.current[eu] == slot % chip.slots else chip.switch
     account(code, chip, state, slot, time, unit, change)
     done = time + code.df[address] + change
-    for port in range(chip.width):
-        free = state.port_free[eu * chip.width + port] <= time
-        if free and suits(code, chip, address, port):
-            state.port_free[eu * chip.width + port] = done
-            break
+    take_port(chip, state, eu, unit, time, done)
     if unit >= chip.first_shared:
         state.shared_ready[eu // chip.eus_per_domain * chip.units + unit] = done + code.db[address]
     elif unit:
