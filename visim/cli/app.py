@@ -147,6 +147,12 @@ def run(file: str, *, as_json: bool, **given: Any) -> None:
 @click.option("--arch", metavar="A", help=f"The generation: {_ARCHITECTURES}.")
 @click.option("--compare", metavar="A,B,...", help="Several generations side by side.")
 @click.option("--preset", metavar="P", help="The costs: mesa, igc or measured.")
+@click.option(
+    "--native",
+    type=click.Choice(["legaliser", "genx"]),
+    default="legaliser",
+    help="Who makes native instructions: visim, or GenX_IR where it is installed.",
+)
 @click.option("--set", "changes", multiple=True, metavar="NAME=N", help="A number of the table.")
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
@@ -161,7 +167,7 @@ def time(file: str, *, as_json: bool, **given: Any) -> None:
     from visim.cli.time import TimeOptions
     from visim.cli.time import time as time_kernel
 
-    names = ("arch", "compare", "preset", "changes", "listing", "perfetto", "html")
+    names = ("arch", "compare", "preset", "native", "changes", "listing", "perfetto", "html")
     chosen = TimeOptions(**{name: given.pop(name) for name in names})
     raw = {key: value for key, value in given.items() if value not in (None, (), False)}
     time_kernel(read_options(file, raw), chosen, as_json=as_json)

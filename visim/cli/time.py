@@ -28,6 +28,7 @@ class TimeOptions:
     arch: str | None
     compare: str | None
     preset: str | None
+    native: str
     changes: Sequence[str]
     listing: bool
     perfetto: str | None
@@ -43,7 +44,7 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     """
     machines = _machines(chosen)
     prepared = prepare(options)
-    timing = Timing(machines[0].name)
+    timing = Timing(machines[0].name, native=chosen.native)
     launch(options, prepared, as_json=as_json, observers=(timing,))
     if chosen.compare is not None:
         _compare(timing, machines, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from visim.errors import UnsupportedError
 from visim.timing.costs import timing_of
 from visim.timing.legaliser import NativeProgram
 from visim.timing.machine import FIRST_SHARED_UNIT, UNITS, Machine
-from visim.timing.native import NATIVE_BYTES, RESOURCES
+from visim.timing.native import RESOURCES, Native
 from visim.timing.simulate import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
 
 
@@ -35,6 +36,7 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
     """
     instructions = program.instructions
     costs = [timing_of(item, program.machine) for item in instructions]
+    lines = _lines_of(instructions, program.machine.number("line_bytes"))
     waits = [tuple(dict.fromkeys((*item.reads, *item.writes))) for item in instructions]
     return Code(
         unit_a=[cost.units[0] for cost in costs],
@@ -52,6 +54,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         mark_at=_starts([cost.after for cost in costs]),
         marks=[resource for cost in costs for resource, _ in cost.after],
         after=[cycles for cost in costs for _, cycles in cost.after],
+        line_of=lines,
+        line_first=_first_of(lines),
         block_first=[first for first, _ in work.blocks],
         block_end=[end for _, end in work.blocks],
         stream=[block for thread in work.threads for block in thread],
@@ -61,17 +65,16 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
     )
 
 
-def chip_numbers(machine: Machine, code: int, slm_bytes: int, *, events: int) -> Chip:
-    """Return the machine for a program of `code` instructions.
+def chip_numbers(machine: Machine, code: Code, slm_bytes: int, *, events: int) -> Chip:
+    """Return the machine for a program.
 
     Args:
         machine: the machine.
-        code: native instructions of the program.
+        code: the program.
         slm_bytes: shared local memory of a group.
         events: how many events of the timeline to keep.
     """
     number = machine.number
-    per_line = number("line_bytes") // NATIVE_BYTES
     l1 = number("l1_bytes") // number("line_bytes")
     l2 = number("l2_bytes") // number("line_bytes")
     return Chip(
@@ -87,9 +90,8 @@ def chip_numbers(machine: Machine, code: int, slm_bytes: int, *, events: int) ->
         stay=int(machine.policy == "stay"),
         resources=RESOURCES,
         buffer=number("fetch_buffer"),
-        per_line=per_line,
-        code=code,
-        lines=-(-code // per_line),
+        code=len(code.df),
+        lines=len(code.line_first) - 1,
         l1_sets=_sets(l1, number("l1_ways")),
         l1_ways=number("l1_ways") or l1,
         l2_sets=_sets(l2, number("l2_ways")),
@@ -183,6 +185,19 @@ def _check_fit(chip: Chip, code: Code, most: int) -> None:
             f"timing: a group needs {chip.group_slm} bytes of shared local memory, there are "
             f"{chip.slm}"
         )
+
+
+def _lines_of(instructions: Sequence[Native], line_bytes: int) -> list[int]:
+    """Return the cache line in which each instruction begins."""
+    ends = itertools.accumulate(item.bytes for item in instructions)
+    return [(end - item.bytes) // line_bytes for end, item in zip(ends, instructions, strict=True)]
+
+
+def _first_of(lines: Sequence[int]) -> list[int]:
+    firsts = [
+        address for address, line in enumerate(lines) if not address or line != lines[address - 1]
+    ]
+    return [*firsts, len(lines)]
 
 
 def _sets(lines: int, ways: int) -> int:

@@ -108,6 +108,9 @@ def _special(
             return _refined(mnemonic, kind, native)
         case "mulh":
             return (Step("mul", "alu.wide", "acc"), Step("mach", "logic", "d"))
+        case "madw":
+            product = (Step("mul", "alu.wide", "acc"), Step("mach", "logic"))
+            return (*product, Step("addc", "logic"), Step("add", "alu", "d"))
         case "lrp" | "pln" | "line" if mnemonic in native.features:
             return (Step(mnemonic, "logic" if mnemonic == "line" else mnemonic, "d"),)
         case "lrp" | "pln" | "line":

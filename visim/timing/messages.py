@@ -37,8 +37,10 @@ _SPACES = {
     Space.SCRATCH: "scratch",
     Space.ARGUMENT: "scratch",
 }
-_HEADED = ("block_load", "block_store", "media.load", "media.store", "scratch")
+_HEADED = ("block_load", "block_store", "media.load", "media.store")
 """Messages that need a header of one register (matched within the kind)."""
+_SCALAR_BYTES = 8
+"""What a block message reads of such a size is its address or offset, which its header holds."""
 
 
 def message_kind(message: Message) -> str:
@@ -139,7 +141,9 @@ def _one_message(
     channels: tuple[int, int],
     flags: tuple[int, ...],
 ) -> None:
-    payload = _merged(_span_registers(emitter, found.reads, piece))
+    is_block = "block" in kind or kind.startswith("media")
+    read = [s for s in found.reads if not is_block or s.end - s.start > _SCALAR_BYTES]
+    payload = _merged(_span_registers(emitter, read, piece))
     response = _flat(_merged(_span_registers(emitter, found.writes, piece)))
     header = any(part in kind for part in _HEADED)
     if emitter.native.mrfs:
@@ -189,9 +193,8 @@ def _flat(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _header(emitter: Emitter) -> tuple[int, ...]:
-    """Copy r0 and put the offset into it."""
+    """Put an offset or address into a header."""
     header = emitter.temporary()
-    emitter.simple("mov", "alu", [(0,)], header, size=8)
     emitter.simple("mov", "alu", (), header)
     return header
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 
 from visim.errors import InternalError
 from visim.timing import compiled, simulate
@@ -16,7 +18,12 @@ WORTH_COMPILING = 300_000
 
 
 def simulate_work(
-    program: NativeProgram, work: Work, *, events: int = 0, use_compiled: bool | None = None
+    program: NativeProgram,
+    work: Work,
+    *,
+    events: int = 0,
+    use_compiled: bool | None = None,
+    static_counts: Mapping[str, int] | None = None,
 ) -> TimingResult:
     """Return what the threads take on the program's machine.
 
@@ -25,6 +32,7 @@ def simulate_work(
         work: the threads and their ways through it.
         events: how many stretches of the timeline to keep.
         use_compiled: whether Numba runs it; None decides by the number of instructions.
+        static_counts: how many native instructions each way of making them gives.
 
     Raises:
         UnsupportedError: the machine has no instruction or message that the program needs, or no
@@ -32,7 +40,7 @@ def simulate_work(
         InternalError: the categories do not cover the time; a bug in the model.
     """
     code = code_arrays(program, work)
-    chip = chip_numbers(program.machine, len(program.instructions), work.slm_bytes, events=events)
+    chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
     state = fresh_state(chip, code)
     if use_compiled is None:
         lengths = [end - first for first, end in work.blocks]
@@ -40,7 +48,8 @@ def simulate_work(
         use_compiled = native >= WORTH_COMPILING and compiled.is_available()
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
-    return _result(program, work, chip, state, cycles)
+    result = _result(program, work, chip, state, cycles)
+    return result if static_counts is None else replace(result, static_counts=static_counts)
 
 
 def _check(chip: Chip, state: State, cycles: int) -> None:

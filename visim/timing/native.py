@@ -17,7 +17,7 @@ FLAG_BYTES = 8
 RESOURCES = FLAG_0 + FLAG_BYTES
 """How many resources there are; a thread has all of them for itself."""
 
-NATIVE_BYTES = 16
+NATIVE_BYTES, COMPACT_BYTES = 16, 8
 
 SIGNAL, WAIT = 1, 2
 """What an instruction does beside computing: signal its group's barrier, wait for it."""
@@ -32,7 +32,8 @@ class Native:
     that it waits for and changes, `payload` those that a message reads after the instruction has
     been issued. `sd`, `sx`, `ss` are the registers written, executed, and of the largest source;
     `sc` those in bank conflict. `pc` is the vISA instruction it comes from, -1 for none. `effect`
-    combines SIGNAL and WAIT. `origin` says where the decision to emit it comes from.
+    combines SIGNAL and WAIT. `origin` says where the decision to emit it comes from. `bytes` is its
+    size in the code.
     """
 
     opcode: str
@@ -50,6 +51,7 @@ class Native:
     sc: int = 0
     effect: int = 0
     origin: str = "derived"
+    bytes: int = NATIVE_BYTES
 
     @property
     def is_send(self) -> bool:
@@ -95,6 +97,7 @@ def _registers(numbers: tuple[int, ...] | list[int]) -> str:
 __all__ = [
     "ACCUMULATOR_0",
     "ADDRESS",
+    "COMPACT_BYTES",
     "FLAG_0",
     "FLAG_BYTES",
     "MRF_0",

@@ -9,11 +9,13 @@ from visim.engine.observers import GroupStart, Observer, ThreadPath, block_place
 from visim.errors import ArgumentError, UnsupportedError
 from visim.linker.program import LinkedKernel
 from visim.timing.arrays import Work
+from visim.timing.genx import listing_of, native_program
 from visim.timing.legaliser import NativeProgram, legalise
 from visim.timing.machine import Machine, find_machine
 from visim.timing.model import simulate_work
 from visim.timing.result import TimingResult
 
+NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
 """Stretches of a slot's time that a timeline keeps, from the first cycle on."""
 
@@ -39,6 +41,8 @@ class Timing(Observer):
         arch: ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc.
         preset: the set of costs: mesa, igc or measured; None is the table's choice.
         parameters: other values for numbers of the table, such as {"eus": 3, "memory": 400}.
+        native: where native instructions come from: "legaliser", or "genx" for those that GenX_IR
+            makes, where it is installed (bdw to pvc).
 
     Raises:
         ArgumentError: there is no such generation, preset or parameter.
@@ -50,7 +54,12 @@ class Timing(Observer):
         *,
         preset: str | None = None,
         parameters: Mapping[str, int | str] | None = None,
+        native: str = "legaliser",
     ) -> None:
+        if native not in NATIVES:
+            known = ", ".join(NATIVES)
+            raise ArgumentError(f"timing: native is one of {known}, found {native!r}")
+        self._native = native
         self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
         self._kernel: LinkedKernel | None = None
         self._slm_bytes = 0
@@ -90,12 +99,19 @@ class Timing(Observer):
 
         Raises:
             ArgumentError: nothing was launched.
-            UnsupportedError: the machine cannot execute the kernel.
+            UnsupportedError: the machine cannot execute the kernel, or GenX_IR cannot compile it.
+            ToolMissing: GenX_IR is asked for and not installed.
         """
         if self._kernel is None:
             raise ArgumentError("timing: nothing was launched with this observer")
         program = legalise(self._kernel, target)
-        return simulate_work(program, self._work(program), events=TIMELINE_EVENTS)
+        counts = {"legaliser": len(program.instructions)}
+        if self._native == "genx":
+            program = native_program(self._kernel, target, listing_of(self._kernel, target))
+            counts["genx"] = len(program.instructions)
+        return simulate_work(
+            program, self._work(program), events=TIMELINE_EVENTS, static_counts=counts
+        )
 
     def _work(self, program: NativeProgram) -> Work:
         """Return the threads with blocks of native instructions; empty blocks are left out."""

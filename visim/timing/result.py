@@ -91,7 +91,8 @@ class TimingResult:
     their sum is `cycles * slots`. `idle` is the part of "other" in which a slot had no thread.
     `visa` and `native` are executed instructions. `coissued` counts instructions that started
     together with another one. `busy` are the cycles of each unit, by `machine.UNITS`. `events`
-    are stretches (slot, begin, end, category, address), from the first cycle on.
+    are stretches (slot, begin, end, category, address), from the first cycle on. `static_counts`
+    are the native instructions in the code, by what made them.
     """
 
     machine: Machine
@@ -111,6 +112,14 @@ class TimingResult:
     events: tuple[tuple[int, ...], ...] = field(repr=False)
     provenance: tuple[Mapping[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...]
+    static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def native_error(self) -> float | None:
+        """How many more instructions the legaliser makes than GenX_IR, as a part of the latter."""
+        if "genx" not in self.static_counts:
+            return None
+        return self.static_counts["legaliser"] / self.static_counts["genx"] - 1
 
     @property
     def threads(self) -> int:
@@ -157,6 +166,8 @@ class TimingResult:
             "lines": [line.to_dict() for line in self.lines],
             "provenance": [dict(item) for item in self.provenance],
             "notes": list(self.notes),
+            "static_native": dict(self.static_counts),
+            "native_error": self.native_error,
         }
 
     def __str__(self) -> str:
@@ -176,6 +187,10 @@ class TimingResult:
         lines.append(f"  of the time of threads: {stack}")
         misses = f"{self.icache['l1_misses']} misses of {sum(self._fetches())} instruction lines"
         lines.append(f"  {misses}; {self.bank_conflicts} bank conflicts; {self.coissued} co-issued")
+        if self.native_error is not None:
+            lines.append(
+                f"  the legaliser's instructions differ by {self.native_error:+.1%} from GenX_IR's"
+            )
         lines += [f"  note: {note}" for note in self.notes]
         for line in self.hottest():
             place = f"line {line.line}" if line.line else f"instruction {line.pc}"

@@ -36,7 +36,8 @@ class Code(NamedTuple):
     """The program: one entry a native instruction, but for the lists behind `..._at`.
 
     `waits` are resources, `marks` those that are written `after` as many cycles. `unit_b` is -1
-    where only one unit can execute it. Blocks are ranges of addresses.
+    where only one unit can execute it. `line_first` has the first address of each cache line, and
+    one entry more. Blocks are ranges of addresses.
     """
 
     unit_a: Any
@@ -52,6 +53,8 @@ class Code(NamedTuple):
     mark_at: Any
     marks: Any
     after: Any
+    line_of: Any
+    line_first: Any
     block_first: Any
     block_end: Any
     stream: Any
@@ -75,7 +78,6 @@ class Chip(NamedTuple):
     stay: int
     resources: int
     buffer: int
-    per_line: int
     code: int
     lines: int
     l1_sets: int
@@ -245,7 +247,7 @@ def start(code: Code, chip: Chip, state: State, thread: int, slot: int, time: in
     state.blocked[slot] = 0
     for resource in range(slot * chip.resources, (slot + 1) * chip.resources):
         state.ready[resource] = 0
-    redirect(chip, state, slot, time)
+    redirect(code, chip, state, slot, time)
     prepare(code, chip, state, slot, time)
 
 
@@ -275,22 +277,23 @@ def idle(state: State, slot: int, until: int) -> None:
 # Instruction fetch
 
 
-def redirect(chip: Chip, state: State, slot: int, time: int) -> None:
+def redirect(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     """Empty a slot's fetch buffer and fetch the line of its next instruction."""
-    state.buffer_end[slot] = state.ip[slot] // chip.per_line * chip.per_line
-    fetch(chip, state, slot, time)
+    state.buffer_end[slot] = code.line_first[code.line_of[state.ip[slot]]]
+    fetch(code, chip, state, slot, time)
 
 
-def fetch(chip: Chip, state: State, slot: int, time: int) -> None:
+def fetch(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     """Ask for as many successive lines as the buffer has room for."""
     while state.buffer_end[slot] < chip.code:
+        line = code.line_of[state.buffer_end[slot]]
+        end = code.line_first[line + 1]
         held = state.buffer_end[slot] - state.ip[slot]
-        if held > 0 and held + chip.per_line > chip.buffer:
+        if held > 0 and end - state.ip[slot] > chip.buffer:
             return
-        line = state.buffer_end[slot] // chip.per_line
         arrival = look_up(chip, state, slot // chip.slots // chip.eus_per_row, line, time)
         state.ring[slot * RING + line % RING] = arrival
-        state.buffer_end[slot] += chip.per_line
+        state.buffer_end[slot] = end
 
 
 def look_up(chip: Chip, state: State, row: int, line: int, time: int) -> int:
@@ -348,7 +351,7 @@ def insert(stamps: Any, base: int, lines: int, line: int, sets: int, ways: int, 
 def prepare(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     """Find out from when on a slot's next instruction could issue, and wake its core."""
     address = state.ip[slot]
-    arrival = state.ring[slot * RING + address // chip.per_line % RING]
+    arrival = state.ring[slot * RING + code.line_of[address] % RING]
     found, kind = 0, DEPENDENCY
     base = slot * chip.resources
     for index in range(code.wait_at[address], code.wait_at[address + 1]):
@@ -505,7 +508,7 @@ def advance(code: Code, chip: Chip, state: State, slot: int, time: int, done: in
     address = state.ip[slot] + 1
     state.ip[slot] = address
     if address < state.block_end[slot]:
-        fetch(chip, state, slot, time)
+        fetch(code, chip, state, slot, time)
         prepare(code, chip, state, slot, done)
         return
     position = state.position[slot] + 1
@@ -517,9 +520,9 @@ def advance(code: Code, chip: Chip, state: State, slot: int, time: int, done: in
     state.ip[slot] = code.block_first[block]
     state.block_end[slot] = code.block_end[block]
     if state.ip[slot] == address:
-        fetch(chip, state, slot, time)
+        fetch(code, chip, state, slot, time)
     else:
-        redirect(chip, state, slot, done)
+        redirect(code, chip, state, slot, done)
     prepare(code, chip, state, slot, done)
 
 
