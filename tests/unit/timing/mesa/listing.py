@@ -135,6 +135,8 @@ class _Reader:
         condition = re.search(r"\.(f\d\.\d)", match["opcode"])
         written = self._flags(condition[1], size, group) if condition else ()
         implicit = (ACCUMULATOR_0,) if opcode in {"mac", "mach"} else ()
+        if opcode == "pln" and self.version <= 60:  # Mesa's Gen6 takes it for line and mac
+            sets = (*sets, *(ACCUMULATOR_0 + i // 8 % 2 for i in range(group, group + size, 8)))
         sd = -(-size * _BYTES[target.type] * max(target.step, 1) // GRF)
         if target.file != "null":
             sd = max(1, -(-(size * target.step * _BYTES[target.type]) // GRF))

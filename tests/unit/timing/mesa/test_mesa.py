@@ -23,6 +23,7 @@ from visim.timing.single import thread_cycles
 HERE = Path(__file__).parent
 DRIVERS = Path("/usr/lib/x86_64-linux-gnu/dri")
 CHIPS = {
+    "snb": "0126",
     "ivb": "0166",
     "hsw": "0416",
     "bdw": "1616",
