@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from visim import opencl
     from visim.diag import Diagnostic, Diagnostics
+    from visim.engine.observers import Observer
     from visim.errors import (
         ArgumentError,
         Fault,
@@ -48,6 +49,7 @@ __all__ = [
     "LaunchHandle",
     "LinkError",
     "Local",
+    "Observer",
     "Program",
     "Report",
     "Sampler",
@@ -64,6 +66,7 @@ __all__ = [
 
 _MODULES = {
     "visim.diag": ("Diagnostic", "Diagnostics"),
+    "visim.engine.observers": ("Observer",),
     "visim.errors": (
         "ArgumentError",
         "Fault",

@@ -31,13 +31,13 @@ from visim.runtime.images import Image
 from visim.runtime.printf import Receiver, printf_to
 
 if TYPE_CHECKING:
-    from visim import Kernel, Program
+    from visim import Kernel, Program, Report
 
 _PREVIEWED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class Prepared:
     """A run that is ready: what the kernel gets, and of the outputs their arrays and pictures.
 
     Pictures share memory with their arrays, so they show what the run has written.
@@ -58,18 +58,9 @@ def run(options: RunOptions, *, as_json: bool) -> None:
         VisimError: whatever loading, the arguments or the launch find wrong.
     """
     _check_files(options, as_json=as_json)
-    prepared = _prepare(options)
-    launch: dict[str, Any] = dict(options.launch)
-    if prepared.surfaces:
-        launch["surfaces"] = prepared.surfaces
-    if prepared.samplers:
-        launch["samplers"] = prepared.samplers
+    prepared = prepare(options)
     to_stderr = any(is_standard(output.file) for output in options.outputs)
-    show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
-    with working(f"running {prepared.kernel.name}"), printf_to(show_text):
-        report = prepared.kernel.launch(prepared.values, **launch)
-    for output in options.outputs:
-        write_bytes(output.file, _encoded(output, prepared))
+    report = launch(options, prepared, as_json=as_json)
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
         return
@@ -83,6 +74,36 @@ def run(options: RunOptions, *, as_json: bool) -> None:
             click.echo(text, err=to_stderr, color=True)
 
 
+def launch(
+    options: RunOptions, prepared: Prepared, *, as_json: bool, observers: Sequence[object] = ()
+) -> Report:
+    """Launch what is prepared and write its outputs.
+
+    Args:
+        options: what was asked for.
+        prepared: what `prepare` made of it.
+        as_json: whether the standard output is for one JSON object.
+        observers: who watches the launch.
+
+    Raises:
+        VisimError: whatever the launch finds wrong.
+    """
+    keywords: dict[str, Any] = dict(options.launch)
+    if observers:
+        keywords["observers"] = observers
+    if prepared.surfaces:
+        keywords["surfaces"] = prepared.surfaces
+    if prepared.samplers:
+        keywords["samplers"] = prepared.samplers
+    to_stderr = any(is_standard(output.file) for output in options.outputs)
+    show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
+    with working(f"running {prepared.kernel.name}"), printf_to(show_text):
+        report = prepared.kernel.launch(prepared.values, **keywords)
+    for output in options.outputs:
+        write_bytes(output.file, _encoded(output, prepared))
+    return report
+
+
 def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
     """Return what gets the text that a kernel prints; a JSON object has it as a key."""
     if as_json:
@@ -90,7 +111,7 @@ def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
     return lambda text: click.echo(text, nl=False, err=to_stderr)
 
 
-def _prepare(options: RunOptions) -> _Prepared:
+def prepare(options: RunOptions) -> Prepared:
     """Read everything that a run needs, and refuse outputs that cannot be written."""
     kernel = choose_kernel(load_program(options.file, options.platform), options.kernel)
     values = read_arguments(options.arguments, kernel.args, seed=options.seed)
@@ -107,7 +128,7 @@ def _prepare(options: RunOptions) -> _Prepared:
     if options.show and not shown:
         raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
     samplers = read_samplers(options.samplers)
-    return _Prepared(kernel, values, surfaces, samplers, results, shown)
+    return Prepared(kernel, values, surfaces, samplers, results, shown)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:
@@ -186,7 +207,7 @@ def _find_results(
     return results
 
 
-def _previewed(outputs: Sequence[Output], prepared: _Prepared) -> dict[str, NDArray[Any]]:
+def _previewed(outputs: Sequence[Output], prepared: Prepared) -> dict[str, NDArray[Any]]:
     if outputs:
         kernel, results = prepared.kernel, prepared.results
         return {_output_name(output.key, kernel): results[output.key] for output in outputs}
@@ -203,7 +224,7 @@ def _array(value: object) -> NDArray[Any] | None:
     return cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
 
 
-def _encoded(output: Output, prepared: _Prepared) -> bytes:
+def _encoded(output: Output, prepared: Prepared) -> bytes:
     if output.is_picture:
         return pictures.encode_png(prepared.pictures[output.key])
     buffer = io.BytesIO()

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
@@ -131,6 +132,7 @@ class RunOptions:
     `workers` is how many groups may run at once (None: one for each core); engines may use fewer.
     `checked` False lets an engine leave out the checks whether accesses are in range.
     `shadow` has the bytes of flat memory that hold inexact values, for engines that track taint.
+    `observers` get the events that they want, from engines that report any.
     """
 
     budget: int | None = None
@@ -140,6 +142,7 @@ class RunOptions:
     workers: int | None = None
     checked: bool = True
     shadow: ShadowMemory | None = None
+    observers: tuple[Observer, ...] = ()
 
 
 class Executable(Protocol):

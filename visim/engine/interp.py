@@ -9,6 +9,7 @@ follow from it.
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -22,6 +23,7 @@ from visim.engine.blocks import Block, BlockTable, Ending, Unready
 from visim.engine.faults import fault_at, memory_fault, place_name
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
+from visim.engine.observers import GroupStart, Observers, ThreadPath, block_entry
 from visim.engine.plan import Context, Step
 from visim.engine.taint import ShadowMemory, Tracker
 from visim.errors import Fault
@@ -90,7 +92,8 @@ class Thread:
 
     `image` are its registers while it does not run. `waits` is what it waits for, `turn_ends` the
     number of executed instructions at which it lets others run. `exchange` is what it does when it
-    has met the other thread of its fused pair.
+    has met the other thread of its fused pair. `path` are the blocks that it has executed, None
+    when nobody wants them.
     """
 
     number: int
@@ -105,6 +108,7 @@ class Thread:
     image: NDArray[np.uint8] | None = None
     waits: Ticket | None = None
     exchange: Exchange | None = None
+    path: array[int] | None = None
     done: bool = False
 
 
@@ -158,6 +162,7 @@ class _Run:
         self.machine = machine
         self.options = options
         self.exit = Exit()
+        self._observers = Observers(options.observers)
         self._full = (1 << kernel.simd_size) - 1
         start = kernel.predefined[_CR0]
         self._cr0 = context.image[start : start + 4].view(np.uint32)
@@ -199,6 +204,8 @@ class _Run:
 
     def _end(self, fault: Fault, group: int) -> None:
         fault = self._place(fault, group)
+        for observe in self._observers.fault:
+            observe(fault)
         if fault.category == "cancelled":
             self.exit.stopped = fault
         else:
@@ -215,11 +222,14 @@ class _Run:
             shuffled.shuffle(order)
         self._barriers = Barriers(len(order))
         self._offers.clear()
+        self._begin(group, len(order))
         threads: list[Thread] = []
         for number in order:
             thread = self._start(group, number)
             self._resume(thread)
-            if not thread.done:
+            if thread.done:
+                self._finish(thread, group)
+            else:
                 threads.append(thread)
         while threads:
             ready = [thread for thread in threads if self._is_ready(thread)]
@@ -227,9 +237,17 @@ class _Run:
                 raise Stopped(self._deadlock(threads, order))
             for thread in ready:
                 self._resume(thread)
+                if thread.done:
+                    self._finish(thread, group)
             threads = [thread for thread in threads if not thread.done]
             if shuffled:
                 shuffled.shuffle(threads)
+
+    def _begin(self, group: int, threads: int) -> None:
+        dispatch = self.dispatch
+        for observe in self._observers.group_begin:
+            identity = dispatch.group_id(group)
+            observe(GroupStart(self.kernel, identity, threads, dispatch.slm_bytes))
 
     def _is_ready(self, thread: Thread) -> bool:
         return thread.waits is None or self._barriers.is_over(thread.waits)
@@ -246,7 +264,15 @@ class _Run:
             image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self.exit.threads += 1
         scratch = self._scratch(start.scratch_base)
-        return Thread(number, self.tables[0], start.mask, scratch, done=not start.mask)
+        path = array("q") if self._observers.thread_end else None
+        done = not start.mask
+        return Thread(number, self.tables[0], start.mask, scratch, path=path, done=done)
+
+    def _finish(self, thread: Thread, group: int) -> None:
+        if thread.path is not None:
+            path = ThreadPath(self.dispatch.group_id(group), thread.number, thread.path)
+            for observe in self._observers.thread_end:
+                observe(path)
 
     def _scratch(self, base: int) -> Space:
         machine = self.machine
@@ -290,6 +316,9 @@ class _Run:
             self._block = block
             self._steps(thread, block)
             thread.executed += len(block.forms)
+            if thread.path is not None:
+                unit = thread.table.unit.number
+                thread.path.append(block_entry(unit, block.start, block.next))
             if self.options.count_forms:
                 self._count(block)
             if budget is not None and thread.executed > budget:

@@ -12,6 +12,7 @@ from threading import Event, Lock
 from typing import Any, TypedDict
 
 from visim.engine.base import Engine, RunOptions
+from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
@@ -107,6 +108,7 @@ class LaunchOptions:
             self.counts_forms,
             workers=self.workers,
             checked=self.checks == "on",
+            observers=tuple(item for item in self.observers if isinstance(item, Observer)),
         )
 
     def check(self) -> LaunchOptions:
@@ -116,8 +118,7 @@ class LaunchOptions:
             ArgumentError: an option is wrong.
             UnsupportedError: it asks for what this build of visim does not have.
         """
-        if self.observers:
-            raise UnsupportedError("observers: they come with a later version of visim")
+        engine = _observed_engine(self.engine, self.observers)
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
         collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
@@ -137,7 +138,7 @@ class LaunchOptions:
             _check_integer("samplers", index, 0): value
             for index, value in (self.samplers or {}).items()
         }
-        return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
+        return replace(self, engine=engine, collect=collect, surfaces=surfaces, samplers=samplers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +288,18 @@ def make_engine(name: str | None, *, taint: bool = False) -> Engine:
     raise UnsupportedError(
         f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
     )
+
+
+def _observed_engine(engine: str | None, observers: Sequence[object]) -> str | None:
+    """Return the engine of a launch that is observed: only the interpreter reports events."""
+    for item in observers:
+        if not isinstance(item, Observer):
+            raise ArgumentError(f"observers: expected objects of visim.Observer, found {item!r}")
+    if observers and engine == "jit":
+        raise UnsupportedError(
+            "observers: the JIT reports no events; use engine='interpreter' or no engine at all"
+        )
+    return "interpreter" if observers else engine
 
 
 def _check_integer(name: str, value: Any, least: int) -> int:

@@ -374,8 +374,8 @@ class TestOptions:
         with pytest.raises(ArgumentError, match=name):
             scale.launch([data, 1.0], **options)
 
-    def test_observers_are_not_there_yet(self, scale, data):
-        with pytest.raises(UnsupportedError, match="observers"):
+    def test_observers_are_objects_of_their_class(self, scale, data):
+        with pytest.raises(ArgumentError, match="observers"):
             scale.launch([data, 1.0], observers=[object()])
 
     def test_nothing_runs_after_an_error(self, scale, data):

@@ -1,0 +1,32 @@
+"""Random fragment shaders, the same for the same seed."""
+
+from __future__ import annotations
+
+import random
+
+_HEAD = "precision highp float;\nvarying vec4 a;\nvarying vec4 b;\nuniform sampler2D t;\n"
+_UNARY = ("sqrt(abs({0}))", "inversesqrt({0} * {0} + 1.0)", "exp2({0})", "log2(abs({0}) + 0.5)",
+          "sin({0})", "cos({0})", "fract({0})", "floor({0})", "1.0 / {0}", "abs({0})",
+          "-{0}")  # fmt: skip
+_BINARY = ("{0} + {1}", "{0} * {1}", "{0} - {1}", "min({0}, {1})", "max({0}, {1})",
+           "{0} * {1} + {0}", "({0} < {1} ? {0} : {1} * 0.5)", "pow(abs({0}), {1})",
+           "step({0}, {1})")  # fmt: skip
+_TERNARY = ("{0} * {1} + {2}", "mix({0}, {1}, {2})", "clamp({0}, {1}, {2})",
+            "({0} > {1} ? {2} : {0})")  # fmt: skip
+
+
+def fragment_shader(seed: int) -> str:
+    """Return the text of a fragment shader without loops."""
+    chosen = random.Random(seed)
+    values = [f"{v}.{c}" for v in "ab" for c in "xyzw"]
+    lines: list[str] = []
+    for number in range(chosen.randint(2, 24)):
+        shape = chosen.choice((_UNARY, _BINARY, _BINARY, _TERNARY, _TERNARY))
+        text = chosen.choice(shape).format(*(chosen.choice(values) for _ in range(3)))
+        if chosen.random() < 0.06:
+            place = f"vec2({chosen.choice(values)}, {chosen.choice(values)})"
+            text = f"texture2D(t, {place}).{chosen.choice('xyzw')}"
+        lines.append(f"  float v{number} = {text};")
+        values.append(f"v{number}")
+    out = ", ".join(chosen.choice(values[-8:]) for _ in range(4))
+    return _HEAD + "void main() {\n" + "\n".join(lines) + f"\n  gl_FragColor = vec4({out});\n}}\n"

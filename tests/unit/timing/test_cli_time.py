@@ -1,0 +1,68 @@
+"""`visim time`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.unit.timing.programs import chain
+from visim.cli import main
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "chain.visaasm"
+    path.write_text(chain(6).source)
+    return path
+
+
+def run(program, *words):
+    return main(["time", str(program), "--platform", "skl", "--groups", "4", *words])
+
+
+def test_json_has_the_stall_stack_that_covers_all_slots(program, capsys):
+    assert run(program, "--arch", "snb", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["arch"] == "snb"
+    assert found["threads"] == 4
+    assert sum(found["stalls"].values()) == found["cycles"] * found["slots"]
+
+
+def test_text_names_the_hot_line_and_the_listing_all_of_them(program, capsys):
+    assert run(program, "--arch", "ivb", "--listing") == 0
+    text = capsys.readouterr().out
+    assert "Ivy Bridge" in text
+    assert text.count("mul(8)") == 6
+
+
+def test_generations_stand_side_by_side(program, capsys):
+    assert run(program, "--compare", "snb,ivb,skl,tgl,pvc") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["snb", "ivb", "skl", "tgl", "pvc"]
+
+
+def test_parameters_can_be_set(program, capsys):
+    assert run(program, "--arch", "snb", "--set", "eus=1", "--set", "slots=2", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["slots"] == 2
+
+
+def test_a_launch_file_is_timed_too(program, capsys, tmp_path):
+    launch = tmp_path / "launch.toml"
+    launch.write_text('file = "chain.visaasm"\nplatform = "skl"\ngroups = 3\n')
+    assert main(["time", str(launch), "--arch", "snb", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["threads"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "say which generation"),
+        (("--arch", "snb", "--compare", "ivb"), "say which generation"),
+        (("--arch", "gen6"), "no architecture 'gen6'"),
+        (("--arch", "snb", "--set", "eus"), "expected NAME=NUMBER"),
+    ],
+)
+def test_wrong_options_are_wrong_use(program, capsys, words, message):
+    assert run(program, *words) == 2
+    assert message in capsys.readouterr().err

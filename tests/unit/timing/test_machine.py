@@ -1,0 +1,69 @@
+"""Tables of the generations: what they hold, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from visim.errors import ArgumentError, UnsupportedError
+from visim.timing import ARCHITECTURES, find_machine
+from visim.timing.machine import BANK_RULES, ORIGINS, POLICIES, UNITS
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_number_says_where_it_comes_from(arch):
+    machine = find_machine(arch)
+    for entry in machine.provenance(machine.costs):
+        assert entry["from"] in ORIGINS, entry
+        assert entry["source"], entry
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_tables_name_known_units_rules_and_policies(arch):
+    machine = find_machine(arch)
+    assert machine.policy in POLICIES
+    assert machine.native.banks in BANK_RULES
+    assert all(0 <= unit < len(UNITS) for cost in machine.costs.values() for unit in cost.units)
+
+
+def test_sandy_bridge_is_the_machine_of_its_description():
+    machine = find_machine("SNB")
+    assert machine.number("slots") == 5
+    assert machine.number("l1_bytes") // machine.number("line_bytes") == 64
+    assert machine.number("l1_cores") == 3
+    assert machine.number("fetch_buffer") == 4
+    assert (machine.native.grfs, machine.native.grf_bytes, machine.native.mrfs) == (128, 32, 24)
+
+
+def test_an_unknown_generation_is_an_error():
+    with pytest.raises(ArgumentError, match="no architecture 'gen99'; known: ilk, snb"):
+        find_machine("gen99")
+
+
+def test_a_preset_that_a_generation_lacks_is_an_error():
+    with pytest.raises(ArgumentError, match="snb has no preset 'measured'; it has: mesa"):
+        find_machine("snb", "measured")
+
+
+def test_a_message_that_a_generation_lacks_is_an_error():
+    with pytest.raises(UnsupportedError, match=r"has no message 'slm\.load'"):
+        find_machine("snb").cost("message.slm.load")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"colour": 1}, "no parameter 'colour'"),
+        ({"eus": 0}, "eus is an integer from 1, found 0"),
+        ({"policy": "lottery"}, "policy is one of stay, round-robin"),
+        ({"memory": "slow"}, "memory is an integer from 0"),
+    ],
+)
+def test_wrong_parameters_are_errors(changes, message):
+    with pytest.raises(ArgumentError, match=message):
+        find_machine("snb").with_facts(changes)
+
+
+def test_changed_parameters_count_as_assumed():
+    machine = find_machine("snb").with_facts({"slots": 4})
+    assert machine.number("slots") == 4
+    assert machine.facts["slots"].origin == "assumed"

@@ -1,0 +1,104 @@
+"""`visim time`: run a kernel, and say what it takes on one generation or on several."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from visim.cli.files import write_text
+from visim.cli.options import RunOptions
+from visim.cli.progress import working
+from visim.cli.run import launch, prepare
+from visim.errors import ArgumentError, UnsupportedError
+from visim.timing import Timing, TimingResult, find_machine
+from visim.timing.listing import comparison, listing
+from visim.timing.machine import Machine
+from visim.timing.page import page
+from visim.timing.perfetto import trace_events
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOptions:
+    """What `visim time` needs beside what to launch; `changes` are texts such as "eus=3"."""
+
+    arch: str | None
+    compare: str | None
+    preset: str | None
+    native: str
+    changes: Sequence[str]
+    listing: bool
+    perfetto: str | None
+    html: str | None
+
+
+def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
+    """Run one kernel as `options` say; print what it takes.
+
+    Raises:
+        VisimError: whatever loading, the arguments or the launch find wrong, or the generation
+            cannot execute.
+    """
+    machines = _machines(chosen)
+    prepared = prepare(options)
+    timing = Timing(machines[0].name, native=chosen.native)
+    launch(options, prepared, as_json=as_json, observers=(timing,))
+    if chosen.compare is not None:
+        _compare(timing, machines, as_json=as_json)
+        return
+    with working(f"timing {prepared.kernel.name}"):
+        result = timing.on(machines[0])
+    if chosen.perfetto is not None:
+        write_text(chosen.perfetto, json.dumps(trace_events(result)))
+    if chosen.html is not None:
+        write_text(chosen.html, page(result, timing))
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=2))
+        return
+    click.echo(str(result))
+    if chosen.listing:
+        click.echo("\n" + listing(result))
+
+
+def _machines(chosen: TimeOptions) -> list[Machine]:
+    if (chosen.arch is None) == (chosen.compare is None):
+        raise ArgumentError("say which generation with --arch, or which ones with --compare")
+    if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
+        raise ArgumentError("--compare goes with neither --listing, --perfetto nor --html")
+    names = [chosen.arch or ""] if chosen.compare is None else chosen.compare.split(",")
+    changes = _changes(chosen.changes)
+    return [find_machine(name.strip(), chosen.preset).with_facts(changes) for name in names]
+
+
+def _changes(texts: Sequence[str]) -> Mapping[str, int | str]:
+    changes: dict[str, int | str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator:
+            raise ArgumentError(f"--set: expected NAME=NUMBER, found {text!r}")
+        digits = value.removeprefix("-")
+        changes[name] = int(value) if digits.isdecimal() else value
+    return changes
+
+
+def _compare(timing: Timing, machines: Sequence[Machine], *, as_json: bool) -> None:
+    results: dict[str, TimingResult | UnsupportedError] = {}
+    for target in machines:
+        with working(f"timing on {target.name}"):
+            try:
+                results[target.name] = timing.on(target)
+            except UnsupportedError as error:
+                results[target.name] = error
+    if as_json:
+        click.echo(json.dumps({"results": [_entry(*item) for item in results.items()]}, indent=2))
+        return
+    click.echo(comparison(results))
+
+
+def _entry(name: str, found: TimingResult | UnsupportedError) -> dict[str, Any]:
+    if isinstance(found, UnsupportedError):
+        return {"arch": name, "error": {"kind": type(found).__name__, "message": str(found)}}
+    return found.to_dict()

@@ -1,0 +1,218 @@
+"""Lays out programs, machines and fresh state as the flat integers that `simulate` works on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from visim.errors import UnsupportedError
+from visim.timing.costs import timing_of
+from visim.timing.legaliser import NativeProgram
+from visim.timing.machine import FIRST_SHARED_UNIT, UNITS, Machine
+from visim.timing.native import RESOURCES, Native
+from visim.timing.simulate import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The threads to time: block numbers of each, and how many threads each group has.
+
+    `blocks` are ranges of addresses (first, end); none is empty and no thread is without blocks.
+    """
+
+    blocks: Sequence[tuple[int, int]]
+    threads: Sequence[Sequence[int]]
+    groups: Sequence[int]
+    slm_bytes: int = 0
+
+
+def code_arrays(program: NativeProgram, work: Work) -> Code:
+    """Return the program and the threads' ways through it.
+
+    Raises:
+        UnsupportedError: the generation has no instruction or message that the program needs.
+    """
+    instructions = program.instructions
+    costs = [timing_of(item, program.machine) for item in instructions]
+    lines = _lines_of(instructions, program.machine.number("line_bytes"))
+    waits = [tuple(dict.fromkeys((*item.reads, *item.writes))) for item in instructions]
+    return Code(
+        unit_a=[cost.units[0] for cost in costs],
+        unit_b=[cost.units[1] if len(cost.units) > 1 else -1 for cost in costs],
+        df=[cost.front for cost in costs],
+        db=[cost.busy for cost in costs],
+        branch=[int(item.is_branch) for item in instructions],
+        send=[int(item.is_send) for item in instructions],
+        effect=[item.effect for item in instructions],
+        release=[
+            program.machine.cost(item.kind).ld_1 if item.effect else 0 for item in instructions
+        ],
+        wait_at=_starts(waits),
+        waits=[resource for item in waits for resource in item],
+        mark_at=_starts([cost.after for cost in costs]),
+        marks=[resource for cost in costs for resource, _ in cost.after],
+        after=[cycles for cost in costs for _, cycles in cost.after],
+        line_of=lines,
+        line_first=_first_of(lines),
+        block_first=[first for first, _ in work.blocks],
+        block_end=[end for _, end in work.blocks],
+        stream=[block for thread in work.threads for block in thread],
+        thread_at=_starts(work.threads),
+        thread_group=[group for group, size in enumerate(work.groups) for _ in range(size)],
+        group_at=_sums(work.groups),
+    )
+
+
+def chip_numbers(machine: Machine, code: Code, slm_bytes: int, *, events: int) -> Chip:
+    """Return the machine for a program.
+
+    Args:
+        machine: the machine.
+        code: the program.
+        slm_bytes: shared local memory of a group.
+        events: how many events of the timeline to keep.
+    """
+    number = machine.number
+    l1 = number("l1_bytes") // number("line_bytes")
+    l2 = number("l2_bytes") // number("line_bytes")
+    return Chip(
+        eus=number("eus"),
+        slots=number("slots"),
+        eus_per_domain=number("cores_per_subslice"),
+        eus_per_row=number("l1_cores"),
+        width=number("issue_width"),
+        math_only=int(machine.facts["coissue"].value == "math"),
+        math_unit=UNITS.index("em"),
+        units=len(UNITS),
+        first_shared=FIRST_SHARED_UNIT,
+        stay=int(machine.policy == "stay"),
+        resources=RESOURCES,
+        buffer=number("fetch_buffer"),
+        code=len(code.df),
+        lines=len(code.line_first) - 1,
+        l1_sets=_sets(l1, number("l1_ways")),
+        l1_ways=number("l1_ways") or l1,
+        l2_sets=_sets(l2, number("l2_ways")),
+        l2_ways=number("l2_ways") or l2,
+        l1_hit=number("l1_hit"),
+        l2_hit=number("l2_hit"),
+        memory=number("memory"),
+        dispatch=number("dispatch_cycles"),
+        switch=number("switch_cycles"),
+        align=number("issue_align"),
+        slm=number("slm"),
+        group_slm=slm_bytes,
+        events=events,
+    )
+
+
+def fresh_state(chip: Chip, code: Code) -> State:
+    """Return the state before the first cycle.
+
+    Raises:
+        UnsupportedError: a group does not fit into the machine.
+    """
+    slots, domains = chip.eus * chip.slots, -(-chip.eus // chip.eus_per_domain)
+    rows = -(-chip.eus // chip.eus_per_row)
+    threads, groups = len(code.thread_group), len(code.group_at) - 1
+    domain_slots = [
+        chip.slots * min(chip.eus_per_domain, chip.eus - first * chip.eus_per_domain)
+        for first in range(domains)
+    ]
+    _check_fit(chip, code, max(domain_slots))
+    half = 1
+    while half < chip.eus:
+        half *= 2
+    lines = max(1, chip.lines)
+    return State(
+        thread=[-1] * slots,
+        position=[0] * slots,
+        ip=[0] * slots,
+        block_end=[0] * slots,
+        avail=[NEVER] * slots,
+        fetch_at=[0] * slots,
+        dep_at=[0] * slots,
+        dep_kind=[0] * slots,
+        mark=[0] * slots,
+        buffer_end=[0] * slots,
+        ring=[0] * (slots * RING),
+        ready=[0] * (slots * chip.resources),
+        sent=[0] * (slots * chip.resources),
+        epoch_wanted=[0] * slots,
+        blocked=[0] * slots,
+        idle_from=[0] * slots,
+        tree=[NEVER] * (2 * half),
+        current=[0] * chip.eus,
+        unit_ready=[0] * (chip.eus * chip.units),
+        port_free=[0] * (chip.eus * chip.width),
+        port_least=[0] * (2 * chip.eus),
+        shared_ready=[0] * (domains * chip.units),
+        row_port=[0] * rows,
+        l1_stamp=[0] * (rows * lines),
+        l1_fill=[0] * (rows * lines),
+        l2_stamp=[0] * lines,
+        l2_fill=[0] * lines,
+        free=domain_slots,
+        slm_free=[chip.slm] * domains,
+        arrived=[0] * groups,
+        epoch=[0] * groups,
+        released=[0] * groups,
+        left=[0] * groups,
+        domain_of=[0] * groups,
+        started=[0] * threads,
+        ended=[0] * threads,
+        place=[0] * threads,
+        count=[0] * chip.code,
+        stall=[0] * (chip.code * CATEGORIES),
+        busy=[0] * chip.units,
+        total=[0] * CATEGORIES,
+        scalar=[0] * SCALARS,
+        event=[0] * (5 * chip.events),
+    )
+
+
+def _check_fit(chip: Chip, code: Code, most: int) -> None:
+    sizes = zip(code.group_at[1:], code.group_at, strict=False)
+    largest = max((end - first for end, first in sizes), default=0)
+    if largest > most:
+        raise UnsupportedError(
+            f"timing: a group has {largest} hardware threads, there is room for {most} at once"
+        )
+    if chip.group_slm > chip.slm:
+        raise UnsupportedError(
+            f"timing: a group needs {chip.group_slm} bytes of shared local memory, there are "
+            f"{chip.slm}"
+        )
+
+
+def _lines_of(instructions: Sequence[Native], line_bytes: int) -> list[int]:
+    """Return the cache line in which each instruction begins."""
+    ends = itertools.accumulate(item.bytes for item in instructions)
+    return [(end - item.bytes) // line_bytes for end, item in zip(ends, instructions, strict=True)]
+
+
+def _first_of(lines: Sequence[int]) -> list[int]:
+    firsts = [
+        address for address, line in enumerate(lines) if not address or line != lines[address - 1]
+    ]
+    return [*firsts, len(lines)]
+
+
+def _sets(lines: int, ways: int) -> int:
+    return max(1, lines // ways) if ways else 1
+
+
+def _starts(items: Sequence[Sequence[Any]]) -> list[int]:
+    return _sums([len(item) for item in items])
+
+
+def _sums(sizes: Sequence[int]) -> list[int]:
+    sums = [0]
+    for size in sizes:
+        sums.append(sums[-1] + size)
+    return sums
+
+
+__all__ = ["Work", "chip_numbers", "code_arrays", "fresh_state"]

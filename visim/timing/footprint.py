@@ -1,0 +1,109 @@
+"""What a vISA instruction reads and writes, as byte ranges of variables: from its traced effects.
+
+The declaration that the engines execute says it all, so nothing here knows an instruction. Ranges
+count bytes of root variables; aliases are resolved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import cast
+
+from visim.isa import Instruction, trace
+from visim.operands import General, PredicateVariable
+from visim.sem.effects import (
+    Effect,
+    Message,
+    Place,
+    WriteAddress,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+)
+from visim.sem.expr import Expr
+from visim.target import Platform
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes `start` to `end` (exclusive) of a root variable."""
+
+    variable: General
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """The registers of one vISA instruction, and what else it does.
+
+    `predicates_read` and `predicates_written` are bits `start` to `end` of predicate variables.
+    `messages` are its memory and image effects in order, `effects` all of them.
+    """
+
+    reads: tuple[Span, ...]
+    writes: tuple[Span, ...]
+    predicates_read: tuple[tuple[PredicateVariable, int, int], ...]
+    predicates_written: tuple[tuple[PredicateVariable, int, int], ...]
+    reads_address: bool
+    writes_address: bool
+    is_indirect: bool
+    messages: tuple[Message, ...]
+    effects: tuple[Effect, ...]
+
+
+def footprint(instruction: Instruction, platform: Platform) -> Footprint:
+    """Return the footprint of an instruction.
+
+    Raises:
+        visim.isa.Unexecutable: visim does not execute it.
+    """
+    effects = trace(instruction, platform)
+    leaves = list(_leaves(effects))
+    places = [leaf.attribute for leaf in leaves if leaf.uop.name == "read"]
+    bits = [(*leaf.attribute, leaf.lanes) for leaf in leaves if leaf.uop.name == "predicate"]
+    written = [effect for effect in effects if isinstance(effect, WritePredicate)]
+    registers = [effect.place for effect in effects if isinstance(effect, WriteRegister)]
+    return Footprint(
+        tuple(dict.fromkeys(_span(place) for place in places)),
+        tuple(dict.fromkeys(_span(place) for place in registers)),
+        tuple(dict.fromkeys((variable, at, at + lanes) for variable, at, lanes in bits)),
+        tuple((e.variable, e.offset, e.offset + e.value.lanes) for e in written),
+        any(leaf.uop.name == "addresses" for leaf in leaves),
+        any(isinstance(effect, WriteAddress) for effect in effects),
+        any(leaf.uop.name == "gather" for leaf in leaves)
+        or any(isinstance(effect, WriteIndirect) for effect in effects),
+        tuple(effect for effect in effects if isinstance(effect, Message)),
+        effects,
+    )
+
+
+def _leaves(effects: tuple[Effect, ...]) -> Iterator[Expr]:
+    """Yield every expression below the effects once; the leaves are among them."""
+    seen: set[int] = set()
+    pending = [item for effect in effects for item in _expressions(effect)]
+    while pending:
+        expression = pending.pop()
+        if id(expression) in seen:
+            continue
+        seen.add(id(expression))
+        pending.extend(expression.args)
+        yield expression
+
+
+def _expressions(effect: Effect) -> Iterator[Expr]:
+    for entry in fields(effect):
+        value: object = getattr(effect, entry.name)
+        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        yield from (item for item in items if isinstance(item, Expr))
+
+
+def _span(place: Place) -> Span:
+    rows = -(-place.lanes // place.width)
+    columns = min(place.width, place.lanes)
+    last = (rows - 1) * place.row_stride + (columns - 1) * place.stride
+    return Span(place.variable, place.offset, place.offset + last + place.type.bytes)
+
+
+__all__ = ["Footprint", "Span", "footprint"]

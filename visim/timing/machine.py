@@ -1,0 +1,258 @@
+"""A generation as its table describes it: structure, native instructions, and what they cost.
+
+The tables are TOML files beside this module, one for each generation. Every number in them says
+where it comes from; `Machine.provenance` has those that a result rests on. Knows no program.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from visim.errors import ArgumentError, InternalError, UnsupportedError
+
+ARCHITECTURES = ("ilk", "snb", "ivb", "hsw", "bdw", "skl", "icl", "tgl", "dg2", "pvc")
+"""The generations that have a table, oldest first."""
+
+ORIGINS = ("derived", "published", "measured by others", "assumed")
+BANK_RULES = ("ports", "halves", "bundles-8", "bundles-16")
+POLICIES = ("stay", "round-robin")
+
+UNITS = (
+    "none",
+    "fpu0",
+    "fpu1",
+    "em",
+    "int",
+    "long",
+    "systolic",
+    "sampler",
+    "data",
+    "slm",
+    "render",
+    "gateway",
+    "spawner",
+)
+"""What an instruction can keep busy; those from the sampler on belong to all cores of a row."""
+
+FIRST_SHARED_UNIT = UNITS.index("sampler")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A number of a table: where it comes from, one of `ORIGINS`, and the source."""
+
+    value: int | str
+    origin: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one class of instructions costs, in cycles; linear in numbers of registers.
+
+    `units` are the units that can execute it. The suffixes: `_sd` for each register written, `_sx`
+    for each register's worth of execution, `_ss` for each register of the largest source, `_sc`
+    for each register in bank conflict. df keeps the front end busy, db the unit; sources are read
+    after ls, results written after ld (registers), la (accumulator), lf (flags), counted from when
+    the unit starts.
+    """
+
+    units: tuple[int, ...]
+    df_1: int
+    df_sd: int
+    df_sc: int
+    db_1: int
+    db_sx: int
+    ls_1: int
+    ls_ss: int
+    ld_1: int
+    ld_ss: int
+    ld_sd: int
+    la: int
+    lf: int
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRules:
+    """Which native instructions a generation has.
+
+    `three_source` says how instructions with three sources are encoded: "none", "simd8" (at most
+    8 channels, Align16), "align16" or "align1". `mul32` is the product of two dwords: "macro" (mul,
+    mach, mov), "macl" (mul, macl) or "native". `int64` is "emulated" (on dwords) or "native".
+    """
+
+    version: int
+    grf_bytes: int
+    grfs: int
+    mrfs: int
+    three_source: str
+    simd16_math: bool
+    int64: str
+    fp64: bool
+    half: bool
+    mul32: str
+    banks: str
+    features: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A generation with one preset of costs; `facts` has the structure by name."""
+
+    name: str
+    title: str
+    preset: str
+    preset_source: str
+    native: NativeRules
+    facts: Mapping[str, Fact] = field(repr=False)
+    costs: Mapping[str, Cost] = field(repr=False)
+
+    def number(self, name: str) -> int:
+        """Return a number of the structure."""
+        value = self.facts[name].value
+        if not isinstance(value, int):
+            raise InternalError(f"{self.name}: {name} is no number")
+        return value
+
+    @property
+    def policy(self) -> str:
+        """How the next thread is chosen, one of `POLICIES`."""
+        return str(self.facts["policy"].value)
+
+    def cost(self, name: str) -> Cost:
+        """Return what instructions of a class cost.
+
+        Raises:
+            UnsupportedError: the generation has no such instructions.
+        """
+        found = self.costs.get(name)
+        if found is None:
+            kind = name.removeprefix("message.")
+            what = f"message {kind!r}" if kind != name else f"instruction class {name!r}"
+            raise UnsupportedError(
+                f"timing: {self.name} (preset {self.preset}) has no {what}; choose another --arch"
+            )
+        return found
+
+    def with_facts(self, changes: Mapping[str, int | str]) -> Machine:
+        """Return the machine with some facts changed, for studies; they count as assumed.
+
+        Raises:
+            ArgumentError: there is no such fact, or the value is out of range.
+        """
+        facts = dict(self.facts)
+        for name, value in changes.items():
+            _check_fact(name, value, facts)
+            facts[name] = Fact(value, "assumed", "set by the caller")
+        return replace(self, facts=facts)
+
+    def with_banks(self, rule: str) -> Machine:
+        """Return the machine with another rule of bank conflicts, one of `BANK_RULES`."""
+        if rule not in BANK_RULES:
+            raise ArgumentError(f"banks: there is no rule {rule!r}; known: {', '.join(BANK_RULES)}")
+        return replace(self, native=replace(self.native, banks=rule))
+
+    def provenance(self, classes: Iterable[str]) -> list[dict[str, Any]]:
+        """Return where the numbers come from: the structure, and the costs of some classes."""
+        structure = [
+            {"name": name, "value": fact.value, "from": fact.origin, "source": fact.source}
+            for name, fact in self.facts.items()
+        ]
+        return structure + [
+            {
+                "name": f"cost {name}",
+                "value": _shown(self.cost(name)),
+                "from": self.cost(name).origin,
+                "source": self.preset_source,
+            }
+            for name in sorted(set(classes))
+        ]
+
+
+def _shown(cost: Cost) -> str:
+    units = "/".join(UNITS[unit] for unit in cost.units)
+    return (
+        f"{units}: df={cost.df_1}+{cost.df_sd}sd+{cost.df_sc}sc db={cost.db_1}+{cost.db_sx}sx "
+        f"ls={cost.ls_1}+{cost.ls_ss}ss ld={cost.ld_1}+{cost.ld_ss}ss+{cost.ld_sd}sd "
+        f"la={cost.la} lf={cost.lf}"
+    )
+
+
+_LEAST = {"eus": 1, "slots": 1, "cores_per_subslice": 1, "issue_width": 1, "fetch_buffer": 4}
+
+
+def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
+    if name not in facts:
+        known = ", ".join(facts)
+        raise ArgumentError(f"timing: there is no parameter {name!r}; known: {known}")
+    if name == "policy":
+        if value not in POLICIES:
+            raise ArgumentError(f"timing: policy is one of {', '.join(POLICIES)}, found {value!r}")
+        return
+    least = _LEAST.get(name, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ArgumentError(f"timing: {name} is an integer from {least}, found {value!r}")
+
+
+def find_machine(name: str, preset: str | None = None) -> Machine:
+    """Return a generation's machine.
+
+    Args:
+        name: one of `ARCHITECTURES`, in any case.
+        preset: a set of costs: mesa, igc or measured; None is the table's own choice.
+
+    Raises:
+        ArgumentError: there is no such generation, or it has no such preset.
+    """
+    key = name.lower()
+    if key not in ARCHITECTURES:
+        known = ", ".join(ARCHITECTURES)
+        raise ArgumentError(f"timing: there is no architecture {name!r}; known: {known}")
+    table = _table(key)
+    chosen = preset or table["default_preset"]
+    if chosen not in table["presets"]:
+        known = ", ".join(table["presets"])
+        raise ArgumentError(f"timing: {key} has no preset {chosen!r}; it has: {known}")
+    described = table["presets"][chosen]
+    fpus = table["structure"]["fpus"]["value"]
+    rules: dict[str, Any] = {
+        **table["native"],
+        "features": frozenset(table["native"]["features"]),
+    }
+    return Machine(
+        key,
+        table["title"],
+        chosen,
+        described["source"],
+        NativeRules(**rules),
+        {k: Fact(v["value"], v["from"], v["source"]) for k, v in table["structure"].items()},
+        {k: _cost(row, fpus) for k, row in described["classes"].items()},
+    )
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    text = (files("visim.timing") / "tables" / f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _cost(row: list[Any], fpus: int) -> Cost:
+    unit, *numbers, origin = row
+    return Cost(_units(unit, fpus), *numbers, origin=origin)
+
+
+def _units(name: str, fpus: int) -> tuple[int, ...]:
+    """Return the numbers of a unit: of a core with two FPUs, the second one does the math too."""
+    if fpus > 1 and name in {"fpu", "em"}:
+        second = UNITS.index("fpu1")
+        return (second,) if name == "em" else (UNITS.index("fpu0"), second)
+    return (UNITS.index("fpu0" if name == "fpu" else name),)
+
+
+__all__ = ["ARCHITECTURES", "UNITS", "Cost", "Fact", "Machine", "NativeRules", "find_machine"]

@@ -1,0 +1,183 @@
+"""Runs the simulation and puts its counters into a result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+from visim.errors import InternalError
+from visim.timing import compiled, simulate
+from visim.timing.arrays import Work, chip_numbers, code_arrays, fresh_state
+from visim.timing.legaliser import MARKS, NativeProgram
+from visim.timing.result import CATEGORY_NAMES, LineTiming, Span, TimingResult
+from visim.timing.simulate import CATEGORIES, Chip, State
+
+WORTH_COMPILING = 300_000
+"""Native instructions from which on compiling the simulation pays."""
+
+
+def simulate_work(
+    program: NativeProgram,
+    work: Work,
+    *,
+    events: int = 0,
+    use_compiled: bool | None = None,
+    static_counts: Mapping[str, int] | None = None,
+) -> TimingResult:
+    """Return what the threads take on the program's machine.
+
+    Args:
+        program: the native program.
+        work: the threads and their ways through it.
+        events: how many stretches of the timeline to keep.
+        use_compiled: whether Numba runs it; None decides by the number of instructions.
+        static_counts: how many native instructions each way of making them gives.
+
+    Raises:
+        UnsupportedError: the machine has no instruction or message that the program needs, or no
+            room for a group.
+        InternalError: the categories do not cover the time; a bug in the model.
+    """
+    code = code_arrays(program, work)
+    chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
+    state = fresh_state(chip, code)
+    if use_compiled is None:
+        lengths = [end - first for first, end in work.blocks]
+        native = sum(lengths[block] for thread in work.threads for block in thread)
+        use_compiled = native >= WORTH_COMPILING and compiled.is_available()
+    cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
+    _check(chip, state, cycles)
+    result = _result(program, work, chip, state, cycles)
+    return result if static_counts is None else replace(result, static_counts=static_counts)
+
+
+def _check(chip: Chip, state: State, cycles: int) -> None:
+    """Check that every cycle of every slot is in exactly one category."""
+    covered, expected = sum(state.total), cycles * chip.eus * chip.slots
+    if covered != expected or min(state.total) < 0:
+        raise InternalError(
+            f"timing: the categories cover {covered} of {expected} cycles of all slots"
+        )
+
+
+def _result(
+    program: NativeProgram, work: Work, chip: Chip, state: State, cycles: int
+) -> TimingResult:
+    instructions = program.instructions
+    used = {item.kind for item, count in zip(instructions, state.count, strict=True) if count}
+    scalar, slots = state.scalar, chip.eus * chip.slots
+    spans = tuple(
+        Span(group, place // chip.slots, place % chip.slots, begin, end)
+        for group, place, begin, end in zip(
+            [g for g, size in enumerate(work.groups) for _ in range(size)],
+            state.place,
+            state.started,
+            state.ended,
+            strict=True,
+        )
+    )
+    return TimingResult(
+        machine=program.machine,
+        program=program,
+        cycles=cycles,
+        slots=slots,
+        spans=spans,
+        visa=_visa_instructions(program, work),
+        native=scalar[simulate.ISSUED],
+        stalls=dict(zip(CATEGORY_NAMES, state.total, strict=True)),
+        idle=scalar[simulate.IDLE],
+        coissued=scalar[simulate.COISSUED],
+        icache={
+            "l1_hits": scalar[simulate.L1_HITS],
+            "l1_misses": scalar[simulate.L1_MISSES],
+            "l2_hits": scalar[simulate.L2_HITS],
+            "l2_misses": scalar[simulate.L2_MISSES],
+        },
+        bank_conflicts=sum(
+            item.sc * count for item, count in zip(instructions, state.count, strict=True)
+        ),
+        busy=tuple(state.busy),
+        lines=tuple(_lines(program, state)),
+        events=tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(scalar[simulate.EVENTS])),
+        provenance=tuple(program.machine.provenance(used)),
+        notes=tuple(_notes(program)),
+    )
+
+
+def _visa_instructions(program: NativeProgram, work: Work) -> int:
+    """Return how many vISA instructions the threads executed in blocks that are not empty."""
+    counts: Counter[int] = Counter()
+    for thread in work.threads:
+        counts.update(thread)
+    owners = [
+        (number, pc)
+        for number, unit in enumerate(program.units)
+        for pc in range(len(unit.unit.body))
+        if not isinstance(unit.unit.body[pc], MARKS)
+    ]
+    total = 0
+    for block, (first, end) in enumerate(work.blocks):
+        inside = sum(
+            first <= program.first[unit] + program.units[unit].starts[pc] < end
+            for unit, pc in owners
+        )
+        total += inside * counts[block]
+    return total
+
+
+def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
+    """Return the counters of each vISA instruction that was executed."""
+    found: list[LineTiming] = []
+    for number, unit in enumerate(program.units):
+        for pc, instruction in enumerate(unit.unit.body):
+            begin = program.first[number] + unit.starts[pc]
+            end = program.first[number] + unit.starts[pc + 1]
+            if begin == end or not any(state.count[begin:end]):
+                continue
+            stalls = [0] * CATEGORIES
+            for address in range(begin, end):
+                for category in range(CATEGORIES):
+                    stalls[category] += state.stall[address * CATEGORIES + category]
+            found.append(
+                LineTiming(
+                    unit.unit.unit.name,
+                    pc,
+                    getattr(instruction.origin, "line", None),
+                    instruction.show(),
+                    unit.file_lines[pc],
+                    max(state.count[begin:end]),
+                    tuple(
+                        unit.instructions[i] for i in range(unit.starts[pc], unit.starts[pc + 1])
+                    ),
+                    sum(state.count[begin:end]),
+                    dict(zip(CATEGORY_NAMES, stalls, strict=True)),
+                )
+            )
+    return found
+
+
+def _notes(program: NativeProgram) -> list[str]:
+    notes: list[str] = []
+    crowded = sum(unit.assignment.crowded for unit in program.units)
+    if crowded:
+        notes.append(
+            f"{crowded} variables found no free register; spill code is not modelled, so the "
+            "kernel would be slower"
+        )
+    machine = program.machine
+    if machine.native.version < 80 and any(".flat." in i.kind for i in program.instructions):
+        notes.append(
+            f"{machine.name} has no messages with 64-bit addresses; they are timed as its messages "
+            "to surfaces"
+        )
+    assumed = sum(item.origin == "assumed" for item in program.instructions)
+    if assumed:
+        notes.append(
+            f"{assumed} of {len(program.instructions)} native instructions are expansions of "
+            "assumed length"
+        )
+    return notes
+
+
+__all__ = ["WORTH_COMPILING", "simulate_work"]

@@ -1,0 +1,142 @@
+"""`Timing`: watches a launch and says how many cycles it takes on a generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from visim.engine.observers import GroupStart, Observer, ThreadPath, block_place
+from visim.errors import ArgumentError, UnsupportedError
+from visim.linker.program import LinkedKernel
+from visim.timing.arrays import Work
+from visim.timing.genx import listing_of, native_program
+from visim.timing.legaliser import NativeProgram, legalise
+from visim.timing.machine import Machine, find_machine
+from visim.timing.model import simulate_work
+from visim.timing.result import TimingResult
+
+NATIVES = ("legaliser", "genx")
+TIMELINE_EVENTS = 20_000
+"""Stretches of a slot's time that a timeline keeps, from the first cycle on."""
+
+
+@dataclass(slots=True)
+class _Group:
+    threads: dict[int, tuple[int, ...]]
+
+
+class Timing(Observer):
+    """An observer that times what it sees.
+
+    ```python
+    timing = visim.timing.Timing("snb")
+    kernel.launch(args, global_size=1024, observers=[timing])
+    print(timing.result)
+    ```
+
+    One object times one kernel; of several launches it sees the threads one after another. Threads
+    start in the order in which they ran; a dependency pattern of a thread space is not modelled.
+
+    Args:
+        arch: ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc.
+        preset: the set of costs: mesa, igc or measured; None is the table's choice.
+        parameters: other values for numbers of the table, such as {"eus": 3, "memory": 400}.
+        native: where native instructions come from: "legaliser", or "genx" for those that GenX_IR
+            makes, where it is installed (bdw to pvc).
+
+    Raises:
+        ArgumentError: there is no such generation, preset or parameter.
+    """
+
+    def __init__(
+        self,
+        arch: str,
+        *,
+        preset: str | None = None,
+        parameters: Mapping[str, int | str] | None = None,
+        native: str = "legaliser",
+    ) -> None:
+        if native not in NATIVES:
+            known = ", ".join(NATIVES)
+            raise ArgumentError(f"timing: native is one of {known}, found {native!r}")
+        self._native = native
+        self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
+        self._kernel: LinkedKernel | None = None
+        self._slm_bytes = 0
+        self._groups: list[_Group] = []
+        self._numbers: dict[int, int] = {}
+        self._result: TimingResult | None = None
+
+    def group_begin(self, group: GroupStart) -> None:
+        """Note that a group begins."""
+        if self._kernel is not None and self._kernel is not group.kernel:
+            raise ArgumentError("timing: one Timing object times one kernel; make another one")
+        self._kernel = group.kernel
+        self._slm_bytes = max(self._slm_bytes, group.slm_bytes)
+        self._groups.append(_Group({}))
+        self._result = None
+
+    def thread_end(self, path: ThreadPath) -> None:
+        """Note the way of a thread."""
+        numbers = self._numbers
+        blocks = tuple(numbers.setdefault(entry, len(numbers)) for entry in path.blocks)
+        self._groups[-1].threads[path.thread] = blocks
+
+    @property
+    def result(self) -> TimingResult:
+        """What the launches took.
+
+        Raises:
+            ArgumentError: nothing was launched.
+            UnsupportedError: the generation cannot execute the kernel.
+        """
+        if self._result is None:
+            self._result = self.on(self.machine)
+        return self._result
+
+    def on(self, target: Machine) -> TimingResult:
+        """Return what the launches would take on another machine.
+
+        Raises:
+            ArgumentError: nothing was launched.
+            UnsupportedError: the machine cannot execute the kernel, or GenX_IR cannot compile it.
+            ToolMissing: GenX_IR is asked for and not installed.
+        """
+        if self._kernel is None:
+            raise ArgumentError("timing: nothing was launched with this observer")
+        program = legalise(self._kernel, target)
+        counts = {"legaliser": len(program.instructions)}
+        if self._native == "genx":
+            program = native_program(self._kernel, target, listing_of(self._kernel, target))
+            counts["genx"] = len(program.instructions)
+        return simulate_work(
+            program, self._work(program), events=TIMELINE_EVENTS, static_counts=counts
+        )
+
+    def _work(self, program: NativeProgram) -> Work:
+        """Return the threads with blocks of native instructions; empty blocks are left out."""
+        blocks: list[tuple[int, int]] = []
+        kept: dict[int, int] = {}
+        for entry, number in self._numbers.items():
+            unit, start, end = block_place(entry)
+            first, starts = program.first[unit], program.units[unit].starts
+            if starts[start] < starts[end]:
+                kept[number] = len(blocks)
+                blocks.append((first + starts[start], first + starts[end]))
+        threads: list[tuple[int, ...]] = []
+        sizes: list[int] = []
+        for group in self._groups:
+            paths = [
+                tuple(kept[number] for number in group.threads[thread] if number in kept)
+                for thread in sorted(group.threads)
+            ]
+            paths = [path for path in paths if path]
+            if paths:
+                threads += paths
+                sizes.append(len(paths))
+        if not threads:
+            raise UnsupportedError("timing: no thread has executed an instruction")
+        return Work(blocks, threads, sizes, self._slm_bytes)
+
+
+__all__ = ["TIMELINE_EVENTS", "Timing"]

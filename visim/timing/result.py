@@ -1,0 +1,210 @@
+"""What a kernel takes on a generation: cycles, where they go, line by line.
+
+Plain data and its JSON and text; the pictures are made elsewhere from the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from visim.timing.legaliser import NativeProgram
+from visim.timing.machine import Machine
+from visim.timing.native import Native
+
+CATEGORY_NAMES = (
+    "active",
+    "control",
+    "pipe",
+    "send",
+    "dependency",
+    "scoreboard",
+    "sync",
+    "ifetch",
+    "other",
+)
+"""The categories in which Intel's hardware reports stalls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A hardware thread: its group's number, its core and slot, and its first and last cycle."""
+
+    group: int
+    core: int
+    slot: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LineTiming:
+    """A vISA instruction: how often it ran, its native instructions, and cycle-slots by category.
+
+    `line` is that of the vISA text, `source` the file and line that the program names.
+    """
+
+    unit: str
+    pc: int
+    line: int | None
+    text: str
+    source: tuple[str, int] | None
+    executions: int
+    native: tuple[Native, ...]
+    issued: int
+    stalls: Mapping[str, int]
+
+    @property
+    def cycles(self) -> int:
+        """Cycle-slots that the line takes altogether."""
+        return sum(self.stalls.values())
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Registers in bank conflict, over all executions."""
+        return sum(item.sc for item in self.native) * self.executions
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line in the form that `--json` prints."""
+        return {
+            "unit": self.unit,
+            "pc": self.pc,
+            "line": self.line,
+            "text": self.text,
+            "source_file": None if self.source is None else self.source[0],
+            "source_line": None if self.source is None else self.source[1],
+            "executions": self.executions,
+            "native": [str(item) for item in self.native],
+            "issued": self.issued,
+            "cycles": self.cycles,
+            "stalls": dict(self.stalls),
+            "bank_conflicts": self.bank_conflicts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TimingResult:
+    """The timing of a kernel's launches.
+
+    `slots` are the hardware thread slots of the machine; `stalls` counts cycle-slots by category,
+    their sum is `cycles * slots`. `idle` is the part of "other" in which a slot had no thread.
+    `visa` and `native` are executed instructions. `coissued` counts instructions that started
+    together with another one. `busy` are the cycles of each unit, by `machine.UNITS`. `events`
+    are stretches (slot, begin, end, category, address), from the first cycle on. `static_counts`
+    are the native instructions in the code, by what made them.
+    """
+
+    machine: Machine
+    program: NativeProgram = field(repr=False)
+    cycles: int
+    slots: int
+    spans: tuple[Span, ...] = field(repr=False)
+    visa: int
+    native: int
+    stalls: Mapping[str, int]
+    idle: int
+    coissued: int
+    icache: Mapping[str, int]
+    bank_conflicts: int
+    busy: tuple[int, ...]
+    lines: tuple[LineTiming, ...] = field(repr=False)
+    events: tuple[tuple[int, ...], ...] = field(repr=False)
+    provenance: tuple[Mapping[str, Any], ...] = field(repr=False)
+    notes: tuple[str, ...]
+    static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def native_error(self) -> float | None:
+        """How many more instructions the legaliser makes than GenX_IR, as a part of the latter."""
+        if "genx" not in self.static_counts:
+            return None
+        return self.static_counts["legaliser"] / self.static_counts["genx"] - 1
+
+    @property
+    def threads(self) -> int:
+        """Hardware threads that ran."""
+        return len(self.spans)
+
+    @property
+    def occupancy(self) -> float:
+        """The part of the slots' time in which they have a thread, 0 to 1."""
+        whole = self.cycles * self.slots
+        return 1 - self.idle / whole if whole else 0.0
+
+    def hottest(self, count: int = 5) -> tuple[LineTiming, ...]:
+        """Return the lines that take most cycle-slots, the hottest first."""
+        return tuple(sorted(self.lines, key=lambda line: -line.cycles)[:count])
+
+    def group_cycles(self) -> tuple[int, ...]:
+        """Return the cycles from each group's first to its last one, by group."""
+        begin: dict[int, int] = {}
+        end: dict[int, int] = {}
+        for span in self.spans:
+            begin[span.group] = min(begin.get(span.group, span.begin), span.begin)
+            end[span.group] = max(end.get(span.group, 0), span.end)
+        return tuple(end[group] - begin[group] for group in sorted(begin))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result in the form that `--json` prints."""
+        return {
+            "arch": self.machine.name,
+            "preset": self.machine.preset,
+            "kernel": self.program.kernel.name,
+            "cycles": self.cycles,
+            "threads": self.threads,
+            "slots": self.slots,
+            "instructions": {"visa": self.visa, "native": self.native},
+            "stalls": dict(self.stalls),
+            "idle": self.idle,
+            "coissued": self.coissued,
+            "icache": dict(self.icache),
+            "bank_conflicts": self.bank_conflicts,
+            "occupancy": self.occupancy,
+            "thread_cycles": _spread([span.end - span.begin for span in self.spans]),
+            "group_cycles": _spread(self.group_cycles()),
+            "lines": [line.to_dict() for line in self.lines],
+            "provenance": [dict(item) for item in self.provenance],
+            "notes": list(self.notes),
+            "static_native": dict(self.static_counts),
+            "native_error": self.native_error,
+        }
+
+    def __str__(self) -> str:
+        whole = max(1, self.cycles * self.slots)
+        lines = [
+            f"{self.program.kernel.name} on {self.machine.title}, costs of {self.machine.preset}: "
+            f"{self.cycles} cycles",
+            f"  {self.threads} threads on {self.slots} slots, occupancy {self.occupancy:.1%}; "
+            f"{self.visa} vISA and {self.native} native instructions",
+        ]
+        busy = max(1, whole - self.idle)
+        shares = [
+            (name, cycles - (self.idle if name == "other" else 0))
+            for name, cycles in self.stalls.items()
+        ]
+        stack = ", ".join(f"{name} {share / busy:.1%}" for name, share in shares if share)
+        lines.append(f"  of the time of threads: {stack}")
+        misses = f"{self.icache['l1_misses']} misses of {sum(self._fetches())} instruction lines"
+        lines.append(f"  {misses}; {self.bank_conflicts} bank conflicts; {self.coissued} co-issued")
+        if self.native_error is not None:
+            lines.append(
+                f"  the legaliser's instructions differ by {self.native_error:+.1%} from GenX_IR's"
+            )
+        lines += [f"  note: {note}" for note in self.notes]
+        for line in self.hottest():
+            place = f"line {line.line}" if line.line else f"instruction {line.pc}"
+            lines.append(f"  {line.cycles / busy:6.1%}  {place}: {line.text.strip()}")
+        return "\n".join(lines)
+
+    def _fetches(self) -> tuple[int, int]:
+        return self.icache["l1_hits"], self.icache["l1_misses"]
+
+
+def _spread(values: Sequence[int]) -> dict[str, float]:
+    if not values:
+        return {"least": 0, "mean": 0, "most": 0}
+    return {"least": min(values), "mean": sum(values) / len(values), "most": max(values)}
+
+
+__all__ = ["CATEGORY_NAMES", "LineTiming", "Span", "TimingResult"]
