@@ -12,18 +12,24 @@ from visim.isa import Instruction
 from visim.operands import ExecSize, Immediate, LscAddress
 from visim.sem.effects import (
     Atomic,
-    ImageLoad,
-    ImageQuery,
-    ImageStore,
     Load,
     LoadBlock,
-    MediaLoad,
-    MediaStore,
     Message,
-    Sample,
+    Request,
     Space,
     Store,
     StoreBlock,
+)
+from visim.sem.requests import (
+    BlockLoad,
+    BlockStore,
+    DetailQuery,
+    SampleQuery,
+    Sampling,
+    SizeQuery,
+    TexelAtomic,
+    TexelLoad,
+    TexelStore,
 )
 from visim.timing.emitter import Emitter
 from visim.timing.footprint import Footprint, Span
@@ -36,6 +42,17 @@ _SPACES = {
     Space.SLM: "slm",
     Space.SCRATCH: "scratch",
     Space.ARGUMENT: "scratch",
+}
+_REQUESTS: dict[type, str] = {
+    Sampling: "sample",
+    TexelLoad: "image.load",
+    TexelStore: "image.store",
+    TexelAtomic: "image.atomic",
+    DetailQuery: "image.query",
+    SizeQuery: "image.query",
+    SampleQuery: "image.query",
+    BlockLoad: "media.load",
+    BlockStore: "media.store",
 }
 _HEADED = ("block_load", "block_store", "media.load", "media.store")
 """Messages that need a header of one register (matched within the kind)."""
@@ -56,18 +73,8 @@ def message_kind(message: Message) -> str:
             return f"{_SPACES[message.space]}.block_store"
         case Atomic():
             return f"{_SPACES[message.space]}.atomic"
-        case Sample():
-            return "sample"
-        case ImageLoad():
-            return "image.load"
-        case ImageStore():
-            return "image.store"
-        case ImageQuery():
-            return "image.query"
-        case MediaLoad():
-            return "media.load"
-        case MediaStore():
-            return "media.store"
+        case Request():
+            return _REQUESTS[type(message.operation)]
 
 
 def emit_messages(emitter: Emitter, instruction: Instruction, found: Footprint) -> None:

@@ -23,9 +23,9 @@ from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Effect,
-    ImageMessage,
     Load,
     LoadBlock,
+    Request,
     Space,
     Synchronization,
 )
@@ -249,7 +249,7 @@ def may_spin(flows: Iterable[Flow]) -> bool:
     for flow in flows:
         for node in flow.nodes.values():
             for effect in (effect for step in node.block.steps for effect in step.effects):
-                if isinstance(effect, ImageMessage):
+                if isinstance(effect, Request):
                     return True
                 if isinstance(effect, Load | LoadBlock | Atomic) and effect.space not in own:
                     return True
