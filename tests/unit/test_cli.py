@@ -722,3 +722,27 @@ class TestCheckOptions:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown-variable"
         assert place["artifactLocation"]["uri"] == str(file)
         assert place["region"]["startLine"] == 3
+
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+
+
+class TestInfoFacts:
+    def test_symbols_inputs_attributes_and_metadata_are_shown(self, capsys):
+        assert main(["info", str(CORPUS / "scale_skl.zebin")]) == 0
+        said = capsys.readouterr().out
+        for part in ("symbols: generals 29", "V0039 12 at 276", "SimdSize=32", "grf_count 128"):
+            assert part in said
+
+    def test_json_has_the_payload(self, capsys):
+        assert main(["info", "--json", str(CORPUS / "scale_skl.zebin")]) == 0
+        (kernel,) = json.loads(capsys.readouterr().out)["kernels"]
+        assert kernel["symbols"]["generals"] == 29
+        assert kernel["abi"]["execution_env"]["simd_size"] == 32
+        assert {"arg_byvalue", "local_size"} <= {p["arg_type"] for p in kernel["abi"]["payload"]}
+        assert kernel["inputs"][0] == {
+            "name": "V0040",
+            "kind": "explicit",
+            "offset": 32,
+            "size": 32,
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -78,6 +78,8 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
     console.print(Text(f"\nkernel {kernel['name']}: " + ", ".join(known), "bold"))
     if kernel.get("args"):
         console.print(_arguments_table(kernel["args"]))
+    for line in _declaration_lines(kernel):
+        console.print(Text(line))
     opcodes: Mapping[str, int] = kernel.get("opcodes") or {}
     if opcodes:
         by_count = sorted(opcodes.items(), key=lambda item: (-item[1], item[0]))
@@ -89,6 +91,31 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
     for what in kernel.get("called_out") or ():
         place = f" (line {what['line']})" if what.get("line") else ""
         console.print(Text(f"called out by the JIT: {what['mnemonic']}{place}: {what['reason']}"))
+
+
+def _declaration_lines(kernel: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a kernel declares and what its metadata says, one topic a line."""
+    counts: Mapping[str, int] = kernel.get("symbols") or {}
+    symbols = {what: count for what, count in counts.items() if count}
+    if symbols:
+        yield "symbols: " + ", ".join(f"{what} {count}" for what, count in symbols.items())
+    given: Sequence[Mapping[str, Any]] = kernel.get("inputs") or ()
+    inputs = [
+        f"{entry['name']} {entry['size']} at {entry['offset']}"
+        + ("" if entry["kind"] == "explicit" else f" ({entry['kind']})")
+        for entry in given
+    ]
+    if inputs:
+        yield "inputs (bytes at byte of the registers): " + ", ".join(inputs)
+    attributes: Mapping[str, Any] = kernel.get("attributes") or {}
+    if attributes:
+        yield "attributes: " + ", ".join(
+            name if value is None else f"{name}={value}" for name, value in attributes.items()
+        )
+    abi: Mapping[str, Any] = kernel.get("abi") or {}
+    stated: Mapping[str, Any] = abi.get("execution_env") or {}
+    if stated:
+        yield "metadata: " + ", ".join(f"{key} {value}" for key, value in stated.items())
 
 
 def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Unpack
@@ -16,14 +13,10 @@ from typing import Any, Unpack
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
-from visim.isa import Unexecutable, trace
-from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
-from visim.isa.registry import Instruction
 from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
-from visim.module import Unit
 from visim.output import write_file
-from visim.runtime import abi, bare, geometry, loading
+from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
@@ -36,9 +29,6 @@ from visim.runtime.values import Parameter, arrange
 from visim.target import NEWEST, PLATFORMS, Platform, object_version
 from visim.target import platform as find_platform
 from visim.text import show_module, show_unit
-
-_MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
-_BARRIERS = frozenset({"barrier", "sbarrier", "nbarrier"})
 
 Arguments = Sequence[object] | Mapping[str, object]
 
@@ -217,7 +207,8 @@ class Program:
                 {
                     "name": function.name,
                     "linkage": function.linkage.value,
-                    **_body_facts(function, contents.platform),
+                    **facts.declared(function),
+                    **facts.body(function, contents.platform),
                 }
                 for function in contents.functions
             ],
@@ -229,7 +220,7 @@ class Program:
         Instructions are given by their numbers, as in the comments of a printed text.
         """
         units = (*(kernel.unit for kernel in self._contents.kernels), *self._contents.functions)
-        return [{"name": unit.name, "lines": _line_ranges(unit)} for unit in units]
+        return [{"name": unit.name, "lines": facts.line_ranges(unit)} for unit in units]
 
     def to_object(self, *, isa_version: str = NEWEST) -> bytes:
         """Return the program as an .isa object.
@@ -381,8 +372,10 @@ class Kernel:
             "slm_size": slm,
             "has_metadata": metadata is not None,
             "required_local_size": required,
-            "barriers": sum(item.op.mnemonic in _BARRIERS for item in unit.body),
-            **_body_facts(unit, self._contents.platform),
+            "barriers": facts.barriers(unit),
+            "abi": None if metadata is None else facts.abi(metadata),
+            **facts.declared(unit),
+            **facts.body(unit, self._contents.platform),
         }
 
     @cached_property
@@ -424,68 +417,6 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
     return KeyError(f"the program has no {what} {name!r}; {hint}")
-
-
-def _line_ranges(unit: Unit) -> list[dict[str, Any]]:
-    """Return the runs of instructions that have one source line, in their order."""
-    found: list[dict[str, Any]] = []
-    for source, run in groupby(enumerate(unit.source_lines()), key=itemgetter(1)):
-        if source is not None:
-            numbers = [number for number, _ in run if not isinstance(unit.body[number], _MARKS)]
-            if numbers:
-                entry = {"file": source.file, "line": source.line}
-                found.append({**entry, "first": numbers[0], "last": numbers[-1]})
-    return found
-
-
-def _body_facts(unit: Unit, platform: Platform | None) -> dict[str, Any]:
-    """Return how many instructions of which kind a unit has, and which cannot be executed."""
-    body = [item for item in unit.body if not isinstance(item, _MARKS)]
-    opcodes = Counter(item.op.mnemonic for item in body)
-    return {
-        "instructions": len(body),
-        "opcodes": dict(sorted(opcodes.items())),
-        "not_executable": _not_executable(body, platform),
-        "called_out": _called_out(body, platform),
-    }
-
-
-def _not_executable(body: Sequence[Instruction], platform: Platform | None) -> list[dict[str, Any]]:
-    """Return the instructions that visim cannot execute, each kind once with its first line.
-
-    Where the platform is not known, that is the case on any of them.
-    """
-    platforms = PLATFORMS if platform is None else (platform,)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in body:
-        for target in platforms:
-            try:
-                trace(item, target)
-            except Unexecutable as error:
-                reason = str(error)
-                line = getattr(item.origin, "line", None)
-                entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
-                found.setdefault((item.op.mnemonic, reason), entry)
-    return list(found.values())
-
-
-def _called_out(body: Sequence[Instruction], platform: Platform | None) -> list[dict[str, Any]]:
-    """Return the instructions that the JIT leaves to the interpreter's code, as they are above."""
-    from visim.engine.jit.callouts import reasons
-
-    platforms = PLATFORMS if platform is None else (platform,)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in body:
-        for target in platforms:
-            try:
-                effects = trace(item, target)
-            except Unexecutable:
-                continue
-            for reason in reasons(effects):
-                line = getattr(item.origin, "line", None)
-                entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
-                found.setdefault((item.op.mnemonic, reason), entry)
-    return list(found.values())
 
 
 __all__ = ["Kernel", "Program", "Report", "assemble", "link", "load", "verify"]
