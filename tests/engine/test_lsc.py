@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.model import lsc as model
@@ -17,7 +17,12 @@ from .harness import Outcome, run
 PLATFORMS = {"pvc": 64, "dg2": 32}
 SPREAD = 512
 MEMORY_BYTES = 2 * SPREAD + 32 * 64 * 8 + 1024
-ONCE = settings(max_examples=40, deadline=None)
+#: Each engine has an instance of a test's class, with examples of its own.
+ONCE = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.differing_executors],
+)
 
 
 def octets(count: int, seed: int) -> np.ndarray:
