@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit.binary.elf_files import NOBITS, ZE_INFO, Part, elf
+from visim.binary.archive import read_archive
 from visim.binary.isafile import read_isa
 from visim.binary.zebin import read_zebin
 from visim.errors import VisimError
@@ -59,6 +60,16 @@ def object_of_names(names: int) -> bytes:
     return header + body
 
 
+def archive_of_names(members: int) -> bytes:
+    """Return an archive whose members all have one name of a mebibyte."""
+
+    def member(name: str, content: bytes) -> bytes:
+        head = f"{name:<16}{0:<12}{0:<6}{0:<6}{0:<8}{len(content):<10}`\n".encode()
+        return head + content
+
+    return b"!<arch>\n" + member("//", b"x" * (1 << 20)) + member("/0", b"") * members
+
+
 def text(what: str) -> None:
     contents, findings = examine_data(what.encode(), "greedy", platform("pvc"))
     if contents is None or not findings.errors:
@@ -83,6 +94,7 @@ GREEDY: dict[str, Callable[[], object]] = {
     "a picture": lambda: decode_png(picture(1 << 30, 1 << 30), "greedy"),
     "a picture without its rows": lambda: decode_png(picture(1 << 13, 1 << 13), "greedy"),
     "names": lambda: read_isa(object_of_names(60_000), "greedy"),
+    "names in an archive": lambda: read_archive(archive_of_names(10_000), "greedy"),
     "elements": lambda: text(f"{HEAD}.decl X v_type=G type=ud num_elts={1 << 40}\n"),
     "digits": lambda: text(f"{HEAD}.decl X v_type=G type=ud num_elts={'9' * 5000}\n"),
     "zeros": lambda: value(f"zeros:f64:{1 << 40}"),
