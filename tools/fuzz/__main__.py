@@ -1,10 +1,10 @@
 """Fuzzes one part of visim, guided by coverage (atheris; extra `fuzz`).
 
     python -m tools.fuzz text --seconds 1200      text, isa, zebin, verify or run
-    python -m tools.fuzz text --merge             keep a small set of the inputs that were found
 
 What is found is written to build/fuzz/TARGET; a finding (crash-..., timeout-..., oom-...) belongs,
-made small, into tests/robustness/findings/TARGET once it is repaired.
+made small, into tests/robustness/findings/TARGET once it is repaired. `python -m tools.fuzz.keep`
+then keeps the few inputs that reach lines which no other does.
 """
 
 from __future__ import annotations
@@ -30,21 +30,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
     parser.add_argument("target", choices=sorted(TARGETS))
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--merge", action="store_true")
     chosen = parser.parse_args()
     folder = WORK / chosen.target
     corpus = folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     options = [f"-timeout={SECONDS_EACH}", f"-rss_limit_mb={MEGABYTES}", f"-max_len={LONGEST}"]
-    if chosen.merge:
-        kept = folder / "kept"
-        kept.mkdir(exist_ok=True)
-        options += ["-merge=1", str(kept), str(corpus)]
-    else:
-        _write_seeds(chosen.target, corpus)
-        _write_dictionary(folder / "words")
-        options += [f"-max_total_time={chosen.seconds}", f"-dict={folder / 'words'}"]
-        options += [f"-artifact_prefix={folder}/", "-print_final_stats=1", str(corpus)]
+    _write_seeds(chosen.target, corpus)
+    _write_dictionary(folder / "words")
+    options += [f"-max_total_time={chosen.seconds}", f"-dict={folder / 'words'}"]
+    options += [f"-artifact_prefix={folder}/", "-print_final_stats=1", str(corpus)]
     atheris.Setup([sys.argv[0], *options], TARGETS[chosen.target])
     atheris.Fuzz()
     return 0
