@@ -1,6 +1,8 @@
 """Chooses which found inputs are worth keeping: the small ones that reach lines nothing else does.
 
     python -m tools.fuzz.keep text      copy them into tests/robustness/seeds/text
+
+They come from build/fuzz/text, where fuzzing leaves what it finds.
 """
 
 from __future__ import annotations
