@@ -1,7 +1,7 @@
 # The commands of everyday work; `make help` lists them.
 BIN := .venv/bin
 
-.PHONY: help setup test format lint types layers check ci
+.PHONY: help setup test format lint types layers check fuzz ci
 .DEFAULT_GOAL := help
 
 help:  ## List these commands
@@ -28,6 +28,9 @@ layers:  ## Check that no module imports from a layer above its own
 	$(BIN)/lint-imports --no-cache
 
 check: lint types layers test  ## Everything that a change has to pass
+
+fuzz:  ## Fuzz one part for a minute: make fuzz TARGET=text (isa, zebin, verify, run)
+	$(BIN)/pip install -q -e '.[fuzz,test]' && $(BIN)/python -m tools.fuzz $(or $(TARGET),text)
 
 ci:  ## The gate as it runs on a fresh machine (makes .venv anew)
 	.ci/run

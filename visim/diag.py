@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from visim.records import record
 
@@ -21,6 +22,10 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
+_LONGEST_EXCERPT = 400
+"""How many characters of a line are shown; all but hostile lines are shorter."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """A text with the name under which its user knows it."""
@@ -30,8 +35,14 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return line `number` (1-based) without its line end; empty beyond the last line."""
-        lines = self.text.split("\n", number)
+        lines = _lines(self.text)
         return lines[number - 1].rstrip("\r") if 0 < number <= len(lines) else ""
+
+
+@lru_cache(maxsize=1)
+def _lines(text: str) -> list[str]:
+    """Return the lines of the text that is being reported on; each finding needs one."""
+    return text.split("\n")
 
 
 @record
@@ -133,7 +144,12 @@ def _excerpt(span: Span, label: str | None) -> list[str]:
     number = str(span.line)
     gutter = " " * len(number)
     text = span.source.line(span.line).replace("\t", " ")
-    caret = " " * (span.column - 1) + "^" * max(1, span.length)
+    column, length = span.column - 1, max(1, span.length)
+    if len(text) > _LONGEST_EXCERPT:
+        first = max(0, min(column, len(text)) - _LONGEST_EXCERPT // 2)
+        text = text[first : first + _LONGEST_EXCERPT]
+        column, length = column - first, min(length, _LONGEST_EXCERPT)
+    caret = " " * column + "^" * length
     return [
         f"{gutter}--> {span.source.name}:{span.line}:{span.column}",
         f"{gutter} |",

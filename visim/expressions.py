@@ -15,7 +15,7 @@ from typing import Protocol
 
 from visim.lex import UNSIGNED, Cursor, parse_integer
 
-MAX_DEPTH = 64
+MAX_DEPTH = 32
 # A number that no operator follows.
 _NUMBER_ALONE = re.compile(
     r"[ \t]*(0[xX][0-9a-fA-F]{1,15}|\d{1,18})(?!\w)(?=[ \t]*(?:[,;)}\]A-Za-z]|$))", re.ASCII

@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from visim.diag import Diagnostic, Severity, Source, Span
 
@@ -44,10 +45,27 @@ class TextFailure(Exception):
         super().__init__(diagnostic.message)
 
 
+_LONGEST_GUESSED = 100
+_MOST_COMPARED = 200
+_LONGEST_SHOWN = 200
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` is probably a misspelling of, or None."""
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    """Return the known name that `name` is probably a misspelling of, or None.
+
+    Comparing is slow: of very many names only the first are looked at, and long ones never.
+    """
+    if len(name) > _LONGEST_GUESSED:
+        return None
+    comparable = (other for other in known if len(other) <= _LONGEST_GUESSED)
+    candidates = list(islice(comparable, _MOST_COMPARED))
+    matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     return matches[0] if matches else None
+
+
+def shortened(text: str) -> str:
+    """Return `text` as a message quotes it: its beginning, when it is very long."""
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
 
 
 def unquoted(literal: str) -> str:
@@ -171,7 +189,7 @@ class Cursor:
         """Return the failure "expected X, found Y" at this position."""
         self.skip_space()
         found = _REST_WORD.match(self.text, self.position)
-        shown = f"{found.group()!r}" if found else "the end of the line"
+        shown = f"{shortened(found.group())!r}" if found else "the end of the line"
         length = len(found.group()) if found else 1
         return self.failure_at(
             self.position,
@@ -206,7 +224,7 @@ class Cursor:
         return self.failure_at(
             position,
             f"unknown-{what}",
-            f"unknown {what} {name!r}",
+            f"unknown {what} {shortened(name)!r}",
             length=len(name),
             help=help_text,
         )

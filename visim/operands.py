@@ -34,6 +34,18 @@ class Alias:
     base: General
     offset: int
 
+    @property
+    def depth(self) -> int:
+        """How many aliases lead to the variable that owns the storage, this one included."""
+        depth, base = 1, self.base
+        while base.alias is not None:
+            depth, base = depth + 1, base.alias.base
+        return depth
+
+
+MAX_ALIASES = 64
+"""The longest chain of aliases of aliases that is read; compilers make chains of two."""
+
 
 @record
 class General:

@@ -13,6 +13,7 @@ from visim.errors import InputError
 
 MAGIC = b"!<arch>\n"
 _HEADER = 60
+_LONGEST_NAME = 4096
 _END = b"`\n"
 _BSD_LONG = "#1/"
 _NAMES = "//"
@@ -76,7 +77,11 @@ def _member(stated: str, content: bytes, long_names: bytes, where: ByteSpan) -> 
         return Member(_text(content[:length].rstrip(b"\0")), content[length:])
     if stated.startswith("/"):
         at = _number(stated.removeprefix("/"), len(long_names), where)
-        return Member(_text(long_names[at:].split(b"\n", 1)[0]).removesuffix("/"), content)
+        end = long_names.find(b"\n", at)
+        end = len(long_names) if end < 0 else end
+        if end - at > _LONGEST_NAME:
+            raise InputError(f"a name of {end - at} bytes, at most {_LONGEST_NAME}", where)
+        return Member(_text(long_names[at:end]).removesuffix("/"), content)
     return Member(stated.removesuffix("/"), content)
 
 

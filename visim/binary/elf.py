@@ -24,7 +24,7 @@ from visim.errors import InputError
 MAGIC = b"\x7fELF"
 MACHINE = 205
 MAX_FILE_BYTES = 1 << 30
-_MAX_RECORDS = 1 << 18  # symbols, relocations and notes of one file together
+_MAX_RECORDS = 1 << 16  # symbols, relocations and notes of one file together
 _MAX_SECTIONS = 1 << 16
 _MAX_NAME_BYTES = 1 << 26
 _COMPRESSED = 0x800

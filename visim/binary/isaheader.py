@@ -83,6 +83,10 @@ class Header:
     functions: tuple[FunctionEntry, ...]
 
 
+#: Each kernel declares every function of its file.
+_MAX_DECLARATIONS = 1 << 20
+
+
 def read_header(data: bytes, name: str) -> Header:
     """Return the header of the file `data`, called `name` in messages.
 
@@ -103,6 +107,9 @@ def read_header(data: bytes, name: str) -> Header:
     header = Header(version, tuple(kernels), tuple(variables), tuple(functions))
     _check_names(reader, (*header.kernels, *header.functions))
     _check_names(reader, header.variables)
+    if len(kernels) * len(functions) > _MAX_DECLARATIONS:
+        message = f"{len(kernels)} kernels that declare {len(functions)} functions each"
+        raise reader.failure(f"{message} are more than visim reads")
     _check_relocations(reader, header)
     _check_places(reader, header)
     return header

@@ -34,6 +34,7 @@ EXTERNAL_CODE, STATIC_CODE, GLOBAL_CODE = 0, 1, 2
 FIRST_PREDICATE = 1
 FIRST_SURFACE = len(predefined.SURFACES)
 MAX_GENERALS = 65536
+MAX_CHARACTERS = 1 << 26
 MAX_ADDRESSES = 4096
 MAX_PREDICATES = 4095
 MAX_SAMPLERS = predefined.BINDLESS_SAMPLER.index
@@ -46,7 +47,8 @@ FILE_ALIAS = 1
 """The scope of an alias of a variable of file scope; 0 is that of one of the unit's."""
 
 _T = TypeVar("_T")
-_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+#: Longer names are replaced by numbers where copies of them would have to be made.
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w{0,1023}", re.ASCII)
 _NUMBERED_NAME = re.compile(r"[APST]\d+", re.ASCII)
 _LABEL_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _NUMBERED_LABEL = re.compile(r"(.+)_(0|[1-9]\d{0,4})", re.DOTALL)
@@ -97,6 +99,7 @@ class UnitTables:
         self.surfaces: list[SurfaceVariable] = []
         self.labels: list[StoredLabel] = []
         self.mentioned: set[str] = set()
+        self._characters_left = MAX_CHARACTERS
 
     @property
     def grf_bytes(self) -> int:
@@ -134,6 +137,7 @@ class UnitTables:
     def label(self, number: int) -> str:
         """Return a label's name."""
         label = _entry(self.labels, number, 0, "label")
+        self._spend(label.name)
         if label.kind != EXTERNAL:
             self.mentioned.add(label.name)
         return label.name
@@ -144,7 +148,15 @@ class UnitTables:
 
     def string(self, number: int) -> str:
         """Return a string of the pool."""
-        return _entry(self.strings, number, 0, "string")
+        text = _entry(self.strings, number, 0, "string")
+        self._spend(text)
+        return text
+
+    def _spend(self, name: str) -> None:
+        """Count a name that is mentioned; a few bytes of an object can mention megabytes."""
+        self._characters_left -= len(name)
+        if self._characters_left < 0:
+            raise CodingError(f"its names have more than {MAX_CHARACTERS} characters in all")
 
     def function(self, number: int) -> str:
         """Return a function's name."""
@@ -154,6 +166,7 @@ class UnitTables:
         """Declare the labels by name and kind; subroutines are printed with their numbers."""
         used: set[str] = set()
         for number, (stored, kind) in enumerate(entries):
+            self._spend(stored)
             name = f"{stored}_{number}" if kind == SUBROUTINE else stored
             if not _LABEL_NAME.fullmatch(name):
                 name = f"label_{number}"

@@ -50,6 +50,7 @@ from visim.module import (
 )
 from visim.operands import (
     FIRST_DECLARED_GENERAL,
+    MAX_ALIASES,
     AddressVariable,
     Alias,
     Attribute,
@@ -61,9 +62,6 @@ from visim.operands import (
 )
 from visim.target import Platform
 from visim.types import BY_CODE
-
-MAX_ALIASES = 64
-"""The longest chain of aliases of aliases; compilers make chains of two."""
 
 _TRUNCATED_ZEROS = 24
 _TRUNCATED_SHARE = 8
@@ -117,7 +115,6 @@ class _UnitReader:
         self.tables = UnitTables(context.version, context.platform, context.called)
         self.width = number_width(self.tables)
         self.names = Names(variable.name for variable in context.variables.values())
-        self.alias_depths: list[int] = []
         self.inputs: set[tuple[int, int]] = set()
 
     def read(self) -> Unit:
@@ -263,7 +260,6 @@ class _UnitReader:
         return count
 
     def _alias(self, name: str, number: int, base: int, offset: int, scope: int) -> Alias | None:
-        self.alias_depths.append(0)
         if scope == FILE_ALIAS:
             return self._file_alias(name, base, offset)
         if scope:
@@ -274,11 +270,10 @@ class _UnitReader:
             return None
         if base >= number:
             raise CodingError(f"{name} is an alias of variable {base}, which comes later")
-        if base >= FIRST_DECLARED_GENERAL:
-            self.alias_depths[-1] = 1 + self.alias_depths[base - FIRST_DECLARED_GENERAL]
-        if self.alias_depths[-1] > MAX_ALIASES:
+        alias = Alias(self.tables.general(base), offset)
+        if alias.depth > MAX_ALIASES:
             raise CodingError(f"{name} is an alias of more than {MAX_ALIASES} aliases")
-        return Alias(self.tables.general(base), offset)
+        return alias
 
     def _file_alias(self, name: str, base: int, offset: int) -> Alias:
         variable = self.context.variables.get(base)

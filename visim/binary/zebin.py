@@ -38,7 +38,7 @@ from visim.binary.zeinfo import (
 from visim.target import Platform, platform
 
 VOID_KERNEL = "Intel_Symbol_Table_Void_Program"
-_MAX_ZERO_BYTES = 1 << 28
+_MAX_ZERO_BYTES = 1 << 26
 _VISAASM = ".visaasm"
 _NOTE_PRODUCT, _NOTE_VERSION, _NOTE_CONFIG = 1, 4, 6
 

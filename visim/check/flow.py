@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
 
 from visim.check.rule import Rules, UnitSite, Wrong
 from visim.diag import Severity
@@ -97,12 +99,10 @@ def branches_stay(at: UnitSite) -> Iterator[Wrong]:
 )
 def subroutines_are_called(at: UnitSite) -> Iterator[Wrong]:
     """Control does not run into a subroutine from the instructions before it."""
-    parts = sections(at.unit)
-    for part in parts[:-1]:
+    for part, follower in pairwise(sections(at.unit)):
         targets = _targets(part.body)
         last = _last_executed(part.body, targets)
         if last is not None and last.op.mnemonic not in ENDINGS:
-            follower = parts[parts.index(part) + 1]
             text = f"control runs on into subroutine {follower.name}"
             yield Wrong(text, "end what comes before it with ret", origin=last.origin)
 
@@ -122,23 +122,49 @@ def no_recursion(at: UnitSite) -> Iterator[Wrong]:
         calls[part.name] = [
             item for item in part.body if isinstance(item, Branch) and item.op.mnemonic == "call"
         ]
+    circles = _circles({name: [call.label for call in made] for name, made in calls.items()})
     for name, made in calls.items():
         for call in made:
-            if name is not None and name in _reached(call.label, calls):
+            if circles.get(call.label) == circles[name]:
                 text = f"subroutine {name} calls itself through {call.label}"
                 yield Wrong(text, "make it a function, and call it by fcall", origin=call.origin)
 
 
-def _reached(start: str, calls: dict[str | None, list[Branch]]) -> set[str]:
-    """Return the subroutines that a call of `start` may come to."""
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [call.label for call in calls.get(name, ())]
+def _circles(calls: Mapping[str | None, Sequence[str]]) -> dict[str | None, str | None]:
+    """Return, for each subroutine, one that stands for all that may call each other in a circle.
+
+    These are the strongly connected components, by Kosaraju's two walks over all calls.
+    """
+    callers: dict[str | None, list[str | None]] = {name: [] for name in calls}
+    for name, callees in calls.items():
+        for callee in callees:
+            callers.setdefault(callee, []).append(name)
+    found: dict[str | None, str | None] = {}
+    for start in reversed(_left(calls)):
+        waiting: list[str | None] = [start]
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = start
+                waiting += callers[name]
     return found
+
+
+def _left(calls: Mapping[str | None, Sequence[str]]) -> list[str | None]:
+    """Return the subroutines in the order in which a walk along the calls leaves them."""
+    left: list[str | None] = []
+    entered: set[str | None] = set()
+    for start in calls:
+        waiting: list[tuple[str | None, bool]] = [(start, False)]
+        while waiting:
+            name, is_done = waiting.pop()
+            if is_done:
+                left.append(name)
+            elif name not in entered:
+                entered.add(name)
+                waiting.append((name, True))
+                waiting += [(callee, False) for callee in calls.get(name, ())]
+    return left
 
 
 @rules.unit(
@@ -225,18 +251,20 @@ def jumps_keep_channels(at: UnitSite) -> Iterator[Wrong]:
     places = {
         item.name: at_ for at_, item in enumerate(at.unit.body) if isinstance(item, LabelMark)
     }
-    waiting: list[tuple[int, str]] = []
+    waiting: list[int] = []
     for position, item in enumerate(at.unit.body):
         if not isinstance(item, Branch) or item.label not in places:
             continue
         target = places[item.label]
+        while waiting and waiting[0] <= position:
+            heappop(waiting)
         if item.op.mnemonic == "goto" and item.exec.size > 1 and target > position:
-            waiting.append((target, item.label))
-        elif item.op.mnemonic == "jmp":
-            passed = [label for place, label in waiting if position < place < target]
-            for label in dict.fromkeys(passed):
-                text = f"jmp to {item.label} passes {label}, where channels may wait"
-                yield Wrong(text, "use goto", origin=item.origin)
+            heappush(waiting, target)
+        elif item.op.mnemonic == "jmp" and waiting and waiting[0] < target:
+            passed = at.unit.body[waiting[0]]
+            name = passed.name if isinstance(passed, LabelMark) else "a label"
+            text = f"jmp to {item.label} passes {name}, where channels may wait"
+            yield Wrong(text, "use goto", origin=item.origin)
 
 
 @rules.unit(

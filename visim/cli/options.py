@@ -16,7 +16,10 @@ from typing import Any, cast
 from visim.errors import ArgumentError
 from visim.runtime.arguments_text import ArgumentText, split_option
 
+MAX_TOML_BYTES = 1 << 14
 _SUFFIXES = (".npy", ".png")
+_SIZES = re.compile(r"\s*\d{1,18}\s*([,x]\s*\d{1,18}\s*){0,2}", re.ASCII)
+_VECTOR = re.compile(r"\s*\(?\s*(-?\d{1,18})\s*,\s*(-?\d{1,18})\s*\)?\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,8 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
         return _merged({"file": file}, given)
     path = Path(file)
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        table = tomllib.loads(_bounded_text(path))
+    except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{file}: not a TOML file: {error}") from None
     try:
         described = _typed(table, path.parent)
@@ -81,6 +84,15 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     if "file" not in described:
         raise ArgumentError(f"{file}: the key 'file', the program to run, is missing")
     return _merged(described, given)
+
+
+def _bounded_text(path: Path) -> str:
+    """Return the text of a launch.toml, which no kernel needs to be long."""
+    with path.open("rb") as stream:
+        data = stream.read(MAX_TOML_BYTES + 1)
+    if len(data) > MAX_TOML_BYTES:
+        raise ArgumentError(f"{path}: more than {MAX_TOML_BYTES} bytes, too many for a launch.toml")
+    return data.decode("utf-8")
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
@@ -153,7 +165,7 @@ def _flag(key: str, value: object, _folder: Path) -> bool:
 
 
 def _sizes(key: str, value: object, _folder: Path) -> tuple[int, ...]:
-    if isinstance(value, str) and re.fullmatch(r"\s*\d+\s*([,x]\s*\d+\s*){0,2}", value):
+    if isinstance(value, str) and _SIZES.fullmatch(value):
         return tuple(int(part) for part in re.split("[,x]", value))
     if isinstance(value, int) and not isinstance(value, bool):
         return (value,)
@@ -170,7 +182,7 @@ def _dependency(key: str, value: object, _folder: Path) -> str | list[tuple[int,
     vectors: list[tuple[int, int]] = []
     if isinstance(value, str):
         for vector in value.split(";"):
-            match = re.fullmatch(r"\s*\(?\s*(-?\d+)\s*,\s*(-?\d+)\s*\)?\s*", vector)
+            match = _VECTOR.fullmatch(vector)
             if match is None:
                 break
             vectors.append((int(match[1]), int(match[2])))

@@ -19,6 +19,7 @@ from visim.operands import (
 )
 
 MOST_LABELS = 32
+_MOST_STORED = 255
 _END = 0x01
 _CLASS_SHIFT = 4
 _GENERAL, _ADDRESS, _PREDICATE = 0, 1, 2
@@ -45,6 +46,9 @@ class JumpTableKind:
             # Commas between labels, behind them, or none: the assembler takes all.
             if not cursor.take(","):
                 labels.append(LABEL.parse(cursor, names))
+            if len(labels) > _MOST_STORED:
+                message = f"more than {_MOST_STORED} labels"
+                raise cursor.failure_at(cursor.position, "limit", message, length=1)
             cursor.skip_space()
         return JumpTable(index, tuple(labels))
 

@@ -7,6 +7,7 @@ from visim.linker.program import (
     dispatch_width,
     function_handle,
     link_kernel,
+    unresolved,
 )
 from visim.linker.shrink import stripped, without_unused
 
@@ -20,5 +21,6 @@ __all__ = [
     "merge",
     "stripped",
     "undeclared_functions",
+    "unresolved",
     "without_unused",
 ]

@@ -7,11 +7,11 @@ offsets into this image. Follows specification 3 (Subroutine and Function Calls)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from visim import predefined
-from visim.diag import Diagnostics
+from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.errors import LinkError
 from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
@@ -27,6 +27,9 @@ GUARD = 4096
 FUNCTION_HANDLE = 0x1000
 """Handle of the first function; each next one is 16 more. Zero is no function."""
 
+
+MOST_UNRESOLVED = 500
+"""How many unresolved names of one unit are reported."""
 
 PREDICATE_BYTES = 64
 """Bytes of a predicate in the image: 32 channels, and room for offsets beyond them."""
@@ -132,7 +135,7 @@ def link_kernel(
     fixed, position = _place_predefined(grf)
     file_scope, position = _place_file_scope(module, position, grf)
     diagnostics = Diagnostics()
-    names = [unit.name for unit in module.functions]
+    names = {unit.name: None for unit in module.functions}
     addresses = dict(symbols or {})
     units: list[LinkedUnit] = []
     for number, unit in enumerate((kernel, *module.functions)):
@@ -145,7 +148,7 @@ def link_kernel(
             if isinstance(item, LabelMark | SubroutineMark)
         }
         units.append(LinkedUnit(unit, number, labels, start, end, offsets, others))
-        _check_calls(unit, names, addresses, diagnostics)
+        diagnostics.extend(unresolved(unit, names, addresses))
         _check_variables(unit, file_scope, diagnostics)
         position = end
     if diagnostics.errors:
@@ -211,17 +214,26 @@ def _place_others(unit: Unit, start: int, grf: int) -> tuple[dict[str, int], int
     return offsets, _aligned(position, grf)
 
 
-def _check_calls(
-    unit: Unit, known: list[str], symbols: Mapping[str, int], diagnostics: Diagnostics
-) -> None:
+def unresolved(
+    unit: Unit, known: Collection[str], symbols: Mapping[str, int]
+) -> Iterator[Diagnostic]:
+    """Yield what a unit calls or names that is neither a known function nor a symbol.
+
+    Finding a name in `known` has to be quick: a set, or a dictionary in the functions' order.
+    """
+    left = MOST_UNRESOLVED
     for item in unit.body:
         if not isinstance(item, FunctionCall | FunctionAddress) or item.function in known:
             continue
         if isinstance(item, FunctionAddress) and item.function in symbols:
             continue
+        left -= 1
+        if left < 0:
+            return
         guess = nearest(item.function, known)
-        diagnostics.error(
+        yield Diagnostic(
             "unknown-function",
+            Severity.ERROR,
             f"function {item.function!r} is not part of the program",
             item.origin,
             help=f"did you mean {guess!r}?" if guess else "link it with the file that defines it",
@@ -261,4 +273,5 @@ __all__ = [
     "file_variables_of",
     "function_handle",
     "link_kernel",
+    "unresolved",
 ]

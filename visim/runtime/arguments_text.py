@@ -14,12 +14,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
+from visim.lex import shortened
 from visim.runtime.images import Image, Sampler
 from visim.runtime.png_reader import decode_png
 
@@ -60,6 +61,17 @@ _DTYPES = {
     alias: np.dtype(name) for name, aliases in _ALIASES.items() for alias in (name, *aliases)
 }
 _INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)")
+_SHAPE = re.compile(r"\s*\d{1,18}(?:[xX]\d{1,18}){0,7}\s*", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,18}")
+_LONGEST_NUMBER = 100
+MAX_ARRAY_BYTES = 1 << 29
+"""The largest array that a text can ask for (512 MiB)."""
+
+
+_HEADERS: Mapping[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], Any, Any]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 class Parameter(Protocol):
@@ -111,7 +123,7 @@ def find_parameter(key: str, parameters: Sequence[Parameter]) -> int:
     names = [parameter.name for parameter in parameters]
     if key in names:
         return names.index(key)
-    if key.isdecimal() and int(key) < len(names):
+    if _COUNT.fullmatch(key) and int(key) < len(names):
         return int(key)
     near = difflib.get_close_matches(key, names, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -171,7 +183,7 @@ def _by_index(
 ) -> dict[int, object]:
     found: dict[int, object] = {}
     for text in texts:
-        if not text.key.isdecimal():
+        if not _COUNT.fullmatch(text.key):
             raise ArgumentError(
                 f"--{what} {text.key}: expected an index in its table, e.g. --{what} {example}"
             )
@@ -226,24 +238,48 @@ class _Where:
     given: str
 
     def error(self, problem: str) -> ArgumentError:
-        return ArgumentError(f"argument {self.name!r}: {problem}: {self.given!r}\n{GRAMMAR}")
+        given = shortened(self.given)
+        return ArgumentError(f"argument {self.name!r}: {problem}: {given!r}\n{GRAMMAR}")
 
 
 def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     if not file:
         raise where.error("npy: needs a file")
     try:
-        source = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else folder / file
-        loaded = np.load(source, allow_pickle=False)
+        source = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else (folder / file).open("rb")
+        with source:
+            array = _read_array(source)
     except FileNotFoundError:
         raise ArgumentError(f"argument {where.name!r}: there is no file {folder / file}") from None
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, MemoryError) as error:
         raise where.error(f"not a readable NumPy array file ({error})") from None
-    if not isinstance(loaded, np.ndarray):
-        raise where.error("an .npz archive holds several arrays, expected one array in a .npy file")
-    array = cast("NDArray[Any]", loaded)
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+
+
+def _read_array(source: BinaryIO) -> NDArray[Any]:
+    """Return the array in a .npy file, whose header may promise more than the file has.
+
+    Raises:
+        ValueError: it is no such file, or is cut off.
+    """
+    formats = np.lib.format
+    if source.read(4) == b"PK\x03\x04":
+        raise ValueError("an .npz archive holds several arrays, expected one array in a .npy file")
+    source.seek(0)
+    reader = _HEADERS.get(formats.read_magic(source))
+    if reader is None:
+        raise ValueError("its version is not known")
+    try:
+        shape, _, dtype = reader(source)
+    except Exception as error:  # numpy lets through what Python's own parser meets in a bad header
+        raise ValueError(f"its header is broken: {error}") from None
+    start = source.tell()
+    present = source.seek(0, io.SEEK_END) - start
+    if math.prod(shape) * dtype.itemsize > present:
+        raise ValueError(f"its array has the shape {shape}, there are {present} bytes of data")
+    source.seek(0)
+    return cast("NDArray[Any]", np.load(source, allow_pickle=False))
 
 
 def _image(rest: str, text: ArgumentText, seed: Sequence[int], where: _Where) -> Image:
@@ -320,6 +356,10 @@ def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray
     if dtype is None:
         raise where.error(f"{alias!r} is no DTYPE")
     shape = _shape(extent, where)
+    size = math.prod(shape) * dtype.itemsize
+    if size > MAX_ARRAY_BYTES:
+        limit = f"visim makes arrays of at most {MAX_ARRAY_BYTES}; load larger ones with npy:"
+        raise where.error(f"this array has {size} bytes, {limit}")
     try:
         match fill:
             case "zeros":
@@ -330,16 +370,18 @@ def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray
                 return _iota(dtype, shape, where)
             case _:
                 return _rand(dtype, shape, seed)
-    except (MemoryError, ValueError):
+    except MemoryError:
         count = math.prod(shape)
         raise where.error(f"{count} elements do not fit into this machine's memory") from None
 
 
 def _shape(extent: str, where: _Where) -> tuple[int, ...]:
-    sizes = extent.strip().lower().split("x")
-    if not all(size.isdecimal() and int(size) > 0 for size in sizes):
-        raise where.error(f"{extent!r} is no number of elements or shape")
-    return tuple(int(size) for size in sizes)
+    if not _SHAPE.fullmatch(extent):
+        raise where.error("this is no number of elements or shape of at most 8 dimensions")
+    sizes = tuple(int(size) for size in extent.lower().split("x"))
+    if 0 in sizes:
+        raise where.error("an array has at least one element")
+    return sizes
 
 
 def _iota(dtype: np.dtype[Any], shape: tuple[int, ...], where: _Where) -> NDArray[Any]:
@@ -378,7 +420,7 @@ def _bytes(digits: str, where: _Where) -> bytes:
 def _local(count: str, where: _Where) -> object:
     from visim.runtime.buffers import Local
 
-    if not count.strip().isdecimal() or int(count) == 0:
+    if not _COUNT.fullmatch(count.strip()) or int(count) == 0:
         raise where.error("local: needs a number of bytes")
     return Local(int(count))
 
@@ -391,8 +433,8 @@ def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | byt
 def _number(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
     if dtype.kind == "f":
         return _float(text, dtype, where)
-    if not _INTEGER.fullmatch(text):
-        raise where.error(f"{text!r} is no integer")
+    if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
+        raise where.error(f"{shortened(text)!r} is no integer")
     value = int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
     limits = np.iinfo(dtype)
     if not limits.min <= value <= limits.max:
@@ -404,7 +446,7 @@ def _float(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
     try:
         value = float.fromhex(text) if "0x" in text.lower() else float(text)
     except (ValueError, OverflowError):
-        raise where.error(f"{text!r} is no number") from None
+        raise where.error(f"{shortened(text)!r} is no number") from None
     with np.errstate(over="ignore"):
         number = dtype.type(value)
     if math.isfinite(value) and not np.isfinite(number):

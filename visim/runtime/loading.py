@@ -24,11 +24,11 @@ from visim.check import verify_module
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
-from visim.linker import LinkedKernel, link_kernel, undeclared_functions
+from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.audit import audit
 from visim.runtime.segments import Segments
-from visim.target import PLATFORMS, Platform
+from visim.target import Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
 
@@ -125,9 +125,9 @@ def read_program(source: ProgramSource, device: str | None, *, strict: bool = Fa
     contents, findings = examine(source, device, strict=strict)
     if contents is None or findings.errors:
         raise InputError(findings)
-    unresolved = check_symbols(contents)
-    if unresolved.errors:
-        raise LinkError(unresolved)
+    missing = check_symbols(contents)
+    if missing.errors:
+        raise LinkError(missing)
     return contents
 
 
@@ -217,13 +217,13 @@ def check_symbols(contents: Contents) -> Diagnostics:
 def check_links(contents: Contents) -> Diagnostics:
     """Return which functions kernels and functions call that the program does not have."""
     findings = Diagnostics()
-    device = contents.platform or PLATFORMS[-1]  # what is missing is missing on every platform
-    for kernel in contents.kernels:
-        try:
-            contents.link(kernel, device)
-        except LinkError as error:
-            known = set(findings)
-            findings.extend(found for found in error.diagnostics if found not in known)
+    units = [kernel.unit for kernel in contents.kernels]
+    if any(_calls_functions(unit) for unit in units):
+        units += contents.functions
+    known = {function.name: None for function in contents.functions}
+    symbols = contents.segments.symbols if contents.segments is not None else {}
+    for unit in units:
+        findings.extend(unresolved(unit, known, symbols))
     return findings
 
 
@@ -254,7 +254,11 @@ def _examine_zebin(
             kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
         else:
             functions.append(unit)
-    segments = Segments(zebin, [function.name for function in functions])
+    try:
+        segments = Segments(zebin, [function.name for function in functions])
+    except LinkError as error:
+        findings.extend(error.diagnostics)
+        return None, findings
     contents = Contents(
         name,
         ZEBIN,

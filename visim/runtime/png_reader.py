@@ -20,7 +20,7 @@ Rows = NDArray[np.uint8]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _PALETTE = 3
-_MAX_BYTES = 1 << 30
+_MAX_BYTES = 1 << 29
 
 
 def decode_png(data: bytes, name: str) -> Rows:

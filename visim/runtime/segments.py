@@ -49,8 +49,9 @@ class Segments:
         }
         """Address of each variable, by name."""
         handles = {name: function_handle(i) for i, name in enumerate(functions, start=1)}
+        addresses = handles | self.symbols
         for relocation in zebin.data_relocations:
-            self._relocate(relocation, handles | self.symbols)
+            self._relocate(relocation, addresses)
         for kind in (SegmentKind.CONST, SegmentKind.STRING):
             self._arrays[kind].flags.writeable = False
 

@@ -24,6 +24,7 @@ from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
 from visim.operands import (
     FILE_SCOPE,
+    MAX_ALIASES,
     AddressVariable,
     Alias,
     Attribute,
@@ -113,7 +114,9 @@ def _plain_general(cursor: Cursor, symbols: Symbols) -> bool:
     base = symbols.alias_base(base_name) if base_name else None
     if kind is None or shown_align is None or (base_name and not isinstance(base, General)):
         return False
-    alias = Alias(base, int(offset)) if isinstance(base, General) else None
+    alias = None
+    if isinstance(base, General):
+        alias = _alias_of(cursor, plain.start(5), base, int(offset))
     symbols.check(cursor, plain.start(1), name, General)
     index = symbols.next_index(General)
     own = symbols.own_name(name)
@@ -248,7 +251,15 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
     cursor.expect(",")
     offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE, level=Level.SHIFT)
     cursor.expect(closing)
-    return Alias(base, offset)
+    return _alias_of(cursor, start, base, offset)
+
+
+def _alias_of(cursor: Cursor, start: int, base: General, offset: int) -> Alias:
+    alias = Alias(base, offset)
+    if alias.depth > MAX_ALIASES:
+        message = f"{base.name} is an alias of {MAX_ALIASES} aliases, no more are possible"
+        raise cursor.failure_at(start, "limit", message, length=len(base.name))
+    return alias
 
 
 def _variable(

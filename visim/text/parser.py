@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, TypeVar
 
 from visim.diag import Diagnostic, Diagnostics, Origin, Severity, Source, Span
@@ -33,7 +34,7 @@ from visim.text.declarations import declaration, input_kind, input_line, kernel_
 from visim.text.linkage import EXTENSIONS, FILE_DIRECTIVES, FileScope
 from visim.text.shapes import shape_of
 from visim.text.statements import LONG, Statement, oversized_number, statements
-from visim.text.symbols import Symbols
+from visim.text.symbols import MAX_NESTING, Symbols
 
 MAX_TEXT = 1 << 26
 MAX_ERRORS = 500
@@ -119,7 +120,7 @@ class _OpenUnit:
     symbols: Symbols
     linkage: Linkage = Linkage.GLOBAL
     function_declarations: list[str] = field(default_factory=list[str])
-    inputs: list[Input] = field(default_factory=list[Input])
+    inputs: dict[tuple[type[Variable], int], Input] = field(default_factory=dict[Any, Any])
     attributes: list[Attribute] = field(default_factory=list[Attribute])
     body: list[Instruction] = field(default_factory=list[Instruction])
     labels: dict[str, Span] = field(default_factory=dict[str, Span])
@@ -141,7 +142,7 @@ class _OpenUnit:
             self.declared(PredicateVariable),
             self.declared(SamplerVariable),
             self.declared(SurfaceVariable),
-            tuple(self.inputs),
+            tuple(self.inputs.values()),
             tuple(self.attributes),
             tuple(self.body),
             self.origin,
@@ -274,10 +275,11 @@ class _Parser:
     def _input(self, cursor: Cursor, start: int, kind: str) -> None:
         unit = self._open(cursor, "input")
         found = input_line(cursor, unit.symbols, kind, self._span(start, len(cursor.text)))
-        if any(found.variable is other.variable for other in unit.inputs):
+        key = (type(found.variable), found.variable.index)
+        if key in unit.inputs:
             message = f"{found.variable.name} is already an input"
             raise cursor.failure_at(start, "duplicate-input", message)
-        unit.inputs.append(found)
+        unit.inputs[key] = found
 
     def _version(self, cursor: Cursor, _start: int) -> None:
         cursor.skip_space()
@@ -372,6 +374,9 @@ class _Parser:
         """Take what stands before the last '}' of the line, and that."""
         unit = self._open(cursor, "scope")
         last = len(cursor.text) - 1
+        if cursor.text.count("}") > MAX_NESTING:
+            message = f"more than {MAX_NESTING} closing braces in a line"
+            raise cursor.failure_at(start, "limit", message, length=1)
         before = cursor.text[:last].rstrip(_SPACES)
         try:
             if len(before) > start:
@@ -464,9 +469,9 @@ class _Parser:
         self.unit = None
         for span in unit.scopes:
             self.findings.error("scope", "the scope is not closed", span, label="opened here")
-        for use in unit.uses:
-            if use.name not in unit.labels:
-                self.findings.add(_undefined_label(use, unit))
+        undefined = (use for use in unit.uses if use.name not in unit.labels)
+        for use in islice(undefined, MAX_ERRORS):
+            self.findings.add(_undefined_label(use, unit))
         self.units.append(unit.close())
 
 

@@ -15,7 +15,7 @@ from visim.diag import Diagnostic, Severity, Source, Span
 from visim.lex import TextFailure
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|//.*|/\*')
-_MANY_DIGITS = re.compile(r"\d{4000}")
+_DIGITS = re.compile(r"\d+")
 #: Statements shorter than this hold no number that is too long to convert.
 LONG = 4000
 
@@ -43,8 +43,8 @@ class Statement:
         """Return the place of `text[start:end]`, or of what is in its first line."""
         line, column = self.place(start)
         if self.joins:
-            later = [join for join in self.joins if start < join < end]
-            end = later[0] if later else end
+            following = bisect_right(self.joins, start)
+            end = min([end, *self.joins[following : following + 1]])
         return Span(source, line, column, max(1, end - start))
 
     def located(self, finding: Diagnostic) -> Diagnostic:
@@ -164,5 +164,5 @@ def _unclosed(source: Source, comment: tuple[int, int]) -> TextFailure:
 
 def oversized_number(statement: Statement) -> int | None:
     """Return where a number of thousands of digits begins, which no operand can hold."""
-    found = _MANY_DIGITS.search(statement.text)
-    return found.start() if found else None
+    runs = _DIGITS.finditer(statement.text)
+    return next((run.start() for run in runs if run.end() - run.start() >= LONG), None)

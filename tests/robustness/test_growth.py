@@ -1,0 +1,112 @@
+"""Reading and verifying takes work in proportion to the input, whatever the input repeats.
+
+Work is counted in calls of functions: a text four times as long may need four times as many, and
+some more; what grows with the square would need sixteen times as many.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from visim.runtime.loading import check_links, examine_data
+from visim.target import platform
+
+SHORT, LONG, MOST_GROWTH = 80, 320, 6
+HEAD = '.version 4.1\n.kernel "k"\n'
+RET = "ret (M1, 1)\n"
+VARIABLE = "v_type=G type=ud num_elts=1"
+
+
+def declared(count: int, name: str = "X") -> str:
+    return "".join(f".decl {name}{n} {VARIABLE}\n" for n in range(count))
+
+
+def each(count: int, line: str) -> str:
+    return "".join(line.format(n=n, next=(n + 1) % count) for n in range(count))
+
+
+GROWING: dict[str, Callable[[int], str]] = {
+    "declarations": lambda n: HEAD + declared(n) + RET,
+    "inputs": lambda n: HEAD + declared(n) + each(n, ".input X{n} offset={n} size=4\n") + RET,
+    "aliases": lambda n: HEAD + declared(1) + each(n, f".decl Y{{n}} {VARIABLE} alias=<X0, 0>\n"),
+    "aliases of aliases": lambda n: (
+        f"{HEAD}.decl Y0 {VARIABLE}\n"
+        + each(n, f".decl Y{{next}} {VARIABLE} alias=<Y{{n}}, 0>\n")
+        + each(n, "mov (M1, 1) Y{n}(0,0)<1> 0x1:ud\n")
+    ),
+    "labels": lambda n: HEAD + each(n, "L{n}:\n") + RET,
+    "branches": lambda n: HEAD + each(n, "L{n}:\ngoto (M1, 16) L{next}\n") + RET,
+    "jumps over waiting channels": lambda n: (
+        HEAD + each(n, "goto (M1, 16) L{n}\njmp (M1_NM, 1) E\n") + each(n, "L{n}:\n") + "E:\n" + RET
+    ),
+    "circles of subroutines": lambda n: (
+        HEAD + RET + each(n, '.function "S{n}"\ncall (M1, 16) S{next}\nret (M1, 16)\n')
+    ),
+    "subroutines without an end": lambda n: HEAD + each(n, '.function "S{n}"\n') + RET,
+    "functions": lambda n: (
+        HEAD + RET + each(n, '.global_function "f{n}"\nfcall (M1, 16) f{next} 0 0\nfret (M1, 16)\n')
+    ),
+    "kernels": lambda n: (
+        ".version 4.1\n"
+        + each(n // 2, '.kernel "k{n}"\nfcall (M1, 16) f{n} 0 0\nret (M1, 1)\n')
+        + each(n // 2, '.global_function "f{n}"\nfret (M1, 16)\n')
+    ),
+    "hidden names": lambda n: HEAD + f"{{{{\n.decl X {VARIABLE}\n}}}}\n".format() * n + RET,
+    "comments": lambda n: HEAD + "/* x */ " * n + "\n" + RET,
+    "continued lines": lambda n: HEAD + "ret \\\n" + "\\\n" * n + "(M1, 1)\n",
+    "labels of a table": lambda n: (
+        HEAD + declared(1) + "switchjmp (M1, 1) X0(0,0)<0;1,0> (" + each(n, "L{n},") + ")\n"
+    ),
+    "findings": lambda n: HEAD + declared(1) + "mov (M1, 1) X0(0,0)<1> 0x1:hf\n" * n + RET,
+    "digits": lambda n: HEAD + "mov (M1, 1) X(0,0)<1> " + ("1" * 3999 + "x") * n + ":d\n",
+    "braces": lambda n: HEAD + "{" * n + "}" * n + "\n" + RET,
+    "a long name": lambda n: HEAD + "x" * 100 * n + "\n",
+}
+
+
+def calls_for(text: str) -> int:
+    """Return how many functions are called to read, verify and report on a text."""
+    count = 0
+
+    def called(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in {"call", "c_call"}
+
+    data = text.encode()
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        contents, findings = examine_data(data, "growing", platform("pvc"))
+        if contents is not None:
+            check_links(contents)
+        findings.render()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize("what", GROWING)
+def test_work_grows_with_the_input(what: str):
+    make = GROWING[what]
+    calls_for(make(SHORT))
+    assert calls_for(make(LONG)) < MOST_GROWTH * calls_for(make(SHORT))
+
+
+@pytest.mark.parametrize("repeated", ["undefined label", "unknown variable", "unknown function"])
+def test_many_errors_are_cut_short(repeated: str):
+    lines = {
+        "undefined label": "goto (M1, 16) L{n}\n",
+        "unknown variable": "mov (M1, 1) X{n}(0,0)<1> 0x1:d\n",
+        "unknown function": "fcall (M1, 16) f{n} 0 0\n",
+    }
+    contents, findings = examine_data((HEAD + each(2000, lines[repeated])).encode(), "many", None)
+    assert contents is not None
+    assert len(findings) + len(check_links(contents)) < 1100
+
+
+def test_a_long_line_is_shown_in_part():
+    _, findings = examine_data((HEAD + "x" * 100_000 + "\n").encode(), "long", None)
+    assert len(findings.render()) < 2000

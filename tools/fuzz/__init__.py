@@ -1,0 +1,1 @@
+"""Fuzzing of the readers and of all that works on what they read; see docs/robustness.md."""

@@ -1,0 +1,121 @@
+"""The inputs that fuzzing starts from: small kept files, the corpus, and every example line."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from tests.corpus.pairs import dumps
+from tests.unit.binary.elf_files import Part, elf
+from visim.binary.elf import ElfImage, SectionType
+from visim.binary.isafile import write_isa
+from visim.diag import Source
+from visim.errors import InputError
+from visim.isa import ISA
+from visim.smith import Shape, smith
+from visim.target import platform
+from visim.text import parse_text, read_text
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "tests" / "robustness" / "seeds"
+FINDINGS = ROOT / "tests" / "robustness" / "findings"
+
+_LARGEST = 6_000
+_HEAD = """\
+.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=ud num_elts=64 align=GRF
+.decl V41 v_type=G type=f num_elts=64 align=GRF
+.decl V42 v_type=G type=uq num_elts=64 align=GRF
+.decl V43 v_type=G type=w num_elts=64 alias=<V40, 0>
+.decl V44 v_type=G type=ud num_elts=64 align=GRF
+.decl P1 v_type=P num_elts=16
+.decl A0 v_type=A num_elts=8
+.decl S0 v_type=S num_elts=1
+.decl T6 v_type=T num_elts=1
+.input V42 offset=64 size=8
+.kernel_attr SimdSize=16
+"""
+_EXAMPLES_IN_ONE = 8
+_PROGRAMS = 24
+
+
+def seeds(target: str) -> tuple[bytes, ...]:
+    """Return the inputs for one target: what is kept for it, and all that fits it."""
+    kept = tuple(path.read_bytes() for path in sorted((KEPT / target).glob("*")))
+    match target:
+        case "text":
+            return (*kept, *example_texts(), *_dumped_texts())
+        case "isa":
+            return (*kept, *example_objects(), *_dumped_objects())
+        case "zebin":
+            return (*kept, *_zebins())
+        case "run":
+            return (*kept, *valid_programs())
+        case _:
+            return (*kept, *valid_programs(), *example_texts(), *_zebins())
+
+
+def dictionary() -> tuple[str, ...]:
+    """Return the words of vISA text."""
+    directives = (".version 4.1", ".kernel", ".decl", ".input", ".kernel_attr", ".function")
+    properties = ("v_type=G", "type=ud", "num_elts=1", "align=GRF", "alias=<V40, 0>", "offset=")
+    operands = ("(M1, 16)", "(M1_NM, 1)", "V40(0,0)<1>", "V41(0,0)<1;1,0>", "r[A0(0),0]<1>:d")
+    return (*directives, *properties, *operands, *sorted(ISA.mnemonics()))
+
+
+@cache
+def example_texts() -> tuple[bytes, ...]:
+    """Return kernels that have the example of each instruction, a few in each."""
+    lines = [example for op in ISA.ops for example in op.examples]
+    chunks = (lines[at : at + _EXAMPLES_IN_ONE] for at in range(0, len(lines), _EXAMPLES_IN_ONE))
+    bodies = ("\n".join(chunk) for chunk in chunks)
+    return tuple(f"{_HEAD}{body}\nret (M1, 1)\n".encode() for body in bodies)
+
+
+@cache
+def example_objects() -> tuple[bytes, ...]:
+    """Return the same kernels as objects, those that can be one."""
+    found: list[bytes] = []
+    for text in example_texts():
+        module, _findings = parse_text(Source("example", text.decode()))
+        try:
+            found.append(write_isa(module, platform=platform("pvc")))
+        except InputError:
+            continue
+    return tuple(found)
+
+
+@cache
+def valid_programs() -> tuple[bytes, ...]:
+    """Return random valid kernels, half of them as texts and half as objects."""
+    texts = [smith(number, "pvc", Shape(statements=8)) for number in range(_PROGRAMS)]
+    modules = [read_text(Source("smith", text)) for text in texts[::2]]
+    objects = [write_isa(module, platform=platform("pvc")) for module in modules]
+    return (*(text.encode() for text in texts[1::2]), *objects)
+
+
+def _dumped_texts() -> tuple[bytes, ...]:
+    texts = sorted((dump.text.encode() for dump in dumps()), key=len)
+    return tuple(text for text in texts if len(text) < _LARGEST)
+
+
+def _dumped_objects() -> tuple[bytes, ...]:
+    objects = sorted((dump.object for dump in dumps() if dump.object), key=len)
+    return tuple(data for data in objects if len(data) < _LARGEST)
+
+
+def _zebins() -> tuple[bytes, ...]:
+    files = sorted((ROOT / "tests/corpus").glob("*.zebin"))
+    return tuple(_without_code(path.read_bytes()) for path in files)
+
+
+def _without_code(data: bytes) -> bytes:
+    """Return a zebin without what visim does not read: it would only make mutants miss."""
+    parts: list[Part] = []
+    for section in ElfImage(data, "seed").sections[1:]:
+        read = not section.name.startswith((".text", ".debug", ".gtpin", ".misc"))
+        content = bytes(section.data) if read else b""
+        size = section.size if section.type == SectionType.NOBITS else None
+        parts.append(Part(section.name, section.type, content, section.link, section.info, size))
+    return elf(*parts)
