@@ -13,7 +13,7 @@ import visim.opencl
 from tests.opencl.case import ALL_DEVICES, Case, LocalBytes, Values
 from tests.opencl.cases import CASES
 
-JIT_DEVICES = ("pvc", "tgllp")
+JIT_DEVICES = ("pvc",)
 """Devices whose programs run on the JIT, too; all do with `--thorough`."""
 RUNS = [
     pytest.param(case, device, id=f"{case.name}-{device}")
