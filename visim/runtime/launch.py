@@ -253,13 +253,8 @@ class Launch:
         return Fault("inexact", "inexact-instruction", message, kernel=self.kernel)
 
 
-def default_engine() -> str:
-    """Return the name of the engine that launches use which name none."""
-    return "interpreter"
-
-
-def make_engine(name: str | None, *, taint: bool = False) -> Engine:
-    """Return an engine by name; None is the fastest of this build.
+def make_engine(name: str, *, taint: bool = False) -> Engine:
+    """Return an engine by name.
 
     Args:
         name: the engine's name.
@@ -268,7 +263,7 @@ def make_engine(name: str | None, *, taint: bool = False) -> Engine:
     Raises:
         UnsupportedError: this build has no such engine.
     """
-    if taint and name in {None, "interpreter"}:
+    if taint and name == "interpreter":
         from visim.engine.interp import Interpreter
 
         return Interpreter(taint=True)
@@ -276,7 +271,6 @@ def make_engine(name: str | None, *, taint: bool = False) -> Engine:
         raise UnsupportedError(
             f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
         )
-    name = name or default_engine()
     if name == "interpreter":
         from visim.engine.interp import Interpreter
 

@@ -18,6 +18,7 @@ from visim.linker import LinkedKernel, dispatch_width
 from visim.output import write_file
 from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
+from visim.runtime.choice import fastest_engine
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
@@ -343,19 +344,41 @@ class Kernel:
         """
         chosen = LaunchOptions(**options).check()
         began = time.perf_counter()
-        engine = make_engine(chosen.engine, taint=chosen.tracks_taint)
+        if chosen.engine is not None:
+            make_engine(chosen.engine, taint=chosen.tracks_taint)
         given = arrange(args, self.args)
         plan = self._plan(given, chosen)
-        with self._lock:
-            key = (engine.name, chosen.tracks_taint)
-            executables = self._executables.get(key)
-            if executables is None:
-                executables = ExecutablePool(lambda: engine.prepare(self._linked))
-                self._executables[key] = executables
+        engine, executables = self._prepared(plan, chosen)
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
         units = tuple(linked.unit for linked in self._linked.units)
-        return Launch(self.name, platform, engine.name, executables, plan, chosen, compile_s, units)
+        return Launch(self.name, platform, engine, executables, plan, chosen, compile_s, units)
+
+    def _prepared(self, plan: LaunchPlan, chosen: LaunchOptions) -> tuple[str, ExecutablePool]:
+        """Return the engine of a launch, and the kernel as it prepared it.
+
+        A launch that names no engine gets the interpreter for what the JIT does not run.
+        """
+        if chosen.engine is not None or chosen.tracks_taint:
+            name = chosen.engine or "interpreter"
+            return name, self._pool(name, taint=chosen.tracks_taint)
+        name = fastest_engine(plan, self._linked)
+        try:
+            return name, self._pool(name)
+        except UnsupportedError:
+            if name == "interpreter":
+                raise
+            return "interpreter", self._pool("interpreter")
+
+    def _pool(self, name: str, *, taint: bool = False) -> ExecutablePool:
+        """Return the kernel as an engine prepared it, once for all launches."""
+        with self._lock:
+            executables = self._executables.get((name, taint))
+            if executables is None:
+                engine = make_engine(name, taint=taint)
+                executables = ExecutablePool(lambda: engine.prepare(self._linked))
+                self._executables[name, taint] = executables
+            return executables
 
     def info(self) -> dict[str, Any]:
         """Return the facts about the kernel in the form that `visim info --json` prints."""

@@ -1,0 +1,54 @@
+"""A launch that names no engine gets the one that is expected to be done first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import visim
+from visim.runtime import choice
+
+TEXT = """.version 4.1
+.kernel "k"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl N v_type=G type=d num_elts=8 align=GRF
+.decl P v_type=P num_elts=8
+.input OUT offset=64 size=8
+.kernel_attr SimdSize=8
+mov (M1, 8) N(0,0)<1> 0x0:d
+again:
+add (M1, 8) N(0,0)<1> N(0,0)<8;8,1> 0x1:d
+cmp.lt (M1, 8) P N(0,0)<8;8,1> 0x5:d
+(P) goto (M1, 8) again
+svm_block_st (1) OUT(0,0)<0;1,0> N.0
+ret (M1, 1)
+"""
+
+
+@pytest.fixture
+def kernel() -> visim.Kernel:
+    return visim.assemble(TEXT, platform="skl")["k"]
+
+
+def launched(kernel: visim.Kernel, groups: int, **more: object) -> tuple[str, int]:
+    found = np.zeros(4, np.int32)
+    report = kernel.launch([found], thread_groups=groups, **more)
+    return report.engine, int(found[0])
+
+
+def test_a_small_launch_is_interpreted(kernel):
+    assert launched(kernel, 1) == ("interpreter", 5)
+
+
+def test_a_large_launch_is_compiled(kernel):
+    pytest.importorskip("llvmlite")
+    assert launched(kernel, 2000) == ("jit", 5)
+
+
+def test_an_engine_that_is_named_is_taken(kernel):
+    assert launched(kernel, 500, engine="interpreter")[0] == "interpreter"
+
+
+def test_without_the_compiler_all_is_interpreted(kernel, monkeypatch):
+    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    assert launched(kernel, 2000)[0] == "interpreter"

@@ -1,0 +1,57 @@
+"""Which engine runs a launch that names none: the one that is expected to be done first.
+
+The interpreter starts at once and executes a few hundred thousand instructions a second; the JIT
+has to compile first, and is then hundreds of times as fast. What a launch executes is estimated
+from its threads and its instructions, so that the same launch always gets the same engine.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from visim.isa.flow import Branch
+from visim.isa.forms import LabelMark
+from visim.linker.program import LinkedKernel
+from visim.module import Unit
+from visim.runtime.threads import LaunchPlan
+
+TURNS = 16
+"""How often a loop is assumed to turn."""
+_INTERPRETED_PER_S = 300_000
+_COMPILING_S = 0.1
+_COMPILING_EACH_S = 0.003
+"""What the JIT needs for a kernel, and for each of its instructions (docs/benchmarks.md)."""
+
+
+def fastest_engine(plan: LaunchPlan, kernel: LinkedKernel) -> str:
+    """Return the name of the engine that is expected to finish a launch first.
+
+    Without `llvmlite` that is the interpreter.
+    """
+    if find_spec("llvmlite") is None:
+        return "interpreter"
+    instructions = sum(len(linked.unit.body) for linked in kernel.units)
+    turns = TURNS if any(_has_loop(linked.unit) for linked in kernel.units) else 1
+    executed = _threads(plan) * instructions * turns
+    compiling = _COMPILING_S + _COMPILING_EACH_S * instructions
+    return "jit" if executed / _INTERPRETED_PER_S > compiling else "interpreter"
+
+
+def _threads(plan: LaunchPlan) -> int:
+    """Return how many hardware threads a launch has, taking groups for as large as the first."""
+    return sum(
+        part.dispatch.group_count * part.dispatch.threads(0)
+        for part in plan.parts
+        if part.dispatch.group_count
+    )
+
+
+def _has_loop(unit: Unit) -> bool:
+    """Whether a branch of a unit goes back to a label before it."""
+    seen: set[str] = set()
+    for item in unit.body:
+        if isinstance(item, LabelMark):
+            seen.add(item.name)
+        elif isinstance(item, Branch) and item.op.mnemonic != "call" and item.label in seen:
+            return True
+    return False
