@@ -27,7 +27,7 @@ from visim.text import read_text
 
 PROGRAM = "GenX_IR"
 _SECONDS = 60
-_NON_UNIFORM = 0x400
+_NON_UNIFORM = "divS"
 
 #: Texts that GenX_IR refuses: their devices have no DPAS.
 REFUSED = frozenset(f"{device}/k16_dpas/simd8_entry_0001" for device in ("icllp", "skl", "tgllp"))
@@ -113,7 +113,7 @@ def _turned(module: Module) -> Module:
 
 def _turned_unit(unit: Unit) -> Unit:
     body = (
-        replace(item, flags=item.flags ^ _NON_UNIFORM)
+        replace(item, options=(*item.options, _NON_UNIFORM))
         if isinstance(item, Sampled | Unsampled | Gathered)
         else item
         for item in unit.body

@@ -17,6 +17,7 @@ from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Op, named_labels
+from visim.isa.sampler import Gathered, Sampled, Unsampled
 from visim.module import Module
 from visim.target import OBJECT_VERSIONS
 from visim.text import parse_text, read_text, show_module
@@ -60,6 +61,12 @@ NEWER = {
     **dict.fromkeys(("raw_sends", "raw_sends_eot"), (3, 6)),
     "wait": (3, 1),
     "oword_ld_unaligned": (3, 2),
+    # Operations of the sampler had five bits.
+    **{
+        op.mnemonic: (4, 0)
+        for op in ISA.ops
+        if op.form in {Sampled, Unsampled, Gathered} and (op.sub or 0) > 0x1F
+    },
 }
 
 

@@ -76,7 +76,7 @@ HEAD = "\n".join(
     [
         ".version 4.1",
         '.kernel "k"',
-        *(f".decl V{number} v_type=G type=ud num_elts=64 align=GRF" for number in range(40, 50)),
+        *(f".decl V{number} v_type=G type=ud num_elts=64 align=GRF" for number in range(40, 60)),
         *(f".decl P{number} v_type=P num_elts=32" for number in range(1, 4)),
         ".decl A0 v_type=A num_elts=16",
         ".decl S0 v_type=S num_elts=1",

@@ -343,7 +343,10 @@ class _Packed:
             raise CodingError(f"0x{bits:x} has unknown bits 0x{unused:x}")
 
     def encode(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
-        bits = (instruction.op.sub or 0) & self.sub_mask
+        bits: int = (instruction.op.sub or 0) if self.sub_mask else 0
+        if bits & ~self.sub_mask:
+            major, minor = tables.version
+            raise CodingError(f"version {major}.{minor} has no place for this operation")
         for name, kind, mask in self.entries:
             code = kind.to_code(getattr(instruction, name))
             if code & ~mask:
