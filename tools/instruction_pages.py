@@ -7,21 +7,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from visim.isa.execution_kinds import PredicationKind
 from visim.isa.flow_kinds import JumpTableKind, LifetimeKind
-from visim.isa.kinds import (
-    DestinationKind,
-    NameKind,
-    PredicationKind,
-    RawKind,
-    RawListKind,
-    SamplerKind,
-    SourceKind,
-    StringKind,
-    SurfaceKind,
-    UnregionedSourceKind,
-)
+from visim.isa.kinds import DestinationKind, SourceKind, UnregionedSourceKind
 from visim.isa.layouts import CodedKind
+from visim.isa.name_kinds import NameKind, StringKind
 from visim.isa.operand_types import Modifiers, Saturation
+from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind
 from visim.isa.registry import Op, kinds_of, template_of
 from visim.runtime.coverage import INTERPRETER, JIT, Coverage, coverage
 from visim.sem.render import render

@@ -355,3 +355,18 @@ class TestAtomics:
             platform="pvc",
         )
         assert ended.fault.category == "unsupported"
+
+
+def test_the_largest_message_stays_in_its_place():
+    """64 elements of 8 bytes for each of 32 channels are more than the usual area has."""
+    memory = np.arange(32 * 64, dtype=np.uint64)
+    addresses = memory.ctypes.data + 8 * 64 * np.arange(32, dtype=np.uint64)
+    ended = run(
+        "lsc_load.ugm (M1, 32) V:d64x64 flat[A]:a64",
+        {"A": addresses, "V": np.zeros(32 * 64, np.uint64)},
+        simd=32,
+        platform="pvc",
+        buffers={"MEMORY": memory},
+    )
+    assert ended.exit.fault is None
+    assert np.array_equal(ended["V"].reshape(64, 32).T.ravel(), memory)

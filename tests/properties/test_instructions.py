@@ -18,23 +18,13 @@ from visim import predefined
 from visim.binary.symbols import Numbering, UnitTables
 from visim.diag import Source
 from visim.isa import ISA, Instruction, Op
+from visim.isa.execution_kinds import ExecKind, PredicationKind
 from visim.isa.flow_kinds import ExternalLabelKind, LifetimeKind
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.kinds import (
-    AddressBaseKind,
-    DestinationKind,
-    ExecKind,
-    NameKind,
-    PredicationKind,
-    RawKind,
-    RawListKind,
-    SamplerKind,
-    SourceKind,
-    StringKind,
-    SurfaceKind,
-    UnregionedSourceKind,
-)
+from visim.isa.kinds import AddressBaseKind, DestinationKind, SourceKind, UnregionedSourceKind
 from visim.isa.lsc_kinds import AddressKind, CacheKind, ShapeKind, SurfaceOnlyKind
+from visim.isa.name_kinds import NameKind, StringKind
+from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind
 from visim.isa.registry import named_labels, schema_of
 from visim.isa.render import ModesKind, RenderOperandsKind
 from visim.isa.word_kinds import (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from visim.isa.forms import Raw, Src
-from visim.isa.kinds import SAMPLER, SURFACE, SourceKind
+from visim.isa.kinds import SourceKind
+from visim.isa.raw_kinds import SAMPLER, SURFACE
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.video import SampledOutput

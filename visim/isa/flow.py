@@ -16,7 +16,7 @@ from visim.isa.forms import (
     Src,
     SubroutineMark,
 )
-from visim.isa.kinds import FUNCTION
+from visim.isa.name_kinds import FUNCTION
 from visim.isa.registry import Category, Instruction, Op, form
 from visim.isa.table import EffectMeaning, Table
 from visim.isa.word_kinds import BYTE

@@ -3,8 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from visim.isa.kinds import LABEL, SOURCE, NameKind, variable
+from visim.isa.kinds import SOURCE
 from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
+from visim.isa.name_kinds import LABEL, NameKind
+from visim.isa.naming import variable
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor

@@ -2,8 +2,11 @@
 
 from typing import Annotated
 
+from visim.isa.execution_kinds import EXEC, PREDICATION
 from visim.isa.flow_kinds import EXTERNAL_LABEL
-from visim.isa.kinds import DESTINATION, EXEC, LABEL, PREDICATION, RAW, SOURCE, STRING
+from visim.isa.kinds import DESTINATION, SOURCE
+from visim.isa.name_kinds import LABEL, STRING
+from visim.isa.raw_kinds import RAW
 from visim.isa.registry import Instruction, form
 from visim.isa.word_kinds import NUMBER
 from visim.operands import ExecSize, Predication, RawOperand, VectorDestination, VectorSource

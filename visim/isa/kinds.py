@@ -1,42 +1,34 @@
-"""Kinds of operands: how each is read and written, in text and bytes (specification 5 and 8).
+"""Kinds of vector operands: how each is read and written, in text and bytes (specification 5, 8).
 
 Knows the spelling of operands and nothing of what instructions do with them.
 """
 
 import re
 import struct
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
 
 from visim.expressions import Level, expression, integer
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables, number_width, put
+from visim.isa.layouts import CodingError, DecodeTables, EncodeTables
+from visim.isa.naming import of_class, type_name, variable
 from visim.isa.operand_bytes import (
     decode_address_base,
     decode_destination,
-    decode_raw,
     decode_source,
     encode_address_base,
     encode_destination,
-    encode_raw,
     encode_source,
 )
 from visim.isa.registry import Names, field_type_error
 from visim.layout import Reader, Writer
 from visim.lex import (
-    NAME,
-    STRING_LITERAL,
     Cursor,
     parse_integer,
-    quoted,
-    unquoted,
 )
 from visim.operands import (
     AddressOf,
     AddressOperand,
     AddressVariable,
-    Combine,
-    ExecSize,
     General,
     GeneralDestination,
     GeneralSource,
@@ -46,39 +38,25 @@ from visim.operands import (
     Modifier,
     PredicateOperand,
     PredicateVariable,
-    Predication,
-    RawOperand,
     Region,
     SamplerVariable,
     StateAddressOf,
     StateOperand,
     SurfaceVariable,
-    Variable,
     VectorDestination,
     VectorSource,
 )
 from visim.types import BOOL, BY_NAME, DF, UQ, DataType, F, Q
 
-_EXEC = re.compile(r"\s*\(\s*(?:(?:M([1-8])(_NM)?|(NoMask))\s*,\s*)?(1|2|4|8|16|32)\s*\)", re.ASCII)
-_PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)\s*(?:\.(any|all))?\s*\)", re.ASCII)
 _MODIFIER = re.compile(r"\(\s*(abs|-abs|-|~)\s*\)\s*")
-_SPACED_NAME = re.compile(rf"[ \t]*({NAME.pattern})", re.ASCII)
 _PLAIN_ORIGIN = re.compile(r"\((\d{1,3}),(\d{1,3})\)", re.ASCII)
-_TYPE = re.compile(r"\s*:\s*([A-Za-z]\w*)", re.ASCII)
 _FLOAT = re.compile(r"(-?)[ \t]*(\d+\.\d+(?:[eE][+-]\d+)?|\d+[eE][+-]\d+)", re.ASCII)
 _FLOAT_BITS = re.compile(r"(-?)[ \t]*(0[xX][0-9a-fA-F]+|\d+)(?=[ \t]*:)", re.ASCII)
 CONSTANT_BEGINS = re.compile(r"[-~!(\d]|%(?:sizeof|DispatchSimd)(?!\w)", re.ASCII)
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_BARE_NAME = re.compile(r"[A-Za-z_$@?][\w$@?.-]*", re.ASCII)
 _WIDE = frozenset({DF, Q, UQ})
 _STEPS = frozenset({0, 1, 2, 4, 8, 16, 32})
-_SIZES = frozenset({1, 2, 4, 8, 16, 32})
 _MOST = 256
 _LIMIT = 1 << 64
-_NO_MASK_3_0, _DEFAULT_MASK_3_0 = 8, 9
-_NO_MASK_OFFSETS = (3, 1)
-"""The version since which NoMask has a mask offset."""
-_COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
 # The commonest operands in one step each; whatever does not match takes the long way.
 _BYTE = r"(\d{1,2}|1\d\d|2[0-4]\d|25[0-5])"
 _STEP = r"(0|1|2|4|8|16|32)"
@@ -87,157 +65,7 @@ _PLAIN_SOURCE = re.compile(
     re.ASCII,
 )
 _PLAIN_DESTINATION = re.compile(rf"\s*(%?[A-Za-z_]\w*)\({_BYTE},{_BYTE}\)<{_STEP}>", re.ASCII)
-_PLAIN_RAW = re.compile(r"\s*(%?[A-Za-z_]\w*)(?:\.(\d{1,4}))?(?![\w.(]|\s*\.)", re.ASCII)
 _PLAIN_IMMEDIATE = re.compile(r"\s*(-?(?:0[xX][0-9a-fA-F]+|\d+)):([A-Za-z]+)", re.ASCII)
-
-
-def variable(cursor: Cursor, names: Names, expected: str) -> Variable:
-    """Take a variable's name and return the variable, or fail with the nearest name."""
-    plain = _SPACED_NAME.match(cursor.text, cursor.position)
-    known = names.lookup(plain.group(1)) if plain else None
-    if plain and known is not None:
-        cursor.position = plain.end()
-        return known
-    cursor.skip_space()
-    start = cursor.position
-    name = cursor.need(NAME, expected).group()
-    found = names.lookup(name)
-    if found is None:
-        raise cursor.unknown_name(start, "variable", name, names.known())
-    return found
-
-
-def _of_class(cursor: Cursor, names: Names, wanted: type[Any], expected: str) -> Any:
-    cursor.skip_space()
-    start = cursor.position
-    found = variable(cursor, names, expected)
-    if not isinstance(found, wanted):
-        raise cursor.failure_at(start, "operand-class", field_type_error(found, expected))
-    return found
-
-
-def general(cursor: Cursor, names: Names, expected: str) -> General:
-    """Take a general variable's name and return the variable, or fail."""
-    return _of_class(cursor, names, General, expected)
-
-
-def _type(cursor: Cursor) -> DataType:
-    start = cursor.position
-    name = cursor.need(_TYPE, "a type such as ':ud'").group(1).lower()
-    found = BY_NAME.get(name)
-    if found is None or name == "bool":
-        raise cursor.unknown_name(start + 1, "type", name, BY_NAME)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class ExecKind(CodedKind):
-    """Execution size and mask control: `(M1, 16)`, `(M5_NM, 8)`, `(16)`, `(NoMask, 1)`."""
-
-    expected: str = "an execution size such as '(M1, 16)'"
-
-    def parse(self, cursor: Cursor, names: Names) -> ExecSize:
-        """Take the execution size."""
-        match = _EXEC.match(cursor.text, cursor.position)
-        if match is None:
-            raise cursor.failure(self.expected)
-        cursor.position = match.end()
-        return _exec_size(*match.groups())
-
-    def show(self, value: ExecSize) -> str:
-        """Return it as IGC prints it."""
-        return str(value)
-
-    def to_code(self, value: ExecSize) -> int:
-        """Return the byte: the size's logarithm, then the mask control."""
-        known = value.size in _SIZES and value.offset % 4 == 0 and 0 <= value.offset < 32
-        if not known:
-            raise CodingError(f"there is no execution size {value}")
-        control = value.offset // 4 + (8 if value.no_mask else 0)
-        return value.size.bit_length() - 1 | control << 4
-
-    def from_code(self, code: int) -> ExecSize:
-        """Return the execution size of a byte."""
-        size, control = 1 << (code & 15), code >> 4
-        if size not in _SIZES:
-            raise CodingError(f"execution size code {code & 15} is not known")
-        return ExecSize(size, 4 * (control & 7), control >= 8)
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> ExecSize:
-        """Take the byte; in version 3.0, controls 8 and 9 are NoMask and the default, M1."""
-        code = reader.unsigned(1)
-        if tables.version >= _NO_MASK_OFFSETS or code >> 4 < _NO_MASK_3_0:
-            return self.from_code(code)
-        if code >> 4 > _DEFAULT_MASK_3_0:
-            raise CodingError(f"mask control {code >> 4} is not known in version 3.0")
-        return replace(self.from_code(code & 15), no_mask=code >> 4 == _NO_MASK_3_0)
-
-    def encode(self, value: ExecSize, writer: Writer, tables: EncodeTables) -> None:
-        """Append the byte; version 3.0 has NoMask for the first channels only."""
-        if tables.version < _NO_MASK_OFFSETS and value.no_mask and value.offset:
-            raise CodingError(f"version 3.0 has no place for {value}, only for (M1_NM, ...)")
-        writer.unsigned(self.to_code(value), 1)
-
-
-@cache
-def _exec_size(
-    number: str | None, no_mask: str | None, plain_no_mask: str | None, size: str
-) -> ExecSize:
-    offset = 4 * (int(number) - 1) if number else 0
-    return ExecSize(int(size), offset, bool(no_mask or plain_no_mask))
-
-
-@dataclass(frozen=True, slots=True)
-class PredicationKind:
-    """The predicate before the mnemonic: `(P1) `, `(!P1.any) `."""
-
-    expected: str = "a predicate such as '(!P1.any)'"
-
-    def parse(self, cursor: Cursor, names: Names) -> Predication | None:
-        """Take the predicate if one stands here."""
-        cursor.skip_space()
-        start = cursor.position
-        match = cursor.match(_PREDICATION)
-        if match is None:
-            return None
-        invert, name, combine = match.groups()
-        found = names.lookup(name)
-        if found is None:
-            at = start + match.start(2) - match.start()
-            raise cursor.unknown_name(at, "variable", name, names.known())
-        if not isinstance(found, PredicateVariable):
-            raise cursor.failure_at(
-                start, "operand-class", field_type_error(found, "a predicate variable")
-            )
-        return Predication(found, bool(invert), Combine(combine or ""))
-
-    def show(self, value: Predication | None) -> str:
-        """Return it with the blank that separates it from the mnemonic."""
-        if value is None:
-            return ""
-        combine = f".{value.combine}" if value.combine else ""
-        return f"({'!' if value.invert else ''}{value.variable.name}{combine}) "
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> Predication | None:
-        """Take the predicate; number 0 is none."""
-        code = reader.unsigned(2)
-        if code == 0:
-            return None
-        combine = next((c for c, bits in _COMBINE_CODES.items() if bits == code >> 13 & 3), None)
-        if combine is None or code & 0x1000 or not code & 0xFFF:
-            raise CodingError(f"0x{code:04x} is no predicate")
-        return Predication(tables.predicate(code & 0xFFF), bool(code >> 15), combine)
-
-    def encode(self, value: Predication | None, writer: Writer, tables: EncodeTables) -> None:
-        """Append the predicate."""
-        if value is None:
-            writer.unsigned(0, 2)
-            return
-        number = tables.number(value.variable)
-        if not 0 < number < 1 << 12:
-            raise CodingError(f"predicate variable {value.variable.name} has number {number}")
-        bits = number | _COMBINE_CODES[value.combine] << 13 | (0x8000 if value.invert else 0)
-        writer.unsigned(bits, 2)
 
 
 def _show_region(region: Region) -> str:
@@ -337,12 +165,12 @@ def immediate(cursor: Cursor, names: Names) -> Immediate:
         return _decimal(cursor, start, "".join(decimal.groups()))
     literal = cursor.match(_FLOAT_BITS)
     if literal:
-        known = _constant("".join(literal.groups()), _type(cursor).name)
+        known = _constant("".join(literal.groups()), type_name(cursor).name)
         if known is not None:
             return known
         cursor.position = start
     value = expression(cursor, names, "a constant", level=Level.UNARY)
-    kind = _type(cursor)
+    kind = type_name(cursor)
     if kind.is_float:
         raise cursor.failure_at(start, "immediate", f"an expression cannot be {kind!r}")
     return _integer_constant(value, kind)
@@ -369,7 +197,7 @@ def _integer_constant(value: int, kind: DataType) -> Immediate:
 
 
 def _decimal(cursor: Cursor, start: int, digits: str) -> Immediate:
-    kind = _type(cursor)
+    kind = type_name(cursor)
     if kind is not F and kind is not DF:
         raise cursor.failure_at(start, "immediate", f"a decimal fraction cannot be {kind!r}")
     try:
@@ -411,7 +239,7 @@ class SourceKind:
     def _indirect(cursor: Cursor, names: Names, modifier: Modifier) -> IndirectSource:
         address, element, offset = _indirect_base(cursor, names)
         region = _source_region(cursor, names, indirect=True)
-        return IndirectSource(address, element, offset, _type(cursor), region, modifier)
+        return IndirectSource(address, element, offset, type_name(cursor), region, modifier)
 
     @staticmethod
     def _address_of(cursor: Cursor, names: Names) -> AddressOf | StateAddressOf:
@@ -486,7 +314,7 @@ class AddressBaseKind(SourceKind):
 def _indirect_base(cursor: Cursor, names: Names) -> tuple[AddressVariable, int, int]:
     """Take `r[A0(0),-32]`; the offset may be missing."""
     cursor.expect("r[")
-    found = _of_class(cursor, names, AddressVariable, "an address variable")
+    found = of_class(cursor, names, AddressVariable, "an address variable")
     if not cursor.text.startswith("(", cursor.position):
         cursor.skip_space()
     if not cursor.text.startswith("(", cursor.position):
@@ -546,7 +374,7 @@ class DestinationKind:
         if cursor.text.startswith("r[", cursor.position):
             address, element, offset = _indirect_base(cursor, names)
             stride = _needed_step(cursor, names)
-            return IndirectDestination(address, element, offset, _type(cursor), stride)
+            return IndirectDestination(address, element, offset, type_name(cursor), stride)
         found = variable(cursor, names, self.expected)
         match found:
             case General():
@@ -591,7 +419,7 @@ class UnregionedSourceKind:
 
     def parse(self, cursor: Cursor, names: Names) -> GeneralSource:
         """Take the operand; its region is <1;1,0>."""
-        found = _of_class(cursor, names, General, self.expected)
+        found = of_class(cursor, names, General, self.expected)
         cursor.skip_space()
         if not cursor.text.startswith("(", cursor.position):
             raise cursor.failure("a row and column such as '(0,0)'")
@@ -613,188 +441,7 @@ class UnregionedSourceKind:
         encode_source(value, writer, tables)
 
 
-@dataclass(frozen=True, slots=True)
-class RawKind:
-    """A raw operand `V40.64`; `lsc` operands print no offset when it is zero."""
-
-    lsc: bool = False
-    expected: str = "a general variable such as 'V40.0'"
-
-    def parse(self, cursor: Cursor, names: Names) -> RawOperand:
-        """Take the operand."""
-        plain = _PLAIN_RAW.match(cursor.text, cursor.position)
-        known = names.lookup(plain.group(1)) if plain else None
-        if plain and isinstance(known, General):
-            cursor.position = plain.end()
-            return RawOperand(known, int(plain.group(2) or 0))
-        found = _of_class(cursor, names, General, self.expected)
-        cursor.skip_space()
-        if not cursor.take("."):
-            return RawOperand(found, 0)
-        cursor.skip_space()
-        level = Level.UNARY
-        return RawOperand(found, integer(cursor, names, "a byte offset", high=1 << 16, level=level))
-
-    def show(self, value: RawOperand) -> str:
-        """Return it as IGC prints it."""
-        if self.lsc and value.offset == 0:
-            return value.variable.name
-        return f"{value.variable.name}.{value.offset}"
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> RawOperand:
-        """Take the operand's bytes."""
-        return decode_raw(reader, tables)
-
-    def encode(self, value: RawOperand, writer: Writer, tables: EncodeTables) -> None:
-        """Append the operand's bytes."""
-        encode_raw(value, writer, tables)
-
-
-@dataclass(frozen=True, slots=True)
-class RawListKind:
-    """One or more raw operands up to the end of the instruction."""
-
-    expected: str = "a list of raw operands"
-
-    def parse(self, cursor: Cursor, names: Names) -> tuple[RawOperand, ...]:
-        """Take all that stand here."""
-        found = [RawKind().parse(cursor, names)]
-        while not cursor.at_end:
-            found.append(RawKind().parse(cursor, names))
-        return tuple(found)
-
-    def show(self, value: tuple[RawOperand, ...]) -> str:
-        """Return them separated by blanks."""
-        return " ".join(RawKind().show(operand) for operand in value)
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> tuple[RawOperand, ...]:
-        """Take a count and as many operands."""
-        count = reader.unsigned(1)
-        if not count:
-            raise CodingError("the list of raw operands is empty")
-        return tuple(decode_raw(reader, tables) for _ in range(count))
-
-    def encode(self, value: tuple[RawOperand, ...], writer: Writer, tables: EncodeTables) -> None:
-        """Append the count and the operands."""
-        put(writer, len(value), 1, "the number of raw operands")
-        for operand in value:
-            encode_raw(operand, writer, tables)
-
-
-@dataclass(frozen=True, slots=True)
-class SurfaceKind:
-    """A surface variable by name."""
-
-    expected: str = "a surface variable such as 'T6'"
-
-    def parse(self, cursor: Cursor, names: Names) -> SurfaceVariable:
-        """Take the name."""
-        return _of_class(cursor, names, SurfaceVariable, self.expected)
-
-    def show(self, value: SurfaceVariable) -> str:
-        """Return the name."""
-        return value.name
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> SurfaceVariable:
-        """Take the variable's number."""
-        return tables.surface(reader.unsigned(1))
-
-    def encode(self, value: SurfaceVariable, writer: Writer, tables: EncodeTables) -> None:
-        """Append the variable's number."""
-        put(writer, tables.number(value), 1, "a surface variable's number")
-
-
-@dataclass(frozen=True, slots=True)
-class SamplerKind:
-    """A sampler variable by name."""
-
-    expected: str = "a sampler variable such as 'S0'"
-
-    def parse(self, cursor: Cursor, names: Names) -> SamplerVariable:
-        """Take the name."""
-        return _of_class(cursor, names, SamplerVariable, self.expected)
-
-    def show(self, value: SamplerVariable) -> str:
-        """Return the name."""
-        return value.name
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> SamplerVariable:
-        """Take the variable's number."""
-        return tables.sampler(reader.unsigned(1))
-
-    def encode(self, value: SamplerVariable, writer: Writer, tables: EncodeTables) -> None:
-        """Append the variable's number."""
-        put(writer, tables.number(value), 1, "a sampler variable's number")
-
-
-@dataclass(frozen=True, slots=True)
-class NameKind:
-    """A bare name: a label or function; '.' and '$' are part of what compilers write."""
-
-    expected: str = "a name"
-    is_label: bool = False
-
-    def labels_of(self, value: str) -> tuple[str, ...]:
-        """Return the labels that the operand names."""
-        return (value,) if self.is_label else ()
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the name, without quotes."""
-        cursor.skip_space()
-        literal = cursor.match(STRING_LITERAL)
-        if literal:
-            return unquoted(literal.group())
-        return cursor.need(_BARE_NAME, self.expected).group()
-
-    def show(self, value: str) -> str:
-        """Return the name, quoted where it is no identifier."""
-        return value if _IDENTIFIER.fullmatch(value) else quoted(value)
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> str:
-        """Take the number of a label or function."""
-        number = reader.unsigned(2)
-        return tables.label(number) if self.is_label else tables.function(number)
-
-    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
-        """Append the number of the label or function."""
-        number = tables.label(value) if self.is_label else tables.function(value)
-        put(writer, number, 2, "a name's number")
-
-
-@dataclass(frozen=True, slots=True)
-class StringKind:
-    """A string literal."""
-
-    expected: str = "a string"
-
-    def parse(self, cursor: Cursor, names: Names) -> str:
-        """Take the literal, without its quotes."""
-        return unquoted(cursor.need(STRING_LITERAL, self.expected).group())
-
-    def show(self, value: str) -> str:
-        """Return it in quotes."""
-        return quoted(value)
-
-    def decode(self, reader: Reader, tables: DecodeTables) -> str:
-        """Take the string's number."""
-        return tables.string(reader.unsigned(number_width(tables)))
-
-    def encode(self, value: str, writer: Writer, tables: EncodeTables) -> None:
-        """Append the string's number."""
-        put(writer, tables.string(value), number_width(tables), "a string's number")
-
-
-EXEC = ExecKind()
-PREDICATION = PredicationKind()
 SOURCE = SourceKind()
 ADDRESS_BASE = AddressBaseKind()
 DESTINATION = DestinationKind()
 UNREGIONED = UnregionedSourceKind()
-RAW = RawKind()
-RAW_LSC = RawKind(lsc=True, expected="a general variable such as 'V40'")
-RAWS = RawListKind()
-SURFACE = SurfaceKind()
-SAMPLER = SamplerKind()
-LABEL = NameKind("a label", is_label=True)
-FUNCTION = NameKind("a function's name")
-STRING = StringKind()

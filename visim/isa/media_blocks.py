@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from visim.isa.forms import Raw, Src
-from visim.isa.kinds import SURFACE
 from visim.isa.memory import loaded
+from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sampler import image_index
 from visim.isa.table import Table

@@ -8,8 +8,8 @@ from dataclasses import field
 from typing import Annotated, Protocol
 
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.kinds import SURFACE
 from visim.isa.older import UNALIGNED_OWORD_LAYOUTS, UNALIGNED_OWORDS
+from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from visim import predefined
-from visim.isa.kinds import SOURCE, ExecKind
+from visim.isa.execution_kinds import ExecKind
+from visim.isa.kinds import SOURCE
 from visim.isa.layouts import Absent, CodedKind, CodingError, DecodeTables, EncodeTables, Older, put
 from visim.isa.word_kinds import CHANNELS, PrefixesKind
 from visim.layout import Reader, Writer

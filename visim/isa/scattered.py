@@ -2,8 +2,8 @@
 
 from typing import Annotated
 
+from visim.isa.execution_kinds import EXEC
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.kinds import EXEC
 from visim.isa.layouts import CodedKind, CodingError
 from visim.isa.memory import Blocks, Surface, in_space, loaded, surface_space
 from visim.isa.registry import Category, Instruction, Names, form

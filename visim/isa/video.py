@@ -7,7 +7,7 @@ that the specification only refers to; SAMPLE and LOAD have no page, chapter 8 l
 from typing import Annotated
 
 from visim.isa.forms import Raw, Src
-from visim.isa.kinds import SAMPLER, SURFACE
+from visim.isa.raw_kinds import SAMPLER, SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, CHANNELS, ChoiceKind, SizeKind

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from visim.diag import Source, Span
-from visim.isa.kinds import LABEL
+from visim.isa.name_kinds import LABEL
 from visim.lex import Cursor, quoted
 from visim.module import FileVariable, Linkage, Module, Unit
 from visim.operands import General

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from visim.diag import Diagnostic, Diagnostics, Origin, Severity, Source, Span
 from visim.errors import InputError
 from visim.isa import ISA
+from visim.isa.execution_kinds import PREDICATION
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.kinds import PREDICATION
 from visim.isa.registry import Instruction, Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, nearest, unquoted
 from visim.module import Input, Linkage, Module, Unit, UnitKind

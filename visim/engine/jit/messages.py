@@ -60,8 +60,12 @@ class Sites:
     def add_callout(self, callout: CallOut, size: int) -> int:
         """Give a call-out, whose values take `size` bytes, its number."""
         self.known.append(callout)
-        self.exchange_bytes = max(self.exchange_bytes, size)
+        self.reserve(size)
         return len(self.known) - 1
+
+    def reserve(self, size: int) -> None:
+        """Make sure that the exchange area has `size` bytes."""
+        self.exchange_bytes = max(self.exchange_bytes, size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +257,7 @@ class MessageWriter:
         if effect.addresses.type.bits != 64:
             kind = scalar_type(effect.addresses.type)
             addresses = text.let(f"zext <{lanes} x {kind}> {addresses} to <{lanes} x i64>")
+        self.unit.module.sites.reserve(EXCHANGE_DATA + access.parts * access.vector_bytes)
         area = self.unit.context_pointer(Context.EXCHANGE)
         text.do(f"store <{lanes} x i64> {addresses}, ptr {area}, align 8")
         for part, value in enumerate(values):
