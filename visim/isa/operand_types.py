@@ -102,7 +102,8 @@ REAL = (row(SINGLES), row(frozenset({DF})))
 NUMBERS = (row(INTEGERS), *REAL)
 NARROW_NUMBERS = (row(NARROW), *REAL)
 SUM = Operands(NUMBERS)
-PRODUCT = Operands(NUMBERS, Saturation.FLOAT_ONLY)
+PRODUCT = Operands((row(NARROW), row(frozenset({UQ, Q}), DWORDS), *REAL), Saturation.FLOAT_ONLY)
+"""Products of integers: 64 bits come of dwords only."""
 COMPARED = Operands(
     tuple(row(EVERY, types) for types in (INTEGERS, SINGLES, frozenset({DF}))), Saturation.NO
 )
