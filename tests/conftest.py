@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
-from visim.runtime import launch
+from visim.runtime import program
 
 FILES = Path(__file__).parent / "files"
 
@@ -33,7 +33,7 @@ def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """The engine of launches that name none; a test that uses it runs on every one."""
     if request.param == "jit":
         pytest.importorskip("llvmlite")
-    monkeypatch.setattr(launch, "default_engine", lambda: request.param)
+    monkeypatch.setattr(program, "fastest_engine", lambda plan, kernel: request.param)
     return request.param
 
 
