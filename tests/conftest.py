@@ -33,7 +33,7 @@ def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """The engine of launches that name none; a test that uses it runs on every one."""
     if request.param == "jit":
         pytest.importorskip("llvmlite")
-    monkeypatch.setattr(program, "fastest_engine", lambda plan, kernel: request.param)
+    monkeypatch.setattr(program, "fastest_engine", lambda plan, weight: request.param)
     return request.param
 
 

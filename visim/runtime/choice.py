@@ -7,6 +7,8 @@ from its threads and its instructions, so that the same launch always gets the s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 
 from visim.isa.flow import Branch
@@ -23,17 +25,35 @@ _COMPILING_EACH_S = 0.003
 """What the JIT needs for a kernel, and for each of its instructions (docs/benchmarks.md)."""
 
 
-def fastest_engine(plan: LaunchPlan, kernel: LinkedKernel) -> str:
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How many instructions a kernel has, and how often a thread is assumed to execute each."""
+
+    instructions: int
+    turns: int
+
+
+def weight_of(kernel: LinkedKernel) -> Weight:
+    """Return the weight of a kernel with its functions; it is the same for all launches."""
+    instructions = sum(len(linked.unit.body) for linked in kernel.units)
+    return Weight(instructions, TURNS if any(_has_loop(u.unit) for u in kernel.units) else 1)
+
+
+@cache
+def has_compiler() -> bool:
+    """Whether what the JIT compiles with is installed."""
+    return find_spec("llvmlite") is not None
+
+
+def fastest_engine(plan: LaunchPlan, weight: Weight) -> str:
     """Return the name of the engine that is expected to finish a launch first.
 
     Without `llvmlite` that is the interpreter.
     """
-    if find_spec("llvmlite") is None:
+    if not has_compiler():
         return "interpreter"
-    instructions = sum(len(linked.unit.body) for linked in kernel.units)
-    turns = TURNS if any(_has_loop(linked.unit) for linked in kernel.units) else 1
-    executed = _threads(plan) * instructions * turns
-    compiling = _COMPILING_S + _COMPILING_EACH_S * instructions
+    executed = _threads(plan) * weight.instructions * weight.turns
+    compiling = _COMPILING_S + _COMPILING_EACH_S * weight.instructions
     return "jit" if executed / _INTERPRETED_PER_S > compiling else "interpreter"
 
 

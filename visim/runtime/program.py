@@ -12,13 +12,14 @@ from typing import Any, Unpack
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
+from visim.engine.base import Engine
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
 from visim.output import write_file
 from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
-from visim.runtime.choice import fastest_engine
+from visim.runtime.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
@@ -279,6 +280,7 @@ class Kernel:
         self._contents = contents
         self._kernel = kernel
         self._executables: dict[tuple[str, bool], ExecutablePool] = {}
+        self._jit_refuses = False
         self._lock = Lock()
 
     def __repr__(self) -> str:
@@ -344,40 +346,39 @@ class Kernel:
         """
         chosen = LaunchOptions(**options).check()
         began = time.perf_counter()
-        if chosen.engine is not None:
-            make_engine(chosen.engine, taint=chosen.tracks_taint)
+        name = chosen.engine or ("interpreter" if chosen.tracks_taint else None)
+        named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
         given = arrange(args, self.args)
         plan = self._plan(given, chosen)
-        engine, executables = self._prepared(plan, chosen)
+        if named is None:
+            engine, executables = self._fastest(plan)
+        else:
+            engine, executables = named.name, self._pool(named, taint=chosen.tracks_taint)
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
         units = tuple(linked.unit for linked in self._linked.units)
         return Launch(self.name, platform, engine, executables, plan, chosen, compile_s, units)
 
-    def _prepared(self, plan: LaunchPlan, chosen: LaunchOptions) -> tuple[str, ExecutablePool]:
-        """Return the engine of a launch, and the kernel as it prepared it.
+    def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
+        """Return the engine of a launch that names none, and the kernel as it prepared it.
 
-        A launch that names no engine gets the interpreter for what the JIT does not run.
+        What the JIT does not run, the interpreter does.
         """
-        if chosen.engine is not None or chosen.tracks_taint:
-            name = chosen.engine or "interpreter"
-            return name, self._pool(name, taint=chosen.tracks_taint)
-        name = fastest_engine(plan, self._linked)
-        try:
-            return name, self._pool(name)
-        except UnsupportedError:
-            if name == "interpreter":
-                raise
-            return "interpreter", self._pool("interpreter")
+        name = fastest_engine(plan, self._weight)
+        if name == "jit" and not self._jit_refuses:
+            try:
+                return name, self._pool(make_engine(name))
+            except UnsupportedError:
+                self._jit_refuses = True
+        return "interpreter", self._pool(make_engine("interpreter"))
 
-    def _pool(self, name: str, *, taint: bool = False) -> ExecutablePool:
+    def _pool(self, engine: Engine, *, taint: bool = False) -> ExecutablePool:
         """Return the kernel as an engine prepared it, once for all launches."""
         with self._lock:
-            executables = self._executables.get((name, taint))
+            executables = self._executables.get((engine.name, taint))
             if executables is None:
-                engine = make_engine(name, taint=taint)
                 executables = ExecutablePool(lambda: engine.prepare(self._linked))
-                self._executables[name, taint] = executables
+                self._executables[engine.name, taint] = executables
             return executables
 
     def info(self) -> dict[str, Any]:
@@ -404,6 +405,10 @@ class Kernel:
     @cached_property
     def _linked(self) -> LinkedKernel:
         return self._contents.link(self._kernel, self._platform())
+
+    @cached_property
+    def _weight(self) -> Weight:
+        return weight_of(self._linked)
 
     def _platform(self) -> Platform:
         if self._contents.platform is None:

@@ -50,5 +50,5 @@ def test_an_engine_that_is_named_is_taken(kernel):
 
 
 def test_without_the_compiler_all_is_interpreted(kernel, monkeypatch):
-    monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    monkeypatch.setattr(choice, "has_compiler", lambda: False)
     assert launched(kernel, 2000)[0] == "interpreter"
