@@ -80,44 +80,34 @@ def body(unit: Unit, platform: Platform | None) -> dict[str, Any]:
     return {
         "instructions": len(items),
         "opcodes": dict(sorted(opcodes.items())),
-        "not_executable": _not_executable(items, platform),
-        "called_out": _called_out(items, platform),
+        **_exceptions(items, platform),
     }
 
 
-def _not_executable(body: Sequence[Instruction], platform: Platform | None) -> list[dict[str, Any]]:
-    """Return the instructions that visim cannot execute, each kind once with its first line.
+def _exceptions(items: Sequence[Instruction], platform: Platform | None) -> dict[str, Any]:
+    """Return what visim cannot execute, and what the JIT leaves to the interpreter's code.
 
-    Where the platform is not known, that is the case on any of them.
+    Each kind of instruction is listed once, with its first line. Where the platform is not known,
+    what holds on any of them counts.
     """
-    platforms = PLATFORMS if platform is None else (platform,)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in body:
-        for target in platforms:
-            try:
-                trace(item, target)
-            except Unexecutable as error:
-                reason = str(error)
-                line = getattr(item.origin, "line", None)
-                entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
-                found.setdefault((item.op.mnemonic, reason), entry)
-    return list(found.values())
-
-
-def _called_out(body: Sequence[Instruction], platform: Platform | None) -> list[dict[str, Any]]:
-    """Return the instructions that the JIT leaves to the interpreter's code, as they are above."""
     from visim.engine.jit.callouts import reasons
 
     platforms = PLATFORMS if platform is None else (platform,)
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for item in body:
+    not_executable: dict[tuple[str, str], dict[str, Any]] = {}
+    called_out: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in items:
+        mnemonic, line = item.op.mnemonic, getattr(item.origin, "line", None)
         for target in platforms:
             try:
                 effects = trace(item, target)
-            except Unexecutable:
-                continue
-            for reason in reasons(effects):
-                line = getattr(item.origin, "line", None)
-                entry = {"mnemonic": item.op.mnemonic, "reason": reason, "line": line}
-                found.setdefault((item.op.mnemonic, reason), entry)
-    return list(found.values())
+            except Unexecutable as error:
+                kinds, told = not_executable, [str(error)]
+            else:
+                kinds, told = called_out, list(reasons(effects))
+            for reason in told:
+                entry = {"mnemonic": mnemonic, "reason": reason, "line": line}
+                kinds.setdefault((mnemonic, reason), entry)
+    return {
+        "not_executable": list(not_executable.values()),
+        "called_out": list(called_out.values()),
+    }
