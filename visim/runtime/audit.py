@@ -14,13 +14,12 @@ from visim.check.flow import uses_slm
 from visim.diag import Diagnostic, Origin
 from visim.isa import Instruction
 from visim.isa.flow import FunctionCall, IndirectFunctionCall
-from visim.module import Input, Unit
+from visim.module import Unit
 from visim.operands import General
+from visim.runtime.payload import places_of
 from visim.target import Platform
 
 _BARRIERS = {"barrier", "sbarrier"}
-_OLDER_FREE_REGISTERS = 2
-_LATER_PLATFORMS = {"dg2", "pvc"}
 
 
 def audit(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
@@ -44,35 +43,23 @@ def _simd_size(entry: ZeKernel, unit: Unit) -> Iterator[Diagnostic]:
 
 def _inputs(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
     """Each input lies in the local ids or in a piece of the cross-thread data."""
-    grf = platform.grf_bytes
-    local_ids = sum(piece.size for piece in entry.per_thread_payload)
-    cross = grf + local_ids
-    if not local_ids and platform.name not in _LATER_PLATFORMS:
-        cross = _OLDER_FREE_REGISTERS * grf
-    payload_end = cross + max((piece.offset + piece.size for piece in entry.payload), default=0)
+    places = places_of(entry, platform)
+    end = places.cross_base + max((piece.offset + piece.size for piece in entry.payload), default=0)
     for one in unit.inputs:
-        start, end = one.offset, one.offset + one.size
-        is_local = grf <= start and end <= grf + local_ids
-        is_cross = any(
-            cross + piece.offset <= start < cross + piece.offset + piece.size
-            for piece in entry.payload
-        )
-        if not is_local and not (is_cross and isinstance(one.variable, General)):
-            text = f"input {one.variable.name} at byte {start} is no part of the payload"
+        if places.is_local(one):
+            continue
+        if not places.is_cross(one) or not isinstance(one.variable, General):
+            text = f"input {one.variable.name} at byte {one.offset} is no part of the payload"
             yield _finding("abi-input-unexplained", text, one.origin)
-        elif is_cross and end > payload_end and not is_local:
-            yield _beyond(one, payload_end)
-    file_bytes = entry.execution_env.grf_count * grf
+        elif one.offset + one.size > end:
+            text = f"input {one.variable.name} ends at byte {one.offset + one.size}"
+            yield _finding("abi-input-beyond", f"{text}, the payload at {end}", one.origin)
+    file_bytes = entry.execution_env.grf_count * places.grf
     for one in unit.inputs:
         if one.offset + one.size > file_bytes:
             text = f"input {one.variable.name} ends at byte {one.offset + one.size}"
             text += f", the {entry.execution_env.grf_count} registers at {file_bytes}"
             yield _finding("abi-grf-count", text, one.origin)
-
-
-def _beyond(one: Input, payload_end: int) -> Diagnostic:
-    text = f"input {one.variable.name} ends at byte {one.offset + one.size}"
-    return _finding("abi-input-beyond", f"{text}, the payload at {payload_end}", one.origin)
 
 
 def _resources(entry: ZeKernel, unit: Unit) -> Iterator[Diagnostic]:

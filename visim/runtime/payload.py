@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim import predefined
-from visim.binary.zebin import ZeKernel
+from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel
@@ -24,6 +24,7 @@ from visim.module import Input
 from visim.operands import General
 from visim.runtime.geometry import Triple, Walk, thread_masks
 from visim.runtime.threads import Register, ThreadHeader
+from visim.target import Platform
 
 _SCRATCH_GRANULE = 1024
 
@@ -44,6 +45,34 @@ class Slice:
         return (self.register, data[self.start : self.start + self.size])
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Which bytes of the registers hold what: r0, the local ids, then cross-thread data."""
+
+    grf: int
+    local_id_bytes: int
+    cross_base: int
+    payload: tuple[PayloadArgument, ...]
+
+    def is_local(self, entry: Input) -> bool:
+        """Whether an input lies in the local ids."""
+        end = entry.offset + entry.size
+        return self.grf <= entry.offset and end <= self.grf + self.local_id_bytes
+
+    def is_cross(self, entry: Input) -> bool:
+        """Whether an input starts in a piece of the cross-thread data that is described."""
+        start = entry.offset - self.cross_base
+        return any(piece.offset <= start < piece.offset + piece.size for piece in self.payload)
+
+
+def places_of(kernel: ZeKernel, platform: Platform) -> Places:
+    """Return the places of a kernel's payload; older devices keep a register free before it."""
+    grf = platform.grf_bytes
+    local_ids = sum(piece.size for piece in kernel.per_thread_payload)
+    has_free = not local_ids and platform.name not in {"dg2", "pvc"}
+    return Places(grf, local_ids, grf + local_ids + (grf if has_free else 0), kernel.payload)
+
+
 class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
 
@@ -57,24 +86,20 @@ class PayloadLayout:
         self.simd_size = kernel.execution_env.simd_size
         self.grf = linked.platform.grf_bytes
         self.header = ThreadHeader(linked)
-        self.local_id_bytes = _local_id_bytes(kernel)
+        _check_thread_data(kernel)
+        self._places = places_of(kernel, linked.platform)
+        self.local_id_bytes = self._places.local_id_bytes
         self.dimension_bytes = 32 if self.grf == 32 and self.simd_size <= 16 else 64
         if self.local_id_bytes % self.dimension_bytes:
             raise UnsupportedError(
                 f"kernel {kernel.name!r}: local ids of {self.local_id_bytes} bytes for "
                 f"{self.simd_size} channels"
             )
-        self.cross_base = self._cross_base()
+        self.cross_base = self._places.cross_base
         self._check_states()
         thread, cross = self._slices()
         self.thread_slices = thread
         self.cross_slices = cross
-
-    def _cross_base(self) -> int:
-        """Return the byte at which cross-thread data begins; older devices keep a free register."""
-        if self.local_id_bytes:
-            return self.grf + self.local_id_bytes
-        return self.grf if self.linked.platform.name in {"dg2", "pvc"} else 2 * self.grf
 
     def _check_states(self) -> None:
         """Refuse code that looks for states in memory, which the metadata does not tell it."""
@@ -96,17 +121,13 @@ class PayloadLayout:
             if not isinstance(variable, General):
                 raise self._unexplained(entry)
             register = self.linked.offset(unit, variable)
-            end = entry.offset + entry.size
-            if entry.offset >= self.grf and end <= self.grf + self.local_id_bytes:
+            if self._places.is_local(entry):
                 thread.append(Slice(register, entry.offset - self.grf, entry.size))
-            elif self._is_described(entry.offset - self.cross_base):
+            elif self._places.is_cross(entry):
                 cross.append(Slice(register, entry.offset - self.cross_base, entry.size))
             else:
                 raise self._unexplained(entry)
         return tuple(thread), tuple(cross)
-
-    def _is_described(self, offset: int) -> bool:
-        return any(p.offset <= offset < p.offset + p.size for p in self.kernel.payload)
 
     def _unexplained(self, entry: Input) -> UnsupportedError:
         return UnsupportedError(
@@ -200,14 +221,14 @@ class WalkDispatch:
         )
 
 
-def _local_id_bytes(kernel: ZeKernel) -> int:
+def _check_thread_data(kernel: ZeKernel) -> None:
+    """Refuse per-thread data other than local ids."""
     for entry in kernel.per_thread_payload:
         if entry.arg_type != "local_id" or entry.offset:
             raise UnsupportedError(
                 f"kernel {kernel.name!r}: per-thread data {entry.arg_type!r} at byte "
                 f"{entry.offset} is not known"
             )
-    return sum(entry.size for entry in kernel.per_thread_payload)
 
 
 def _scratch_bases(layout: PayloadLayout, threads: int, size: int) -> list[int]:
