@@ -14,7 +14,7 @@ from visim.runtime import running
 from visim.runtime.pictures import encode_png
 from visim.runtime.png_reader import decode_png
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parents[2] / "corpus"
 TURNED = "".join(f"turned {i}\n" for i in range(64))
 MEDIA = """\
 .version 4.1

@@ -1,0 +1,104 @@
+"""Exit codes, and visim as a process (visim.cli.app, visim.cli.failures)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.unit.cli.stand_ins import FAULT, fails_with
+from visim.cli import main
+from visim.errors import (
+    ArgumentError,
+    FaultError,
+    InputError,
+    InternalError,
+    LinkError,
+    ToolMissing,
+    UnsupportedError,
+)
+
+
+class TestExitCodes:
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (InputError("broken"), 1),
+            (LinkError("does not fit"), 1),
+            (FaultError(FAULT), 1),
+            (UnsupportedError("not there"), 1),
+            (ArgumentError("wrong"), 2),
+            (FileNotFoundError(2, "No such file", "x"), 2),
+            (ToolMissing("no ocloc"), 3),
+            (InternalError("oops"), 4),
+            (ZeroDivisionError("oops"), 4),
+            (KeyboardInterrupt(), 130),
+        ],
+    )
+    def test_who_is_at_fault_decides(self, file, monkeypatch, capsys, error, code):
+        fails_with(monkeypatch, error)
+        assert main(["info", file]) == code
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert "Traceback" not in shown.err
+        assert main(["info", file, "--json"]) == code
+        form = json.loads(capsys.readouterr().out)
+        assert form["error"]["kind"] == type(error).__name__
+        assert form["error"]["exit_code"] == code
+
+    def test_findings_of_an_input_error_are_part_of_the_json(self, file, monkeypatch, capsys):
+        fails_with(monkeypatch, InputError("broken"))
+        main(["info", file, "--json"])
+        [finding] = json.loads(capsys.readouterr().out)["error"]["diagnostics"]
+        assert (finding["severity"], finding["message"]) == ("error", "broken")
+
+    def test_a_bug_asks_for_a_report_and_shows_the_traceback_on_request(
+        self, file, monkeypatch, capsys
+    ):
+        fails_with(monkeypatch, ZeroDivisionError("oops"))
+        main(["info", file])
+        assert "please report it" in capsys.readouterr().err
+        monkeypatch.setenv("VISIM_DEBUG", "1")
+        main(["info", file])
+        assert "Traceback" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        "words", [["nonsense"], ["run"], ["run", "/nowhere/x.zebin"], ["check"], ["dis", "--nope"]]
+    )
+    def test_wrong_use_is_2(self, words, capsys):
+        assert main(words) == 2
+        assert "Error" in capsys.readouterr().err
+        assert main([*words, "--json"]) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 2
+
+    def test_help_is_0(self, capsys):
+        assert main(["--help"]) == 0
+        assert "run" in capsys.readouterr().out
+
+
+class TestProcess:
+    def test_help_comes_without_numpy(self):
+        code = (
+            "import sys; from visim.cli import main; main(['--help']);"
+            " sys.exit('numpy' in sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+    def test_the_package_runs_as_a_module(self):
+        words = [sys.executable, "-m", "visim", "--help"]
+        shown = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+        assert shown.startswith("Usage: visim ")
+
+    def test_a_reader_that_goes_away_is_no_bug(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        try:
+            words = [sys.executable, "-m", "visim", "--help"]
+            done = subprocess.run(words, stdout=writer, stderr=subprocess.PIPE, check=False)
+        finally:
+            os.close(writer)
+        assert done.returncode == 1
+        assert done.stderr == b""

@@ -1,0 +1,216 @@
+"""The verbs that make files of files (visim.cli.translating)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import visim
+from tests.unit.cli.stand_ins import StandInProgram
+from visim.binary.isafile import NativeCode, native_code, write_isa
+from visim.cli import main
+from visim.diag import Source
+from visim.errors import (
+    ToolMissing,
+)
+from visim.runtime import opencl
+from visim.target import platform as find_platform
+from visim.text import read_text
+
+
+class TestDis:
+    def test_text_goes_to_the_standard_output(self, file, capsys):
+        assert main(["dis", file]) == 0
+        assert capsys.readouterr().out == ".version 4.1\neverything\n"
+
+    def test_one_unit_goes_to_a_file(self, file, tmp_path):
+        target = tmp_path / "out.visaasm"
+        assert main(["dis", file, "--unit", "scale", "-o", str(target)]) == 0
+        assert target.read_text() == ".version 4.1\nscale\n"
+
+    def test_an_unknown_unit_is_2(self, file, capsys):
+        assert main(["dis", file, "--unit", "nothing"]) == 2
+        assert "--unit: the program has no unit 'nothing'" in capsys.readouterr().err
+
+    def test_json_holds_the_text(self, file, capsys):
+        assert main(["dis", file, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["text"] == ".version 4.1\neverything\n"
+
+
+class TestCl:
+    @pytest.fixture
+    def builds(self, monkeypatch, kernel):
+        builds = []
+
+        def build(source, *, device, options, name):
+            builds.append((source, device, options, name))
+            return b"zebin"
+
+        def load(source):
+            assert source == b"zebin"
+            return StandInProgram((kernel,))
+
+        monkeypatch.setattr(opencl, "build_zebin", build)
+        monkeypatch.setattr(visim, "load", load)
+        return builds
+
+    @pytest.fixture
+    def source(self, tmp_path):
+        path = tmp_path / "scale.cl"
+        path.write_text("kernel void scale() {}")
+        return str(path)
+
+    def test_a_zebin_appears_beside_the_source(self, source, builds, tmp_path, capsys):
+        assert main(["cl", source, "--device", "pvc", "--options", "-DX=1"]) == 0
+        assert builds == [("kernel void scale() {}", "pvc", "-DX=1", source)]
+        assert (tmp_path / "scale.zebin").read_bytes() == b"zebin"
+        assert capsys.readouterr().out == f"{tmp_path / 'scale.zebin'}: scale\n"
+
+    def test_a_dash_writes_the_zebin_to_the_standard_output(self, source, builds, capfdbinary):
+        assert main(["cl", source, "--device", "pvc", "-o", "-"]) == 0
+        assert capfdbinary.readouterr().out == b"zebin"
+
+    def test_a_missing_compiler_is_3(self, source, monkeypatch, capsys):
+        def build(source, *, device, options, name):
+            raise ToolMissing("ocloc is not installed: apt-get install intel-opencl-icd")
+
+        monkeypatch.setattr(opencl, "build_zebin", build)
+        assert main(["cl", source, "--device", "pvc"]) == 3
+        assert "apt-get install" in capsys.readouterr().err
+
+
+class TestObjects:
+    TEXT = (
+        '.version 4.1\n.kernel "k"\n.kernel_attr SimdSize=8\n.function "k_0"\n\nk_0:\n'
+        "    ret (M1, 1)\n"
+    )
+
+    def test_a_text_becomes_an_object_and_a_text_again(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 0
+        assert (tmp_path / "k.isa").read_bytes()[:4] == b"CISA"
+        capsys.readouterr()
+        assert main(["dis", str(tmp_path / "k.isa")]) == 0
+        assert "ret (M1, 1)" in capsys.readouterr().out
+
+    def test_two_texts_become_one_object(self, tmp_path):
+        for name in "ab":
+            (tmp_path / f"{name}.visaasm").write_text(self.TEXT.replace('"k"', f'"{name}"'))
+        files = [str(tmp_path / f"{name}.visaasm") for name in "ab"]
+        target = str(tmp_path / "both.isa")
+        assert main(["link", *files, "--platform", "pvc", "-o", target]) == 0
+        assert [kernel.name for kernel in visim.load(target, platform="pvc").kernels] == ["a", "b"]
+
+    def test_a_broken_text_leaves_no_object(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT.replace("ret", "rett"))
+        assert main(["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]) == 1
+        assert "rett" in capsys.readouterr().err
+        assert not (tmp_path / "k.isa").exists()
+
+    @pytest.mark.parametrize("version", ["3.0", "3.4", "4.0"])
+    def test_an_object_has_the_version_that_is_asked_for(self, tmp_path, capsys, version):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", version]) == 0
+        written = (tmp_path / "k.isa").read_bytes()
+        assert written[4:6] == bytes(int(number) for number in version.split("."))
+        capsys.readouterr()
+        assert main(["info", str(tmp_path / "k.isa"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["version"] == version
+
+    def test_an_unknown_version_is_refused(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", "4.2"]) == 2
+        assert "unknown version '4.2' of objects; known: 3.0, " in capsys.readouterr().err
+
+    def test_what_a_version_has_no_place_for_is_refused(self, tmp_path, capsys):
+        text = self.TEXT.replace("ret (M1, 1)", "wait 0x1:uw\n    ret (M1, 1)")
+        (tmp_path / "k.visaasm").write_text(text)
+        words = ["asm", str(tmp_path / "k.visaasm"), "--platform", "pvc"]
+        assert main([*words, "--isa-version", "3.0"]) == 1
+        assert "wait: version 3.0 has no place for a mask" in capsys.readouterr().err
+        assert not (tmp_path / "k.isa").exists()
+
+    def test_gen_code_is_extracted_byte_for_byte(self, tmp_path, capsys):
+        module = read_text(Source("k", self.TEXT))
+        native = {"k": (NativeCode(14, b"first"), NativeCode(99, b"second"))}
+        data = write_isa(module, platform=find_platform("pvc"), native=native)
+        (tmp_path / "fat.isa").write_bytes(data)
+        folder = tmp_path / "gen"
+        words = ["extract", str(tmp_path / "fat.isa"), "-o", str(folder)]
+        assert main([*words, "--json"]) == 0
+        written = json.loads(capsys.readouterr().out)["files"]
+        assert [(entry["platform"], entry["code"]) for entry in written] == [
+            ("pvc", 14),
+            ("unknown", 99),
+        ]
+        assert (folder / "k.pvc-14.gen").read_bytes() == b"first"
+        assert (folder / "k.unknown-99.gen").read_bytes() == b"second"
+        assert main(words) == 0
+
+    def test_gen_code_stays_in_an_object_that_is_written_again(self, tmp_path):
+        module = read_text(Source("k", self.TEXT))
+        native = {"k": (NativeCode(14, b"code"),)}
+        data = write_isa(module, platform=find_platform("pvc"), native=native)
+        visim.load(data).write(tmp_path / "k.isa")
+        assert native_code((tmp_path / "k.isa").read_bytes(), "k.isa") == native
+
+    def test_a_file_without_gen_code_is_refused(self, tmp_path, capsys):
+        (tmp_path / "k.visaasm").write_text(self.TEXT)
+        assert main(["extract", str(tmp_path / "k.visaasm"), "-o", str(tmp_path / "gen")]) == 1
+        assert "there is no Gen code in it" in capsys.readouterr().err
+        assert not (tmp_path / "gen").exists()
+
+
+class TestLinkedFiles:
+    EXAMPLE = Path(__file__).parents[3] / "examples" / "linking"
+
+    def test_objects_become_a_program_that_runs(self, tmp_path, capsys):
+        files = [str(tmp_path / f"{name}.isa") for name in ("fib", "kernel")]
+        for file in files:
+            source = str(self.EXAMPLE / f"{Path(file).stem}.visaasm")
+            assert main(["asm", source, "--platform", "skl", "-o", file]) == 0
+        target = str(tmp_path / "fibonacci.isa")
+        assert main(["link", *files, "--platform", "skl", "--gc", "--strip", "-o", target]) == 0
+        assert main(["check", target, "--platform", "skl"]) == 0
+        capsys.readouterr()
+        assert main(["info", target]) == 0
+        shown = capsys.readouterr().out
+        assert "functions: fib" in shown
+        assert "variables of file scope: table" in shown
+        words = ["run", target, "--platform", "skl", "--groups", "1", "--arg", "n=u32:9"]
+        words = [word.replace("n=", "1=") for word in words]
+        assert main([*words, "--arg", "0=zeros:u32:32", "--out", f"0={tmp_path / 'o.npy'}"]) == 0
+        assert np.load(tmp_path / "o.npy")[:10].tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
+
+    def test_a_part_does_not_run(self, capsys):
+        words = ["run", str(self.EXAMPLE / "kernel.visaasm"), "--platform", "skl"]
+        words += ["--groups", "1", "--arg", "OUT=zeros:u32:32", "--arg", "n=u32:9"]
+        assert main(words) == 1
+        assert "function 'fib' is not part of the program" in capsys.readouterr().err
+
+    def test_a_part_is_shown(self, capsys):
+        assert main(["info", str(self.EXAMPLE / "kernel.visaasm")]) == 0
+        shown = capsys.readouterr().out
+        assert "external functions: fib" in shown
+        assert "table (extern)" in shown
+
+    @pytest.mark.parametrize("verb", ["asm", "check", "link"])
+    def test_extensions_are_refused_with_strict(self, tmp_path, capsys, verb):
+        words = [verb, str(self.EXAMPLE / "fib.visaasm"), "--platform", "skl", "--strict"]
+        words += [] if verb == "check" else ["-o", str(tmp_path / "o.isa")]
+        assert main(words) == 1
+        captured = capsys.readouterr()
+        assert ".global_variable is an extension of visim" in captured.out + captured.err
+
+    def test_undefined_names_are_said(self, tmp_path, capsys):
+        words = ["link", str(self.EXAMPLE / "kernel.visaasm"), "--platform", "skl"]
+        assert main([*words, "-o", str(tmp_path / "o.isa")]) == 1
+        shown = capsys.readouterr().err
+        assert "kernel.visaasm needs the function 'fib', which none of the files defines" in shown
+        assert "kernel.visaasm needs the variable 'table'" in shown
+        assert not (tmp_path / "o.isa").exists()

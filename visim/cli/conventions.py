@@ -1,0 +1,26 @@
+"""What all verbs keep to: options that mean the same everywhere, and how JSON is printed."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from visim.target import NEWEST
+
+PLATFORMS = "bdw, skl, icllp, tgllp, dg2 or pvc"
+INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+platform_option = click.option("--platform", metavar="P", help=f"The device: {PLATFORMS}.")
+strict_option = click.option(
+    "--strict", is_flag=True, help="Refuse directives that only visim has."
+)
+version_option = click.option(
+    "--isa-version", default=NEWEST, metavar="V", help="The object's version: 3.0 to 4.1 (4.1)."
+)
+
+
+def print_json(form: object) -> None:
+    """Print one object, as --json promises."""
+    click.echo(json.dumps(form, indent=2))

@@ -1,0 +1,167 @@
+"""The verbs that say how things are: check, info, doctor and cache."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from visim.cli import failures
+from visim.cli.conventions import INPUT, json_option, platform_option, print_json, strict_option
+
+if TYPE_CHECKING:
+    from visim.diag import Diagnostics
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=INPUT, metavar="FILE...")
+@platform_option
+@click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
+@strict_option
+@json_option
+@click.pass_context
+def check(
+    context: click.Context,
+    files: tuple[str, ...],
+    platform: str | None,
+    explain: str | None,
+    *,
+    as_sarif: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Verify files.
+
+    Exits with 1 if there is an error in one of them; warnings and notes are shown only.
+    """
+    import visim
+    from visim.cli.files import read_source
+
+    if explain is not None:
+        click.echo(_explanation(explain))
+        return
+    if not files:
+        raise click.UsageError("Missing argument 'FILE...'.")
+    verify = partial(visim.verify, strict=True) if strict else visim.verify
+    found = {file: verify(read_source(file), platform=platform) for file in files}
+    if as_sarif:
+        from visim.cli.sarif import sarif
+
+        print_json(sarif(found))
+    elif as_json:
+        print_json({"files": [_checked_to_dict(*item) for item in found.items()]})
+    else:
+        for file, findings in found.items():
+            click.echo(findings.render() + "\n" if len(findings) else f"{file}: fine")
+    if any(findings.errors for findings in found.values()):
+        context.exit(failures.BROKEN)
+
+
+@click.command()
+@click.argument("file", type=INPUT, required=False)
+@click.option("--debug", is_flag=True, help="Show debug information instead.")
+@platform_option
+@click.option("--instructions", is_flag=True, help="List all instructions; needs no file.")
+@json_option
+def info(
+    file: str | None, platform: str | None, *, debug: bool, instructions: bool, as_json: bool
+) -> None:
+    """Show the kernels of FILE: arguments, resources, instructions.
+
+    With --debug, FILE may also be a vISA debug file (.dbg): it shows which Gen code came of which
+    instruction, where variables live, and the frames; of a program, the source lines of its
+    instructions.
+    """
+    if instructions:
+        _show_instructions(as_json=as_json)
+        return
+    if file is None:
+        raise click.UsageError("Missing argument 'FILE'.")
+    from visim.cli.files import load_program
+
+    if debug:
+        from visim.cli.debuginfo import debug_facts, show_debug_facts
+
+        found = debug_facts(file, platform)
+        if as_json:
+            print_json(found)
+        else:
+            show_debug_facts(found)
+        return
+    facts = load_program(file, platform).info()
+    if as_json:
+        print_json(facts)
+        return
+    from visim.cli.info import show_info
+
+    show_info(facts)
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(context: click.Context, *, as_json: bool) -> None:
+    """Say what this machine has and what is missing.
+
+    Exits with 1 if visim itself cannot work; missing tools are no failure.
+    """
+    from visim.runtime.doctor import State, examine
+
+    findings = examine()
+    if as_json:
+        print_json({"findings": [finding.to_dict() for finding in findings]})
+    else:
+        from visim.cli.info import show_findings
+
+        show_findings(findings)
+    if any(finding.state is State.BROKEN for finding in findings):
+        context.exit(failures.BROKEN)
+
+
+@click.command()
+@click.option("--clear", is_flag=True, help="Remove what is there.")
+@json_option
+def cache(*, clear: bool, as_json: bool) -> None:
+    """Show or clear the compiled kernels that are kept on disk."""
+    from visim.engine.jit.cache import MOST_BYTES, ObjectCache, default_folder
+
+    found = ObjectCache(default_folder())
+    removed = found.clear() if clear else 0
+    contents = found.contents()
+    if as_json:
+        folder = None if contents.folder is None else str(contents.folder)
+        numbers = {"entries": contents.entries, "bytes": contents.bytes, "removed": removed}
+        print_json({"folder": folder, "limit": MOST_BYTES, **numbers})
+        return
+    if contents.folder is None:
+        click.echo("off: VISIM_CACHE_DIR is empty")
+        return
+    if clear:
+        click.echo(f"removed {removed} compiled kernels")
+    megabytes = contents.bytes / 1e6
+    click.echo(f"{contents.folder}: {contents.entries} compiled kernels, {megabytes:.1f} MB")
+
+
+def _show_instructions(*, as_json: bool) -> None:
+    from visim.runtime.coverage import coverage
+
+    if as_json:
+        print_json({"instructions": [entry.to_dict() for entry in coverage()]})
+        return
+    from visim.cli.info import show_instructions
+
+    show_instructions(coverage())
+
+
+def _explanation(code: str) -> str:
+    from visim.check.catalogue import find_rule
+    from visim.check.explain import explain
+
+    return explain(find_rule(code))
+
+
+def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:
+    described = [failures.diagnostic_to_dict(finding) for finding in findings]
+    return {"file": file, "diagnostics": described}

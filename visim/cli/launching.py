@@ -1,0 +1,121 @@
+"""The verbs that launch a kernel: run and time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from visim.cli.conventions import INPUT, json_option, platform_option
+
+_ARCHITECTURES = "ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc"
+
+_VALUES = """
+An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE is
+
+\b
+  npy:FILE                      the array in a NumPy file
+  zeros:f32:1024                an array; 1024 may be a shape such as 480x640x4;
+  ones:..., iota:..., rand:...  likewise: ones, 0 1 2 ..., random numbers
+  f32:2.5, u32:7, i8:-1, ...    a number; f32:1,2,3,4 is a vector
+  hex:0000803f                  the bytes of a struct
+  local:256                     bytes of local memory
+  null                          the null pointer
+"""
+
+_launch_options = (
+    click.argument("file", type=INPUT),
+    click.option(
+        "-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one."
+    ),
+    platform_option,
+    click.option("--global", "global", metavar="X[,Y[,Z]]", help="Work-items in each dimension."),
+    click.option(
+        "--local", metavar="X[,Y[,Z]]", help="Work-items of a group (chosen if not given)."
+    ),
+    click.option("--offset", metavar="X[,Y[,Z]]", help="The first work-item's global id."),
+    click.option("--groups", metavar="X[,Y[,Z]]", help="Bare vISA: thread groups."),
+    click.option(
+        "--group-size", metavar="X[,Y[,Z]]", help="Bare vISA: hardware threads of a group."
+    ),
+    click.option(
+        "--thread-space", metavar="W,H", help="Media: hardware threads in two dimensions."
+    ),
+    click.option("--dependency", metavar="D", help="Media: wavefront, ... or vectors -1,0;0,-1."),
+    click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument; see below."),
+    click.option("--surface", multiple=True, metavar="N=VALUE", help="The surface bti(N)."),
+    click.option("--sampler", multiple=True, metavar="N=VALUE", help="The sampler of index N."),
+    click.option("--out", multiple=True, metavar="NAME=FILE", help="Write an array: .npy or .png."),
+    click.option("--engine", metavar="E", help="jit or interpreter; the fastest if not given."),
+    click.option("--seed", type=click.IntRange(min=0), help="For rand: values and the schedule."),
+    click.option(
+        "--budget", type=int, metavar="N", help="Instructions a hardware thread may execute."
+    ),
+    click.option("--workers", type=int, metavar="N", help="Threads of this machine to use."),
+    click.option("--checks", metavar="MODE", help="Run-time checks; on if not given."),
+    click.option(
+        "--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact."
+    ),
+    click.option(
+        "--collect",
+        multiple=True,
+        metavar="NAMES",
+        help="Figures for the report: instructions, fidelity, taint.",
+    ),
+    click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal."),
+)
+
+
+def _launching(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say what to launch."""
+    for option in reversed(_launch_options):
+        command = option(command)
+    return command
+
+
+@click.command(epilog=_VALUES)
+@_launching
+@json_option
+def run(file: str, *, as_json: bool, **given: Any) -> None:
+    """Run a kernel of FILE, or what a launch.toml describes.
+
+    A launch.toml has the key file and the names of these options as keys; arg, surface,
+    sampler and out are tables. Files in it are relative to its own folder. Options given here win.
+    """
+    from visim.cli.options import read_options
+    from visim.cli.run import run as run_kernel
+
+    raw = {key: value for key, value in given.items() if value not in (None, (), False)}
+    run_kernel(read_options(file, raw), as_json=as_json)
+
+
+@click.command(epilog=_VALUES)
+@_launching
+@click.option("--arch", metavar="A", help=f"The generation: {_ARCHITECTURES}.")
+@click.option("--compare", metavar="A,B,...", help="Several generations side by side.")
+@click.option("--preset", metavar="P", help="The costs: mesa, igc or measured.")
+@click.option(
+    "--native",
+    type=click.Choice(["legaliser", "genx"]),
+    default="legaliser",
+    help="Who makes native instructions: visim, or GenX_IR where it is installed.",
+)
+@click.option("--set", "changes", multiple=True, metavar="NAME=N", help="A number of the table.")
+@click.option("--listing", is_flag=True, help="Print every line with its cycles.")
+@click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
+@click.option("--html", metavar="FILE", help="Write a report with pictures.")
+@json_option
+def time(file: str, *, as_json: bool, **given: Any) -> None:
+    """Say how many cycles a kernel takes on a generation, and where they go.
+
+    Runs the kernel as visim run does. The numbers are estimates: docs/timing.md says of what.
+    """
+    from visim.cli.options import read_options
+    from visim.cli.time import TimeOptions
+    from visim.cli.time import time as time_kernel
+
+    names = ("arch", "compare", "preset", "native", "changes", "listing", "perfetto", "html")
+    chosen = TimeOptions(**{name: given.pop(name) for name in names})
+    raw = {key: value for key, value in given.items() if value not in (None, (), False)}
+    time_kernel(read_options(file, raw), chosen, as_json=as_json)

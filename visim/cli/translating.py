@@ -1,0 +1,224 @@
+"""The verbs that make files of files: asm, dis, cl, link, extract, smith and reduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from visim.cli import failures
+from visim.cli.conventions import (
+    INPUT,
+    PLATFORMS,
+    json_option,
+    platform_option,
+    print_json,
+    strict_option,
+    version_option,
+)
+from visim.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from visim import Program
+
+
+@click.command()
+@click.argument("file", type=INPUT)
+@click.option("--platform", required=True, metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
+@version_option
+@strict_option
+@json_option
+def asm(
+    file: str,
+    platform: str,
+    output: str | None,
+    isa_version: str,
+    *,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Assemble vISA text to an .isa object.
+
+    What the text declares to be external may be in other files; link puts them together.
+    """
+    from visim.cli.files import is_standard, load_program
+
+    if output is None and is_standard(file):
+        raise click.UsageError("the text comes from the standard input: give -o OUT")
+    program = load_program(file, platform, strict=strict)
+    _write_object(program, output or _isa_name(file), isa_version, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=INPUT)
+@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+@click.option("--unit", metavar="NAME", help="Only this kernel or function.")
+@platform_option
+@json_option
+def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_json: bool) -> None:
+    """Print FILE as vISA text.
+
+    The text has one .version, then the kernels, then the functions.
+    """
+    from visim.cli.files import is_standard, load_program, write_text
+
+    program = load_program(file, platform)
+    try:
+        text = program.text(unit)
+    except KeyError as error:
+        raise ArgumentError(f"--unit: {error.args[0]}") from None
+    if not as_json:
+        write_text(output, text)
+    elif is_standard(output):
+        print_json({"file": file, "text": text})
+    else:
+        write_text(output, text)
+        print_json({"file": output})
+
+
+@click.command()
+@click.argument("file", type=INPUT)
+@click.option("--device", required=True, metavar="D", help=f"The device: {PLATFORMS}.")
+@click.option("--options", default="", metavar="S", help="Options of the OpenCL compiler.")
+@click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
+@json_option
+def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
+    """Compile OpenCL C with ocloc, for visim run."""
+    import visim
+    from visim.cli.files import check_target, is_standard, read_text, write_bytes
+    from visim.cli.progress import working
+    from visim.runtime.opencl import build_zebin
+
+    if output is None and is_standard(file):
+        raise click.UsageError("the source comes from the standard input: give -o OUT")
+    target = output or str(Path(file).with_suffix(".zebin"))
+    check_target(target)
+    source = read_text(file)
+    with working(f"compiling {file} for {device}"):
+        zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
+    write_bytes(target, zebin)
+    names = [kernel.name for kernel in visim.load(zebin).kernels]
+    if as_json:
+        print_json({"file": target, "kernels": names})
+        return
+    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=INPUT, metavar="A B ...")
+@click.option("--platform", metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
+@version_option
+@click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel needs.")
+@click.option("--strip", is_flag=True, help="Drop names of variables and labels, source lines.")
+@strict_option
+@json_option
+def link(
+    files: tuple[str, ...],
+    platform: str | None,
+    output: str,
+    isa_version: str,
+    *,
+    gc: bool,
+    strip: bool,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Put the kernels and functions of several files into one .isa object.
+
+    Files are vISA texts, objects, and ar archives of them, in any order.
+    """
+    import visim
+    from visim.cli.files import read_source
+
+    sources = [read_source(file) for file in files]
+    program = visim.link(sources, platform=platform, gc=gc, strip=strip, strict=strict)
+    _write_object(program, output, isa_version, as_json=as_json)
+
+
+@click.command()
+@click.argument("file", type=INPUT)
+@click.option("-o", "folder", required=True, metavar="DIR", help="Where to; made if missing.")
+@json_option
+def extract(file: str, folder: str, *, as_json: bool) -> None:
+    """Write the Gen code in an .isa object to files, one for each kernel and device."""
+    from visim.cli.extract import extract as extract_code
+
+    written = extract_code(file, folder)
+    if as_json:
+        print_json({"files": written})
+        return
+    for entry in written:
+        click.echo(f"{entry['file']}: {entry['size']} bytes for {entry['platform']}")
+
+
+@click.command()
+@click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
+@click.option("--platform", default="pvc", metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
+@click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
+@click.option("--count", default=1, type=click.IntRange(min=1), help="With --compare: seeds.")
+@json_option
+@click.pass_context
+def smith(
+    context: click.Context,
+    seed: int,
+    platform: str,
+    statements: int,
+    count: int,
+    *,
+    compare: bool,
+    as_json: bool,
+) -> None:
+    """Print a random valid vISA program that ends, or compare engines on some.
+
+    Exits with 1 if engines differ.
+    """
+    from visim.cli.smith import compare_seeds
+    from visim.smith import Shape
+    from visim.smith import smith as write_program
+
+    shape = Shape(statements)
+    if not compare:
+        text = write_program(seed, platform, shape)
+        if as_json:
+            print_json({"seed": seed, "platform": platform, "text": text})
+        else:
+            click.echo(text, nl=False)
+        return
+    if not compare_seeds(range(seed, seed + count), platform, shape, as_json=as_json):
+        context.exit(failures.BROKEN)
+
+
+@click.command("reduce")
+@click.argument("file", type=INPUT)
+@click.option("--keep", required=True, metavar="COMMAND", help="What fails; {} is the file.")
+@click.option("--seconds", default=30.0, help="How long the command may take each time; 30.")
+@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
+    """Shrink a vISA text while COMMAND still fails on it in the same way."""
+    from visim.cli.files import read_text, write_text
+    from visim.smith.reduce import reduce
+
+    write_text(output, reduce(read_text(file), keep, seconds=seconds))
+
+
+def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:
+    from visim.cli.files import is_standard, write_bytes
+
+    write_bytes(target, program.to_object(isa_version=isa_version))
+    names = [kernel.name for kernel in program.kernels]
+    if as_json:
+        print_json({"file": target, "kernels": names})
+        return
+    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+
+
+def _isa_name(file: str) -> str:
+    return str(Path(file).with_suffix(".isa"))
+
+
+def _source_name(file: str) -> str:
+    return "stdin.cl" if file == "-" else file
