@@ -10,7 +10,7 @@ from dataclasses import replace
 from visim.diag import ByteSpan, Span
 from visim.errors import Fault
 from visim.isa import Instruction
-from visim.machine.memory import MemoryViolation
+from visim.machine.allocations import MemoryViolation
 
 
 def fault_at(

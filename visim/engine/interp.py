@@ -28,7 +28,8 @@ from visim.engine.plan import Context, Step
 from visim.engine.taint import ShadowMemory, Tracker
 from visim.errors import Fault
 from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
-from visim.machine.memory import Allocation, MemoryViolation, Space
+from visim.machine.allocations import Allocation, MemoryViolation
+from visim.machine.memory import Space
 from visim.machine.surfaces import SharedLocalMemory, Window
 from visim.sem.effects import (
     Call,

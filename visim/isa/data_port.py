@@ -9,7 +9,7 @@ the vISA instructions; a descriptor that asks for something else is refused.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from visim.isa.memory import SLM_ADDRESS_BITS, loaded
+from visim.isa.surfaces import SLM_ADDRESS_BITS, loaded
 from visim.operands import RawOperand
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import Atomic, Fence, Load, LoadBlock, Space, Store, StoreBlock

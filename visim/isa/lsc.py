@@ -9,9 +9,9 @@ from typing import Annotated
 
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, QUAD, SHAPE, STRIDED
-from visim.isa.memory import SLM_ADDRESS_BITS, block_bytes, loaded, surface_of_state
 from visim.isa.raw_kinds import RAW_LSC
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import SLM_ADDRESS_BITS, block_bytes, loaded, surface_of_state
 from visim.isa.sync import SFIDS
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind

@@ -16,8 +16,8 @@ from visim.isa.lsc import (
     space_of,
 )
 from visim.isa.lsc_kinds import SURFACE_ONLY
-from visim.isa.memory import counter_of, loaded
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import counter_of, loaded
 from visim.isa.table import Table
 from visim.operands import LscShape, LscSurface, RawOperand
 from visim.sem.effects import Atomic, AtomicOperation, Space

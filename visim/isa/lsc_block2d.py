@@ -11,8 +11,8 @@ from typing import Annotated
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Sfid, element_of
 from visim.isa.lsc_kinds import BLOCK, DATA_SIZES, PLANE
-from visim.isa.memory import loaded
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import loaded
 from visim.isa.table import Table
 from visim.operands import LscBlock, LscPlane
 from visim.sem.effects import Load, Space, Store

@@ -9,8 +9,8 @@ from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Element, Shape, element_of, space_of
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.isa.lsc_kinds import QUAD, SURFACE_ONLY, TEXEL
-from visim.isa.memory import block_bytes, loaded
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import block_bytes, loaded
 from visim.isa.table import Table
 from visim.isa.typed import ask, components, texel_place
 from visim.operands import LscCorner, LscShape, LscSurface, LscTexel

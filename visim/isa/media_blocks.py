@@ -3,10 +3,10 @@
 from typing import Annotated
 
 from visim.isa.forms import Raw, Src
-from visim.isa.memory import loaded
 from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sampler import image_index
+from visim.isa.surfaces import loaded
 from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, ChoiceKind
 from visim.operands import RawOperand, SurfaceVariable

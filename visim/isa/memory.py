@@ -11,6 +11,12 @@ from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.older import UNALIGNED_OWORD_LAYOUTS, UNALIGNED_OWORDS
 from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import (
+    block_bytes,
+    in_space,
+    loaded,
+    surface_space,
+)
 from visim.isa.table import Table
 from visim.isa.word_kinds import (
     BITS,
@@ -23,7 +29,6 @@ from visim.isa.word_kinds import (
 )
 from visim.operands import RawOperand, SurfaceVariable
 from visim.sem.effects import (
-    FIRST_COUNTER,
     Atomic,
     AtomicOperation,
     Load,
@@ -32,15 +37,12 @@ from visim.sem.effects import (
     Store,
     StoreBlock,
 )
-from visim.sem.expr import UOPS, Expr, broadcast, unsigned
+from visim.sem.expr import Expr, broadcast, unsigned
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD, UQ, UW, DataType
 
 TABLE = Table(Category.MEMORY)
 
-SLM, BINDLESS, SCRATCH = 0, 4, 5
-SLM_ADDRESS_BITS = 0x0FFF_FFFF
-_STATE_SHIFT = 6
 
 ATOMICS = (
     ("add", 0),
@@ -228,61 +230,9 @@ class SurfaceAtomic(Instruction):
     dst: Raw
 
 
-def surface_space(surface: SurfaceVariable) -> tuple[Space, Expr | None]:
-    """Return the memory behind a surface variable, and the binding table index if it has one."""
-    match surface.index:
-        case 0:
-            return Space.SLM, None
-        case 5:
-            return Space.SCRATCH, None
-        case _:
-            index = Expr(UOPS["state"], UD, 1, (), (surface, 0))
-            is_bindless = surface.index == BINDLESS
-            return Space.SURFACE, surface_of_state(index) if is_bindless else index
-
-
-def surface_of_state(offset: Expr) -> Expr:
-    """Return the binding table index of the surface whose state is at a byte offset (UD).
-
-    The state of the surface at index i is at 64 * i in the heap of bindless surface states. The
-    low 6 bits of an offset are other parts of a message's descriptor.
-    """
-    return offset >> _STATE_SHIFT
-
-
-def counter_of(index: Expr) -> Expr:
-    """Return the index under which the append counter of a surface is found in its table."""
-    return index + FIRST_COUNTER
-
-
-def block_bytes(t: Tracer, element: int) -> int:
-    """Return the distance between the blocks of two components: whole registers."""
-    grf = t.platform.grf_bytes
-    return -(-t.lanes * element // grf) * grf
-
-
 def _surface_addresses(t: Tracer, i: ScaledChannels | ScaledBytes) -> Expr:
     base = broadcast(t.scalar(i.offset, UD), t.lanes)
     return in_space(t.raw(i.offsets, UD, t.lanes) + base, i.surface)
-
-
-def in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
-    """Drop the tag that compilers put into local pointers when the surface is SLM."""
-    return addresses & SLM_ADDRESS_BITS if surface.index == SLM else addresses
-
-
-def loaded(effect: object, kind: DataType, lanes: int, component: int = 0) -> Expr:
-    """Return one component of what a load or atomic brings."""
-    return Expr(UOPS["loaded"], kind, lanes, (), (effect, component))
-
-
-def load_components(t: Tracer, effect: Load, dst: RawOperand, slots: list[int]) -> None:
-    """Record a load and write its components `slots` to successive blocks of `dst`."""
-    t.emit(effect)
-    size = block_bytes(t, effect.type.bytes)
-    for position, component in enumerate(slots):
-        value = loaded(effect, effect.type, t.lanes, component)
-        t.write_raw(dst, value, effect.mask, position * size)
 
 
 _ORDER = "RGBA"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.memory import block_bytes, loaded, surface_space
 from visim.isa.older import sampler_layouts
 from visim.isa.raw_kinds import RAWS, SAMPLER, SURFACE
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.surfaces import block_bytes, loaded, surface_space
 from visim.isa.table import Table
 from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
 from visim.operands import Immediate, RawOperand, SamplerVariable, SurfaceVariable

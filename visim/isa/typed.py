@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred, Raw
-from visim.isa.memory import AtomicName, AtomicWidth, atomic_sources, block_bytes, loaded
+from visim.isa.memory import AtomicName, AtomicWidth, atomic_sources
 from visim.isa.older import TYPED_LAYOUTS
 from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.sampler import image_index, write_components
+from visim.isa.surfaces import block_bytes, loaded
 from visim.isa.table import Table
 from visim.isa.word_kinds import CHANNELS
 from visim.operands import RawOperand, SurfaceVariable

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from visim.machine.allocations import Allocation, MemoryViolation
 from visim.machine.atomics import AtomicOp
-from visim.machine.memory import Allocation, Memory, MemoryViolation, Space
+from visim.machine.memory import Memory, Space
 from visim.machine.surfaces import Scratch, SharedLocalMemory, Surface, Surfaces
 
 __all__ = [

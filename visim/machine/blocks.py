@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from visim.machine.allocations import MISALIGNED, READ_ONLY, Bytes, image_violation
 from visim.machine.dropped import Dropped
-from visim.machine.memory import MISALIGNED, READ_ONLY, Bytes, image_violation
 from visim.sem.requests import Rows
 
 

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.machine import atomics
+from visim.machine.allocations import READ_ONLY, AccessKind, byte_view, image_violation
 from visim.machine.blocks import BlockSurface
 from visim.machine.dropped import Dropped
 from visim.machine.formats import Bits, TexelFormat
-from visim.machine.memory import READ_ONLY, AccessKind, Mask, byte_view, image_violation
+from visim.machine.memory import Mask
 from visim.sem.atomics import AtomicOperation
 from visim.sem.requests import Outside
 

@@ -16,24 +16,22 @@ from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
 from visim.machine import requests
-from visim.machine.atomics import AtomicOp
-from visim.machine.blocks import BlockSurface
-from visim.machine.dropped import Dropped
-from visim.machine.images import ImageMemory, ImageSurface
-from visim.machine.memory import (
+from visim.machine.allocations import (
     OUT_OF_RANGE,
     AccessKind,
-    Addresses,
     Allocation,
     Bytes,
     HasBytes,
-    Mask,
     MemoryViolation,
-    Space,
     SpaceName,
     Vector,
     byte_view,
 )
+from visim.machine.atomics import AtomicOp
+from visim.machine.blocks import BlockSurface
+from visim.machine.dropped import Dropped
+from visim.machine.images import ImageMemory, ImageSurface
+from visim.machine.memory import Addresses, Mask, Space
 from visim.machine.requests import BlockOperation, SamplerOperation
 from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
 from visim.sem.effects import FIRST_COUNTER

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
+from visim.machine.allocations import byte_view
 from visim.machine.images import ImageMemory
-from visim.machine.memory import Memory, byte_view
+from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
 from visim.machine.surfaces import (
     LAST_FREE_SURFACE,

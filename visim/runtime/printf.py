@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.machine.memory import Allocation, Space
+from visim.machine.allocations import Allocation
+from visim.machine.memory import Space
 from visim.runtime.printf_format import Conversion, Number, Value, parse_format, show_record
 
 PRINTF_BYTES = 1 << 22

@@ -8,33 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
-from visim.diag import Diagnostic, Diagnostics, Origin, Severity, Source, Span
+from visim.diag import Diagnostics, Source, Span
 from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.execution_kinds import PREDICATION
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.registry import Instruction, Op, named_labels
-from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, nearest, unquoted
-from visim.module import Input, Linkage, Module, Unit, UnitKind
-from visim.operands import (
-    AddressVariable,
-    Attribute,
-    General,
-    PredicateVariable,
-    SamplerVariable,
-    SurfaceVariable,
-    Variable,
-)
+from visim.isa.registry import Op, named_labels
+from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, unquoted
+from visim.module import Linkage, Module, Unit, UnitKind
 from visim.target import Platform
 from visim.text.declarations import declaration, input_kind, input_line, kernel_attribute
 from visim.text.linkage import EXTENSIONS, FILE_DIRECTIVES, FileScope
+from visim.text.openunit import LabelUse, OpenUnit
 from visim.text.shapes import shape_of
 from visim.text.statements import LONG, Statement, oversized_number, statements
-from visim.text.symbols import MAX_NESTING, Symbols
+from visim.text.symbols import MAX_NESTING
 
 MAX_TEXT = 1 << 26
 MAX_ERRORS = 500
@@ -68,7 +59,6 @@ _DIRECTIVES = (
     ".implicit_LOCAL_ID",
     *EXTENSIONS,
 )
-_VariableT = TypeVar("_VariableT", bound=Variable)
 
 
 def read_text(source: Source, platform: Platform | None = None, *, strict: bool = False) -> Module:
@@ -102,54 +92,6 @@ def parse_text(
     return _Parser(source, findings, grf_bytes, strict=strict).run(), findings
 
 
-@dataclass(frozen=True, slots=True)
-class _LabelUse:
-    """An instruction that names a label, and where in the statement the name stands."""
-
-    name: str
-    origin: Span
-
-
-@dataclass(slots=True)
-class _OpenUnit:
-    """A unit while its text is read."""
-
-    name: str
-    kind: UnitKind
-    origin: Origin
-    symbols: Symbols
-    linkage: Linkage = Linkage.GLOBAL
-    function_declarations: list[str] = field(default_factory=list[str])
-    inputs: dict[tuple[type[Variable], int], Input] = field(default_factory=dict[Any, Any])
-    attributes: list[Attribute] = field(default_factory=list[Attribute])
-    body: list[Instruction] = field(default_factory=list[Instruction])
-    labels: dict[str, Span] = field(default_factory=dict[str, Span])
-    uses: list[_LabelUse] = field(default_factory=list[_LabelUse])
-    scopes: list[Span] = field(default_factory=list[Span])
-
-    def declared(self, kind: type[_VariableT]) -> tuple[_VariableT, ...]:
-        """Return the variables of one class in the order of their numbers."""
-        return tuple(v for v in self.symbols.declared[kind] if isinstance(v, kind))
-
-    def close(self) -> Unit:
-        """Return the unit."""
-        return Unit(
-            self.name,
-            self.kind,
-            tuple(self.function_declarations),
-            self.declared(General),
-            self.declared(AddressVariable),
-            self.declared(PredicateVariable),
-            self.declared(SamplerVariable),
-            self.declared(SurfaceVariable),
-            tuple(self.inputs.values()),
-            tuple(self.attributes),
-            tuple(self.body),
-            self.origin,
-            linkage=self.linkage,
-        )
-
-
 class _Parser:
     """Reads one text; `run` does it."""
 
@@ -159,7 +101,7 @@ class _Parser:
         self.source = source
         self.findings = findings
         self.version: tuple[int, int] | None = None
-        self.unit: _OpenUnit | None = None
+        self.unit: OpenUnit | None = None
         self.units: list[Unit] = []
         self.unit_names: set[str] = set()
         self.statement = Statement(1, "")
@@ -238,7 +180,7 @@ class _Parser:
         elif last != ":" or not self._label(cursor, start):
             self._instruction(cursor, start)
 
-    def _open(self, cursor: Cursor, what: str) -> _OpenUnit:
+    def _open(self, cursor: Cursor, what: str) -> OpenUnit:
         """Return the current unit, or fail because `what` belongs into one."""
         if self.unit is None:
             start = len(cursor.text) - len(cursor.text.lstrip(_SPACES))
@@ -313,7 +255,7 @@ class _Parser:
             origin = self._span(directive, len(cursor.text))
             cursor.skip_space()
             start = cursor.position
-            self.unit = _OpenUnit("", kind, origin, self.file_scope.symbols(), linkage)
+            self.unit = OpenUnit("", kind, origin, self.file_scope.symbols(), linkage)
             self.unit.name = _name(cursor, f"the {kind}'s name")
             if self.unit.name in self.unit_names:
                 message = f"{self.unit.name} is defined twice"
@@ -356,7 +298,7 @@ class _Parser:
         cursor.skip_space()
         start = cursor.position
         name = _name(cursor, "the subroutine's name")
-        self._define_label(unit, cursor, start, name)
+        unit.define_label(cursor, start, name, self._span(start, cursor.position))
         unit.body.append(SubroutineMark(ISA.subroutine, name, origin=origin))
 
     # Scopes and labels
@@ -409,21 +351,10 @@ class _Parser:
         last = unit.body[-1] if unit.body else None
         if isinstance(last, SubroutineMark) and last.name == name:
             return True
-        self._define_label(unit, cursor, start, name)
         span = self._span(start, match.end())
+        unit.define_label(cursor, start, name, span)
         unit.body.append(LabelMark(ISA.label, name, origin=span))
         return True
-
-    def _define_label(self, unit: _OpenUnit, cursor: Cursor, start: int, name: str) -> None:
-        earlier = unit.labels.get(name)
-        if earlier is not None:
-            raise cursor.failure_at(
-                start,
-                "duplicate-label",
-                f"label {name} is defined twice",
-                help=f"the first one is in line {earlier.line}",
-            )
-        unit.labels[name] = self._span(start, cursor.position)
 
     # Instructions
 
@@ -456,9 +387,9 @@ class _Parser:
             for name in named_labels(made):
                 self._use_label(unit, name, start)
 
-    def _use_label(self, unit: _OpenUnit, name: str, start: int) -> None:
+    def _use_label(self, unit: OpenUnit, name: str, start: int) -> None:
         at = max(start, self.statement.text.rfind(name))
-        unit.uses.append(_LabelUse(name, self._span(at, at + len(name))))
+        unit.uses.append(LabelUse(name, self._span(at, at + len(name))))
 
     # The end of a unit
 
@@ -469,9 +400,8 @@ class _Parser:
         self.unit = None
         for span in unit.scopes:
             self.findings.error("scope", "the scope is not closed", span, label="opened here")
-        undefined = (use for use in unit.uses if use.name not in unit.labels)
-        for use in islice(undefined, MAX_ERRORS):
-            self.findings.add(_undefined_label(use, unit))
+        for finding in islice(unit.undefined_labels(), MAX_ERRORS):
+            self.findings.add(finding)
         self.units.append(unit.close())
 
 
@@ -525,14 +455,3 @@ def _name(cursor: Cursor, expected: str) -> str:
     if not name:
         raise cursor.failure_at(start, "syntax", f"{expected} is empty")
     return name
-
-
-def _undefined_label(use: _LabelUse, unit: _OpenUnit) -> Diagnostic:
-    guess = nearest(use.name, unit.labels)
-    return Diagnostic(
-        "undefined-label",
-        Severity.ERROR,
-        f"label {use.name} is not defined in {unit.name}",
-        use.origin,
-        help=f"did you mean {guess!r}?" if guess else None,
-    )

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.model import images as model
 from visim.machine import filtering
+from visim.machine.allocations import MemoryViolation
 from visim.machine.formats import texel_format
 from visim.machine.images import ImageKind, ImageMemory
-from visim.machine.memory import MemoryViolation
 from visim.machine.sampling import Address, Filter, SamplerState, layers
 from visim.sem.requests import Detail, Sampling
 

@@ -9,7 +9,8 @@ import pytest
 from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Symbol, Zebin
 from visim.errors import LinkError
 from visim.linker import function_handle
-from visim.machine.memory import Memory, MemoryViolation
+from visim.machine.allocations import MemoryViolation
+from visim.machine.memory import Memory
 from visim.runtime.segments import Segments
 from visim.target import platform
 

@@ -24,7 +24,8 @@ from visim.engine.jit.records import ThreadRecord
 from visim.engine.plan import Context
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-from visim.machine.memory import Allocation, MemoryViolation, Space
+from visim.machine.allocations import Allocation, MemoryViolation
+from visim.machine.memory import Space
 from visim.machine.surfaces import SharedLocalMemory, Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
 from visim.sem.effects import Space as SpaceKind
