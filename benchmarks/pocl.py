@@ -50,8 +50,8 @@ class Side:
     run: Callable[[], None]
     result: Callable[[str], np.ndarray]
     build_s: float
-    clock: list[float] = field(default_factory=list)
-    processor: list[float] = field(default_factory=list)
+    clock: list[float] = field(default_factory=list[float])
+    processor: list[float] = field(default_factory=list[float])
 
     def sample(self) -> None:
         """Run all launches once and note the times."""
@@ -125,9 +125,9 @@ def _enqueue(
     values: dict[str, Any],
     buffers: dict[str, c_void_p],
 ) -> Callable[[], None]:
-    kernel = device.create("clCreateKernel", program._program, one.kernel.encode())
+    kernel = device.create("clCreateKernel", program.program, one.kernel.encode())
     for index, name in enumerate(one.args):
-        size, data = pocl._argument(values.get(name, name), buffers.get(name))
+        size, data = pocl.argument(values.get(name, name), buffers.get(name))
         device.call("clSetKernelArg", kernel, c_uint32(index), c_size_t(size), data)
     rank = len(one.global_size)
     sizes = [(c_size_t * rank)(*one.global_size), (c_size_t * rank)(*one.local_size)]

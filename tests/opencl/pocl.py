@@ -91,7 +91,7 @@ class PoclProgram:
 
     def __init__(self, pocl: Pocl, program: c_void_p) -> None:
         self._pocl = pocl
-        self._program = program
+        self.program = program
 
     def run(self, values: Mapping[str, Any], launches: Sequence[Launch]) -> dict[str, np.ndarray]:
         """Run the launches in order on copies of the arrays and return the arrays afterwards."""
@@ -115,9 +115,9 @@ class PoclProgram:
         self, launch: Launch, values: Mapping[str, Any], buffers: Mapping[str, c_void_p]
     ) -> None:
         pocl = self._pocl
-        kernel = pocl.create("clCreateKernel", self._program, launch.kernel.encode())
+        kernel = pocl.create("clCreateKernel", self.program, launch.kernel.encode())
         for index, name in enumerate(launch.names):
-            size, data = _argument(values[name], buffers.get(name))
+            size, data = argument(values[name], buffers.get(name))
             pocl.call("clSetKernelArg", kernel, c_uint32(index), c_size_t(size), data)
         rank = len(launch.global_size)
         geometry = [
@@ -151,7 +151,7 @@ def missing() -> str | None:
     return None
 
 
-def _argument(value: Any, buffer: c_void_p | None) -> tuple[int, Any]:
+def argument(value: Any, buffer: c_void_p | None) -> tuple[int, Any]:
     """Return the size and the pointer that `clSetKernelArg` takes."""
     if buffer is not None:
         return ctypes.sizeof(c_void_p), byref(buffer)
