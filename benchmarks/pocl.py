@@ -68,7 +68,7 @@ def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
     start = time.perf_counter()
     bound = [
         program[one.kernel].bind(
-            [_visim_argument(arrays.get(name, name)) for name in one.args],
+            [visim_argument(arrays.get(name, name)) for name in one.args],
             global_size=one.global_size,
             local_size=one.local_size,
             engine="jit",
@@ -84,7 +84,7 @@ def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
     return Side(run, lambda name: arrays[name], time.perf_counter() - start)
 
 
-def _visim_argument(value: Any) -> Any:
+def visim_argument(value: Any) -> Any:
     return visim.Local(value.nbytes) if isinstance(value, pocl.LocalBytes) else value
 
 

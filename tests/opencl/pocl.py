@@ -16,6 +16,7 @@ import numpy as np
 
 from tests.opencl.case import Launch, LocalBytes
 
+PLATFORM = "Portable Computing Language"
 _PLATFORM_NAME = 0x0902
 _DEVICE_TYPE_ALL = 0xFFFFFFFF
 _BUILD_LOG = 0x1183
@@ -28,11 +29,11 @@ class PoclError(RuntimeError):
 
 
 class Pocl:
-    """The first PoCL device of this machine with a context and an in-order queue."""
+    """The first device of an OpenCL platform, PoCL's if not said, with a context and a queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, platform: str = PLATFORM) -> None:
         self._library = _library()
-        self._device = _device(self._library)
+        self._device = _device(self._library, platform)
         status = c_int32()
         device = c_void_p(self._device)
         create = _function(self._library, "clCreateContext", c_void_p)
@@ -145,7 +146,7 @@ class PoclProgram:
 def missing() -> str | None:
     """Return why PoCL cannot be used here, or None."""
     try:
-        _device(_library())
+        _device(_library(), PLATFORM)
     except (OSError, PoclError) as error:
         return str(error)
     return None
@@ -172,7 +173,7 @@ def _library() -> ctypes.CDLL:
 
 
 @cache
-def _device(library: ctypes.CDLL) -> int:
+def _device(library: ctypes.CDLL, wanted: str) -> int:
     platforms = (c_void_p * 16)()
     count = c_uint32()
     get = _function(library, "clGetPlatformIDs", c_int32)
@@ -183,7 +184,7 @@ def _device(library: ctypes.CDLL) -> int:
         handle = c_void_p(platform)
         key = c_uint32(_PLATFORM_NAME)
         _check("clGetPlatformInfo", info(handle, key, c_size_t(256), name, None))
-        if name.value != b"Portable Computing Language":
+        if name.value != wanted.encode():
             continue
         device = c_void_p()
         get = _function(library, "clGetDeviceIDs", c_int32)
@@ -191,7 +192,7 @@ def _device(library: ctypes.CDLL) -> int:
         _check("clGetDeviceIDs", get(handle, kind, c_uint32(1), byref(device), None))
         assert device.value is not None
         return device.value
-    raise PoclError("no OpenCL platform here is PoCL (Debian: apt install pocl-opencl-icd)")
+    raise PoclError(f"no OpenCL platform here is {wanted!r}; see `visim doctor`")
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any) -> Any:

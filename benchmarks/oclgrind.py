@@ -1,0 +1,96 @@
+"""visim against Oclgrind, the OpenCL simulator: how much more work a second.
+
+Run it with `python -m benchmarks.oclgrind [--small 0.005] [--large 0.25] [kernel ...]`. Oclgrind
+runs a small size and visim's JIT a larger one; work is the number of instructions that visim counts
+at each size. Results of the small size are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import visim.opencl
+from benchmarks.case import Benchmark
+from benchmarks.kernels import BENCHMARKS
+from benchmarks.pocl import Side, difference, geometric_mean, pocl_side, visim_argument, visim_side
+from tests.opencl import pocl
+
+DRIVER = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
+SAMPLES = 5
+
+
+def instructions(bench: Benchmark, values: dict[str, Any], device: str) -> int:
+    """Return how many instructions visim executes for a benchmark's launches."""
+    program = visim.opencl.build(bench.source, device=device, options=bench.options)
+    arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
+    total = 0
+    for one in bench.launches(values):
+        report = program[one.kernel].launch(
+            [visim_argument(arrays.get(name, name)) for name in one.args],
+            global_size=one.global_size,
+            local_size=one.local_size,
+            engine="jit",
+            collect=("instructions",),
+        )
+        total += report.instructions or 0
+    return total
+
+
+def rate(side: Side, work: int, samples: int) -> float:
+    """Return the work of one second: the best of some samples."""
+    for _ in range(samples):
+        side.sample()
+    return work / min(side.clock)
+
+
+def compare(
+    bench: Benchmark, device: str, other: pocl.Pocl, small: float, large: float
+) -> tuple[float, float, float]:
+    """Return the rates of visim and Oclgrind, and the distance of their results."""
+    few, many = (bench.make(np.random.default_rng(1), scale) for scale in (small, large))
+    ours, theirs = visim_side(bench, few, device), pocl_side(bench, few, other)
+    distance = max(difference(ours.result(n), theirs.result(n)) for n in bench.outputs)
+    slow = rate(theirs, instructions(bench, few, device), 1)
+    fast = rate(visim_side(bench, many, device), instructions(bench, many, device), SAMPLES)
+    return fast, slow, distance
+
+
+def main() -> None:
+    """Compare the chosen benchmarks and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--device", default="pvc")
+    parser.add_argument("--small", type=float, default=0.005)
+    parser.add_argument("--large", type=float, default=0.25)
+    options = parser.parse_args()
+    if not DRIVER.exists():
+        parser.exit(1, f"{DRIVER} is missing (Debian: apt install oclgrind)\n")
+    with tempfile.TemporaryDirectory() as vendors:
+        (Path(vendors) / "oclgrind.icd").write_text(f"{DRIVER}\n")
+        os.environ["OCL_ICD_VENDORS"] = vendors  # read when the library is used first
+        other, ratios = pocl.Pocl("Oclgrind"), list[float]()
+    table = Table("kernel", "visim M/s", "Oclgrind M/s", "ratio", "rel L2")
+    for bench in BENCHMARKS:
+        if options.names and bench.name not in options.names:
+            continue
+        start = time.perf_counter()
+        fast, slow, distance = compare(bench, options.device, other, options.small, options.large)
+        ratios.append(fast / slow)
+        cells = (f"{fast / 1e6:.1f}", f"{slow / 1e6:.4f}", f"{ratios[-1]:.0f}", f"{distance:.1e}")
+        table.add_row(bench.name, *cells)
+        print(f"{bench.name}: {time.perf_counter() - start:.1f} s", flush=True)
+    Console().print(table)
+    print(f"geometric mean of the {len(ratios)}: {geometric_mean(ratios):.0f}")
+
+
+if __name__ == "__main__":
+    main()
