@@ -10,6 +10,7 @@ import pytest
 from visim.engine.jit import native
 from visim.engine.jit.floats import Library
 from visim.engine.jit.module import ModuleWriter, Version
+from visim.engine.jit.scheduler import scheduler_text
 from visim.errors import UnsupportedError
 
 from . import harness
@@ -105,3 +106,7 @@ def test_barriers_elsewhere_are_refused_in_words() -> None:
     )
     with pytest.raises(UnsupportedError, match="use engine='interpreter'"):
         writer.write()
+
+
+def test_the_scheduler_is_made_for_aarch64() -> None:
+    assert native.object_for(scheduler_text(is_x86=False), AARCH64)[:4] == b"\x7fELF"

@@ -111,7 +111,7 @@ class Exit:
     forms: dict[str, int] = field(default_factory=dict[str, int])
     fault: Fault | None = None
     stopped: Fault | None = None
-    reached: Counter[Reached] = field(default_factory=Counter[Reached])
+    reached: Counter[Reached] | None = None
 
 
 class StopFlag(Protocol):

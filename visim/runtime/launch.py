@@ -158,6 +158,10 @@ class Launch:
     compile_s: float
     units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
+    _run_options: RunOptions = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_run_options", self.options.run_options)
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -186,12 +190,7 @@ class Launch:
         """
         self._acquire(stop)
         try:
-            with self.executables.borrow() as executable:
-                shadow = ShadowMemory() if self.options.tracks_taint else None
-                options = self.options.run_options
-                if stop is not None or shadow is not None:
-                    options = replace(options, stop=stop, shadow=shadow)
-                found = run_plan(self.plan, executable, options, receiver or current_receiver())
+            found = self._outcome(stop, receiver or current_receiver())
         finally:
             self._lock.release()
         if found.exit.stopped is not None:
@@ -202,6 +201,18 @@ class Launch:
         if fault is not None:
             raise FaultError(with_source_line(fault, self.units), report)
         return report
+
+    def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
+        """Run the plan on an executable that nobody else uses."""
+        options = self._run_options
+        if stop is not None or self.options.tracks_taint:
+            shadow = ShadowMemory() if self.options.tracks_taint else None
+            options = replace(options, stop=stop, shadow=shadow)
+        executable = self.executables.borrow()
+        try:
+            return run_plan(self.plan, executable, options, receiver)
+        finally:
+            self.executables.give_back(executable)
 
     def _acquire(self, stop: Event | None) -> None:
         """Wait until no other launch of this object runs."""
@@ -227,7 +238,7 @@ class Launch:
             notes=tuple(self._notes(found)),
             printf=found.printed,
             append_counters=found.counters,
-            taint=_taint(total.reached) if self.options.tracks_taint else None,
+            taint=_taint(total.reached or {}) if self.options.tracks_taint else None,
         )
 
     def _notes(self, found: Outcome) -> Iterator[str]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 
 from visim.engine.base import Executable, Exit, RunOptions
 from visim.errors import Fault
@@ -30,21 +29,18 @@ class ExecutablePool:
 
     def __init__(self, prepare: Callable[[], Executable]) -> None:
         self._prepare = prepare
-        self._lock = Lock()
         self._idle = [prepare()]
 
-    @contextmanager
-    def borrow(self) -> Generator[Executable]:
+    def borrow(self) -> Executable:
         """Lend an executable that nobody else uses."""
-        with self._lock:
-            executable = self._idle.pop() if self._idle else None
-        if executable is None:
-            executable = self._prepare()
         try:
-            yield executable
-        finally:
-            with self._lock:
-                self._idle.append(executable)
+            return self._idle.pop()
+        except IndexError:
+            return self._prepare()
+
+    def give_back(self, executable: Executable) -> None:
+        """Take back what was borrowed."""
+        self._idle.append(executable)
 
 
 @dataclass(slots=True)
@@ -160,6 +156,7 @@ def _add(total: Exit, found: Exit) -> None:
     total.threads += found.threads
     total.executed += found.executed
     total.fault, total.stopped = found.fault, found.stopped
-    total.reached += found.reached
+    if found.reached is not None:
+        total.reached = (total.reached or Counter()) + found.reached
     for form, count in found.forms.items():
         total.forms[form] = total.forms.get(form, 0) + count

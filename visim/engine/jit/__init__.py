@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from threading import Lock
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
+from visim.engine.jit.answers import Halt
+from visim.engine.jit.entries import scheduler
 from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.module import ModuleWriter, Version, unit_codes
-from visim.engine.jit.native import NativeCode, has_mask_registers
+from visim.engine.jit.native import NativeCode, has_mask_registers, object_code, processor
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Compiled, Runner, shared_starts
-from visim.engine.jit.workers import LEAST_GROUPS, available_workers, run_groups
+from visim.engine.jit.workers import Team, available_workers
 from visim.linker.program import LinkedKernel
+
+LEAST_GROUPS = 8
+"""Another worker is worth its start for no fewer groups whose threads Python starts."""
+LEAST_STEPS = 10_000
+"""Native code is done with fewer instructions before another worker is awake."""
 
 
 class Jit:
@@ -37,11 +44,11 @@ class Jit:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The runners of a dispatch, and what else they were made for."""
+    """The workers of a dispatch, and what else they were made for."""
 
     dispatch: weakref.ref[Dispatch]
     traits: object
-    runners: list[Runner]
+    team: Team
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +83,14 @@ class Prepared:
     ) -> Exit:
         """Run the groups one after another; a fault ends the run and is returned."""
         with self._lock:
-            runners = self._prepared_runners(len(groups), dispatch, machine, options)
-            self.last = runners[0]
-            for runner in runners:
-                runner.begin(options)
-            return run_groups(runners, groups)
+            team = self._prepared_team(len(groups), dispatch, machine, options)
+            self.last = team.runners[0]
+            return team.run(groups, options)
 
-    def _prepared_runners(
+    def _prepared_team(
         self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
-    ) -> list[Runner]:
-        """Return a runner for each worker; a launch that is repeated has them already.
+    ) -> Team:
+        """Return the workers of a launch; one that is repeated has them already.
 
         They are forgotten with the dispatch, which they must not keep alive.
         """
@@ -101,18 +106,18 @@ class Prepared:
         )
         kept = self._kept.get(id(dispatch))
         if kept is not None and kept.dispatch() is dispatch and kept.traits == traits:
-            return kept.runners
-        runners = self._new_runners(groups, dispatch, machine, options)
+            return kept.team
+        team = self._new_team(groups, dispatch, machine, options)
         try:
             reference = weakref.ref(dispatch, _Forget(self._kept, id(dispatch)))
         except TypeError:
-            return runners
-        self._kept[id(dispatch)] = _Kept(reference, traits, runners)
-        return runners
+            return team
+        self._kept[id(dispatch)] = _Kept(reference, traits, team)
+        return team
 
-    def _new_runners(
+    def _new_team(
         self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
-    ) -> list[Runner]:
+    ) -> Team:
         shared = None if options.seed else shared_starts(dispatch)
         workers = 1 if options.seed else self._workers(groups, dispatch, shared, options)
         inputs = ()
@@ -131,30 +136,36 @@ class Prepared:
                 counting=options.count_forms,
                 saving=self.saving,
                 inputs=inputs,
-                places=() if shared is None else shared.places,
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
             )
             return self._compiled(version)
 
-        return [
-            Runner(self.kernel, provide, self._first, dispatch, shared, machine, options, stacks)
+        halt = Halt()
+        runners = [
+            Runner(
+                self.kernel, provide, self._first, dispatch, shared, machine, options, stacks, halt
+            )
             for stacks in self._worker_stacks(workers)
         ]
+        return Team(runners, halt)
 
-    @staticmethod
     def _workers(
-        groups: int, dispatch: Dispatch, shared: SharedStarts | None, options: RunOptions
+        self, groups: int, dispatch: Dispatch, shared: SharedStarts | None, options: RunOptions
     ) -> int:
         """Return how many workers run a dispatch.
 
-        There is one where the threads of all groups use the same memory.
+        There is one where the threads of all groups use the same memory, or where it would be done
+        before another one is awake.
         """
-        if shared is not None and shared.private is not None:
+        most = available_workers(options)
+        if shared is None:
+            independent = getattr(dispatch, "groups_are_independent", False)
+            return max(1, min(most, groups // LEAST_GROUPS)) if independent else 1
+        if shared.private is not None:
             return 1
-        if shared is None and not getattr(dispatch, "groups_are_independent", False):
-            return 1
-        return max(1, min(available_workers(options), groups // LEAST_GROUPS))
+        steps = groups * len(shared.starts) * self._first.weight
+        return min(most, groups) if steps >= LEAST_STEPS else 1
 
     def _worker_stacks(self, workers: int) -> list[Stacks]:
         while len(self._stacks) < workers:
@@ -169,7 +180,9 @@ class Prepared:
         found = self._versions.get(version)
         if found is None:
             module = ModuleWriter(self.kernel, version, self._codes).write()
-            found = self._versions[version] = Compiled(module, NativeCode(module.text))
+            scheduler()
+            code = NativeCode(object_code(module.text, processor()), [module.entry])
+            found = self._versions[version] = Compiled(module, code)
         return found
 
 

@@ -6,8 +6,8 @@ Accesses go to the reference memory, whose refusals become the same faults as th
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,24 @@ _CALLBACK = ctypes.CFUNCTYPE(
 )
 
 
+@dataclass
+class Halt:
+    """Whether the workers of a run have to stop soon, whatever the launch's options say."""
+
+    wanted: bool = False
+
+
+class Stoppable(Protocol):
+    """A run that can be told to stop, and says whether it has to."""
+
+    halt: Halt
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run has to stop."""
+        ...
+
+
 class Answers:
     """The host's side of one worker.
 
@@ -46,7 +64,7 @@ class Answers:
         machine: the memory of the launch.
         slm: the shared local memory of the worker's groups.
         exchange: the exchange area.
-        is_stopped: tells whether the run has to stop.
+        run: tells whether the run has to stop; made to when an exception has to be raised.
     """
 
     def __init__(
@@ -55,12 +73,12 @@ class Answers:
         machine: Machine,
         slm: SharedLocalMemory,
         exchange: NDArray[np.uint8],
-        is_stopped: Callable[[], bool],
+        run: Stoppable,
     ) -> None:
         self._kernel = kernel
         self._machine = machine
         self._slm = slm
-        self._is_stopped = is_stopped
+        self._run = run
         self._endings = Endings(kernel)
         arguments = machine.implicit_arguments
         self._arguments: Space | None = None
@@ -114,13 +132,14 @@ class Answers:
             return 1
         except BaseException as error:
             self.failure = error
+            self._run.halt.wanted = True
             self.refusal = self._endings.cancelled(record)
             return 1
         return 0
 
     def _poll(self, record: ThreadRecord) -> int:
         """Look whether the run has to stop; the host's signals are noticed here, too."""
-        if not self._is_stopped():
+        if not self._run.is_stopped:
             return 0
         self.refusal = self._endings.cancelled(record)
         return 1

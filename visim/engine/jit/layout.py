@@ -31,32 +31,42 @@ class Context(IntEnum):
     THREADS = 17
     PATIENCE = 18
     SPARE = 19
+    KERNEL = 20
     SIZE = 24
 
 
 class Work(IntEnum):
-    """Fields of a range of groups that native code runs by itself; the last are its answers."""
+    """Fields of a range of groups that native code runs by itself.
+
+    `PLACES` are pairs of a byte offset in the registers and an axis, of which the first
+    `ROW_PLACES` differ between groups of a row. `MEMORY` says that threads start with registers or
+    memory to be cleared. The fields from `DONE_GROUPS` on are answers.
+    """
 
     GROUPS = 0
     NUMBERS = 1
     THREADS = 2
     RECORDS = 3
-    WIDTH = 6
-    HEIGHT = 7
-    FIRST_X = 8
-    FIRST_Y = 9
-    FIRST_Z = 10
-    IMAGE_BYTES = 11
-    PRIVATE_BYTES = 12
-    SLM_BYTES = 13
-    SCRATCH_BYTES = 14
-    DONE_GROUPS = 15
-    FAULT_THREAD = 16
-    EXECUTED = 17
-    STARTED = 18
-    SHARED = 19
-    CHUNK = 20
-    FAULT_GROUP = 21
+    PLACES = 4
+    ALL_PLACES = 5
+    ROW_PLACES = 6
+    WIDTH = 7
+    HEIGHT = 8
+    FIRST_X = 9
+    FIRST_Y = 10
+    FIRST_Z = 11
+    MEMORY = 12
+    IMAGE_BYTES = 13
+    PRIVATE_BYTES = 14
+    SCRATCH_BYTES = 15
+    SLM_BYTES = 16
+    SHARED = 17
+    CHUNK = 18
+    DONE_GROUPS = 19
+    STARTED = 20
+    EXECUTED = 21
+    FAULT_THREAD = 22
+    FAULT_GROUP = 23
     SIZE = 24
 
 
@@ -66,6 +76,33 @@ class Shared(IntEnum):
     NEXT = 0
     STOP = 8
     SIZE = 16
+
+
+class Box(IntEnum):
+    """Fields of a call that a thread is to make: a function, its arguments, what it returned.
+
+    Only the first four bytes of `STATE` count.
+    """
+
+    STATE = 0
+    FUNCTION = 8
+    CONTEXT = 9
+    WORK = 10
+    ANSWER = 11
+    SIZE = 16
+
+
+class BoxState(IntEnum):
+    """What becomes of a call: nobody waits for it, it waits, or somebody waits for its end.
+
+    The helper sleeps when it has looked for a call in vain for a while.
+    """
+
+    EMPTY = 0
+    ASLEEP = 1
+    POSTED = 2
+    RUNNING = 3
+    AWAITED = 4
 
 
 class Thread(IntEnum):

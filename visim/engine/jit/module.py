@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +13,8 @@ from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
-from visim.engine.jit.scheduler import scheduler_text
+from visim.engine.jit.native import IS_X86
+from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, frame_bytes
@@ -30,8 +30,8 @@ from visim.sem.effects import (
     Synchronization,
 )
 
-IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
-"""Whether this host is an x86-64, where threads can have stacks of their own."""
+_TURNS = 16
+"""How often a loop is assumed to turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class Version:
 
     `full` says that threads start with all channels, `budgeted` that they may execute only so
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
-    are written back to the image at the end; `inputs` are shapes that inputs have, `places` where
-    in the registers a group's coordinates stand; `checked` says that messages look whether they
-    are in range, `has_mask_registers` that the host's processor has registers for masks.
+    are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
+    that messages look whether they are in range, `has_mask_registers` that the host's processor
+    has registers for masks.
     """
 
     full: bool
@@ -52,7 +52,6 @@ class Version:
     saving: bool = False
     cr0: int = 0
     inputs: tuple[InputShape, ...] = ()
-    places: tuple[tuple[int, int], ...] = ()
     checked: bool = True
     has_mask_registers: bool = False
 
@@ -63,7 +62,7 @@ class Traits:
 
     `has_host_turns` says that Python decides which threads have a turn. `frame_bytes` is the
     memory that the open calls of subroutines need which call themselves. `rows` are what threads
-    may find in inputs that has a shape.
+    may find in inputs that has a shape, `weight` is about how many instructions a thread executes.
     """
 
     uses_stacks: bool
@@ -73,16 +72,19 @@ class Traits:
     writes_image: bool
     rows: tuple[Row, ...]
     frame_bytes: int
+    weight: int
 
 
 @dataclass
 class ModuleText:
     """The text of a module and what Python needs to run it.
 
-    `forms` are, for each counter, the forms that one execution of its block counts.
+    `entry` is the name of the kernel's function; `forms` are, for each counter, the forms that one
+    execution of its block counts.
     """
 
     text: str
+    entry: str
     sites: Sites
     forms: list[tuple[str, ...]]
 
@@ -123,16 +125,15 @@ class ModuleWriter:
             [
                 _HEAD,
                 *functions,
-                scheduler_text(
-                    function_name(0, self.version.cr0), self.version.places, stacks=self.stacks
-                ),
+                calls_text(stacks=self.stacks),
                 self.library.render(),
                 "attributes #0 = { nounwind }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
-        return ModuleText(text, self.sites, self.forms)
+        entry = function_name(0, self.version.cr0)
+        return ModuleText(text, entry, self.sites, self.forms)
 
     def survey(self) -> Traits:
         """Return what is to be known before a version is chosen.
@@ -149,6 +150,7 @@ class ModuleWriter:
             writes_image=self.flat or self.has_calls or self.version.saving,
             rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
             frame_bytes=self.frame_bytes,
+            weight=_weight(flows.values()),
         )
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
@@ -240,6 +242,13 @@ class ModuleWriter:
         return len(self.forms) - 1
 
 
+def _weight(flows: Iterable[Flow]) -> int:
+    """Return about how many instructions a thread executes: loops turn some times."""
+    flows = list(flows)
+    steps = sum(len(node.block.steps) for flow in flows for node in flow.nodes.values())
+    return steps * _TURNS if any(flow.loops for flow in flows) else steps
+
+
 def may_spin(flows: Iterable[Flow]) -> bool:
     """Whether a thread may wait in a loop for what another one writes."""
     flows = list(flows)
@@ -258,6 +267,5 @@ def may_spin(flows: Iterable[Flow]) -> bool:
 
 _HEAD = """
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
-declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """

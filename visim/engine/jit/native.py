@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -10,6 +12,9 @@ from typing import Any
 
 from visim.engine.jit.cache import ObjectCache, default_folder, key_of
 from visim.errors import ToolMissing
+
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+"""Whether this host is an x86-64, where threads can have stacks of their own."""
 
 _LOCK = Lock()
 _PASSES = (
@@ -22,32 +27,46 @@ _PASSES = (
 )
 _WITH_MASKS = "x86-64-v4"
 _COMPILER_LIBRARY = "libgcc_s.so.1"
-_FUNCTIONS = ("run_threads", "run_groups", "turn", "turns")
 
 
 class NativeCode:
     """Machine code in memory; it lives as long as this object.
 
-    `addresses` are those of the entry functions that the module has, by name.
+    Args:
+        code: an object file for this host.
+        names: its functions.
+
+    `addresses` are those of the functions that it has, by name.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, code: bytes, names: Iterable[str]) -> None:
         with _LOCK:
-            binding, made_for = _llvm(), processor()
-            cache = ObjectCache(default_folder())
-            host = (made_for.name, made_for.features)
-            key = key_of(text, *host, llvmlite_version(), *_PASSES)
-            code = cache.get(key)
-            if code is None:
-                code = _compiled(_machine(made_for), text)
-                cache.put(key, code)
+            binding = _llvm()
             self._engine = binding.create_mcjit_compiler(
-                binding.parse_assembly(""), _new_machine(made_for)
+                binding.parse_assembly(""), _new_machine(processor())
             )
             self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
-            found = {name: int(self._engine.get_function_address(name)) for name in _FUNCTIONS}
+            found = {name: int(self._engine.get_function_address(name)) for name in names}
             self.addresses = {name: address for name, address in found.items() if address}
+
+
+def object_code(text: str, made_for: Processor) -> bytes:
+    """Return the object file of a module, from the cache if it was compiled before."""
+    cache = ObjectCache(default_folder())
+    key = key_of(text, made_for.name, made_for.features, llvmlite_version(), *_PASSES)
+    code = cache.get(key)
+    if code is None:
+        with _LOCK:
+            code = _compiled(_machine(made_for), text)
+        cache.put(key, code)
+    return code
+
+
+def offer(addresses: Mapping[str, int]) -> None:
+    """Let code that is loaded from now on call functions by their names."""
+    for name, address in addresses.items():
+        _llvm().add_symbol(name, address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,11 @@ def processor() -> Processor:
     if chosen:
         return Processor(chosen)
     return _host_processor()
+
+
+def any_processor() -> Processor:
+    """Return the least processor of this host's kind."""
+    return Processor("x86-64" if IS_X86 else "generic")
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import random
 import weakref
 from collections.abc import Callable, Sequence
@@ -13,30 +12,26 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.interp import TURN
-from visim.engine.jit.answers import Answers
+from visim.engine.jit.answers import Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
 from visim.engine.jit.endings import CANCELLED, Endings
+from visim.engine.jit.entries import scheduler
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
     SURFACE_ENTRY,
     TABLE_ENTRY,
     Context,
-    Shared,
     Status,
     Thread,
-    Work,
 )
 from visim.engine.jit.module import ModuleText, Traits
 from visim.engine.jit.native import NativeCode
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
+from visim.engine.jit.work import NativeWork, Task
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
-
-_ENTRY = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-CHUNKS = 16
-"""How often each worker comes back for more groups, about."""
 
 
 @dataclass
@@ -46,99 +41,10 @@ class Compiled:
     module: ModuleText
     code: NativeCode
 
-    def __post_init__(self) -> None:
-        self.functions = {name: _ENTRY(a) for name, a in self.code.addresses.items()}
-
-
-class NativeWork:
-    """Ranges of groups that native code runs by itself, with a record for each thread."""
-
-    def __init__(self, runner: Runner, shared: SharedStarts) -> None:
-        self.runner = runner
-        self.shared = shared
-        self.records = [runner.record(slot) for slot in range(len(shared.starts))]
-        self.templates: list[NDArray[np.uint8]] = []
-        for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
-            self._prepare(record, start, slot)
-        self.pointers = np.array([record.address for record in self.records], np.uint64)
-        self.chosen = runner.chosen(self.records)
-        self.fields = words(int(Work.SIZE))
-        self.addresses = int(self.chosen[1].ctypes.data), int(self.fields.ctypes.data)
-        private = shared.private
-        values = {
-            Work.THREADS: len(self.records),
-            Work.RECORDS: self.pointers.ctypes.data,
-            Work.WIDTH: shared.groups[0],
-            Work.HEIGHT: shared.groups[1],
-            Work.FIRST_X: shared.first[0],
-            Work.FIRST_Y: shared.first[1],
-            Work.FIRST_Z: shared.first[2],
-            Work.IMAGE_BYTES: runner.kernel.register_bytes if self.templates else 0,
-            Work.PRIVATE_BYTES: 0 if private is None else private[0].nbytes,
-            Work.SLM_BYTES: runner.dispatch.slm_bytes,
-            Work.SCRATCH_BYTES: runner.machine.scratch_bytes,
-        }
-        for name, value in values.items():
-            self.fields[int(name)] = value
-
-    def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
-        runner, fields = self.runner, record.fields
-        runner.fill(record, start, slot)
-        record.number = slot
-        record.image.fill(0)
-        for offset, data in start.registers:
-            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
-        if runner.first.writes_image:
-            self.templates.append(record.image.copy())
-            fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
-        if self.shared.private is not None:
-            fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
-
-    def run(self, task: Task) -> int | None:
-        """Run groups of a task until none is left; return the place of one that faulted."""
-        runner, fields = self.runner, self.fields
-        fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
-        fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
-        fields[Work.EXECUTED] = fields[Work.STARTED] = fields[Work.DONE_GROUPS] = 0
-        ended = self.chosen[0].functions["run_groups"](*self.addresses, 0)
-        if runner.answers.failure is not None:
-            raise runner.answers.failure
-        runner.exit.groups += int(fields[Work.DONE_GROUPS])
-        runner.exit.threads += int(fields[Work.STARTED])
-        runner.exit.executed += int(fields[Work.EXECUTED])
-        if not ended:
-            return None
-        if ended == 1:
-            fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
-        else:
-            live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
-            fault = runner.endings.deadlock(self.records, live)
-        place = int(fields[Work.FAULT_GROUP])
-        runner.end(fault, int(task.numbers[place]))
-        return place
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Groups that workers share: each takes the next `chunk` of them until none is left."""
-
-    numbers: NDArray[np.uint64]
-    chunk: int
-    shared: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, groups: Sequence[int], workers: int) -> Task:
-        """Return a task, in chunks that keep workers equally busy."""
-        if isinstance(groups, range):
-            numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
-        else:
-            numbers = np.array(groups, np.uint64)
-        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
-        return cls(numbers, chunk, words(int(Shared.SIZE)))
-
-    def stop(self) -> None:
-        """Let no worker take more groups."""
-        self.shared[Shared.STOP] = 1
+    @property
+    def kernel(self) -> int:
+        """Where the kernel's function is."""
+        return self.code.addresses[self.module.entry]
 
 
 class Runner:
@@ -154,13 +60,14 @@ class Runner:
         machine: Machine,
         options: RunOptions,
         stacks: Stacks,
+        halt: Halt,
     ) -> None:
         self.kernel = kernel
         self.provide = provide
         self.first = first
         self.compiled: dict[tuple[bool, int], tuple[Compiled, NDArray[np.uint64]]] = {}
         self.cr0 = kernel.predefined[CR0]
-        self.abandoned = False
+        self.halt = halt
         self.dispatch: Dispatch = _weak(dispatch)
         self.shared = shared
         self.machine = machine
@@ -172,7 +79,7 @@ class Runner:
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
         self.exchange = aligned(EXCHANGE_BYTES)
-        self.answers = Answers(kernel, machine, self.slm, self.exchange, lambda: self.is_stopped)
+        self.answers = Answers(kernel, machine, self.slm, self.exchange, self)
         self.nothing = np.zeros(512, np.uint8)
         self._tables()
         self._work: NativeWork | None = None
@@ -184,7 +91,6 @@ class Runner:
         self.options = options
         self.exit = Exit()
         self.answers.refusal = self.answers.failure = None
-        self.abandoned = False
 
     # Tables that native code reads
 
@@ -219,6 +125,7 @@ class Runner:
             Context.TABLE_ENTRIES: self.table_entries,
             Context.CACHE: self._caches[-1].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
+            Context.KERNEL: compiled.kernel,
             Context.BUDGET: self.options.budget or 0,
             Context.NOTHING: self.nothing.ctypes.data,
         }
@@ -228,8 +135,8 @@ class Runner:
 
     # Groups
 
-    def share(self, task: Task) -> int | None:
-        """Run groups of a task in native code; return the place of one that faulted.
+    def begin_task(self, task: Task) -> tuple[int, int, int]:
+        """Return the native function that runs groups of a task, and its arguments.
 
         Native code makes each thread's registers from what all groups have in common.
         """
@@ -237,7 +144,12 @@ class Runner:
             if self.shared is None:
                 raise InternalError("a dispatch whose groups have nothing in common")
             self._work = NativeWork(self, self.shared)
-        place = self._work.run(task)
+        self._work.begin(task)
+        return self._work.call
+
+    def end_task(self, task: Task, answer: int) -> int | None:
+        """Take what native code has answered; return the place of a group that faulted."""
+        place = None if self._work is None else self._work.end(task, answer)
         self._count_forms()
         return place
 
@@ -262,7 +174,7 @@ class Runner:
     def is_stopped(self) -> bool:
         """Whether the run has to stop."""
         stop = self.options.stop
-        return self.abandoned or (stop is not None and stop.is_set())
+        return self.halt.wanted or (stop is not None and stop.is_set())
 
     def end(self, fault: Fault, group: int) -> None:
         """Note the fault, or the cancellation, that ends the run in a group."""
@@ -366,10 +278,10 @@ class Runner:
         threads: Sequence[ThreadRecord],
         chosen: tuple[Compiled, NDArray[np.uint64]],
     ) -> int:
-        compiled, context = chosen
+        _, context = chosen
         context[int(Context.THREADS)] = self.answers.group_threads
         pointers = np.array([thread.address for thread in threads], np.uint64)
-        return compiled.functions[name](
+        return scheduler().functions[name](
             int(context.ctypes.data), int(pointers.ctypes.data), len(threads)
         )
 

@@ -1,15 +1,17 @@
-"""The native part that is the same for all kernels: running threads, barriers, address checks.
+"""The native code that is the same for all kernels: running threads and groups, address checks.
 
-Threads that can wait for others, and threads whose calls may nest deeply, run on stacks of their
-own; a barrier switches back to the scheduler's stack. Threads are resumed in turn. A thread that
-ends leaves its stack to the next one that starts. Call-outs to Python run on the scheduler's stack.
+It is compiled once and kept as object code of its own; kernels call it by its names, which begin
+with `visim_`. What a function's name ends in says whether threads run `direct`, or `stacked`: on
+stacks of their own, because they can wait for others or their calls may nest deeply. Threads are
+resumed in turn. A thread that ends leaves its stack to the next one that starts. Call-outs to
+Python run on the worker's own stack.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from visim.engine.interp import TURN
+from visim.engine.jit.groups import DIRECT_GROUP, GROUPS, RESET, STARTING
+from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
     POLL,
     TABLE_ENTRY,
@@ -20,42 +22,113 @@ from visim.engine.jit.layout import (
     Thread,
     Work,
 )
-from visim.engine.jit.switching import GIVE_WAY, STACKED, SWITCH, SWITCHING
+from visim.engine.jit.switching import GIVE_WAY, STACKED, SWITCH
+
+DIRECT, STACKS = "direct", "stacked"
+ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
+STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
+CALLED = ("visim_flat_check", "visim_pause_direct", "visim_host_direct")
+STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked", "visim_barrier", "visim_suspend")
+"""What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
-def scheduler_text(kernel: str, places: Sequence[tuple[int, int]], *, stacks: bool) -> str:
-    """Return the functions around the kernel's function `kernel`.
+def scheduler_text(*, is_x86: bool) -> str:
+    """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
+    parts = [_HEAD, _TEXT, STARTING, _way(DIRECT, "", "visim_ask", ""), DIRECT_GROUP]
+    if is_x86:
+        parts += [_HEAD_X86, _way(STACKS, GIVE_WAY, "visim_ask_stacked", RESET), STACKED]
+    return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
 
-    With `stacks` every thread runs on a stack of its own. `places` are where in the registers the
-    group's coordinates stand: byte offsets and axes.
+
+def calls_text(*, stacks: bool) -> str:
+    """Return what a kernel's module needs to call the scheduler.
+
+    With `stacks` every thread runs on a stack of its own.
     """
+    return _CALLS.replace("$WAY$", STACKS if stacks else DIRECT) + (_WAITS if stacks else "")
+
+
+def _way(name: str, give_way: str, ask: str, reset: str) -> str:
+    """Return the functions that there are of each way to run threads."""
+    text = _BOTH_WAYS + GROUPS
+    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("RESET", reset), ("WAY", name)):
+        text = text.replace(f"${mark}$", found)
+    return text
+
+
+def _numbered(text: str, *, is_x86: bool) -> str:
+    """Put in the numbers of fields and states."""
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
-    numbers = {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
-    fields |= numbers
-    text = _TEXT + _GROUPS + (SWITCHING + STACKED if stacks else _DIRECT)
-    text = text.replace("$PAUSE$", GIVE_WAY if stacks else "")
-    for name in sorted(fields, key=len, reverse=True):
-        text = text.replace(f"${name}$", str(fields[name]))
-    text = text.replace("$PLACES$", "\n".join(_stored(*place) for place in places))
-    text = text.replace("$SWITCH$", "\\0A".join(SWITCH))
-    return text.replace("$KERNEL$", kernel)
+    fields |= {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
+    shown = {name: str(value) for name, value in fields.items()}
+    shown |= handover_numbers(is_x86=is_x86) | {"SWITCH": "\\0A".join(SWITCH)}
+    for name, value in shown.items():
+        text = text.replace(f"${name}$", value)
+    return text
 
 
-def _stored(offset: int, axis: int) -> str:
-    """Return code that stores a coordinate of the group."""
-    return (
-        f"  %at.{offset} = getelementptr i8, ptr %image, i64 {offset}\n"
-        f"  store i32 %low.{'xyz'[axis]}, ptr %at.{offset}, align 1"
-    )
+_HEAD = r"""
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.cttz.i64(i64, i1)
+"""
 
+_HEAD_X86 = """
+declare void @llvm.x86.sse2.pause()
+"""
+
+_TAIL = """
+attributes #0 = { nounwind }
+"""
+
+_CALLS = r"""
+declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
+declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64, i64)
+declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
+
+define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                               i64 %write) alwaysinline #0 {
+  %found = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                                     i64 %write)
+  ret i1 %found
+}
+
+define internal i32 @pause(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit)
+    alwaysinline #0 {
+  %stop = call i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit)
+  ret i32 %stop
+}
+
+define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+    alwaysinline #0 {
+  %answer = call i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}
+"""
+
+_WAITS = r"""
+declare void @visim_barrier(ptr, ptr)
+declare void @visim_suspend(ptr, ptr, i64)
+
+define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
+  call void @visim_barrier(ptr %ctx, ptr %thread)
+  ret void
+}
+
+define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
+  call void @visim_suspend(ptr %ctx, ptr %thread, i64 %status)
+  ret void
+}
+"""
 
 _TEXT = r"""
-define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
-                               i64 %write) noinline #0 {
+define i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                            i64 %write) #0 {
 entry:
   %tp = getelementptr i64, ptr %ctx, i64 $C_TABLE$
   %table = load ptr, ptr %tp
@@ -108,6 +181,16 @@ bad:
   ret i1 false
 }
 
+define internal i32 @run_kernel(ptr %ctx, ptr %thread) alwaysinline #0 {
+  %kp = getelementptr i64, ptr %ctx, i64 $C_KERNEL$
+  %kernel = load ptr, ptr %kp
+  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %mp
+  %low = trunc i64 %mask to i32
+  %failed = call i32 %kernel(ptr %ctx, ptr %thread, i32 %low)
+  ret i32 %failed
+}
+
 define i64 @run_threads(ptr %ctx, ptr %threads, i64 %n) #0 {
 entry:
   br label %head
@@ -118,10 +201,7 @@ head:
 body:
   %tp = getelementptr ptr, ptr %threads, i64 %i
   %thread = load ptr, ptr %tp
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %low = trunc i64 %mask to i32
-  %failed = call i32 @$KERNEL$(ptr %ctx, ptr %thread, i32 %low)
+  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
   %wrong = icmp ne i32 %failed, 0
   br i1 %wrong, label %out, label %next
 next:
@@ -131,14 +211,23 @@ out:
   ret i64 %i
 }
 
-define internal i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+    noinline #0 {
   %cp = getelementptr i64, ptr %ctx, i64 $C_CALLBACK$
   %callback = load ptr, ptr %cp
   %answer = call i32 %callback(i64 %site, i64 %mask, i64 %value, ptr %thread)
   ret i32 %answer
 }
 
-define internal i32 @pause(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit) noinline #0 {
+"""
+
+_BOTH_WAYS = r"""
+define i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) #0 {
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}
+
+define i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit) #0 {
 entry:
   %pp = getelementptr i64, ptr %thread, i64 $T_PC$
   store i64 %pc, ptr %pp
@@ -152,7 +241,7 @@ entry:
   br i1 %look, label %ask, label %on
 ask:
   store i64 $PATIENCE$, ptr %lp
-  %answer = call i32 @host(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
   %stop = icmp ne i32 %answer, 0
   br i1 %stop, label %end, label %on
 on:
@@ -164,209 +253,5 @@ on:
 end:
   ret i32 1
 }
-"""
 
-_GROUPS = r"""
-define internal void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
-    alwaysinline #0 {
-entry:
-  %ip = getelementptr i64, ptr %thread, i64 $T_IMAGE$
-  %image = load ptr, ptr %ip
-  %ibp = getelementptr i64, ptr %work, i64 $W_IMAGE_BYTES$
-  %bytes = load i64, ptr %ibp
-  %has.image = icmp ne i64 %bytes, 0
-  br i1 %has.image, label %copy, label %copied
-copy:
-  %tp = getelementptr i64, ptr %thread, i64 $T_TEMPLATE$
-  %template = load ptr, ptr %tp
-  call void @llvm.memcpy.p0.p0.i64(ptr %image, ptr %template, i64 %bytes, i1 false)
-  br label %copied
-copied:
-  %pp = getelementptr i64, ptr %work, i64 $W_PRIVATE_BYTES$
-  %private.bytes = load i64, ptr %pp
-  %has.private = icmp ne i64 %private.bytes, 0
-  br i1 %has.private, label %clear.private, label %private.done
-clear.private:
-  %qp = getelementptr i64, ptr %thread, i64 $T_PRIVATE$
-  %private = load ptr, ptr %qp
-  call void @llvm.memset.p0.i64(ptr %private, i8 0, i64 %private.bytes, i1 false)
-  br label %private.done
-private.done:
-  %sbp = getelementptr i64, ptr %work, i64 $W_SCRATCH_BYTES$
-  %scratch.bytes = load i64, ptr %sbp
-  %has.scratch = icmp ne i64 %scratch.bytes, 0
-  br i1 %has.scratch, label %clear.scratch, label %scratch.done
-clear.scratch:
-  %sp = getelementptr i64, ptr %thread, i64 $T_SCRATCH$
-  %scratch = load ptr, ptr %sp
-  call void @llvm.memset.p0.i64(ptr %scratch, i8 0, i64 %scratch.bytes, i1 false)
-  br label %scratch.done
-scratch.done:
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %empty = icmp eq i64 %mask, 0
-  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
-  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  store i64 %status, ptr %stp
-  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
-  store i64 0, ptr %ep
-  %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
-  store i64 0, ptr %dp
-  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
-  %top = load i64, ptr %topp
-  %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
-  store i64 %top, ptr %kp
-  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
-  store i64 $TURN$, ptr %tep
-  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
-  store i64 0, ptr %frp
-  %low.x = trunc i64 %x to i32
-  %low.y = trunc i64 %y to i32
-  %low.z = trunc i64 %z to i32
-$PLACES$
-  ret void
-}
-
-define i64 @run_groups(ptr %ctx, ptr %work, i64 %unused) #0 {
-entry:
-  %gp = getelementptr i64, ptr %work, i64 $W_GROUPS$
-  %n = load i64, ptr %gp
-  %np = getelementptr i64, ptr %work, i64 $W_NUMBERS$
-  %numbers = load ptr, ptr %np
-  %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
-  %chunk = load i64, ptr %chp
-  %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
-  %shared = load ptr, ptr %shp
-  %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
-  %tp = getelementptr i64, ptr %work, i64 $W_THREADS$
-  %threads = load i64, ptr %tp
-  %rp = getelementptr i64, ptr %work, i64 $W_RECORDS$
-  %records = load ptr, ptr %rp
-  %wp = getelementptr i64, ptr %work, i64 $W_WIDTH$
-  %width = load i64, ptr %wp
-  %hp = getelementptr i64, ptr %work, i64 $W_HEIGHT$
-  %height = load i64, ptr %hp
-  %fxp = getelementptr i64, ptr %work, i64 $W_FIRST_X$
-  %fx = load i64, ptr %fxp
-  %fyp = getelementptr i64, ptr %work, i64 $W_FIRST_Y$
-  %fy = load i64, ptr %fyp
-  %fzp = getelementptr i64, ptr %work, i64 $W_FIRST_Z$
-  %fz = load i64, ptr %fzp
-  %slmp = getelementptr i64, ptr %ctx, i64 $C_SLM$
-  %slm = load ptr, ptr %slmp
-  %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
-  %slm.bytes = load i64, ptr %slmbp
-  %has.slm = icmp ne i64 %slm.bytes, 0
-  %donep = getelementptr i64, ptr %work, i64 $W_DONE_GROUPS$
-  %ctp = getelementptr i64, ptr %ctx, i64 $C_THREADS$
-  store i64 %threads, ptr %ctp
-  br label %take
-take:
-  %stopped = load atomic i64, ptr %stop acquire, align 8
-  %go = icmp eq i64 %stopped, 0
-  br i1 %go, label %chunk.take, label %good
-chunk.take:
-  %first = atomicrmw add ptr %shared, i64 %chunk monotonic, align 8
-  %some = icmp ult i64 %first, %n
-  br i1 %some, label %chunk.run, label %good
-chunk.run:
-  %limit = add i64 %first, %chunk
-  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
-  br label %head
-head:
-  %i = phi i64 [ %first, %chunk.run ], [ %j, %next ]
-  %end = icmp eq i64 %i, %last
-  br i1 %end, label %take, label %body
-body:
-  br i1 %has.slm, label %clear, label %cleared
-clear:
-  call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
-  br label %cleared
-cleared:
-  %number.p = getelementptr i64, ptr %numbers, i64 %i
-  %number = load i64, ptr %number.p
-  %x = urem i64 %number, %width
-  %yz = udiv i64 %number, %width
-  %y = urem i64 %yz, %height
-  %z = udiv i64 %yz, %height
-  %gx = add i64 %x, %fx
-  %gy = add i64 %y, %fy
-  %gz = add i64 %z, %fz
-  %failed = call i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %threads, i64 %gx,
-                                i64 %gy, i64 %gz)
-  %wrong = icmp ne i64 %failed, 0
-  br i1 %wrong, label %bad, label %next
-next:
-  %done = load i64, ptr %donep
-  %done.next = add i64 %done, 1
-  store i64 %done.next, ptr %donep
-  %j = add i64 %i, 1
-  br label %head
-good:
-  ret i64 0
-bad:
-  %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
-  store i64 %i, ptr %fgp
-  store atomic i64 1, ptr %stop release, align 8
-  ret i64 %failed
-}
-
-define internal void @note(ptr %work, ptr %thread) alwaysinline #0 {
-  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
-  %one = load i64, ptr %ep
-  %tp = getelementptr i64, ptr %work, i64 $W_EXECUTED$
-  %total = load i64, ptr %tp
-  %sum = add i64 %total, %one
-  store i64 %sum, ptr %tp
-  ret void
-}
-
-define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
-  %sp = getelementptr i64, ptr %work, i64 $W_STARTED$
-  %before = load i64, ptr %sp
-  %sum = add i64 %before, %count
-  store i64 %sum, ptr %sp
-  ret void
-}
-"""
-
-_DIRECT = r"""
-define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
-  %answer = call i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
-  ret i32 %answer
-}
-
-define internal i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %n, i64 %x, i64 %y,
-                               i64 %z) #0 {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %j, %next ]
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %good, label %body
-body:
-  %tp = getelementptr ptr, ptr %records, i64 %i
-  %thread = load ptr, ptr %tp
-  call void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
-  call void @started(ptr %work, i64 1)
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %empty = icmp eq i64 %mask, 0
-  br i1 %empty, label %next, label %run
-run:
-  %low = trunc i64 %mask to i32
-  %failed = call i32 @$KERNEL$(ptr %ctx, ptr %thread, i32 %low)
-  call void @note(ptr %work, ptr %thread)
-  %wrong = icmp ne i32 %failed, 0
-  br i1 %wrong, label %bad, label %next
-next:
-  %j = add i64 %i, 1
-  br label %head
-good:
-  ret i64 0
-bad:
-  %fp = getelementptr i64, ptr %work, i64 $W_FAULT_THREAD$
-  store i64 %i, ptr %fp
-  ret i64 1
-}
 """

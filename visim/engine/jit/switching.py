@@ -1,6 +1,6 @@
 """Threads on stacks of their own, in LLVM IR: switching, barriers, turns, groups of such threads.
 
-`scheduler` puts the numbers of fields in and the text into modules.
+`scheduler` puts the numbers of fields in.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ SWITCH = (
     "jmpq *%rcx",
 )
 
-GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
+GIVE_WAY = "call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
 
-SWITCHING = r"""
+STACKED = r"""
 define internal void @switch_stack(ptr %save, ptr %to) naked noinline #0 {
   call void asm sideeffect "$SWITCH$", ""()
   unreachable
@@ -29,17 +29,14 @@ define internal void @begin_thread() naked noinline #0 {
 }
 
 define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %low = trunc i64 %mask to i32
-  %failed = call i32 @$KERNEL$(ptr %ctx, ptr %thread, i32 %low)
+  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
   %wrong = icmp ne i32 %failed, 0
   %status = select i1 %wrong, i64 $S_FAULTED$, i64 $S_DONE$
-  call void @suspend(ptr %ctx, ptr %thread, i64 %status)
+  call void @visim_suspend(ptr %ctx, ptr %thread, i64 %status)
   unreachable
 }
 
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
+define void @visim_suspend(ptr %ctx, ptr %thread, i64 %status) #0 {
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 %status, ptr %sp
   %save = getelementptr i64, ptr %thread, i64 $T_STACK$
@@ -49,7 +46,7 @@ define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #
   ret void
 }
 
-define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
+define void @visim_barrier(ptr %ctx, ptr %thread) #0 {
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   %before = load i64, ptr %ap
   %arrived = add i64 %before, 1
@@ -73,18 +70,19 @@ wait:
 rest:
   %tp = getelementptr i64, ptr %thread, i64 $T_PHASE$
   store i64 %phase, ptr %tp
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
+  call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
   ret void
 }
 
-define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) noinline #0 {
+define internal i32 @visim_ask_stacked(ptr %ctx, ptr %thread, i64 %site, i64 %mask,
+                                       i64 %value) noinline #0 {
   %sp = getelementptr i64, ptr %thread, i64 $T_SITE$
   store i64 %site, ptr %sp
   %mp = getelementptr i64, ptr %thread, i64 $T_CHOSEN$
   store i64 %mask, ptr %mp
   %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
   store i64 %value, ptr %vp
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
+  call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   %answer = load i64, ptr %ap
   %short = trunc i64 %answer to i32
@@ -98,7 +96,7 @@ define internal void @answer(ptr %ctx, ptr %thread) noinline #0 {
   %mask = load i64, ptr %mp
   %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
   %value = load i64, ptr %vp
-  %answer = call i32 @ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  %answer = call i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
   %wide = zext i32 %answer to i64
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   store i64 %wide, ptr %ap
@@ -203,11 +201,9 @@ again:
 out:
   ret i64 %at
 }
-"""
 
-STACKED = r"""
-define internal i64 @run_group(ptr %ctx, ptr %work, ptr %records, i64 %n, i64 %x, i64 %y,
-                               i64 %z) #0 {
+define internal i64 @run_group_stacked(ptr %ctx, ptr %work, ptr %records, i64 %n, ptr %ids,
+                                       i64 %count) alwaysinline #0 {
 entry:
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   store i64 0, ptr %ap
@@ -224,7 +220,7 @@ head:
 body:
   %tp = getelementptr ptr, ptr %records, i64 %i
   %thread = load ptr, ptr %tp
-  call void @start_thread(ptr %work, ptr %thread, i64 %x, i64 %y, i64 %z)
+  call void @start_thread_stacked(ptr %work, ptr %thread, ptr %ids, i64 %count)
   %j = add i64 %i, 1
   br label %head
 run:

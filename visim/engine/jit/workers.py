@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
-from threading import Lock, Thread, current_thread, main_thread
+from importlib import import_module
+from threading import Lock, current_thread, main_thread
 from types import FrameType
 from typing import Self
 
 from visim.engine.base import Exit, RunOptions
+from visim.engine.jit.answers import Halt
+from visim.engine.jit.crew import CREW
 from visim.engine.jit.endings import CANCELLED
-from visim.engine.jit.run import CHUNKS, Runner, Task
-
-LEAST_GROUPS = 8
-"""A worker is worth its start for no fewer groups."""
+from visim.engine.jit.run import Runner
+from visim.engine.jit.work import CHUNKS, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
+
+_SIGNALS = import_module("_signal")
+"""What `signal` is made of: before Python 3.12 the enumerations around it take microseconds."""
 
 
 def available_workers(options: RunOptions) -> int:
@@ -25,146 +28,102 @@ def available_workers(options: RunOptions) -> int:
     return options.workers or len(os.sched_getaffinity(0))
 
 
-class Crew:
-    """Threads of this process that wait for work; they start when they are first needed.
+class Team:
+    """The workers of a dispatch, kept for when it is launched again.
 
-    Launches that run at the same time have different ones, so that none waits for another.
+    Args:
+        runners: one for each worker.
+        halt: makes all of them stop soon.
     """
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._idle: list[SimpleQueue[Callable[[], None]]] = []
+    def __init__(self, runners: Sequence[Runner], halt: Halt) -> None:
+        self.runners = runners
+        self._halt = halt
+        self._task: Task | None = None
 
-    def run(self, jobs: Sequence[Callable[[], None]], abandon: Callable[[], None]) -> None:
-        """Run jobs at the same time, the first one here; an exception of one is raised again.
+    def run(self, groups: Sequence[int], options: RunOptions) -> Exit:
+        """Run groups; the first fault in their order is returned.
 
-        Args:
-            jobs: what to run.
-            abandon: makes all jobs end soon; called when one has raised an exception.
+        Raises:
+            KeyboardInterrupt: Ctrl-C ended the run; a note says where.
         """
-        with self._lock:
-            queues = [self._idle.pop() if self._idle else _start() for _ in jobs[1:]]
-        done: SimpleQueue[BaseException | None] = SimpleQueue()
-        for queue, job in zip(queues, jobs[1:], strict=True):
-            queue.put(lambda job=job: done.put(_outcome(job, abandon)))
-        errors = [_outcome(jobs[0], abandon), *(done.get() for _ in queues)]
-        with self._lock:
-            self._idle += queues
-        for error in errors:
-            if error is not None:
-                raise error
+        self._halt.wanted = False
+        for runner in self.runners:
+            runner.begin(options)
+        with _Interrupts(self._halt) as interrupts:
+            is_native = self.runners[0].shared is not None
+            found = self._natively(groups) if is_native else self._singly(groups)
+        interrupts.raise_again(found)
+        return found
 
+    def _abandon(self) -> None:
+        self._halt.wanted = True
 
-def _outcome(job: Callable[[], None], abandon: Callable[[], None]) -> BaseException | None:
-    try:
-        job()
-    except BaseException as error:
-        abandon()
-        return error
-    return None
+    # Threads that native code starts
 
+    def _natively(self, groups: Sequence[int]) -> Exit:
+        first = self.runners[0]
+        threads = max(1, len(first.shared.starts)) if first.shared is not None else 1
+        step = max(1, _THREADS_BETWEEN_LOOKS * len(self.runners) // threads)
+        total, end = Exit(), None
+        while total.groups < len(groups) and end is None:
+            if first.is_stopped:
+                first.end(CANCELLED, groups[total.groups])
+                end = first.exit
+                break
+            count, end = self._share(groups[total.groups : total.groups + step])
+            total.groups += count
+        if end is not None:
+            total.fault, total.stopped = end.fault, end.stopped
+        for runner in self.runners:
+            _add(total, runner.exit)
+        return total
 
-def _start() -> SimpleQueue[Callable[[], None]]:
-    queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
+    def _share(self, groups: Sequence[int]) -> tuple[int, Exit | None]:
+        """Run groups; return how many ended well before the first fault, and that, if any."""
+        task = self._task
+        if task is None or task.groups != groups:
+            task = self._task = Task.of(groups, len(self.runners))
+        task.begin()
+        calls = [runner.begin_task(task) for runner in self.runners]
+        answers = CREW.run(calls, self._abandon)
+        ends: list[tuple[int, Exit]] = []
+        for runner, answer in zip(self.runners, answers, strict=True):
+            place = runner.end_task(task, answer)
+            if place is not None:
+                ends.append((place, runner.exit))
+        return min(ends, key=lambda found: found[0], default=(len(groups), None))
 
-    def work() -> None:
-        while True:
-            queue.get()()
+    # Threads that Python starts
 
-    Thread(target=work, name="visim worker", daemon=True).start()
-    return queue
+    def _singly(self, groups: Sequence[int]) -> Exit:
+        runners = self.runners
+        if len(runners) == 1:
+            runners[0].singly(groups)
+            return runners[0].exit
+        ranges, ends = _Ranges(groups, len(runners)), list[tuple[int, Exit]]()
 
+        def job(runner: Runner) -> None:
+            while (part := ranges.take()) is not None:
+                runner.exit = Exit()
+                runner.singly(part[1])
+                ends.append((part[0], runner.exit))
+                if runner.exit.fault is not None or runner.exit.stopped is not None:
+                    ranges.ended = True
 
-_CREW = Crew()
+        def abandon() -> None:
+            ranges.ended = True
+            self._abandon()
 
-
-def run_groups(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
-    """Run groups on one or more runners; the first fault in their order is returned.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C ended the run; a note says where.
-    """
-    with _Interrupts(runners) as interrupts:
-        found = _run(runners, groups)
-    interrupts.raise_again(found)
-    return found
-
-
-class _Interrupts:
-    """Makes Ctrl-C end a run at the next look of its threads.
-
-    Python's own way would raise an exception in the middle of a call-out, where nobody gets it.
-    """
-
-    def __init__(self, runners: Sequence[Runner]) -> None:
-        self._runners = runners
-        self._came: list[FrameType | None] = []
-        self._before: Callable[[int, FrameType | None], object] | None = None
-
-    def __enter__(self) -> Self:
-        if current_thread() is main_thread():
-            before = signal.getsignal(signal.SIGINT)
-            if callable(before):
-                self._before = before
-                signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        del number
-        self._came.append(frame)
-        _abandon(self._runners)
-
-    def raise_again(self, found: Exit) -> None:
-        """Let the program's own handler do what it does, now that nothing runs."""
-        if not self._came or self._before is None:
-            return
-        try:
-            self._before(signal.SIGINT, self._came[0])
-        except KeyboardInterrupt as interrupt:
-            if found.stopped is not None:
-                interrupt.add_note(f"interrupted at {found.stopped.place}")
-            raise
-
-
-def _run(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
-    first = runners[0]
-    if first.shared is None:
-        return _singly(runners, groups)
-    step = max(1, _THREADS_BETWEEN_LOOKS * len(runners) // max(1, len(first.shared.starts)))
-    done, end = 0, Exit()
-    while done < len(groups) and end.fault is None and end.stopped is None:
-        if first.is_stopped:
-            first.end(CANCELLED, groups[done])
-            end = first.exit
-            break
-        count, end = _share(runners, groups[done : done + step])
-        done += count
-    total = Exit(groups=done, fault=end.fault, stopped=end.stopped)
-    for runner in runners:
-        _add(total, runner.exit)
-    return total
-
-
-def _share(runners: Sequence[Runner], groups: Sequence[int]) -> tuple[int, Exit]:
-    """Run groups on all runners; return how many ended well before the first fault, and it."""
-    task = Task.of(groups, len(runners))
-    ends: list[tuple[int, Exit]] = []
-
-    def job(runner: Runner) -> None:
-        place = runner.share(task)
-        if place is not None:
-            ends.append((place, runner.exit))
-
-    def abandon() -> None:
-        task.stop()
-        _abandon(runners)
-
-    _CREW.run([lambda runner=runner: job(runner) for runner in runners], abandon)
-    return min(ends, key=lambda found: found[0], default=(len(groups), Exit()))
+        CREW.run_jobs([lambda runner=runner: job(runner) for runner in runners], abandon)
+        total = Exit()
+        for _, found in sorted(ends, key=lambda end: end[0]):
+            total.groups += found.groups
+            _add(total, found)
+            total.fault, total.stopped = found.fault, found.stopped
+            if found.fault is not None or found.stopped is not None:
+                break
+        return total
 
 
 class _Ranges:
@@ -187,39 +146,44 @@ class _Ranges:
             return start, self._groups[start : self._next]
 
 
-def _singly(runners: Sequence[Runner], groups: Sequence[int]) -> Exit:
-    """Run groups whose threads Python starts."""
-    if len(runners) == 1:
-        runners[0].singly(groups)
-        return runners[0].exit
-    ranges, ends = _Ranges(groups, len(runners)), list[tuple[int, Exit]]()
+class _Interrupts:
+    """Makes Ctrl-C end a run at the next look of its threads.
 
-    def job(runner: Runner) -> None:
-        while (part := ranges.take()) is not None:
-            runner.exit = Exit()
-            runner.singly(part[1])
-            ends.append((part[0], runner.exit))
-            if runner.exit.fault is not None or runner.exit.stopped is not None:
-                ranges.ended = True
+    Python's own way would raise an exception in the middle of a call-out, where nobody gets it.
+    """
 
-    def abandon() -> None:
-        ranges.ended = True
-        _abandon(runners)
+    def __init__(self, halt: Halt) -> None:
+        self._halt = halt
+        self._came: list[FrameType | None] = []
+        self._before: Callable[[int, FrameType | None], object] | None = None
 
-    _CREW.run([lambda runner=runner: job(runner) for runner in runners], abandon)
-    total = Exit()
-    for _, found in sorted(ends, key=lambda end: end[0]):
-        total.groups += found.groups
-        _add(total, found)
-        total.fault, total.stopped = found.fault, found.stopped
-        if found.fault is not None or found.stopped is not None:
-            break
-    return total
+    def __enter__(self) -> Self:
+        if current_thread() is main_thread():
+            before = _SIGNALS.getsignal(signal.SIGINT)
+            if callable(before):
+                self._before = before
+                _SIGNALS.signal(signal.SIGINT, self._note)
+        return self
 
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            _SIGNALS.signal(signal.SIGINT, self._before)
 
-def _abandon(runners: Sequence[Runner]) -> None:
-    for runner in runners:
-        runner.abandoned = True
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        del number
+        self._came.append(frame)
+        self._halt.wanted = True
+
+    def raise_again(self, found: Exit) -> None:
+        """Let the program's own handler do what it does, now that nothing runs."""
+        if not self._came or self._before is None:
+            return
+        try:
+            self._before(signal.SIGINT, self._came[0])
+        except KeyboardInterrupt as interrupt:
+            if found.stopped is not None:
+                interrupt.add_note(f"interrupted at {found.stopped.place}")
+            raise
 
 
 def _add(total: Exit, found: Exit) -> None:

@@ -1,0 +1,73 @@
+"""Threads that make calls for a launch beside the one that leads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Barrier, current_thread
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from visim.engine.jit.crew import Crew
+
+PATIENCE_S = 20
+FORKING = """
+import os
+import numpy as np
+import visim
+from tests.unit.runtime.test_workers import GROUPS, HEAD, STORE
+
+kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
+
+def launch():
+    out = np.zeros(GROUPS, np.uint32)
+    launch = kernel.bind([out], thread_groups=GROUPS, group_size=2, workers=2, engine="jit")
+    launch()
+    assert np.array_equal(out, np.arange(GROUPS) + 1)
+
+launch()
+child = os.fork()
+launch()
+if child:
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def nothing() -> None:
+    pass
+
+
+def test_jobs_run_at_the_same_time() -> None:
+    together, names = Barrier(3), set[str]()
+
+    def job() -> None:
+        together.wait(PATIENCE_S)
+        names.add(current_thread().name)
+
+    crew = Crew()
+    for _ in range(3):
+        crew.run_jobs([job] * 3, nothing)
+    assert len(names) in {2, 3}
+
+
+def test_an_exception_is_raised_again_when_all_have_ended() -> None:
+    together, ended, abandoned = Barrier(2), list[int](), list[int]()
+
+    def fails() -> None:
+        together.wait(PATIENCE_S)
+        raise ValueError("wrong")
+
+    def ends() -> None:
+        together.wait(PATIENCE_S)
+        ended.append(1)
+
+    for jobs in ([fails, ends], [ends, fails]):
+        with pytest.raises(ValueError, match="wrong"):
+            Crew().run_jobs(jobs, lambda: abandoned.append(1))
+    assert (ended, abandoned) == ([1, 1], [1, 1])
+
+
+def test_launches_go_on_after_a_fork() -> None:
+    subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=60)

@@ -1,0 +1,63 @@
+"""The scheduler's native code: loaded once for all kernels, which call it by its names."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+from typing import Any, cast
+
+from visim.engine.jit.native import IS_X86, NativeCode, any_processor, object_code, offer
+from visim.engine.jit.scheduler import CALLED, ENTRIES, STACK_CALLED, STACK_ENTRIES, scheduler_text
+
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+"""All functions that Python calls: two pointers and a number give a number."""
+
+Function = Callable[[int, int, int], int]
+
+_LOADING = Lock()
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """The functions of the scheduler that Python calls, by name."""
+
+    code: NativeCode
+    functions: dict[str, Function]
+    _by_address: dict[int, Function] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found = {self.address(name): function for name, function in self.functions.items()}
+        object.__setattr__(self, "_by_address", found)
+
+    def at(self, address: int) -> Function:
+        """Return the function at an address."""
+        return self._by_address[address]
+
+    def address(self, name: str) -> int:
+        """Return where a function is."""
+        return self.code.addresses[name]
+
+
+def scheduler() -> Scheduler:
+    """Return the scheduler, which is loaded when this is first called."""
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Scheduler:
+    entries, called = ENTRIES, CALLED
+    if IS_X86:
+        entries, called = entries + STACK_ENTRIES, called + STACK_CALLED
+    text = scheduler_text(is_x86=IS_X86)
+    code = NativeCode(object_code(text, any_processor()), entries + called)
+    offer({name: code.addresses[name] for name in called})
+    return Scheduler(code, {name: FUNCTION(code.addresses[name]) for name in entries})
+
+
+def address_of(function: Function) -> int:
+    """Return where native code finds a function that `FUNCTION` has made."""
+    return ctypes.cast(cast("Any", function), ctypes.c_void_p).value or 0

@@ -1,0 +1,261 @@
+"""Groups in native code: taking the next ones, starting their threads, running them.
+
+`scheduler` puts the numbers of fields in, and makes a function of each way to run threads.
+"""
+
+from __future__ import annotations
+
+STARTING = r"""
+define internal void @note(ptr %work, ptr %thread) alwaysinline #0 {
+  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
+  %one = load i64, ptr %ep
+  %tp = getelementptr i64, ptr %work, i64 $W_EXECUTED$
+  %total = load i64, ptr %tp
+  %sum = add i64 %total, %one
+  store i64 %sum, ptr %tp
+  ret void
+}
+
+define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
+  %sp = getelementptr i64, ptr %work, i64 $W_STARTED$
+  %before = load i64, ptr %sp
+  %sum = add i64 %before, %count
+  store i64 %sum, ptr %sp
+  ret void
+}
+
+define internal void @clear_memory(ptr %work, ptr %thread) noinline #0 {
+entry:
+  %ibp = getelementptr i64, ptr %work, i64 $W_IMAGE_BYTES$
+  %bytes = load i64, ptr %ibp
+  %has.image = icmp ne i64 %bytes, 0
+  br i1 %has.image, label %copy, label %copied
+copy:
+  %image = load ptr, ptr %thread
+  %tp = getelementptr i64, ptr %thread, i64 $T_TEMPLATE$
+  %template = load ptr, ptr %tp
+  call void @llvm.memcpy.p0.p0.i64(ptr %image, ptr %template, i64 %bytes, i1 false)
+  br label %copied
+copied:
+  %pp = getelementptr i64, ptr %work, i64 $W_PRIVATE_BYTES$
+  %private.bytes = load i64, ptr %pp
+  %has.private = icmp ne i64 %private.bytes, 0
+  br i1 %has.private, label %clear.private, label %private.done
+clear.private:
+  %qp = getelementptr i64, ptr %thread, i64 $T_PRIVATE$
+  %private = load ptr, ptr %qp
+  call void @llvm.memset.p0.i64(ptr %private, i8 0, i64 %private.bytes, i1 false)
+  br label %private.done
+private.done:
+  %sbp = getelementptr i64, ptr %work, i64 $W_SCRATCH_BYTES$
+  %scratch.bytes = load i64, ptr %sbp
+  %has.scratch = icmp ne i64 %scratch.bytes, 0
+  br i1 %has.scratch, label %clear.scratch, label %out
+clear.scratch:
+  %sp = getelementptr i64, ptr %thread, i64 $T_SCRATCH$
+  %scratch = load ptr, ptr %sp
+  call void @llvm.memset.p0.i64(ptr %scratch, i8 0, i64 %scratch.bytes, i1 false)
+  br label %out
+out:
+  ret void
+}
+"""
+
+GROUPS = r"""
+define internal void @start_thread_$WAY$(ptr %work, ptr %thread, ptr %ids, i64 %count)
+    alwaysinline #0 {
+entry:
+  %mp = getelementptr i64, ptr %work, i64 $W_MEMORY$
+  %memory = load i64, ptr %mp
+  %has.memory = icmp ne i64 %memory, 0
+  br i1 %has.memory, label %clear, label %cleared
+clear:
+  call void @clear_memory(ptr %work, ptr %thread)
+  br label %cleared
+cleared:
+  $RESET$
+  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  store i64 $TURN$, ptr %tep
+  %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
+  store i64 0, ptr %dp
+  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
+  store i64 0, ptr %frp
+  %image = load ptr, ptr %thread
+  %lp = getelementptr i64, ptr %work, i64 $W_PLACES$
+  %places = load ptr, ptr %lp
+  br label %head
+head:
+  %k = phi i64 [ 0, %cleared ], [ %next, %place ]
+  %end = icmp eq i64 %k, %count
+  br i1 %end, label %out, label %place
+place:
+  %pair = shl i64 %k, 1
+  %op = getelementptr i64, ptr %places, i64 %pair
+  %offset = load i64, ptr %op
+  %axp = getelementptr i64, ptr %op, i64 1
+  %axis = load i64, ptr %axp
+  %cp = getelementptr i64, ptr %ids, i64 %axis
+  %coordinate = load i64, ptr %cp
+  %low = trunc i64 %coordinate to i32
+  %register = getelementptr i8, ptr %image, i64 %offset
+  store i32 %low, ptr %register, align 1
+  %next = add i64 %k, 1
+  br label %head
+out:
+  ret void
+}
+
+define i64 @run_groups_$WAY$(ptr %ctx, ptr %work, i64 %unused) #0 {
+entry:
+  %gp = getelementptr i64, ptr %work, i64 $W_GROUPS$
+  %n = load i64, ptr %gp
+  %np = getelementptr i64, ptr %work, i64 $W_NUMBERS$
+  %numbers = load ptr, ptr %np
+  %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
+  %chunk = load i64, ptr %chp
+  %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
+  %shared = load ptr, ptr %shp
+  %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
+  %tp = getelementptr i64, ptr %work, i64 $W_THREADS$
+  %threads = load i64, ptr %tp
+  %rp = getelementptr i64, ptr %work, i64 $W_RECORDS$
+  %records = load ptr, ptr %rp
+  %wp = getelementptr i64, ptr %work, i64 $W_WIDTH$
+  %width = load i64, ptr %wp
+  %hp = getelementptr i64, ptr %work, i64 $W_HEIGHT$
+  %height = load i64, ptr %hp
+  %fxp = getelementptr i64, ptr %work, i64 $W_FIRST_X$
+  %fx = load i64, ptr %fxp
+  %fyp = getelementptr i64, ptr %work, i64 $W_FIRST_Y$
+  %fy = load i64, ptr %fyp
+  %fzp = getelementptr i64, ptr %work, i64 $W_FIRST_Z$
+  %fz = load i64, ptr %fzp
+  %plp = getelementptr i64, ptr %work, i64 $W_ALL_PLACES$
+  %all.places = load i64, ptr %plp
+  %xpp = getelementptr i64, ptr %work, i64 $W_ROW_PLACES$
+  %row.places = load i64, ptr %xpp
+  %slmp = getelementptr i64, ptr %ctx, i64 $C_SLM$
+  %slm = load ptr, ptr %slmp
+  %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
+  %slm.bytes = load i64, ptr %slmbp
+  %has.slm = icmp ne i64 %slm.bytes, 0
+  %donep = getelementptr i64, ptr %work, i64 $W_DONE_GROUPS$
+  %ctp = getelementptr i64, ptr %ctx, i64 $C_THREADS$
+  store i64 %threads, ptr %ctp
+  %at = alloca [3 x i64]
+  %aty = getelementptr i64, ptr %at, i64 1
+  %atz = getelementptr i64, ptr %at, i64 2
+  br label %take
+take:
+  %row.before = phi i64 [ -1, %entry ], [ %row.now, %head ]
+  %stopped = load atomic i64, ptr %stop acquire, align 8
+  %go = icmp eq i64 %stopped, 0
+  br i1 %go, label %chunk.take, label %good
+chunk.take:
+  %first = atomicrmw add ptr %shared, i64 %chunk monotonic, align 8
+  %some = icmp ult i64 %first, %n
+  br i1 %some, label %chunk.run, label %good
+chunk.run:
+  %limit = add i64 %first, %chunk
+  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
+  br label %head
+head:
+  %i = phi i64 [ %first, %chunk.run ], [ %j, %next ]
+  %row.now = phi i64 [ %row.before, %chunk.run ], [ %row, %next ]
+  %end = icmp eq i64 %i, %last
+  br i1 %end, label %take, label %body
+body:
+  br i1 %has.slm, label %clear, label %cleared
+clear:
+  call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
+  br label %cleared
+cleared:
+  %number.p = getelementptr i64, ptr %numbers, i64 %i
+  %number = load i64, ptr %number.p
+  %row = udiv i64 %number, %width
+  %before.row = mul i64 %row, %width
+  %x = sub i64 %number, %before.row
+  %gx = add i64 %x, %fx
+  store i64 %gx, ptr %at
+  %same = icmp eq i64 %row, %row.now
+  br i1 %same, label %run, label %row.new
+row.new:
+  %y = urem i64 %row, %height
+  %z = udiv i64 %row, %height
+  %gy = add i64 %y, %fy
+  %gz = add i64 %z, %fz
+  store i64 %gy, ptr %aty
+  store i64 %gz, ptr %atz
+  br label %run
+run:
+  %count = phi i64 [ %row.places, %cleared ], [ %all.places, %row.new ]
+  %failed = call i64 @run_group_$WAY$(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
+                                      i64 %count)
+  %wrong = icmp ne i64 %failed, 0
+  br i1 %wrong, label %bad, label %next
+next:
+  %done = load i64, ptr %donep
+  %done.next = add i64 %done, 1
+  store i64 %done.next, ptr %donep
+  %j = add i64 %i, 1
+  br label %head
+good:
+  ret i64 0
+bad:
+  %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
+  store i64 %i, ptr %fgp
+  store atomic i64 1, ptr %stop release, align 8
+  ret i64 %failed
+}
+"""
+
+RESET = r"""
+  %smp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %smp
+  %empty = icmp eq i64 %mask, 0
+  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
+  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 %status, ptr %stp
+  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
+  store i64 0, ptr %ep
+  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
+  %top = load i64, ptr %topp
+  %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
+  store i64 %top, ptr %kp
+"""
+"""What a thread that has a stack of its own starts with, beside the rest."""
+
+DIRECT_GROUP = r"""
+define internal i64 @run_group_direct(ptr %ctx, ptr %work, ptr %records, i64 %n, ptr %ids,
+                                      i64 %count) alwaysinline #0 {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %j, %next ]
+  %end = icmp eq i64 %i, %n
+  br i1 %end, label %good, label %body
+body:
+  %tp = getelementptr ptr, ptr %records, i64 %i
+  %thread = load ptr, ptr %tp
+  call void @start_thread_direct(ptr %work, ptr %thread, ptr %ids, i64 %count)
+  call void @started(ptr %work, i64 1)
+  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %mp
+  %empty = icmp eq i64 %mask, 0
+  br i1 %empty, label %next, label %run
+run:
+  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
+  call void @note(ptr %work, ptr %thread)
+  %wrong = icmp ne i32 %failed, 0
+  br i1 %wrong, label %bad, label %next
+next:
+  %j = add i64 %i, 1
+  br label %head
+good:
+  ret i64 0
+bad:
+  %fp = getelementptr i64, ptr %work, i64 $W_FAULT_THREAD$
+  store i64 %i, ptr %fp
+  ret i64 1
+}
+"""

@@ -1,0 +1,139 @@
+"""Ranges of groups that native code runs by itself, and how workers share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.base import SharedStarts, ThreadStart
+from visim.engine.jit.entries import scheduler
+from visim.engine.jit.layout import Shared, Status, Thread, Work
+from visim.engine.jit.records import ThreadRecord, words
+
+if TYPE_CHECKING:
+    from visim.engine.jit.run import Runner
+
+CHUNKS = 32
+"""How often each worker comes back for more groups, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Groups that workers share: each takes the next `chunk` of them until none is left."""
+
+    groups: Sequence[int]
+    numbers: NDArray[np.uint64]
+    chunk: int
+    shared: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, groups: Sequence[int], workers: int) -> Task:
+        """Return a task, in chunks that keep workers equally busy."""
+        if isinstance(groups, range):
+            numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
+        else:
+            numbers = np.array(groups, np.uint64)
+        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
+        return cls(groups, numbers, chunk, words(int(Shared.SIZE)))
+
+    def begin(self) -> None:
+        """Let workers take groups from the first one on."""
+        self.shared[Shared.NEXT] = self.shared[Shared.STOP] = 0
+
+    def stop(self) -> None:
+        """Let no worker take more groups."""
+        self.shared[Shared.STOP] = 1
+
+
+class NativeWork:
+    """Ranges of groups that native code runs by itself, with a record for each thread."""
+
+    def __init__(self, runner: Runner, shared: SharedStarts) -> None:
+        self.runner = runner
+        self.shared = shared
+        self.records = [runner.record(slot) for slot in range(len(shared.starts))]
+        self.templates: list[NDArray[np.uint8]] = []
+        for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
+            self._prepare(record, start, slot)
+        self.pointers = np.array([record.address for record in self.records], np.uint64)
+        self.places = np.array(sorted(shared.places, key=lambda place: place[1]), np.uint64)
+        chosen = runner.chosen(self.records)
+        self.fields = words(int(Work.SIZE))
+        self.task: Task | None = None
+        way = "stacked" if runner.first.uses_stacks else "direct"
+        function = scheduler().address(f"run_groups_{way}")
+        self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Write what stays the same from run to run into the fields."""
+        runner, shared, private = self.runner, self.shared, self.shared.private
+        along_row = sum(axis == 0 for _, axis in shared.places)
+        private_bytes = 0 if private is None else private[0].nbytes
+        image_bytes = runner.kernel.register_bytes if self.templates else 0
+        scratch_bytes = runner.machine.scratch_bytes
+        values = {
+            Work.THREADS: len(self.records),
+            Work.RECORDS: self.pointers.ctypes.data,
+            Work.PLACES: self.places.ctypes.data,
+            Work.ALL_PLACES: len(shared.places),
+            Work.ROW_PLACES: len(shared.places) if self.templates else along_row,
+            Work.WIDTH: shared.groups[0],
+            Work.HEIGHT: shared.groups[1],
+            Work.FIRST_X: shared.first[0],
+            Work.FIRST_Y: shared.first[1],
+            Work.FIRST_Z: shared.first[2],
+            Work.MEMORY: bool(image_bytes or private_bytes or scratch_bytes),
+            Work.IMAGE_BYTES: image_bytes,
+            Work.PRIVATE_BYTES: private_bytes,
+            Work.SCRATCH_BYTES: scratch_bytes,
+            Work.SLM_BYTES: runner.dispatch.slm_bytes,
+        }
+        for name, value in values.items():
+            self.fields[int(name)] = value
+
+    def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
+        runner, fields = self.runner, record.fields
+        runner.fill(record, start, slot)
+        record.number = slot
+        record.image.fill(0)
+        for offset, data in start.registers:
+            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        if runner.first.writes_image:
+            self.templates.append(record.image.copy())
+            fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
+        if self.shared.private is not None:
+            fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
+
+    def begin(self, task: Task) -> None:
+        """Take a task."""
+        fields = self.fields
+        fields[Work.DONE_GROUPS : Work.EXECUTED + 1] = 0
+        if task is not self.task:
+            fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
+            fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
+            self.task = task
+
+    def end(self, task: Task, answer: int) -> int | None:
+        """Note what native code has done; return the place of a group that faulted."""
+        runner, fields = self.runner, self.fields
+        if runner.answers.failure is not None:
+            raise runner.answers.failure
+        groups, threads, executed = fields[Work.DONE_GROUPS : Work.EXECUTED + 1].tolist()
+        runner.exit.groups += groups
+        runner.exit.threads += threads
+        runner.exit.executed += executed
+        if not answer:
+            return None
+        if answer == 1:
+            fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
+        else:
+            live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
+            fault = runner.endings.deadlock(self.records, live)
+        place = int(fields[Work.FAULT_GROUP])
+        runner.end(fault, int(task.numbers[place]))
+        return place
