@@ -313,19 +313,27 @@ def _attribute(cursor: Cursor, symbols: Symbols, known: dict[str, AttributeValue
     if kind is None and known is VARIABLE_ATTRIBUTES:
         raise cursor.unknown_name(start, "attribute", name, known)
     cursor.skip_space()
-    if not cursor.take("="):
-        if kind in {AttributeValue.FLAG, None}:
-            return Attribute(name, origin=origin)
+    if cursor.take("="):
+        value = _attribute_value(cursor, symbols, name, kind)
+        return Attribute(name, value, origin=origin)
+    if kind not in {AttributeValue.FLAG, None}:
         raise cursor.failure(f"'=' and the value of {name}")
+    return Attribute(name, origin=origin)
+
+
+def _attribute_value(
+    cursor: Cursor, symbols: Symbols, name: str, kind: AttributeValue | None
+) -> int | str | None:
+    """Take the value behind '='; one that is given to a flag is read, and means nothing."""
     cursor.skip_space()
-    if kind is None:
-        kind = AttributeValue.TEXT if cursor.text[cursor.position :][:1] == '"' else kind
-    if kind is AttributeValue.TEXT:
-        return Attribute(name, _text_value(cursor, name), origin=origin)
-    if kind is AttributeValue.FLAG and cursor.at_end:
-        return Attribute(name, origin=origin)
+    begins_text = cursor.text.startswith('"', cursor.position)
+    if kind is AttributeValue.TEXT or (kind is None and begins_text):
+        return _text_value(cursor, name)
+    is_flag = kind is AttributeValue.FLAG
+    if is_flag and cursor.at_end:
+        return None
     value = integer(cursor, symbols, f"the value of {name}", level=Level.SHIFT)
-    return Attribute(name, None if kind is AttributeValue.FLAG else value, origin=origin)
+    return None if is_flag else value
 
 
 def _text_value(cursor: Cursor, name: str) -> str:
