@@ -43,7 +43,9 @@ class SharedStarts:
     `starts` has each thread's start in group 0; in other groups they differ only in the group's
     coordinates, which stand as UD at `places`: pairs of a byte offset in the register image and
     an axis (0 for x). Group number n has the coordinates `first` plus n split by `groups`, x
-    fastest. `private` has a row of memory for each thread, which is zero when a thread starts.
+    fastest. `private` has a row of memory for each thread, which is zero when a thread starts. Its
+    address stands as UQ in the registers at `private_places` and nowhere else, so that engines can
+    put another one there for groups that run at the same time (None: they cannot).
     """
 
     starts: tuple[ThreadStart, ...]
@@ -51,6 +53,7 @@ class SharedStarts:
     first: tuple[int, int, int]
     groups: tuple[int, int, int]
     private: NDArray[np.uint8] | None = None
+    private_places: tuple[int, ...] | None = None
 
 
 class Dispatch(Protocol):
@@ -86,6 +89,7 @@ class Machine:
     Each thread has `scratch_bytes` of scratch memory of its own. `implicit_arguments` is the
     ImplicitArgs structure of stack functions (None: nobody reads it); it is its own space, and
     also stands at `implicit_base` in scratch memory for programs that find it through r0.0.
+    `private` is what an engine has added to `memory` as private memory of threads.
     """
 
     memory: Memory
@@ -93,6 +97,7 @@ class Machine:
     scratch_bytes: int = 0
     implicit_arguments: NDArray[np.uint8] | None = None
     implicit_base: int = 0x4000_0000
+    private: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
 
 
 @dataclass(slots=True)

@@ -100,6 +100,7 @@ class PayloadLayout:
         thread, cross = self._slices()
         self.thread_slices = thread
         self.cross_slices = cross
+        self.private_places = self._private_places()
 
     def _check_states(self) -> None:
         """Refuse code that looks for states in memory, which the metadata does not tell it."""
@@ -128,6 +129,20 @@ class PayloadLayout:
             else:
                 raise self._unexplained(entry)
         return tuple(thread), tuple(cross)
+
+    def _private_places(self) -> tuple[int, ...] | None:
+        """Return where in the registers the address of private memory stands; None: in pieces."""
+        found: list[int] = []
+        for entry in self.kernel.payload:
+            if entry.arg_type != "private_base_stateless":
+                continue
+            for piece in self.cross_slices:
+                start, end = entry.offset - piece.start, entry.offset + 8 - piece.start
+                if start >= 0 and end <= piece.size:
+                    found.append(piece.register + start)
+                elif start < piece.size and end > 0:
+                    return None
+        return tuple(found)
 
     def _unexplained(self, entry: Input) -> UnsupportedError:
         return UnsupportedError(
@@ -167,6 +182,7 @@ class WalkDispatch:
     ) -> None:
         self._walk = walk
         self._header = layout.header
+        self._private_places = layout.private_places
         self._slm_bytes = slm_bytes
         self._implicit = implicit
         self._private = private
@@ -218,6 +234,7 @@ class WalkDispatch:
             self._walk.first_group,
             self._walk.groups,
             self._private,
+            self._private_places,
         )
 
 

@@ -6,6 +6,7 @@ effects to LLVM IR as text. Only `native` knows llvmlite, and imports it when a 
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from visim.engine.jit.module import ModuleWriter, Version, unit_codes
 from visim.engine.jit.native import NativeCode, has_mask_registers, object_code, processor
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Compiled, Runner, shared_starts
+from visim.engine.jit.work import private_memory
 from visim.engine.jit.workers import Team, available_workers
 from visim.linker.program import LinkedKernel
 
@@ -94,25 +96,15 @@ class Prepared:
 
         They are forgotten with the dispatch, which they must not keep alive.
         """
-        traits = (
-            id(machine),
-            len(machine.memory.allocations),
-            groups,
-            options.budget,
-            options.seed,
-            options.count_forms,
-            options.workers,
-            options.checked,
-        )
-        kept = self._kept.get(id(dispatch))
+        kept, traits = self._kept.get(id(dispatch)), _traits(groups, machine, options)
         if kept is not None and kept.dispatch() is dispatch and kept.traits == traits:
             return kept.team
         team = self._new_team(groups, dispatch, machine, options)
-        try:
+        with contextlib.suppress(TypeError):
             reference = weakref.ref(dispatch, _Forget(self._kept, id(dispatch)))
-        except TypeError:
-            return team
-        self._kept[id(dispatch)] = _Kept(reference, traits, team)
+            # The new workers may have added memory.
+            traits = _traits(groups, machine, options)
+            self._kept[id(dispatch)] = _Kept(reference, traits, team)
         return team
 
     def _new_team(
@@ -141,12 +133,11 @@ class Prepared:
             )
             return self._compiled(version)
 
-        halt = Halt()
+        halt, first = Halt(), self._first
+        stacks, private = self._worker_stacks(workers), private_memory(machine, shared, workers)
         runners = [
-            Runner(
-                self.kernel, provide, self._first, dispatch, shared, machine, options, stacks, halt
-            )
-            for stacks in self._worker_stacks(workers)
+            Runner(self.kernel, provide, first, dispatch, shared, machine, options, halt, *own)
+            for own in zip(stacks, private, strict=True)
         ]
         return Team(runners, halt)
 
@@ -159,10 +150,12 @@ class Prepared:
         before another one is awake.
         """
         most = available_workers(options)
-        if shared is None:
-            independent = getattr(dispatch, "groups_are_independent", False)
-            return max(1, min(most, groups // LEAST_GROUPS)) if independent else 1
-        if shared.private is not None:
+        if shared is None or self._first.has_host_turns:
+            shares = shared is not None and shared.private is not None
+            if shares or not (shared or getattr(dispatch, "groups_are_independent", False)):
+                return 1
+            return max(1, min(most, groups // LEAST_GROUPS))
+        if shared.private is not None and shared.private_places is None:
             return 1
         steps = groups * len(shared.starts) * self._first.weight
         return min(most, groups) if steps >= LEAST_STEPS else 1
@@ -184,6 +177,20 @@ class Prepared:
             code = NativeCode(object_code(module.text, processor()), [module.entry])
             found = self._versions[version] = Compiled(module, code)
         return found
+
+
+def _traits(groups: int, machine: Machine, options: RunOptions) -> object:
+    """Return what else the workers of a dispatch are made for."""
+    return (
+        id(machine),
+        len(machine.memory.allocations),
+        groups,
+        options.budget,
+        options.seed,
+        options.count_forms,
+        options.workers,
+        options.checked,
+    )
 
 
 __all__ = ["Jit", "Prepared"]

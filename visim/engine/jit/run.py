@@ -59,8 +59,9 @@ class Runner:
         shared: SharedStarts | None,
         machine: Machine,
         options: RunOptions,
-        stacks: Stacks,
         halt: Halt,
+        stacks: Stacks,
+        private: NDArray[np.uint8] | None,
     ) -> None:
         self.kernel = kernel
         self.provide = provide
@@ -68,6 +69,7 @@ class Runner:
         self.compiled: dict[tuple[bool, int], tuple[Compiled, NDArray[np.uint64]]] = {}
         self.cr0 = kernel.predefined[CR0]
         self.halt = halt
+        self.private = private
         self.dispatch: Dispatch = _weak(dispatch)
         self.shared = shared
         self.machine = machine

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.base import SharedStarts, ThreadStart
+from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.entries import scheduler
 from visim.engine.jit.layout import Shared, Status, Thread, Work
-from visim.engine.jit.records import ThreadRecord, words
+from visim.engine.jit.records import ThreadRecord, aligned, words
 
 if TYPE_CHECKING:
     from visim.engine.jit.run import Runner
@@ -49,6 +49,19 @@ class Task:
         self.shared[Shared.STOP] = 1
 
 
+def private_memory(
+    machine: Machine, shared: SharedStarts | None, workers: int
+) -> list[NDArray[np.uint8] | None]:
+    """Return the private memory that each worker's threads have; the launch has made the first."""
+    if shared is None or shared.private is None:
+        return [None] * workers
+    while len(machine.private) < workers - 1:
+        pool = aligned(shared.private.nbytes).reshape(shared.private.shape)
+        machine.memory.add(pool, "private memory")
+        machine.private.append(pool)
+    return [shared.private, *machine.private[: workers - 1]]
+
+
 class NativeWork:
     """Ranges of groups that native code runs by itself, with a record for each thread."""
 
@@ -56,6 +69,7 @@ class NativeWork:
         self.runner = runner
         self.shared = shared
         self.records = [runner.record(slot) for slot in range(len(shared.starts))]
+        self.private = runner.private
         self.templates: list[NDArray[np.uint8]] = []
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
@@ -71,7 +85,7 @@ class NativeWork:
 
     def _fill(self) -> None:
         """Write what stays the same from run to run into the fields."""
-        runner, shared, private = self.runner, self.shared, self.shared.private
+        runner, shared, private = self.runner, self.shared, self.private
         along_row = sum(axis == 0 for _, axis in shared.places)
         private_bytes = 0 if private is None else private[0].nbytes
         image_bytes = runner.kernel.register_bytes if self.templates else 0
@@ -103,11 +117,13 @@ class NativeWork:
         record.image.fill(0)
         for offset, data in start.registers:
             record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
+        if self.private is not None:
+            fields[Thread.PRIVATE] = self.private[slot].ctypes.data
+            for place in self.shared.private_places or ():
+                record.image[place : place + 8].view(np.uint64)[0] = self.private.ctypes.data
         if runner.first.writes_image:
             self.templates.append(record.image.copy())
             fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
-        if self.shared.private is not None:
-            fields[Thread.PRIVATE] = self.shared.private[slot].ctypes.data
 
     def begin(self, task: Task) -> None:
         """Take a task."""
