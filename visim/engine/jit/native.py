@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from threading import Lock
@@ -22,7 +23,7 @@ _PASSES = (
 )
 _WITH_MASKS = "x86-64-v4"
 _COMPILER_LIBRARY = "libgcc_s.so.1"
-_FUNCTIONS = ("run_threads", "run_groups", "turn", "turns")
+_ENTRIES = ("run_threads", "run_groups", "turn", "turns")
 
 
 class NativeCode:
@@ -31,7 +32,7 @@ class NativeCode:
     `addresses` are those of the entry functions that the module has, by name.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, entries: Sequence[str] = _ENTRIES) -> None:
         with _LOCK:
             binding, made_for = _llvm(), processor()
             cache = ObjectCache(default_folder())
@@ -46,7 +47,7 @@ class NativeCode:
             )
             self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
             self._engine.finalize_object()
-            found = {name: int(self._engine.get_function_address(name)) for name in _FUNCTIONS}
+            found = {name: int(self._engine.get_function_address(name)) for name in entries}
             self.addresses = {name: address for name, address in found.items() if address}
 
 
