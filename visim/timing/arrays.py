@@ -1,4 +1,4 @@
-"""Lays out programs, machines and fresh state as the flat integers that `simulate` works on."""
+"""Lays out programs, machines and fresh state as the flat integers that `core` works on."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from visim.errors import UnsupportedError
+from visim.timing.core.fields import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
 from visim.timing.costs import timing_of
 from visim.timing.legaliser import NativeProgram
 from visim.timing.machine import FIRST_SHARED_UNIT, UNITS, Machine
 from visim.timing.native import RESOURCES, Native
-from visim.timing.simulate import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The threads to time: block numbers of each, and how many threads each group has.
+    """The threads to time: the path of each by its number, and how many threads each group has.
 
-    `blocks` are ranges of addresses (first, end); none is empty and no thread is without blocks.
+    A path is the numbers of the blocks that it goes through. `blocks` are ranges of addresses
+    (first, end); none is empty and no path is without blocks.
     """
 
     blocks: Sequence[tuple[int, int]]
-    threads: Sequence[Sequence[int]]
+    paths: Sequence[Sequence[int]]
+    threads: Sequence[int]
     groups: Sequence[int]
     slm_bytes: int = 0
 
@@ -58,8 +60,9 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         line_first=_first_of(lines),
         block_first=[first for first, _ in work.blocks],
         block_end=[end for _, end in work.blocks],
-        stream=[block for thread in work.threads for block in thread],
-        thread_at=_starts(work.threads),
+        stream=[block for path in work.paths for block in path],
+        path_at=_starts(work.paths),
+        thread_path=list(work.threads),
         thread_group=[group for group, size in enumerate(work.groups) for _ in range(size)],
         group_at=_sums(work.groups),
     )
@@ -127,8 +130,12 @@ def fresh_state(chip: Chip, code: Code) -> State:
         half *= 2
     lines = max(1, chip.lines)
     return State(
+        core=[slot // chip.slots for slot in range(slots)],
+        row=[core // chip.eus_per_row for core in range(chip.eus)],
+        domain_base=[core // chip.eus_per_domain * chip.units for core in range(chip.eus)],
         thread=[-1] * slots,
         position=[0] * slots,
+        path_end=[0] * slots,
         ip=[0] * slots,
         block_end=[0] * slots,
         avail=[NEVER] * slots,
@@ -144,7 +151,7 @@ def fresh_state(chip: Chip, code: Code) -> State:
         blocked=[0] * slots,
         idle_from=[0] * slots,
         tree=[NEVER] * (2 * half),
-        current=[0] * chip.eus,
+        current=[core * chip.slots for core in range(chip.eus)],
         unit_ready=[0] * (chip.eus * chip.units),
         port_free=[0] * (chip.eus * chip.width),
         port_least=[0] * (2 * chip.eus),

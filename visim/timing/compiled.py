@@ -1,58 +1,61 @@
-"""The simulation compiled by Numba, where it is installed (the extra `timing`).
+"""The simulation as native code, where llvmlite is installed.
 
-It is `simulate` once more, from the same file, with its functions compiled: the numbers are the
-same by construction. Lists become arrays of 64-bit integers on the way in.
+It is made of the very functions of `core`, so that the numbers are the same by construction. The
+machine code is kept with that of kernels: it is compiled once on each machine.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
-import types
+import ctypes
 from functools import cache
-from typing import Any
+from importlib.util import find_spec
 
 import numpy as np
+from numpy.typing import NDArray
 
-from visim.timing import simulate
-from visim.timing.simulate import Chip, Code, State
+from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.timing.core import simulate
+from visim.timing.core.fields import RESULTS, Chip, Code, State
+from visim.timing.lowering import lower
 
-_NAME = "visim.timing.compiled_simulate"
-
-
-def is_available() -> bool:
-    """Whether Numba is installed."""
-    return importlib.util.find_spec("numba") is not None
-
-
-def run(code: Code, chip: Chip, state: State) -> int:
-    """Run all threads; `state` has what came of it, as after `simulate.run`."""
-    module = _module()
-    arrays = module.State(*(_array(entry) for entry in state))
-    last = module.run(module.Code(*(_array(entry) for entry in code)), module.Chip(*chip), arrays)
-    for name in ("started", "ended", "place", "count", "stall", "busy", "total", "scalar", "event"):
-        getattr(state, name)[:] = getattr(arrays, name).tolist()
-    return int(last)
-
-
-def _array(values: list[int]) -> Any:
-    return np.array(values, np.int64)
+_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_Words = NDArray[np.int64]
 
 
 @cache
-def _module() -> Any:
-    numba = importlib.import_module("numba")
-    spec = importlib.util.spec_from_file_location(_NAME, simulate.__file__)
-    if spec is None or spec.loader is None:
-        raise ImportError(simulate.__file__)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[_NAME] = module  # where Numba looks for the classes of what it has compiled before
-    spec.loader.exec_module(module)
-    for name, value in list(vars(module).items()):
-        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__:
-            setattr(module, name, numba.njit(value, cache=True))
-    return module
+def is_available() -> bool:
+    """Whether llvmlite is installed."""
+    return find_spec("llvmlite") is not None
+
+
+def run(code: Code, chip: Chip, state: State) -> int:
+    """Run all threads; in the state `RESULTS` are as after `simulate.run`."""
+    given = [_Tuple(code), _Tuple(chip), _Tuple(state)]
+    last = _RUN(_native().addresses["run"])(*(one.address for one in given))
+    for name in RESULTS:
+        getattr(state, name)[:] = given[2].arrays[name].tolist()
+    return last
+
+
+class _Tuple:
+    """A named tuple as native code reads it: two words a field, and the arrays that they name."""
+
+    def __init__(self, fields: Code | Chip | State) -> None:
+        words: list[int] = []
+        self.arrays: dict[str, _Words] = {}
+        for name, value in fields._asdict().items():
+            if isinstance(value, int):
+                words += (value, 0)
+                continue
+            array = self.arrays[name] = np.array(value, np.int64)
+            words += (array.ctypes.data, array.size)
+        self._words: _Words = np.array(words, np.int64)
+        self.address = int(self._words.ctypes.data)
+
+
+@cache
+def _native() -> NativeCode:
+    return NativeCode(object_code(lower(simulate.run), processor()), ("run",))
 
 
 __all__ = ["is_available", "run"]

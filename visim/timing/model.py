@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from visim.errors import InternalError
-from visim.timing import compiled, simulate
+from visim.timing import compiled
 from visim.timing.arrays import Work, chip_numbers, code_arrays, fresh_state
+from visim.timing.core import fields, simulate
+from visim.timing.core.fields import CATEGORIES, Chip, State
 from visim.timing.legaliser import MARKS, NativeProgram
 from visim.timing.result import CATEGORY_NAMES, LineTiming, Span, TimingResult
-from visim.timing.simulate import CATEGORIES, Chip, State
 
-WORTH_COMPILING = 300_000
+WORTH_COMPILING = 30_000
 """Native instructions from which on compiling the simulation pays."""
 
 
@@ -31,7 +32,7 @@ def simulate_work(
         program: the native program.
         work: the threads and their ways through it.
         events: how many stretches of the timeline to keep.
-        use_compiled: whether Numba runs it; None decides by the number of instructions.
+        use_compiled: whether native code runs it; None decides by the number of instructions.
         static_counts: how many native instructions each way of making them gives.
 
     Raises:
@@ -43,13 +44,26 @@ def simulate_work(
     chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
     state = fresh_state(chip, code)
     if use_compiled is None:
-        lengths = [end - first for first, end in work.blocks]
-        native = sum(lengths[block] for thread in work.threads for block in thread)
-        use_compiled = native >= WORTH_COMPILING and compiled.is_available()
+        use_compiled = compiled.is_available() and _instructions(work) >= WORTH_COMPILING
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
     result = _result(program, work, chip, state, cycles)
     return result if static_counts is None else replace(result, static_counts=static_counts)
+
+
+def _executions(work: Work) -> Counter[int]:
+    """Return how often each block is executed."""
+    executed: Counter[int] = Counter()
+    for path, times in Counter(work.threads).items():
+        for block, count in Counter(work.paths[path]).items():
+            executed[block] += times * count
+    return executed
+
+
+def _instructions(work: Work) -> int:
+    """Return how many native instructions the threads execute."""
+    lengths = [end - first for first, end in work.blocks]
+    return sum(lengths[block] * count for block, count in _executions(work).items())
 
 
 def _check(chip: Chip, state: State, cycles: int) -> None:
@@ -84,22 +98,22 @@ def _result(
         slots=slots,
         spans=spans,
         visa=_visa_instructions(program, work),
-        native=scalar[simulate.ISSUED],
+        native=scalar[fields.ISSUED],
         stalls=dict(zip(CATEGORY_NAMES, state.total, strict=True)),
-        idle=scalar[simulate.IDLE],
-        coissued=scalar[simulate.COISSUED],
+        idle=scalar[fields.IDLE],
+        coissued=scalar[fields.COISSUED],
         icache={
-            "l1_hits": scalar[simulate.L1_HITS],
-            "l1_misses": scalar[simulate.L1_MISSES],
-            "l2_hits": scalar[simulate.L2_HITS],
-            "l2_misses": scalar[simulate.L2_MISSES],
+            "l1_hits": scalar[fields.L1_HITS],
+            "l1_misses": scalar[fields.L1_MISSES],
+            "l2_hits": scalar[fields.L2_HITS],
+            "l2_misses": scalar[fields.L2_MISSES],
         },
         bank_conflicts=sum(
             item.sc * count for item, count in zip(instructions, state.count, strict=True)
         ),
         busy=tuple(state.busy),
         lines=tuple(_lines(program, state)),
-        events=tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(scalar[simulate.EVENTS])),
+        events=tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(scalar[fields.EVENTS])),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
     )
@@ -107,9 +121,7 @@ def _result(
 
 def _visa_instructions(program: NativeProgram, work: Work) -> int:
     """Return how many vISA instructions the threads executed in blocks that are not empty."""
-    counts: Counter[int] = Counter()
-    for thread in work.threads:
-        counts.update(thread)
+    counts = _executions(work)
     owners = [
         (number, pc)
         for number, unit in enumerate(program.units)

@@ -123,20 +123,21 @@ class Timing(Observer):
             if starts[start] < starts[end]:
                 kept[number] = len(blocks)
                 blocks.append((first + starts[start], first + starts[end]))
-        threads: list[tuple[int, ...]] = []
+        paths: dict[tuple[int, ...], int] = {}
+        threads: list[int] = []
         sizes: list[int] = []
         for group in self._groups:
-            paths = [
+            found = [
                 tuple(kept[number] for number in group.threads[thread] if number in kept)
                 for thread in sorted(group.threads)
             ]
-            paths = [path for path in paths if path]
-            if paths:
-                threads += paths
-                sizes.append(len(paths))
+            numbers = [paths.setdefault(path, len(paths)) for path in found if path]
+            if numbers:
+                threads += numbers
+                sizes.append(len(numbers))
         if not threads:
             raise UnsupportedError("timing: no thread has executed an instruction")
-        return Work(blocks, threads, sizes, self._slm_bytes)
+        return Work(blocks, list(paths), threads, sizes, self._slm_bytes)
 
 
 __all__ = ["TIMELINE_EVENTS", "Timing"]

@@ -1,0 +1,145 @@
+"""The plain integers that the core works on: the program, the machine, and what changes.
+
+Times are cycles; a slot is one hardware thread's place in a core.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+NEVER = 1 << 60
+
+ACTIVE, CONTROL, PIPE, SEND, DEPENDENCY, SCOREBOARD, SYNC, IFETCH, OTHER = range(9)
+CATEGORIES = 9
+
+(NEXT_GROUP, EVENTS, L1_HITS, L1_MISSES, L2_HITS, L2_MISSES, STAMP, COISSUED, IDLE, ISSUED) = range(
+    10
+)
+SCALARS = 10
+RING = 8
+"""Lines that a thread's fetch buffer can have on their way; more than any buffer holds."""
+
+
+class Code(NamedTuple):
+    """The program: one entry a native instruction, but for the lists behind `..._at`.
+
+    `waits` are resources, `marks` those that are written `after` as many cycles. `unit_b` is -1
+    where only one unit can execute it. `line_first` has the first address of each cache line, and
+    one entry more. Blocks are ranges of addresses. A path is a thread's way: blocks in `stream`
+    from its `path_at` on to that of the next one; threads can have the same.
+    """
+
+    unit_a: Any
+    unit_b: Any
+    df: Any
+    db: Any
+    branch: Any
+    send: Any
+    effect: Any
+    release: Any
+    wait_at: Any
+    waits: Any
+    mark_at: Any
+    marks: Any
+    after: Any
+    line_of: Any
+    line_first: Any
+    block_first: Any
+    block_end: Any
+    stream: Any
+    path_at: Any
+    thread_path: Any
+    thread_group: Any
+    group_at: Any
+
+
+class Chip(NamedTuple):
+    """The machine: numbers by the name of what they are."""
+
+    eus: int
+    slots: int
+    eus_per_domain: int
+    eus_per_row: int
+    width: int
+    math_only: int
+    math_unit: int
+    units: int
+    first_shared: int
+    stay: int
+    resources: int
+    buffer: int
+    code: int
+    lines: int
+    l1_sets: int
+    l1_ways: int
+    l2_sets: int
+    l2_ways: int
+    l1_hit: int
+    l2_hit: int
+    memory: int
+    dispatch: int
+    switch: int
+    align: int
+    slm: int
+    group_slm: int
+    events: int
+
+
+RESULTS = ("started", "ended", "place", "count", "stall", "busy", "total", "scalar", "event")
+"""The fields of the state that say what came of a run."""
+
+
+class State(NamedTuple):
+    """What changes: of slots, cores, rows (an L1 cache), domains (shared functions), groups.
+
+    The first three do not: the core of a slot, the row of a core, and where the shared functions
+    of a core's domain begin in `shared_ready`.
+    """
+
+    core: Any
+    row: Any
+    domain_base: Any
+    thread: Any
+    position: Any
+    path_end: Any
+    ip: Any
+    block_end: Any
+    avail: Any
+    fetch_at: Any
+    dep_at: Any
+    dep_kind: Any
+    mark: Any
+    buffer_end: Any
+    ring: Any
+    ready: Any
+    sent: Any
+    epoch_wanted: Any
+    blocked: Any
+    idle_from: Any
+    tree: Any
+    current: Any
+    unit_ready: Any
+    port_free: Any
+    port_least: Any
+    shared_ready: Any
+    row_port: Any
+    l1_stamp: Any
+    l1_fill: Any
+    l2_stamp: Any
+    l2_fill: Any
+    free: Any
+    slm_free: Any
+    arrived: Any
+    epoch: Any
+    released: Any
+    left: Any
+    domain_of: Any
+    started: Any
+    ended: Any
+    place: Any
+    count: Any
+    stall: Any
+    busy: Any
+    total: Any
+    scalar: Any
+    event: Any
