@@ -17,7 +17,13 @@ from visim.engine.jit.answers import Halt
 from visim.engine.jit.entries import scheduler
 from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.module import ModuleWriter, Version, unit_codes
-from visim.engine.jit.native import NativeCode, has_mask_registers, object_code, processor
+from visim.engine.jit.native import (
+    NativeCode,
+    has_gathers,
+    has_mask_registers,
+    object_code,
+    processor,
+)
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Compiled, Runner, shared_starts
 from visim.engine.jit.work import private_memory
@@ -130,6 +136,7 @@ class Prepared:
                 inputs=inputs,
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
+                has_gathers=has_gathers(),
             )
             return self._compiled(version)
 

@@ -6,13 +6,22 @@ its shape are kept beside the variable, and are used where reads see that shape 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from visim.engine.jit.flow import Key
-from visim.engine.jit.shapes import Form, Shape, ShapeWriter, linear, literal, uniform
-from visim.engine.jit.slots import Definition, Row, Slot, Slots, channel_of, row_of
+from visim.engine.jit.shapes import (
+    Form,
+    Shape,
+    ShapeWriter,
+    is_uniform,
+    linear,
+    literal,
+    ragged,
+    uniform,
+)
+from visim.engine.jit.slots import LEAST_LANES, Definition, Row, Slot, Slots, channel_of, row_of
 from visim.engine.jit.storage import Storage, check_place, place_offsets
 from visim.engine.jit.text import Text, signed
 from visim.linker.program import LinkedUnit
@@ -140,10 +149,22 @@ def _agree(a: Form, b: Form) -> bool:
 
 
 class ShapeReader:
-    """Finds the shapes of expressions at one instruction, writing code for their scalars."""
+    """Finds the shapes of expressions at one instruction, writing code for their scalars.
 
-    def __init__(self, text: Text, storage: Storage, affine: Affine, key: Key, step: int) -> None:
+    `vector` gives the names of vectors, which the analysis does not need.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        storage: Storage,
+        affine: Affine,
+        key: Key,
+        step: int,
+        vector: Callable[[Expr], str] = lambda _: "poison",
+    ) -> None:
         self.text = text
+        self.vector = vector
         self.storage = storage
         self.affine = affine
         self.key = key
@@ -184,8 +205,15 @@ class ShapeReader:
             return None
         one = self.shape(source, channel)
         if one is None:
-            return None
+            return self._indices(source, expr)
         return self.writer.convert(one, expr.type.bits, signed=source.type.is_signed)
+
+    def _indices(self, source: Expr, expr: Expr) -> Shape | None:
+        """Return the shape of 32-bit numbers that are extended to 64 bits, whatever they are."""
+        lanes, bits = expr.lanes, expr.type.bits
+        if (source.type.bits, source.lanes, bits) != (32, lanes, 64) or lanes < LEAST_LANES:
+            return None
+        return ragged(lanes, self.vector(source), bits, signed=source.type.is_signed)
 
     def _binary(self, expr: Expr, channel: int | None) -> Shape | None:
         a = self.shape(expr.args[0], channel)
@@ -242,14 +270,14 @@ class ShapeReader:
         form = slot.form
         if form is None:
             raise _Later
-        cores = [self._scalar("core", slot, form.core_bits, piece) for piece in slot.pieces()]
+        cores = [self._kept("core", slot, form.core_type, piece) for piece in slot.pieces()]
         offsets = ["0"] * len(cores)
         if form.signed is not None:
-            offsets = [self._scalar("base", slot, form.bits, piece) for piece in slot.pieces()]
+            offsets = [self._kept("base", slot, f"i{form.bits}", piece) for piece in slot.pieces()]
         return Shape(form, slot.row.lanes, tuple(cores), tuple(offsets))
 
-    def _scalar(self, what: str, slot: Slot, bits: int, piece: int) -> str:
-        return self.text.let(f"load i{bits}, ptr %{what}.{slot.number}.{piece}")
+    def _kept(self, what: str, slot: Slot, kind: str, piece: int) -> str:
+        return self.text.let(f"load {kind}, ptr %{what}.{slot.number}.{piece}")
 
     def keep(self, slot: Slot, shape: Shape) -> None:
         """Store the scalars of a shape that is written to a slot."""
@@ -260,7 +288,7 @@ class ShapeReader:
         for piece in slot.pieces():
             core, offset = shape.cores[piece], shape.offsets[piece]
             number = f"{slot.number}.{piece}"
-            self.text.do(f"store i{form.core_bits} {core}, ptr %core.{number}")
+            self.text.do(f"store {form.core_type} {core}, ptr %core.{number}")
             if form.signed is not None:
                 self.text.do(f"store i{form.bits} {offset}, ptr %base.{number}")
 
@@ -270,7 +298,7 @@ def allocations(affine: Affine) -> list[str]:
     lines: list[str] = []
     for slot, form in affine.shaped():
         for piece in slot.pieces():
-            lines.append(f"  %core.{slot.number}.{piece} = alloca i{form.core_bits}")
+            lines.append(f"  %core.{slot.number}.{piece} = alloca {form.core_type}")
             if form.signed is not None:
                 lines.append(f"  %base.{slot.number}.{piece} = alloca i{form.bits}")
     return lines
@@ -307,6 +335,6 @@ def _row_of_constants(values: list[int], bits: int) -> Shape | None:
 
 def _constant(shape: Shape) -> int | None:
     """Return the number that a shape is in every lane, if that is known."""
-    if shape.form.step or len(set(shape.cores)) > 1:
+    if not is_uniform(shape) or len(set(shape.cores)) > 1:
         return None
     return literal(shape.cores[0])

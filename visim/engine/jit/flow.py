@@ -101,6 +101,18 @@ class Flow:
         """Return the calls of the subroutine that starts at `entry`."""
         return list(self.sites.get(entry, {}).values())
 
+    def repeats(self, key: Key) -> bool:
+        """Whether control can come back to a node."""
+        seen, waiting = set[Key](), [key]
+        while waiting:
+            for target in self.edges.get(waiting.pop(), ()):
+                if target == key:
+                    return True
+                if target not in seen:
+                    seen.add(target)
+                    waiting.append(target)
+        return False
+
     def exit_mode(self) -> int:
         """Return CR0 when the unit returns."""
         exits = self.exits.get(0, {self.start[2]})

@@ -13,7 +13,7 @@ from visim.engine.jit.atomics import atomic_lines
 from visim.engine.jit.floats import Library
 from visim.engine.jit.lanes import lane_loop, loop_tail
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.text import numbers
+from visim.engine.jit.text import numbers, scalar_bytes
 from visim.sem.effects import AtomicOperation
 
 PARAMETERS = (
@@ -59,11 +59,6 @@ class Access:
     def vector_bytes(self) -> int:
         """The bytes of one vector in the exchange area."""
         return self.lanes * scalar_bytes(self.scalar)
-
-
-def scalar_bytes(scalar: str) -> int:
-    """Return the size of a scalar type in bytes."""
-    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8
 
 
 def general_function(library: Library, access: Access) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.callouts import CallOut
-from visim.engine.jit.general import Access, general_function, scalar_bytes
+from visim.engine.jit.general import Access, general_function
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
@@ -22,9 +22,11 @@ from visim.engine.jit.layout import (
     FaultKind,
     Thread,
 )
-from visim.engine.jit.rows import RowWriter
-from visim.engine.jit.shapes import Shape
-from visim.engine.jit.text import scalar_type, signed, vector_type
+from visim.engine.jit.rows import Bounds, RowWriter
+from visim.engine.jit.scattered import ScatterWriter, Window, has_window
+from visim.engine.jit.shapes import Shape, ragged
+from visim.engine.jit.slots import LEAST_LANES
+from visim.engine.jit.text import scalar_bytes, scalar_type, signed, vector_type
 from visim.engine.jit.values import Values
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
@@ -68,29 +70,16 @@ class Sites:
         self.exchange_bytes = max(self.exchange_bytes, size)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Where a message goes, as names of i64: `start` is subtracted from addresses.
-
-    The differences below `limit` are in range; `host` is added to them. `cache` is the pointer to
-    what a flat message remembers of its last access, else null.
-    """
-
-    start: str
-    limit: str
-    host: str
-    cache: str = "null"
-
-
 class MessageWriter:
-    """Writes the messages of one instruction."""
+    """Writes the messages of one instruction; `repeats` says that it is in a loop."""
 
-    def __init__(self, unit: UnitWriter, values: Values, pc: int) -> None:
+    def __init__(self, unit: UnitWriter, values: Values, pc: int, *, repeats: bool) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values
         self.pc = pc
         self.rows = RowWriter(unit.text, unit.module.library)
+        self.scattered = ScatterWriter(unit, self.rows, repeats=repeats)
 
     def message(self, effect: MemoryMessage) -> None:
         """Write one message; what it returns becomes known to the values."""
@@ -117,19 +106,24 @@ class MessageWriter:
         scalar = scalar_type(effect.type)
         access = self._access("load", effect, lanes, scalar, parts)
         bounds = self._bounds(effect, site, access.size)
-        shape = self.values.shape(effect.addresses, effect.mask)
+        shape = self._shape(effect)
         if shape is None:
-            self._general(access, effect, bounds, site, self.values.value(effect.addresses))
+            self._general(access, effect, bounds, site, None)
             self.values.loaded[id(effect)] = self._results(access)
             return
+        window = self._window(shape, bounds, effect, access)
         direct, general, join = self._labels("direct", "general", "join")
-        text.likely(self._fits(shape, bounds, access), direct, general)
+        fits = self._fits(shape, bounds, access) if window is None else window.fits
+        text.likely(fits, direct, general)
         text.label(direct)
-        found = self.rows.load(shape, self._pointers(shape, bounds), scalar, parts)
+        if window is None:
+            found = self.rows.load(shape, self._pointers(shape, bounds), scalar, parts)
+        else:
+            found = self.scattered.load(window, scalar, parts)
         direct = text.block
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape))
+        self._general(access, effect, bounds, site, shape)
         others, general = self._results(access), text.block
         text.jump(join)
         text.label(join)
@@ -145,23 +139,28 @@ class MessageWriter:
         values = [self.values.value(value) for value in effect.values]
         mask = self.values.mask(effect.mask)
         bounds = self._bounds(effect, site, access.size)
-        shape = self.values.shape(effect.addresses, effect.mask)
-        if shape is None or shape.form.stride != access.size:
-            addresses = self.values.value(effect.addresses)
-            self._general(access, effect, bounds, site, addresses, values)
+        shape = self._shape(effect)
+        if shape is None or not (shape.form.ragged or shape.form.stride == access.size):
+            self._general(access, effect, bounds, site, None, values)
             return
+        window = self._window(shape, bounds, effect, access)
         direct, general, join = self._labels("direct", "general", "join")
-        text.likely(self._fits(shape, bounds, access), direct, general)
+        fits = self._fits(shape, bounds, access) if window is None else window.fits
+        text.likely(fits, direct, general)
         text.label(direct)
-        pointers = self._pointers(shape, bounds)
-        if mask is None:
+        if window is not None:
+            self.scattered.store(window, scalar, values)
+            text.jump(join)
+        elif mask is None:
+            pointers = self._pointers(shape, bounds)
             self.rows.store(pointers, lanes, scalar, values)
             text.jump(join)
         else:
+            pointers = self._pointers(shape, bounds)
             every = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
             self._store_masked(pointers, lanes, scalar, values, (mask, every), general, join)
         text.label(general)
-        self._general(access, effect, bounds, site, self.rows.shapes.vector(shape), values)
+        self._general(access, effect, bounds, site, shape, values)
         text.jump(join)
         text.label(join)
 
@@ -203,6 +202,23 @@ class MessageWriter:
             flat=effect.space is Space.FLAT,
             checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
         )
+
+    def _shape(self, effect: Load | Store) -> Shape | None:
+        """Return the shape of a message's addresses; those of 32 bits have one in any case."""
+        expr = effect.addresses
+        found = self.values.shape(expr, effect.mask)
+        if found is None and expr.type.bits == 32 and expr.lanes >= LEAST_LANES:
+            found = ragged(expr.lanes, self.values.value(expr), 64, signed=False)
+        return None if found is not None and found.form.ragged and not has_window(found) else found
+
+    def _window(
+        self, shape: Shape, bounds: Bounds, effect: Load | Store, access: Access
+    ) -> Window | None:
+        """Check all lanes of a ragged shape at once; None for other shapes."""
+        if not shape.form.ragged:
+            return None
+        mask = self.values.mask(effect.mask), self._mask
+        return self.scattered.window(shape, bounds, mask, checked=access.checked)
 
     def _fits(self, shape: Shape, bounds: Bounds, access: Access) -> str:
         """Return whether all lanes of a shape are in range and its pieces are linear."""
@@ -249,14 +265,11 @@ class MessageWriter:
         effect: Load | Store | Atomic,
         bounds: Bounds,
         site: int,
-        addresses: str,
+        shape: Shape | None,
         values: Sequence[str] = (),
     ) -> None:
         """Call the function that does a message whatever its addresses and mask are."""
-        text, lanes = self.text, access.lanes
-        if effect.addresses.type.bits != 64:
-            kind = scalar_type(effect.addresses.type)
-            addresses = text.let(f"zext <{lanes} x {kind}> {addresses} to <{lanes} x i64>")
+        text, lanes, addresses = self.text, access.lanes, self._addresses(effect, shape)
         self.unit.module.sites.reserve(EXCHANGE_DATA + access.parts * access.vector_bytes)
         area = self.unit.context_pointer(Context.EXCHANGE)
         text.do(f"store <{lanes} x i64> {addresses}, ptr {area}, align 8")
@@ -273,6 +286,17 @@ class MessageWriter:
             f"i64 {site}, i64 {surface})"
         )
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
+
+    def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
+        """Return all addresses as 64-bit numbers."""
+        if shape is None:
+            bits, vector = effect.addresses.type.bits, self.values.value(effect.addresses)
+        else:
+            bits, vector = shape.form.bits, self.rows.shapes.vector(shape)
+        if bits == 64:
+            return vector
+        lanes = effect.addresses.lanes
+        return self.text.let(f"zext <{lanes} x i{bits}> {vector} to <{lanes} x i64>")
 
     def _results(self, access: Access) -> list[str]:
         """Read what the general form has left."""
@@ -295,8 +319,7 @@ class MessageWriter:
         access = replace(found, operation=effect.operation, own=own)
         values = [self.values.value(operand) for operand in effect.operands]
         bounds = self._bounds(effect, site, access.size)
-        addresses = self.values.value(effect.addresses)
-        self._general(access, effect, bounds, site, addresses, values)
+        self._general(access, effect, bounds, site, None, values)
         self.values.loaded[id(effect)] = self._results(access)
 
     # One block

@@ -42,7 +42,8 @@ class Version:
     many instructions, `counting` that executions of blocks are counted; `saving` that registers
     are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
     that messages look whether they are in range, `has_mask_registers` that the host's processor
-    has registers for masks.
+    has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
+    one.
     """
 
     full: bool
@@ -54,6 +55,7 @@ class Version:
     inputs: tuple[InputShape, ...] = ()
     checked: bool = True
     has_mask_registers: bool = False
+    has_gathers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

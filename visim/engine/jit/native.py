@@ -26,6 +26,12 @@ _PASSES = (
     "simplify_cfg",
 )
 _WITH_MASKS = "x86-64-v4"
+_GATHERING = {
+    *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
+    *("pantherlake", "sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"),
+}
+"""Processors whose gathers do not go through microcode. Intel's of before have slow ones where
+they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
 _COMPILER_LIBRARY = "libgcc_s.so.1"
 
 
@@ -103,6 +109,11 @@ def has_mask_registers() -> bool:
     """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
     made_for = processor()
     return made_for.name == _WITH_MASKS or "+avx512vl" in made_for.features.split(",")
+
+
+def has_gathers() -> bool:
+    """Whether the processor is known to gather lanes faster than it loads them one by one."""
+    return processor().name in _GATHERING
 
 
 @cache

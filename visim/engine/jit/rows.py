@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from visim.engine.jit.floats import Library
 from visim.engine.jit.shapes import Form, Shape, ShapeWriter
-from visim.engine.jit.text import Text, numbers
+from visim.engine.jit.text import Text, numbers, scalar_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a message goes, as names of i64: `start` is subtracted from addresses.
+
+    The differences below `limit` are in range; `host` is added to them. `cache` is the pointer to
+    what a flat message remembers of its last access, else null.
+    """
+
+    start: str
+    limit: str
+    host: str
+    cache: str = "null"
 
 
 class RowWriter:
@@ -21,12 +37,12 @@ class RowWriter:
         """Return `parts` vectors of elements that begin at the addresses of a shape."""
         pieces = [self._piece(shape.form, pointer, scalar, parts) for pointer in pointers]
         return [
-            self._joined([piece[part] for piece in pieces], shape.form.piece, scalar)
+            self.joined([piece[part] for piece in pieces], shape.form.piece, scalar)
             for part in range(parts)
         ]
 
     def _piece(self, form: Form, pointer: str, scalar: str, parts: int) -> list[str]:
-        size = _bytes(scalar)
+        size = scalar_bytes(scalar)
         if not form.step or form.piece == 1:
             return [
                 self.text.spread(scalar, form.piece, self._scalar(pointer, scalar, part * size))
@@ -65,7 +81,7 @@ class RowWriter:
             found = self.text.let(f"insertelement {vector} {found}, {scalar} {one}, i64 {lane}")
         return found
 
-    def _joined(self, pieces: list[str], lanes: int, scalar: str) -> str:
+    def joined(self, pieces: list[str], lanes: int, scalar: str) -> str:
         """Return the lanes of several vectors one after another; their number is a power of 2."""
         while len(pieces) > 1:
             picks = numbers("i32", range(2 * lanes))
@@ -83,7 +99,7 @@ class RowWriter:
 
     def store(self, pointers: list[str], lanes: int, scalar: str, values: list[str]) -> None:
         """Store vectors, the elements of a lane together, in pieces of equal size."""
-        whole, parts = self._woven(values, lanes, scalar), len(values)
+        whole, parts = self.woven(values, lanes, scalar), len(values)
         count = lanes * parts // len(pointers)
         for number, pointer in enumerate(pointers):
             picks = range(number * count, (number + 1) * count)
@@ -107,7 +123,7 @@ class RowWriter:
                 f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
             )
 
-    def _woven(self, values: list[str], lanes: int, scalar: str) -> str:
+    def woven(self, values: list[str], lanes: int, scalar: str) -> str:
         """Return the lanes of several vectors, all elements of a lane together."""
         whole, have = values[0], lanes
         for value in values[1:]:
@@ -127,10 +143,6 @@ class RowWriter:
         parts = len(values)
         order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
         return self.text.shuffle(scalar, have, whole, order)
-
-
-def _bytes(scalar: str) -> int:
-    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8
 
 
 def _suffix(scalar: str) -> str:

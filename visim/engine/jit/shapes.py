@@ -4,6 +4,9 @@ The channels of a work-group read and write arrays mostly in rows: their address
 and equal steps. A shape keeps such a vector as scalars, so that messages need one check and one
 access for all channels. Everything is exact modulo 2**bits; only an extension of sums that wrap
 makes a vector that is not linear, and then `ShapeWriter.straight` says so at run time.
+
+Where neighbours do not differ by a step, a ragged shape keeps one vector of 32-bit numbers beside
+the scalars: indices into an array, which messages check and use as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ class Form:
     Attributes:
         signed: how a core narrower than `bits` is extended; None where it is not.
         exact: whether `core + i * step` is known not to wrap as an unsigned number.
+        ragged: whether the core is a vector of any numbers, in one piece and without a step.
     """
 
     piece: int
@@ -33,6 +37,12 @@ class Form:
     signed: bool | None = None
     scale: int = 1
     exact: bool = False
+    ragged: bool = False
+
+    @property
+    def core_type(self) -> str:
+        """The type of a core."""
+        return f"<{self.piece} x i{self.core_bits}>" if self.ragged else f"i{self.core_bits}"
 
     @property
     def stride(self) -> int:
@@ -42,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A vector of `lanes` lanes: its form, and for each piece the names of two scalars."""
+    """A vector of `lanes` lanes: its form, and for each piece the names of core and offset."""
 
     form: Form
     lanes: int
@@ -61,9 +71,14 @@ def uniform(lanes: int, bits: int, scalar: str) -> Shape:
     return linear(lanes, bits, (scalar,), 0, exact=True)
 
 
+def ragged(lanes: int, core: str, bits: int, *, signed: bool) -> Shape:
+    """Return the shape of a vector of 32-bit numbers, extended to `bits` bits."""
+    return Shape(Form(lanes, bits, 32, 0, signed, ragged=True), lanes, (core,), ("0",))
+
+
 def is_uniform(shape: Shape) -> bool:
     """Whether all lanes of a piece are the same."""
-    return shape.form.step == 0
+    return shape.form.step == 0 and not shape.form.ragged
 
 
 class ShapeWriter:
@@ -90,6 +105,8 @@ class ShapeWriter:
 
     def part(self, shape: Shape, first: int, lanes: int) -> Shape | None:
         """Return some successive lanes of a shape."""
+        if shape.form.ragged:
+            return self._ragged_part(shape, first, lanes)
         piece = shape.form.piece
         while piece > 1 and (first % piece or lanes % piece):
             piece //= 2
@@ -99,6 +116,11 @@ class ShapeWriter:
         pick = slice(first // piece, (first + lanes) // piece)
         return Shape(shape.form, lanes, shape.cores[pick], shape.offsets[pick])
 
+    def _ragged_part(self, shape: Shape, first: int, lanes: int) -> Shape:
+        picks = range(first, first + lanes)
+        core = self.text.shuffle(f"i{shape.form.core_bits}", shape.lanes, shape.cores[0], picks)
+        return Shape(replace(shape.form, piece=lanes), lanes, (core,), shape.offsets)
+
     def _aligned(self, a: Shape, b: Shape) -> tuple[Shape, Shape]:
         piece = min(a.form.piece, b.form.piece)
         return self.refine(a, piece), self.refine(b, piece)
@@ -107,6 +129,8 @@ class ShapeWriter:
 
     def add(self, a: Shape, b: Shape) -> Shape | None:
         """Return the sum of two shapes of the same width, if it is one."""
+        if a.form.ragged or b.form.ragged:
+            return self._ragged_sum(a, b)
         a, b = self._aligned(a, b)
         if a.form.signed is None and b.form.signed is None:
             step = a.form.step + b.form.step
@@ -116,6 +140,14 @@ class ShapeWriter:
         if b.form.signed is not None or not is_uniform(b):
             return None
         return replace(a, offsets=self._pairs("add", a.form.bits, a.offsets, b.cores))
+
+    def _ragged_sum(self, a: Shape, b: Shape) -> Shape | None:
+        if b.form.ragged:
+            a, b = b, a
+        if not is_uniform(b) or len(set(b.cores)) > 1:
+            return None
+        offset = self._sum("add", a.form.bits, a.offsets[0], b.cores[0])
+        return replace(a, offsets=(offset,))
 
     def scaled(self, a: Shape, factor: int) -> Shape:
         """Return a shape times a constant."""
@@ -152,6 +184,8 @@ class ShapeWriter:
 
     def _narrowed(self, a: Shape, bits: int) -> Shape | None:
         form = a.form
+        if form.ragged:
+            return None
         if form.signed is None:
             cores = tuple(self._cast("trunc", form.bits, core, bits) for core in a.cores)
             return self._linear(replace(a, form=replace(form, bits=bits)), cores, form.step)
@@ -229,7 +263,8 @@ class ShapeWriter:
             row = self._row(wide, form.bits, form, lanes)
             mask = splat(f"i{form.bits}", lanes, (1 << form.core_bits) - 1)
             return text.let(f"and {vector} {row}, {mask}")
-        row = self._row(shape.cores, form.core_bits, form, lanes)
+        cores, bits = shape.cores, form.core_bits
+        row = cores[0] if form.ragged else self._row(cores, bits, form, lanes)
         word = "sext" if form.signed else "zext"
         return text.let(f"{word} <{lanes} x i{form.core_bits}> {row} to {vector}")
 

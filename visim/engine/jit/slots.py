@@ -34,7 +34,9 @@ from visim.sem.expr import Expr
 MOST_NODES = 400
 """Units with more blocks are not analysed: their compilation is long enough."""
 
-_LEAST_LANES = 4
+LEAST_LANES = 4
+"""Vectors of fewer lanes have no shapes."""
+
 _ACROSS = {"take", "concat", "any", "all", "mask_bits", "gather", "broadcast"}
 
 
@@ -102,7 +104,7 @@ class Slot:
 def row_of(place: Place) -> Row | None:
     """Return a place as a row, if it is one."""
     offsets = place_offsets(place)
-    if place.lanes < _LEAST_LANES:
+    if place.lanes < LEAST_LANES:
         return None
     stride = offsets[1] - offsets[0]
     steps = {b - a for a, b in pairwise(offsets)}

@@ -42,6 +42,7 @@ class StepWriter:
         # The ALT mode is rare: what rounds in it is the interpreter's, as in an unknown mode.
         self.dynamic = unknown or self.mode.alternate
         self.full = node.entry in unit.full and not node.waiting
+        self.repeats = unit.flow.repeats(node.key)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
 
@@ -95,9 +96,9 @@ class StepWriter:
     def _effects(self, step: Step, values: Values, number: int) -> None:
         """Write the messages of an instruction in order, then its register writes."""
         unit, key = self.unit, self.node.key
-        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number)
+        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
         values.shapes, values.fresh = reader, self._still_vectors(step)
-        messages = MessageWriter(unit, values, step.pc)
+        messages = MessageWriter(unit, values, step.pc, repeats=self.repeats)
         for effect in step.effects:
             if isinstance(effect, Message) and is_called_out(effect):
                 self.unit.callouts.message(values, effect, step.effects)

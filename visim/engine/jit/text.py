@@ -27,6 +27,11 @@ def vector_type(kind: DataType, lanes: int) -> str:
     return f"<{lanes} x {scalar_type(kind)}>"
 
 
+def scalar_bytes(scalar: str) -> int:
+    """Return the size of a scalar type in bytes."""
+    return {"half": 2, "float": 4, "double": 8}.get(scalar) or int(scalar[1:]) // 8
+
+
 def splat(kind: str, lanes: int, value: object) -> str:
     """Return the constant vector with `value` of scalar type `kind` in every lane."""
     return f"splat ({kind} {value})" if lanes else "zeroinitializer"

@@ -1,0 +1,204 @@
+"""Memory messages of the JIT at addresses of all kinds give what the interpreter gives.
+
+Each kernel loads through one vector of indices or addresses and stores through another. What
+the lanes reach is in rows, in short rows, strided, scattered, overlapping or out of range.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit import native
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+pytest.importorskip("llvmlite")
+
+LANES = 32
+ELEMENTS = 512
+CASES = 40
+FORMS = {"d32": 4, "d32x2": 8, "d32x3": 12, "d32x4": 16, "d64": 8, "d8u32": 1, "d16u32": 2}
+REGISTERS = {"d64": 2, "d32x2": 2, "d32x3": 3, "d32x4": 4}
+
+Pattern = NDArray[np.int64]
+
+
+def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
+    """Return elements that lanes reach, in units of which `step` make an element."""
+    start, count = rng.randrange(ELEMENTS - lanes), np.arange(lanes)
+    match rng.randrange(9):
+        case 0:
+            found = start + count
+        case 1:
+            found = start + count[::-1]
+        case 2:
+            found = np.full(lanes, start)
+        case 3:
+            found = rng.choice([2, 3, 5]) * count + rng.randrange(lanes)
+        case 4:
+            pieces = [rng.randrange(ELEMENTS - 8) for _ in range(lanes // 8)]
+            found = np.concatenate([piece + np.arange(8) for piece in pieces])
+        case 5:
+            found = start + (count ^ rng.choice([1, 2, 4, 8, 16]))
+        case 6:
+            found = start + count // 2
+        case 7:
+            found = start + count
+            found[rng.randrange(lanes)] = rng.randrange(ELEMENTS)
+        case _:
+            found = np.array([rng.randrange(ELEMENTS) for _ in range(lanes)])
+    found = found * step
+    match rng.randrange(6):
+        case 0:
+            found = found + rng.choice([-ELEMENTS, ELEMENTS - 7, -found[0] - 3]) * step
+        case 1:
+            found[rng.randrange(lanes)] = rng.choice([-1, ELEMENTS * step, -(1 << 31), 1 << 30])
+        case _:
+            pass
+    return found.astype(np.int64)
+
+
+def mask_of(rng: random.Random) -> int:
+    """Return channels that are on: mostly all."""
+    some = rng.getrandbits(LANES) | 1 << rng.randrange(LANES)
+    return rng.choice([0xFFFFFFFF, 0xFFFFFFFF, some, some & rng.getrandbits(LANES) | 1, 1 << 31])
+
+
+@dataclass(frozen=True)
+class Text:
+    """A kernel: how it makes addresses of V41 and V42, and in which form it moves data."""
+
+    form: str
+    kind: str = "d"
+    shift: int = 2
+    loops: bool = False
+    platform: str = "pvc"
+
+    def __str__(self) -> str:
+        """Return the text."""
+        elements = LANES * REGISTERS.get(self.form, 1)
+        lines = [".version 4.1", '.kernel "k"']
+        for name, kind, count in (
+            ("V40", "uq", 2),
+            ("V41", self.kind, LANES),
+            ("V42", self.kind, LANES),
+            ("V43", "uq", LANES),
+            ("V44", "uq", LANES),
+            ("V45", "ud", elements),
+            ("V46", "d", 1),
+        ):
+            lines.append(f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32")
+        lines += [".decl P1 v_type=P num_elts=1", f".kernel_attr SimdSize={LANES}"]
+        lines += ['.function "k"', "k:", *self._body(), "    ret (M1, 1)"]
+        return "\n".join(lines) + "\n"
+
+    def _body(self) -> list[str]:
+        sources = {"V43": "V41", "V44": "V42"}
+        if self.kind == "uq":
+            made = [f"    mov (M1, 32) {to}(0,0)<1> {of}(0,0)<1;1,0>" for to, of in sources.items()]
+        else:
+            made = [
+                line
+                for number, (to, of) in enumerate(sources.items())
+                for line in (
+                    f"    mov (M1, 32) {to}(0,0)<1> {of}(0,0)<1;1,0>",
+                    f"    shl (M1, 32) {to}(0,0)<1> {to}(0,0)<1;1,0> {self.shift:#x}:ud",
+                    f"    add (M1, 32) {to}(0,0)<1> {to}(0,0)<1;1,0> V40(0,{number})<0;1,0>",
+                )
+            ]
+        moved = [
+            f"    lsc_load.ugm (M1, 32)  V45:{self.form}  flat[V43]:a64",
+            f"    lsc_store.ugm (M1, 32)  flat[V44]:a64  V45:{self.form}",
+        ]
+        if not self.loops:
+            return [*made, *moved]
+        return [
+            "again:",
+            *made,
+            *moved,
+            "    add (M1_NM, 1) V46(0,0)<1> V46(0,0)<0;1,0> 0x1:d",
+            "    cmp.lt (M1_NM, 1) P1 V46(0,0)<0;1,0> 0x2:d",
+            "    (P1) goto (M1, 1) again",
+        ]
+
+
+class Case:
+    """What a seed makes: two buffers, indices into them, and the channels that are on."""
+
+    def __init__(self, text: Text, kernel: harness.Kernel, seed: str, *, checked: bool) -> None:
+        rng, size = random.Random(seed), FORMS[text.form]
+        self.given = np.frombuffer(rng.randbytes(ELEMENTS * size), np.uint8)
+        self.data, self.out = self.given.copy(), np.zeros(ELEMENTS * size, np.uint8)
+        self.memory = Memory()
+        bases = [self.memory.add(self.data, "data"), self.memory.add(self.out, "out")]
+        indices = [pattern(rng, LANES, max(1, size >> text.shift)) for _ in bases]
+        if not checked:
+            most = (ELEMENTS - 1) * size >> text.shift
+            indices = [np.clip(found, 0, most) for found in indices]
+        if text.kind == "uq":
+            indices = [found + base for found, base in zip(indices, bases, strict=True)]
+        dtype = {"d": np.int32, "ud": np.uint32, "uq": np.uint64}[text.kind]
+        registers = [(kernel.place("V40"), np.array(bases, np.uint64).tobytes())]
+        for name, found in zip(("V41", "V42"), indices, strict=True):
+            registers.append((kernel.place(name), found.astype(dtype).tobytes()))
+        self.group = harness.Group((harness.ThreadStart(tuple(registers), mask_of(rng)),))
+
+    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes, bytes]:
+        """Run it; return how it ended and what memory holds then."""
+        self.data[:], self.out[:] = self.given, 0
+        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
+        return ended, self.data.tobytes(), self.out.tobytes()
+
+
+def compare(text: Text, *, checked: bool = True, cases: int = CASES) -> None:
+    """Run cases on both engines; some of them fault where anything is checked."""
+    kernel, options = harness.assemble(str(text), text.platform), RunOptions(checked=checked)
+    engines = kernel.prepared, jit.Prepared(kernel.linked)
+    faults = set[bool]()
+    for number in range(cases):
+        case = Case(text, kernel, f"{text} {number}", checked=checked)
+        (want, *wanted), (got, *found) = (case.run(engine, options) for engine in engines)
+        assert got.fault == want.fault, number
+        assert found == wanted, number
+        faults.add(want.fault is not None)
+    assert faults == ({False, True} if checked else {False})
+
+
+@pytest.mark.parametrize("loops", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_indices_of_all_kinds_reach_the_same_memory(form: str, loops: bool) -> None:
+    shift = min(2, FORMS[form].bit_length() - 1)
+    compare(Text(form, shift=shift, loops=loops))
+
+
+@pytest.mark.parametrize("text", [Text("d32", "ud", 2), Text("d64", "ud", 3), Text("d32", "d", 0)])
+def test_unsigned_and_unscaled_indices_reach_the_same_memory(text: Text) -> None:
+    compare(text)
+
+
+@pytest.mark.parametrize("form", ["d32", "d32x2", "d64", "d16u32"])
+def test_addresses_without_a_base_reach_the_same_memory(form: str) -> None:
+    compare(Text(form, "uq", 0))
+
+
+@pytest.mark.parametrize("text", [Text("d32"), Text("d32", "ud", 2), Text("d32", "uq", 0)])
+def test_lanes_in_range_are_the_same_without_checks(text: Text) -> None:
+    compare(text, checked=False, cases=12)
+
+
+@pytest.mark.parametrize("form", ["d32", "d64"])
+def test_hardware_gathers_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "+avx2" not in native.processor().features.split(","):
+        pytest.skip("this processor has no AVX2")
+    monkeypatch.setattr(jit, "has_gathers", lambda: True)
+    compare(Text(form, shift=FORMS[form].bit_length() - 1))

@@ -1,0 +1,330 @@
+"""Loads and stores of ragged shapes: any indices into one array, all checked at once.
+
+Where neighbours turn out to be adjacent, short rows are moved; else lane by lane, in the way that
+the host's processor likes best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.lanes import lane_loop, loop_tail
+from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.rows import Bounds, RowWriter
+from visim.engine.jit.shapes import Form, Shape
+from visim.engine.jit.text import numbers, scalar_bytes, signed, splat
+
+if TYPE_CHECKING:
+    from visim.engine.jit.unit import UnitWriter
+
+_MOST_INDEX = (1 << 31) - 1
+_ROW_BYTES = 32
+"""How much is moved at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Lanes that reach memory at `base + index * scale`, as names.
+
+    Attributes:
+        base: a pointer.
+        index: a vector of signed 32-bit numbers; zero in lanes that are off.
+        fits: whether all lanes that are on are in range.
+        mask: the lanes that are on as a vector; None: all.
+        bits: the same as i64.
+        checked: whether all lanes are in range, also those that are off.
+    """
+
+    lanes: int
+    scale: int
+    base: str
+    index: str
+    fits: str
+    mask: str | None
+    bits: str
+    checked: bool
+
+
+def has_window(shape: Shape) -> bool:
+    """Whether a shape's lanes can be checked together: factors are powers of two."""
+    return shape.form.ragged and shape.form.scale.bit_count() == 1 and shape.form.scale > 0
+
+
+class ScatterWriter:
+    """Writes accesses of lanes that are anywhere in an array.
+
+    `repeats` says that the code is in a loop, where speed is worth more of it.
+    """
+
+    def __init__(self, unit: UnitWriter, rows: RowWriter, *, repeats: bool) -> None:
+        self.unit = unit
+        self.text = unit.text
+        self.rows = rows
+        self.library = rows.library
+        self.gathers = unit.module.version.has_gathers
+        self.repeats = repeats
+
+    # Range
+
+    def window(
+        self, shape: Shape, bounds: Bounds, mask: tuple[str | None, str], *, checked: bool
+    ) -> Window:
+        """Check all lanes of a ragged shape.
+
+        `mask` are the lanes that are on, as a vector (None: all) and as i64. Without `checked`
+        all are taken to be in range.
+        """
+        text, lanes, form = self.text, shape.lanes, shape.form
+        kind, (vector, bits) = f"<{lanes} x i32>", mask
+        delta = text.let(f"sub i64 {shape.offsets[0]}, {bounds.start}")
+        low, room = str(_least_of_all(form)), "-1"
+        if checked:
+            low, room = self._reach(form, delta, bounds.limit)
+        first = text.spread("i32", lanes, text.let(f"trunc i64 {low} to i32"))
+        index = text.let(f"sub {kind} {shape.cores[0]}, {first}")
+        if vector is not None:
+            index = text.let(
+                f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
+            )
+        fits = self._all_within(index, room, lanes) if checked else "true"
+        skipped = text.let(f"mul i64 {low}, {form.scale}")
+        address = text.let(f"add i64 {text.let(f'add i64 {delta}, {skipped}')}, {bounds.host}")
+        base = text.let(f"inttoptr i64 {address} to ptr")
+        return Window(lanes, form.scale, base, index, fits, vector, bits, checked)
+
+    def _reach(self, form: Form, delta: str, limit: str) -> tuple[str, str]:
+        """Return the least core in range, and how many more are: negative if there is none.
+
+        A core is in range if `delta + core * scale` is not negative and below `limit`.
+        """
+        text, shift = self.text, form.scale.bit_length() - 1
+        least, most = (-(1 << 31), _MOST_INDEX) if form.signed else (0, (1 << 32) - 1)
+        smax = self.library.intrinsic("llvm.smax.i64", "i64", "i64", "i64")
+        smin = self.library.intrinsic("llvm.smin.i64", "i64", "i64", "i64")
+        below = text.let(f"ashr i64 {delta}, {shift}")
+        low = text.let(f"sub i64 0, {below}")
+        low = text.let(f"call i64 {smax}(i64 {low}, i64 {least})")
+        last = text.let(f"sub i64 {limit}, 1")
+        high = text.let(f"ashr i64 {text.let(f'sub i64 {last}, {delta}')}, {shift}")
+        high = text.let(f"call i64 {smin}(i64 {high}, i64 {most})")
+        room = text.let(f"sub i64 {high}, {low}")
+        return low, text.let(f"call i64 {smin}(i64 {room}, i64 {_MOST_INDEX})")
+
+    def _all_within(self, index: str, room: str, lanes: int) -> str:
+        text, kind = self.text, f"<{lanes} x i32>"
+        some = text.let(f"icmp sge i64 {room}, 0")
+        most = text.spread("i32", lanes, text.let(f"trunc i64 {room} to i32"))
+        beyond = text.let(f"icmp ugt {kind} {index}, {most}")
+        return text.let(f"and i1 {some}, {self._none(beyond, lanes)}")
+
+    def _none(self, vector: str, lanes: int) -> str:
+        bits = self.text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
+        return self.text.let(f"icmp eq i{lanes} {bits}, 0")
+
+    # Loads
+
+    def load(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at the lanes of a window, which fits."""
+        text, found = self.text, list[tuple[list[str], str]]()
+        row, apart, join = (text.fresh(hint) for hint in ("row", "apart", "loaded"))
+        piece = self._branch(window, scalar, parts, row, apart)
+        if piece:
+            text.label(row)
+            form = Form(piece, 64, 64, parts * scalar_bytes(scalar))
+            shape = Shape(form, window.lanes, (), ())
+            found.append((self.rows.load(shape, self._rows(window, piece), scalar, parts), row))
+            text.jump(join)
+        text.label(apart)
+        found.append((self._gathered(window, scalar, parts), apart))
+        text.jump(join)
+        text.label(join)
+        vector = f"<{window.lanes} x {scalar}>"
+        return [
+            text.let(
+                f"phi {vector} " + ", ".join(f"[ {some[part]}, %{block} ]" for some, block in found)
+            )
+            for part in range(parts)
+        ]
+
+    def _gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
+        if self.gathers and parts == 1 and _suits_hardware(window, scalar):
+            return [self._hardware(window, scalar)]
+        if self.repeats and window.checked:
+            return self._one_by_one(window, scalar, parts)
+        data = self._call("load", window, parts * scalar_bytes(scalar))
+        shape = Shape(
+            Form(window.lanes, 64, 64, parts * scalar_bytes(scalar)), window.lanes, (), ()
+        )
+        return self.rows.load(shape, [data], scalar, parts)
+
+    def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Load each lane by itself; those that are off have an index that is in range."""
+        text, lanes = self.text, window.lanes
+        vector, found = f"<{lanes} x {scalar}>", ["poison"] * parts
+        for lane in range(lanes):
+            pointer = self._pointer(window, lane)
+            for part in range(parts):
+                place = text.let(f"getelementptr {scalar}, ptr {pointer}, i64 {part}")
+                one = text.let(f"load {scalar}, ptr {place}, align 1")
+                found[part] = text.let(
+                    f"insertelement {vector} {found[part]}, {scalar} {one}, i64 {lane}"
+                )
+        return found
+
+    def _hardware(self, window: Window, scalar: str) -> str:
+        """Gather with AVX2, 32 bytes at a time."""
+        text, bits = self.text, 8 * scalar_bytes(scalar)
+        lanes = _ROW_BYTES * 8 // bits
+        kind, indices = f"<{lanes} x i{bits}>", f"<{lanes} x i32>"
+        letter = "d" if bits == 32 else "q"
+        name = self.library.intrinsic(
+            f"llvm.x86.avx2.gather.d.{letter}.256", kind, kind, "ptr", indices, kind, "i8"
+        )
+        found: list[str] = []
+        for first in range(0, window.lanes, lanes):
+            picks = range(first, first + lanes)
+            index = text.shuffle("i32", window.lanes, window.index, picks)
+            on = splat(f"i{bits}", lanes, -1)
+            if window.mask is not None and not window.checked:
+                some = text.shuffle("i1", window.lanes, window.mask, picks)
+                on = text.let(f"sext <{lanes} x i1> {some} to {kind}")
+            one = text.let(
+                f"call {kind} {name}({kind} zeroinitializer, ptr {window.base}, "
+                f"{indices} {index}, {kind} {on}, i8 {window.scale})"
+            )
+            found.append(text.let(f"bitcast {kind} {one} to <{lanes} x {scalar}>"))
+        return self.rows.joined(found, lanes, scalar)
+
+    # Stores
+
+    def store(self, window: Window, scalar: str, values: list[str]) -> None:
+        """Store vectors at the lanes of a window, which fits, lowest lane first."""
+        text, parts = self.text, len(values)
+        row, apart, join = (text.fresh(hint) for hint in ("row", "apart", "stored"))
+        piece = self._branch(window, scalar, parts, row, apart)
+        if piece:
+            text.label(row)
+            self.rows.store(self._rows(window, piece), window.lanes, scalar, values)
+            text.jump(join)
+        text.label(apart)
+        woven = self.rows.woven(values, window.lanes, scalar)
+        vector = f"<{window.lanes * parts} x {scalar}>"
+        self._call("store", window, parts * scalar_bytes(scalar), f"{vector} {woven}")
+        text.jump(join)
+        text.label(join)
+
+    # Lane by lane
+
+    def _call(self, verb: str, window: Window, size: int, given: str = "") -> str:
+        """Move `size` bytes for each lane; return where data are, lane after lane."""
+        text, lanes, mask = self.text, window.lanes, window.bits
+        if verb == "load" and window.checked:
+            mask = str(signed((1 << lanes) - 1, 64))
+        name = f"{verb}.lanes.{lanes}.{size}.{window.scale}"
+        if name not in self.library.functions:
+            self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+            lines = _lanes_function(name, verb, window, size)
+            self.library.functions[name] = "\n".join(lines)
+        self.unit.module.sites.reserve(EXCHANGE_DATA + lanes * size)
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        data = text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA}")
+        text.do(f"store <{lanes} x i32> {window.index}, ptr {area}, align 8")
+        if given:
+            text.do(f"store {given}, ptr {data}, align 8")
+        text.do(f"call void @{name}(ptr {window.base}, ptr {area}, i64 {mask})")
+        return data
+
+    # Rows
+
+    def _branch(self, window: Window, scalar: str, parts: int, row: str, apart: str) -> int:
+        """Go to `row` where all pieces of a window are rows, else to `apart`.
+
+        Return the lanes of a piece, 0 where there cannot be rows.
+        """
+        text, lanes, size = self.text, window.lanes, parts * scalar_bytes(scalar)
+        piece = min(lanes, _ROW_BYTES // max(4, scalar_bytes(scalar)))
+        if size % window.scale or lanes % piece:
+            text.jump(apart)
+            return 0
+        step, kind = size // window.scale, f"<{lanes} x i32>"
+        first = text.let(f"extractelement {kind} {window.index}, i64 0")
+        last = text.let(f"extractelement {kind} {window.index}, i64 {piece - 1}")
+        far = text.let(f"sub i32 {last}, {first}")
+        near, look = text.let(f"icmp eq i32 {far}, {(piece - 1) * step}"), text.fresh("look")
+        if window.mask is not None:
+            every = text.let(f"icmp eq i64 {window.bits}, {signed((1 << lanes) - 1, 64)}")
+            near = text.let(f"and i1 {near}, {every}")
+        text.branch(near, look, apart)
+        text.label(look)
+        picks = [lane // piece * piece for lane in range(lanes)]
+        firsts = text.shuffle("i32", lanes, window.index, picks)
+        steps = numbers("i32", [lane % piece * step for lane in range(lanes)])
+        wanted = text.let(f"add {kind} {firsts}, {steps}")
+        other = text.let(f"icmp ne {kind} {window.index}, {wanted}")
+        text.branch(self._none(other, lanes), row, apart)
+        return piece
+
+    def _rows(self, window: Window, piece: int) -> list[str]:
+        """Return where the pieces of a window begin."""
+        return [self._pointer(window, lane) for lane in range(0, window.lanes, piece)]
+
+    def _pointer(self, window: Window, lane: int) -> str:
+        """Return where a lane is."""
+        text, word = self.text, "zext" if window.checked else "sext"
+        one = text.let(f"extractelement <{window.lanes} x i32> {window.index}, i64 {lane}")
+        wide = text.let(f"{word} i32 {one} to i64")
+        offset = text.let(f"mul i64 {wide}, {window.scale}")
+        return text.let(f"getelementptr i8, ptr {window.base}, i64 {offset}")
+
+
+def _suits_hardware(window: Window, scalar: str) -> bool:
+    size = scalar_bytes(scalar)
+    whole = size in {4, 8} and not window.lanes * size % _ROW_BYTES
+    return whole and window.scale in {1, 2, 4, 8}
+
+
+def _least_of_all(form: Form) -> int:
+    """Return what to subtract from any core so that the difference is a signed number."""
+    return 0 if form.signed else 1 << 31
+
+
+def _lanes_function(name: str, verb: str, window: Window, size: int) -> list[str]:
+    """Return a function that moves `size` bytes for each lane: without branches if all are on.
+
+    Indices begin at the exchange area, data behind them.
+    """
+    every, shift = signed((1 << window.lanes) - 1, 64), window.scale.bit_length() - 1
+
+    def moved(lane: str, n: str) -> list[str]:
+        ends = (
+            f"ptr %place{n}, ptr %memory{n}" if verb == "load" else f"ptr %memory{n}, ptr %place{n}"
+        )
+        return [
+            f"  %at{n} = getelementptr i32, ptr %area, i64 {lane}",
+            f"  %index{n} = load i32, ptr %at{n}, align 4",
+            f"  %wide{n} = sext i32 %index{n} to i64",
+            f"  %offset{n} = shl i64 %wide{n}, {shift}",
+            f"  %memory{n} = getelementptr i8, ptr %base, i64 %offset{n}",
+            f"  %byte{n} = mul i64 {lane}, {size}",
+            f"  %place{n} = getelementptr i8, ptr %data, i64 %byte{n}",
+            f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)",
+        ]
+
+    return [
+        f"define internal void @{name}(ptr %base, ptr %area, i64 %mask) noinline #0 {{",
+        "entry:",
+        f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
+        f"  %all = icmp eq i64 %mask, {every}",
+        "  br i1 %all, label %whole, label %some",
+        "whole:",
+        *(line for lane in range(window.lanes) for line in moved(str(lane), f".{lane}")),
+        "  ret void",
+        "some:",
+        *lane_loop("some"),
+        *moved("%lane", ""),
+        "  br label %next",
+        *loop_tail(),
+        "  ret void",
+        "}",
+    ]
