@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from visim.errors import ArgumentError
 
+_FIRST_WITH_BF16 = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Platform:
@@ -19,6 +21,16 @@ class Platform:
     grf_bytes: int
     gen_codes: tuple[int, ...]
     has_fp64: bool
+
+    @property
+    def has_int64(self) -> bool:
+        """Whether all its integer arithmetic has 64 bits; devices with doubles have."""
+        return self.has_fp64
+
+    @property
+    def has_bf16(self) -> bool:
+        """Whether it computes with BF: from dg2 on."""
+        return self.order >= _FIRST_WITH_BF16
 
     @property
     def arg_bytes(self) -> int:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from visim.check.rule import Rules, UnitSite, Wrong
+from visim.check.rule import ModuleSite, Rules, UnitSite, Wrong
 from visim.diag import Severity
 from visim.isa import Instruction
-from visim.isa.flow import Branch, SwitchJump
+from visim.isa.flow import Branch, FunctionCall, SwitchJump
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import named_labels
 from visim.module import Unit, UnitKind
@@ -18,6 +18,9 @@ from visim.operands import ExecSize
 from visim.predefined import SURFACES
 
 ENDINGS = {"ret", "fret", "goto", "jmp", "switchjmp"}
+_RETURNS = {"ret", "fret"}
+_SCALAR = {"call", "fcall", "ifcall"}
+MOST_ARGUMENTS, MOST_RETURNED = 32, 12
 _SUBROUTINES = "vISA 3, Subroutine and Function Calls"
 _MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
 
@@ -29,7 +32,6 @@ class Section:
     """The instructions from one subroutine's start to the next; `name` None before the first."""
 
     name: str | None
-    start: int
     body: Sequence[Instruction]
 
 
@@ -42,7 +44,7 @@ def sections(unit: Unit) -> list[Section]:
     for start, end in zip(cuts, ends, strict=True):
         first = unit.body[start] if start < end else None
         name = first.name if isinstance(first, SubroutineMark) else None
-        found.append(Section(name, start, unit.body[start:end]))
+        found.append(Section(name, unit.body[start:end]))
     return found
 
 
@@ -102,7 +104,7 @@ def subroutines_are_called(at: UnitSite) -> Iterator[Wrong]:
     for part, follower in pairwise(sections(at.unit)):
         targets = _targets(part.body)
         last = _last_executed(part.body, targets)
-        if last is not None and last.op.mnemonic not in ENDINGS:
+        if last is not None and not _ends(last):
             text = f"control runs on into subroutine {follower.name}"
             yield Wrong(text, "end what comes before it with ret", origin=last.origin)
 
@@ -181,12 +183,37 @@ def units_end(at: UnitSite) -> Iterator[Wrong]:
     """
     body = at.unit.body
     last = _last_executed(body, _targets(body))
-    if last is not None and last.op.mnemonic in ENDINGS:
+    if last is not None and _ends(last):
         return
     what = "kernel" if at.unit.kind is UnitKind.KERNEL else "function"
     origin = body[-1].origin if body else None
     text = f"control runs off the end of {what} {at.unit.name!r}"
+    if last is not None and last.op.mnemonic in ENDINGS:
+        origin, text = last.origin, f"{text} where the predicate of {last.op.mnemonic} is false"
     yield Wrong(text, "end it with ret or fret", origin=origin)
+
+
+def _ends(item: Instruction) -> bool:
+    """Whether control never runs on from an instruction."""
+    return item.op.mnemonic in ENDINGS and getattr(item, "pred", None) is None
+
+
+@rules.unit(
+    "subroutine-return",
+    _SUBROUTINES,
+    failing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\nloop:\njmp (M1_NM, 1) loop',
+    passing='call (M1, 16) sub\nret (M1, 1)\n.function "sub"\nsub:\n(P) ret (M1, 16)\n'
+    "jmp (M1_NM, 1) sub_end\nsub_end:\nret (M1, 16)",
+)
+def subroutines_return(at: UnitSite) -> Iterator[Wrong]:
+    """A subroutine has a ret, by which its callers go on.
+
+    The first of a unit is where the unit starts, and may run for ever.
+    """
+    for part in sections(at.unit)[1:]:
+        if not any(item.op.mnemonic in _RETURNS for item in part.body):
+            origin = part.body[0].origin
+            yield Wrong(f"subroutine {part.name} has no ret", "end it with ret", origin=origin)
 
 
 def _targets(body: Sequence[Instruction]) -> set[str]:
@@ -213,13 +240,77 @@ def _last_executed(body: Sequence[Instruction], targets: set[str]) -> Instructio
     failing="fret (M1, 16)",
     passing="ret (M1, 1)",
 )
-def kernels_have_no_fret(at: UnitSite) -> Iterator[Wrong]:
-    """A kernel ends by ret; fret returns from functions."""
-    if at.unit.kind is not UnitKind.KERNEL:
-        return
+def returns_of_units(at: UnitSite) -> Iterator[Wrong]:
+    """A kernel ends by ret, a function by fret; subroutines return by ret."""
+    is_kernel = at.unit.kind is UnitKind.KERNEL
+    main = _main(at.unit)
+    for part in sections(at.unit):
+        for item in part.body:
+            if item.op.mnemonic == "fret" and is_kernel:
+                yield Wrong("fret in a kernel, which nobody called", "use ret", origin=item.origin)
+            elif item.op.mnemonic == "ret" and not is_kernel and part.name == main:
+                text = f"ret in function {at.unit.name!r}, outside its subroutines"
+                yield Wrong(text, "use fret", origin=item.origin)
+
+
+def _main(unit: Unit) -> str | None:
+    """Return the name of the section where a unit starts."""
+    parts = sections(unit)
+    return parts[0].name if parts else None
+
+
+@rules.unit(
+    "call-size",
+    "vISA 6, FCALL",
+    failing="fcall (M1, 16) helper 33 1\nret (M1, 1)",
+    passing="fcall (M1, 16) helper 32 12\nret (M1, 1)",
+)
+def call_sizes(at: UnitSite) -> Iterator[Wrong]:
+    """A call passes at most 32 registers of arguments and takes back at most 12."""
     for item in at.unit.body:
-        if item.op.mnemonic == "fret":
-            yield Wrong("fret in a kernel, which nobody called", "use ret", origin=item.origin)
+        for name, most in (("arguments", MOST_ARGUMENTS), ("returned", MOST_RETURNED)):
+            count = getattr(item, name, None)
+            if isinstance(count, int) and count > most:
+                text = f"{count} registers are {_CALL_PARTS[name]}, at most {most} can be"
+                yield Wrong(text, origin=item.origin)
+
+
+_CALL_PARTS = {"arguments": "passed", "returned": "returned"}
+
+
+@rules.unit(
+    "execution-model",
+    "vISA 6, WAIT and BARRIER",
+    failing="wait 0x0:ub\nbarrier\nret (M1, 1)",
+    passing="barrier\nret (M1, 1)",
+)
+def one_execution_model(at: UnitSite) -> Iterator[Wrong]:
+    """A kernel waits for threads of a thread space, or has barriers of a thread group, not both."""
+    waits = any(item.op.mnemonic == "wait" for item in at.unit.body)
+    for item in at.unit.body:
+        if waits and item.op.mnemonic in _BARRIERS:
+            text = f"{item.op.mnemonic} is for thread groups, wait for thread spaces"
+            yield Wrong(text, origin=item.origin)
+
+
+_BARRIERS = {"barrier", "sbarrier", "nbarrier"}
+
+
+@rules.module(
+    "kernel-call",
+    "vISA 3, Concepts",
+    failing='.version 4.1\n.kernel "k"\nfcall (M1, 16) other 1 1\nret (M1, 1)\n'
+    '.kernel "other"\nret (M1, 1)\n',
+    passing='.version 4.1\n.kernel "k"\nfcall (M1, 16) other 1 1\nret (M1, 1)\n'
+    '.global_function "other"\nfret (M1, 16)\n',
+)
+def kernels_are_launched(at: ModuleSite) -> Iterator[Wrong]:
+    """Kernels are started by the host; only functions are called."""
+    kernels = {unit.name for unit in at.module.units if unit.kind is UnitKind.KERNEL}
+    for unit in at.module.units:
+        for item in unit.body:
+            if isinstance(item, FunctionCall) and item.function in kernels:
+                yield Wrong(f"{item.function} is a kernel, not a function", origin=item.origin)
 
 
 @rules.unit(
@@ -230,10 +321,13 @@ def kernels_have_no_fret(at: UnitSite) -> Iterator[Wrong]:
     passing='call (M1_NM, 1) sub\nret (M1, 1)\n.function "sub"\nsub:\nret (M1, 1)',
 )
 def scalar_calls(at: UnitSite) -> Iterator[Wrong]:
-    """A call of execution size 1 is marked NoMask."""
+    """A call of execution size 1 is marked NoMask.
+
+    The pages ask the same of returns, which compilers never mark.
+    """
     for item in at.unit.body:
         size = getattr(item, "exec", None)
-        if item.op.mnemonic != "call" or not isinstance(size, ExecSize):
+        if item.op.mnemonic not in _SCALAR or not isinstance(size, ExecSize):
             continue
         if size.size == 1 and not size.no_mask:
             yield Wrong("a scalar call without NoMask", origin=item.origin)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visim.check.rule import Rules, Site, Wrong
-from visim.isa.operand_types import Modifiers, Saturation
+from visim.diag import Severity
+from visim.isa.execution_sizes import execution_sizes
+from visim.isa.matrix import Dpas
+from visim.isa.message_types import message_types
+from visim.isa.operand_types import Modifiers, Saturation, shown
 from visim.operands import (
-    Combine,
     GeneralDestination,
     GeneralSource,
     Immediate,
@@ -19,9 +22,11 @@ from visim.operands import (
     RawOperand,
 )
 from visim.sem.tracer import destination_type, source_type
-from visim.types import DataType
+from visim.target import Platform
+from visim.types import BF, DF, DataType
 
 CHANNELS = 32
+DEPTH_OF_DEVICES = 8
 _MODIFIERS = {
     Modifiers.ARITHMETIC: {Modifier.NONE, Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS},
     Modifiers.LOGIC: {Modifier.NONE, Modifier.NOT},
@@ -114,6 +119,93 @@ def operand_types(at: Site) -> Iterator[Wrong]:
     yield Wrong(text, f"it takes {legal}", passage=f"vISA 6, {op.page}")
 
 
+@rules.instruction(
+    "message-operand-type",
+    "vISA 6, the instruction's page",
+    failing="svm_gather.4.1 (M1, 8) UD.0 D.0",
+    passing="svm_gather.4.1 (M1, 8) UQ.0 D.0",
+)
+def typed_messages(at: Site) -> Iterator[Wrong]:
+    """The operands of a message have the types that its page names."""
+    op = at.instruction.op
+    for name, legal in message_types(op.page).items():
+        operand = getattr(at.instruction, name, None)
+        if isinstance(operand, RawOperand):
+            kind = None if operand.is_null else operand.variable.type
+        else:
+            kind = operand_type(operand)
+        if kind is not None and kind not in legal:
+            text = f"{name} of {op.mnemonic} is {shown(legal)}, found {kind!r}"
+            yield Wrong(text, passage=f"vISA 6, {op.page}")
+
+
+@rules.instruction(
+    "page-types",
+    "vISA 6, the instruction's page",
+    severity=Severity.NOTE,
+    failing="shr (M1, 8) D(0,0)<1> D(0,0)<1;1,0> 0x1:d",
+    passing="shr (M1, 8) UD(0,0)<1> UD(0,0)<1;1,0> 0x1:d",
+)
+def page_types(at: Site) -> Iterator[Wrong]:
+    """The types are those of the instruction's page, where compilers use others as well."""
+    op = at.instruction.op
+    destination, sources = _types(at)
+    asked = op.operands.asked
+    if not asked or any(row.accepts(destination, sources) for row in asked):
+        return
+    legal = "; ".join(str(row) for row in asked)
+    if op.operands.accept(destination, sources):
+        yield Wrong(f"the page of {op.mnemonic} has {legal}", passage=f"vISA 6, {op.page}")
+
+
+@rules.instruction(
+    "type-unavailable",
+    "vISA 6, the instruction's page",
+    platform="tgllp",
+    failing=".decl BF v_type=G type=bf num_elts=8\nmov (M1, 8) F(0,0)<1> BF(0,0)<1;1,0>",
+    passing=".decl HF v_type=G type=hf num_elts=8\nmov (M1, 8) F(0,0)<1> HF(0,0)<1;1,0>",
+)
+def available_types(at: Site) -> Iterator[Wrong]:
+    """The device computes with BF: dg2 and pvc do."""
+    if at.platform is not None and not at.platform.has_bf16:
+        yield from _with_type(at, at.platform, BF)
+
+
+@rules.instruction(
+    "no-doubles",
+    "vISA 2, Data Types",
+    severity=Severity.WARNING,
+    platform="tgllp",
+    failing=".decl DF v_type=G type=df num_elts=8\n"
+    "add (M1, 4) DF(0,0)<1> DF(0,0)<1;1,0> DF(0,0)<1;1,0>",
+    passing="add (M1, 4) F(0,0)<1> F(0,0)<1;1,0> F(0,0)<1;1,0>",
+)
+def doubles(at: Site) -> Iterator[Wrong]:
+    """The device computes with DF: icllp, tgllp and dg2 do not, though no page says so."""
+    if at.platform is not None and not at.platform.has_fp64:
+        yield from _with_type(at, at.platform, DF)
+
+
+def _with_type(at: Site, platform: Platform, kind: DataType) -> Iterator[Wrong]:
+    if any(operand_type(operand) == kind for _, operand in at.operands):
+        yield Wrong(f"{platform.name} does not compute with {kind!r}")
+
+
+@rules.instruction(
+    "execution-size",
+    "vISA 6, the instruction's page",
+    failing="svm_gather.4.1 (M1, 32) UQ.0 D.0",
+    passing="svm_gather.4.1 (M1, 16) UQ.0 D.0",
+)
+def execution_size(at: Site) -> Iterator[Wrong]:
+    """The execution size is one that the instruction's page lists."""
+    op, size = at.instruction.op, at.exec_size
+    legal = execution_sizes(op.page, at.platform)
+    if size is not None and size.size not in legal:
+        text = f"{op.mnemonic} has execution size {', '.join(map(str, legal))}, found {size.size}"
+        yield Wrong(text, passage=f"vISA 6, {op.page}, Exec_size")
+
+
 def _mixes(at: Site) -> bool:
     operands = at.instruction.op.operands
     destination, sources = _types(at)
@@ -198,6 +290,22 @@ def restrictions(at: Site) -> Iterator[Wrong]:
 
 
 @rules.instruction(
+    "systolic-depth",
+    "vISA 6, DPAS, Description",
+    severity=Severity.WARNING,
+    platform="pvc",
+    failing="dpas.s8.s8.2.2 (M1, 16) D.0 D.0 D.0 D(0,0)",
+    passing=".decl X v_type=G type=d num_elts=128 align=GRF\n"
+    "dpas.s8.s8.8.2 (M1, 16) D.0 D.0 X.0 D(0,0)",
+)
+def systolic_depth(at: Site) -> Iterator[Wrong]:
+    """A matrix product has 8 stages on dg2 and pvc; the others can be written only."""
+    item = at.instruction
+    if at.platform is not None and isinstance(item, Dpas) and item.depth != DEPTH_OF_DEVICES:
+        yield Wrong(f"a product of {item.depth} stages; {at.platform.name} has {DEPTH_OF_DEVICES}")
+
+
+@rules.instruction(
     "predicate-size",
     "vISA 5, Predication",
     failing="(P8) mov (M1, 16) D(0,0)<1> 0x1:d",
@@ -211,10 +319,6 @@ def predicate_size(at: Site) -> Iterator[Wrong]:
     needed = size.offset + size.size
     for name, operand in at.operands:
         if not isinstance(operand, Predication | PredicateOperand):
-            continue
-        if isinstance(operand, Predication) and (
-            size.size == 1 or operand.combine is not Combine.NONE
-        ):
             continue
         is_copied = at.instruction.op.mnemonic == "mov" and isinstance(operand, PredicateOperand)
         if is_copied or operand.variable.count >= needed:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from visim.check.rule import Rules, Site, Wrong
 from visim.diag import Severity
-from visim.isa import Instruction
 from visim.isa.lsc import (
     LscLoad,
     LscLoadQuad,
@@ -20,39 +19,49 @@ from visim.isa.lsc import (
     LscStoreStrided,
 )
 from visim.isa.lsc_atomics import ATOMIC_SIZES, LscAtomic, LscCounter
-from visim.isa.lsc_block2d import LscLoadBlock, LscStoreBlock
+from visim.isa.lsc_block2d import LscLoadBlock, LscStoreBlock, arrangement
 from visim.isa.lsc_kinds import DATA_SIZES
+from visim.isa.lsc_typed import LscLoadTexels, LscStoreTexels, LscTypedAtomic
 from visim.operands import (
     AddressModel,
-    LscAddress,
     LscBlock,
     LscCache,
     LscShape,
     RawOperand,
 )
 
-_LOADS = (LscLoad, LscLoadQuad, LscLoadStrided, LscLoadBlock)
-_STORES = (LscStore, LscStoreQuad, LscStoreStrided, LscStoreBlock)
-_ATOMICS = (LscAtomic, LscCounter)
+_LOADS = (LscLoad, LscLoadQuad, LscLoadStrided, LscLoadBlock, LscLoadTexels)
+_STORES = (LscStore, LscStoreQuad, LscStoreStrided, LscStoreBlock, LscStoreTexels)
+_ATOMICS = (LscAtomic, LscCounter, LscTypedAtomic)
 _BLOCKS = (LscLoadBlock, LscStoreBlock)
-_SHAPED = (*_LOADS[:3], *_STORES[:3], *_ATOMICS)
+_ADDRESSED = (*_LOADS[:3], *_STORES[:3], LscAtomic)
+_SHAPED = (*_ADDRESSED, LscCounter)
+_TYPED = (LscLoadTexels, LscStoreTexels, LscTypedAtomic)
+_STATES = {
+    AddressModel.BINDING_TABLE,
+    AddressModel.SURFACE_STATE,
+    AddressModel.BINDLESS_SURFACE,
+}
 
 _CACHES_OF_BOTH = frozenset({("df", "df"), ("uc", "uc"), ("st", "uc")})
-_CACHES = (
-    (
-        _LOADS,
-        "loads",
-        _CACHES_OF_BOTH | {("uc", "ca"), ("ca", "uc"), ("ca", "ca"), ("st", "ca"), ("ri", "ca")},
-    ),
-    (
-        _STORES,
-        "stores",
-        _CACHES_OF_BOTH | {("uc", "wb"), ("wt", "uc"), ("wt", "wb"), ("st", "wb"), ("wb", "wb")},
-    ),
-    # Atomics take place behind the first level, so that it cannot keep anything.
-    (_ATOMICS, "atomics", frozenset({("df", "df"), ("uc", "uc"), ("uc", "wb")})),
-)
+_PAIRS_OF_LOADS = _CACHES_OF_BOTH | {
+    ("uc", "ca"), ("ca", "uc"), ("ca", "ca"), ("st", "ca"), ("ri", "ca")
+}  # fmt: skip
+_PAIRS_OF_STORES = _CACHES_OF_BOTH | {
+    ("uc", "wb"), ("wt", "uc"), ("wt", "wb"), ("st", "wb"), ("wb", "wb")
+}  # fmt: skip
+# Atomics take place behind the first level, so that it cannot keep anything.
+_PAIRS_OF_ATOMICS = frozenset({("df", "df"), ("uc", "uc"), ("uc", "wb")})
+_CACHES: dict[type, tuple[str, frozenset[tuple[str, str]]]] = {
+    **dict.fromkeys(_LOADS, ("loads", _PAIRS_OF_LOADS)),
+    **dict.fromkeys(_STORES, ("stores", _PAIRS_OF_STORES)),
+    **dict.fromkeys(_ATOMICS, ("atomics", _PAIRS_OF_ATOMICS)),
+}
 _VECTOR_DATA = frozenset({"d32", "d64", "d8c32", "d16c32"})
+_MOST_ELEMENTS = 4
+_BLOCK_COUNTS = {1: (1, 2, 4), 2: (1, 2, 4), 4: (1, 2)}
+_WIDEST, _HIGHEST = 64, 32
+_DWORD, _QUAD_BYTES = 4, 8
 _CHANNELS = {"dg2": 16, "pvc": 32}
 _PAGE = "vISA 6, LSC_UNTYPED"
 
@@ -71,18 +80,19 @@ def cache_controls(at: Site) -> Iterator[Wrong]:
 
     Messages to shared local memory have none, on every device.
     """
-    cache = getattr(at.instruction, "cache", None)
-    if not isinstance(cache, LscCache):
+    item = at.instruction
+    if not isinstance(item, (*_SHAPED, *_BLOCKS, *_TYPED)):
         return
-    if getattr(at.instruction, "sfid", None) == "slm":
+    cache = item.cache
+    if not isinstance(item, _TYPED) and item.sfid == "slm":
         if cache != LscCache():
             yield Wrong("SLM has no cache", "leave the cache controls out")
         return
     if at.platform is None or at.platform.name != "pvc":
         return
-    for forms, what, legal in _CACHES:
-        if isinstance(at.instruction, forms) and (cache.l1, cache.l3) not in legal:
-            yield Wrong(f"{what} cannot have the cache controls .{cache.l1}.{cache.l3}")
+    what, legal = _CACHES[type(item)]
+    if (cache.l1, cache.l3) not in legal:
+        yield Wrong(f"{what} cannot have the cache controls .{cache.l1}.{cache.l3}")
 
 
 @rules.instruction(
@@ -94,7 +104,8 @@ def cache_controls(at: Site) -> Iterator[Wrong]:
 def memory(at: Site) -> Iterator[Wrong]:
     """A message goes to memory that its kind of message has.
 
-    SLM has flat addresses, tgm takes typed messages only, 2D blocks lie in global memory.
+    SLM has flat addresses, tgm takes typed messages only, 2D blocks lie in global memory, append
+    counters belong to surfaces, and only pvc has ugml.
     """
     item = at.instruction
     if isinstance(item, _BLOCKS):
@@ -103,11 +114,15 @@ def memory(at: Site) -> Iterator[Wrong]:
         return
     if not isinstance(item, _SHAPED):
         return
-    address = getattr(item, "address", None)
+    place = item.surface if isinstance(item, LscCounter) else item.address
     if item.sfid == "tgm":
         yield Wrong("tgm takes typed messages only")
-    elif item.sfid == "slm" and getattr(address, "model", AddressModel.FLAT) != AddressModel.FLAT:
+    elif item.sfid == "slm" and place.model != AddressModel.FLAT:
         yield Wrong("SLM has flat addresses, no surfaces")
+    elif item.sfid == "ugml" and at.platform is not None and at.platform.name != "pvc":
+        yield Wrong(f"{at.platform.name} has no ugml")
+    elif isinstance(item, LscCounter) and place.model not in _STATES:
+        yield Wrong(f"an append counter belongs to a surface, not to {place.model} memory")
 
 
 @rules.instruction(
@@ -117,13 +132,20 @@ def memory(at: Site) -> Iterator[Wrong]:
     passing="lsc_load.slm (M1, 16) D:d32 flat[UD]:a16",
 )
 def address_size(at: Site) -> Iterator[Wrong]:
-    """Addresses of 16 bits belong to shared local memory."""
-    address = getattr(at.instruction, "address", None)
-    if not isinstance(at.instruction, _SHAPED) or not isinstance(address, LscAddress):
+    """Addresses of 16 bits belong to shared local memory, those of 64 to flat global memory.
+
+    Offsets into surfaces and arguments have 32 bits.
+    """
+    item = at.instruction
+    if not isinstance(item, _ADDRESSED):
         return
-    sfid = at.instruction.sfid
-    if address.bits == 16 and sfid != "slm":
-        yield Wrong(f"a16 addresses in {sfid}; only SLM has them")
+    bits, model = item.address.bits, item.address.model
+    if bits == 16 and item.sfid != "slm":
+        yield Wrong(f"a16 addresses in {item.sfid}; only SLM has them")
+    elif bits == 64 and item.sfid == "slm":
+        yield Wrong("a64 addresses in SLM, which has a16 and a32")
+    elif bits == 64 and model != AddressModel.FLAT:
+        yield Wrong(f"a64 addresses of model {model}; it has a32")
 
 
 @rules.instruction(
@@ -134,16 +156,13 @@ def address_size(at: Site) -> Iterator[Wrong]:
 )
 def transposed(at: Site) -> Iterator[Wrong]:
     """Transposed data belongs to one channel: the execution size is 1; atomics have none."""
-    shape = getattr(at.instruction, "shape", None)
-    if not isinstance(at.instruction, _SHAPED) or not isinstance(shape, LscShape):
+    item = at.instruction
+    if not isinstance(item, _SHAPED) or not item.shape.transposed:
         return
-    if not shape.transposed:
-        return
-    if isinstance(at.instruction, _ATOMICS):
+    if isinstance(item, _ATOMICS):
         yield Wrong("the data of atomics cannot be transposed")
-    elif at.instruction.exec.size != 1:
-        size = at.instruction.exec.size
-        yield Wrong(f"transposed data belongs to one channel, not {size}")
+    elif item.exec.size != 1:
+        yield Wrong(f"transposed data belongs to one channel, not {item.exec.size}")
 
 
 @rules.instruction(
@@ -154,9 +173,10 @@ def transposed(at: Site) -> Iterator[Wrong]:
 )
 def atomic_data(at: Site) -> Iterator[Wrong]:
     """Atomics act on one element a channel, of 16 (d16u32), 32 or 64 bits."""
-    if not isinstance(at.instruction, _ATOMICS):
+    item = at.instruction
+    if not isinstance(item, _ATOMICS):
         return
-    shape = at.instruction.shape
+    shape = item.shape
     if shape.count != 1:
         yield Wrong(f"atomics act on one element a channel, not {shape.count}")
     elif shape.data not in ATOMIC_SIZES:
@@ -171,12 +191,18 @@ def atomic_data(at: Site) -> Iterator[Wrong]:
     passing="lsc_load.ugm (M1, 16) D:d32x2 flat[UD]:a64",
 )
 def vector_data(at: Site) -> Iterator[Wrong]:
-    """Vectors have elements of 32 or 64 bits in registers; devices have no others."""
-    shape = getattr(at.instruction, "shape", None)
-    if not isinstance(at.instruction, _SHAPED) or not isinstance(shape, LscShape):
+    """Vectors have elements of 32 or 64 bits in registers, and more than 4 only transposed.
+
+    Devices have no others. The same holds of the components of quad and typed messages.
+    """
+    item = at.instruction
+    if not isinstance(item, (*_SHAPED, *_TYPED)):
         return
-    if shape.count > 1 and not shape.channels and shape.data not in _VECTOR_DATA:
-        yield Wrong(f"a vector of {shape.count} elements of {shape.data}")
+    shape = item.shape
+    if (shape.count > 1 or shape.channels) and shape.data not in _VECTOR_DATA:
+        yield Wrong(f"a vector of {len(shape.channels) or shape.count} elements of {shape.data}")
+    elif shape.count > _MOST_ELEMENTS and not shape.transposed:
+        yield Wrong(f"a vector of {shape.count} elements that is not transposed")
 
 
 @rules.instruction(
@@ -189,10 +215,11 @@ def vector_data(at: Site) -> Iterator[Wrong]:
 )
 def channels(at: Site) -> Iterator[Wrong]:
     """A message has as many channels as the device: 16 on dg2, 32 on pvc."""
-    if at.platform is None or not isinstance(at.instruction, _SHAPED):
+    item = at.instruction
+    if at.platform is None or not isinstance(item, _SHAPED):
         return
     most = _CHANNELS.get(at.platform.name)
-    size = at.instruction.exec.size
+    size = item.exec.size
     if most is not None and size > most:
         yield Wrong(f"{size} channels, a message of {at.platform.name} has at most {most}")
 
@@ -209,15 +236,17 @@ def data_size(at: Site) -> Iterator[Wrong]:
 
     Each element of a vector takes whole registers; elements of 8 or 16 bits are packed.
     """
-    shape = getattr(at.instruction, "shape", None)
-    if at.platform is None or not isinstance(at.instruction, _SHAPED):
+    item = at.instruction
+    if at.platform is None:
         return
-    if not isinstance(shape, LscShape):
+    if isinstance(item, _BLOCKS):
+        needed = _block_bytes(item.block, at.platform.grf_bytes)
+    elif isinstance(item, _SHAPED):
+        needed = _register_bytes(item.shape, item.exec.size, at.platform.grf_bytes)
+    else:
         return
-    needed = _register_bytes(shape, at.instruction.exec.size, at.platform.grf_bytes)
-    for name in ("dst", "data"):
-        operand = getattr(at.instruction, name, None)
-        if isinstance(operand, RawOperand) and not operand.is_null:
+    for name, operand in at.operands:
+        if name in {"dst", "data"} and not operand.is_null:
             yield from _fits(name, operand, needed)
 
 
@@ -229,6 +258,15 @@ def _register_bytes(shape: LscShape, size: int, grf: int) -> int:
         return element * count
     whole = -(-element * size // grf) * grf
     return whole * (count - 1) + element * size
+
+
+def _block_bytes(block: LscBlock, grf: int) -> int:
+    """Return the bytes of registers up to the last element of a 2D block; 0 if none is known."""
+    memory, register = DATA_SIZES[block.data]
+    if memory != register or not _is_small(block) or _vnni_misfit(block):
+        return 0
+    cells = arrangement(block, grf)
+    return memory * (1 + max(at for at, cell in enumerate(cells) if cell is not None))
 
 
 def _fits(name: str, operand: RawOperand, needed: int) -> Iterator[Wrong]:
@@ -246,14 +284,39 @@ def _fits(name: str, operand: RawOperand, needed: int) -> Iterator[Wrong]:
     passing="lsc_load_block2d.ugm (M1_NM, 1) D:d32.1x8x8nn flat[UD,UD,UD,UD,0x0,0x0]",
 )
 def block_shape(at: Site) -> Iterator[Wrong]:
-    """A 2D block has rows and columns; a store has one block, a load has 1, 2 or 4."""
-    item: Instruction = at.instruction
+    """A 2D block has rows and columns; a store has one block, a load has 1, 2 or 4.
+
+    Loads of d32 have at most 2, those of d64 one. A block is at most 64 bytes wide and 32 rows
+    high: the page refers to the documentation of devices, Intel's assembler knows these limits.
+    VNNI transformed blocks have elements of 8, 16 or 32 bits that fill dwords.
+    """
+    item = at.instruction
     if not isinstance(item, _BLOCKS):
         return
-    block: LscBlock = item.block
+    block, memory = item.block, DATA_SIZES[item.block.data][0]
     if not (block.width and block.height and block.blocks):
         yield Wrong(f"a block of {block.blocks}x{block.width}x{block.height} elements is empty")
     elif isinstance(item, LscStoreBlock) and block.blocks != 1:
         yield Wrong(f"a store moves one block, not {block.blocks}")
-    elif isinstance(item, LscLoadBlock) and block.blocks not in {1, 2, 4}:
-        yield Wrong(f"a load moves 1, 2 or 4 blocks, not {block.blocks}")
+    elif block.blocks not in _BLOCK_COUNTS.get(memory, (1,)):
+        legal = ", ".join(map(str, _BLOCK_COUNTS.get(memory, (1,))))
+        yield Wrong(f"a load of {block.data} moves {legal} blocks, not {block.blocks}")
+    elif not _is_small(block):
+        size = f"{block.width * memory} bytes wide and {block.height} rows high"
+        yield Wrong(f"a block {size}, at most {_WIDEST} and {_HIGHEST} are possible")
+    elif misfit := _vnni_misfit(block):
+        yield Wrong(misfit)
+
+
+def _is_small(block: LscBlock) -> bool:
+    width = block.width * DATA_SIZES[block.data][0]
+    return 0 < width <= _WIDEST and 0 < block.height <= _HIGHEST and block.blocks > 0
+
+
+def _vnni_misfit(block: LscBlock) -> str | None:
+    """Tell why a block cannot be VNNI transformed, if it should be."""
+    memory = DATA_SIZES[block.data][0]
+    along = block.width if block.transposed else block.height
+    if not block.vnni or (memory < _QUAD_BYTES and along % max(1, _DWORD // memory) == 0):
+        return None
+    return f"{along} elements of {block.data} to a column do not fill dwords"

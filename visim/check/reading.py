@@ -97,12 +97,6 @@ RULES = (
         ".decl P1 v_type=P num_elts=1",
     ),
     _rule(
-        "operand-class", "vISA 5, Vector Operands",
-        "An operand is a variable of the class that the instruction takes.",
-        "mov (M1, 8) D(0,0)<1> r[D(0),0]<8;8,1>:d",
-        "mov (M1, 8) D(0,0)<1> r[A(0),0]<8;8,1>:d",
-    ),
-    _rule(
         "out-of-range", _SYNTAX, "A number is one that an object can hold at this place.",
         "mov (M1, 1) D(256,0)<1> 0x1:d",
         "mov (M1, 1) D(2,0)<1> 0x1:d",

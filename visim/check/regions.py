@@ -20,6 +20,7 @@ from visim.operands import (
     RawOperand,
     Region,
 )
+from visim.target import PLATFORMS
 
 WIDTHS = (1, 2, 4, 8, 16)
 VERTICAL = (0, 1, 2, 4, 8, 16, 32)
@@ -90,7 +91,7 @@ def region_width(at: Site) -> Iterator[Wrong]:
         if size is None or not isinstance(operand, GeneralSource | IndirectSource):
             continue
         region = operand.region
-        if region.w > size.size and region.w in WIDTHS and region.h:
+        if region.w > size.size and region.w in WIDTHS:
             yield Wrong(f"{name} has width {region.w}, more than the execution size {size.size}")
 
 
@@ -104,9 +105,9 @@ def starts_inside(at: Site) -> Iterator[Wrong]:
     """A direct operand starts inside its variable."""
     for name, operand in at.operands:
         start = _start(operand, at)
-        if start is not None and start >= _size(operand.variable):
+        if start is not None and start >= _size(operand.variable, at):
             variable = operand.variable
-            bytes_there = f"{variable.name}, which has {_size(variable)} bytes"
+            bytes_there = f"{variable.name}, which has {_size(variable, at)} bytes"
             yield Wrong(f"{name} starts at byte {start} of {bytes_there}")
 
 
@@ -131,15 +132,12 @@ def stays_inside(at: Site) -> Iterator[Wrong]:
             continue
         start = _start(operand, at)
         kind = operand_type(operand)
-        if start is None or kind is None or start >= _size(operand.variable):
+        if start is None or kind is None or start >= _size(operand.variable, at):
             continue
-        end = start + kind.bytes * (_last_element(operand, size) + 1)
-        if end > _size(operand.variable):
-            variable = operand.variable
-            text = (
-                f"{name} ends at byte {end} of {variable.name}, which has {_size(variable)} bytes"
-            )
-            yield Wrong(text)
+        variable = operand.variable
+        end, whole = start + kind.bytes * (_last_element(operand, size) + 1), _size(variable, at)
+        if end > whole:
+            yield Wrong(f"{name} ends at byte {end} of {variable.name}, which has {whole} bytes")
 
 
 def _last_element(operand: GeneralSource | GeneralDestination, size: ExecSize) -> int:
@@ -155,12 +153,10 @@ def _last_element(operand: GeneralSource | GeneralDestination, size: ExecSize) -
 def _start(operand: object, at: Site) -> int | None:
     """Return the first byte of an operand in its variable, None if it has or tells none."""
     match operand:
-        case RawOperand(variable, offset) if not variable.is_predefined:
+        case RawOperand(variable, offset) if not operand.is_null:
             return offset
         case GeneralSource(variable, row, col) | GeneralDestination(variable, row, col):
-            if variable.is_predefined or variable.alias is not None:
-                return None
-            if row and at.platform is None:
+            if variable == predefined.GENERALS[0] or (row and at.platform is None):
                 return None
             grf = at.platform.grf_bytes if at.platform else 0
             return row * grf + col * variable.type.bytes
@@ -170,8 +166,14 @@ def _start(operand: object, at: Site) -> int | None:
             return None
 
 
-def _size(variable: General | AddressVariable) -> int:
-    return variable.count * 4 if isinstance(variable, AddressVariable) else variable.bytes
+def _size(variable: General | AddressVariable, at: Site) -> int:
+    """Return a variable's bytes; an address counts 4 of them."""
+    if isinstance(variable, AddressVariable):
+        return variable.count * 4
+    if not variable.is_predefined:
+        return variable.bytes
+    grf = at.platform.grf_bytes if at.platform else PLATFORMS[-1].grf_bytes
+    return predefined.elements(variable, grf) * variable.type.bytes
 
 
 @rules.instruction(
@@ -183,22 +185,28 @@ def _size(variable: General | AddressVariable) -> int:
 def addresses_inside(at: Site) -> Iterator[Wrong]:
     """The addresses that an operand uses are elements of its address variable.
 
-    An indirect operand uses one address, a multi-address operand one for each row of its region.
+    An indirect operand uses one address, a multi-address operand one for each row of its region,
+    and a destination one for each channel.
     """
     size = at.exec_size
     for name, operand in at.operands:
-        used = _addresses(operand, size)
+        used = _addresses(name, operand, size)
         if used is None:
             continue
         variable, element, count = used
-        if element < variable.count < element + count:
+        is_told = isinstance(operand, AddressOperand) and element >= variable.count
+        if element + count > variable.count and not is_told:
             last = element + count - 1
             text = f"{name} uses addresses {element} to {last} of {variable.name}"
             yield Wrong(f"{text}, which has {variable.count}")
 
 
-def _addresses(operand: object, size: ExecSize | None) -> tuple[AddressVariable, int, int] | None:
+def _addresses(
+    name: str, operand: object, size: ExecSize | None
+) -> tuple[AddressVariable, int, int] | None:
     match operand:
+        case AddressOperand(variable, element, _) if name == "dst" and size is not None:
+            return variable, element, size.size
         case AddressOperand(variable, element, width):
             return variable, element, width
         case IndirectSource(variable, element, _, _, region) if size is not None:
@@ -222,6 +230,47 @@ def indirect_offset(at: Site) -> Iterator[Wrong]:
         is_indirect = isinstance(operand, IndirectSource | IndirectDestination)
         if is_indirect and operand.offset not in INDIRECT_OFFSETS:
             yield Wrong(f"{name} has the offset {operand.offset}, not one of -512 to 511")
+
+
+@rules.instruction(
+    "indirect-type",
+    "vISA 5, Indirect Operands",
+    failing="mov (M1, 8) D(0,0)<1> r[A(0),0]<8;8,1>:v",
+    passing="mov (M1, 8) D(0,0)<1> r[A(0),0]<8;8,1>:w",
+)
+def indirect_type(at: Site) -> Iterator[Wrong]:
+    """An indirect operand has a type of variables: no packed vector and no boolean."""
+    for name, operand in at.operands:
+        is_indirect = isinstance(operand, IndirectSource | IndirectDestination)
+        if is_indirect and not (operand.type.is_integer or operand.type.is_float):
+            yield Wrong(f"{name} has the type {operand.type!r}")
+
+
+@rules.instruction(
+    "region-span",
+    "vISA 5, region restriction 6",
+    severity=Severity.NOTE,
+    platform="skl",
+    failing="mov (M1, 16) D(0,0)<1> D(0,4)<1;1,0>",
+    passing="mov (M1, 16) D(0,0)<1> D(0,0)<1;1,0>",
+)
+def region_span(at: Site) -> Iterator[Wrong]:
+    """The elements of an operand lie in at most two adjacent registers.
+
+    Compilers break this; finalizers split such instructions.
+    """
+    size = at.exec_size
+    if at.platform is None or size is None:
+        return
+    grf = at.platform.grf_bytes
+    for name, operand in at.operands:
+        if not isinstance(operand, GeneralSource | GeneralDestination):
+            continue
+        variable = operand.variable
+        first = variable.root()[1] % grf + operand.col * variable.type.bytes
+        last = first + (_last_element(operand, size) + 1) * variable.type.bytes - 1
+        if last // grf - first // grf > 1:
+            yield Wrong(f"{name} spans {last // grf - first // grf + 1} registers of {grf} bytes")
 
 
 @rules.instruction(
@@ -250,8 +299,8 @@ def column_in_register(at: Site) -> Iterator[Wrong]:
     "raw-unaligned",
     "vISA 5, Raw Operands",
     severity=Severity.NOTE,
-    failing="svm_gather.1.1 (M1, 8) D.0 D.4",
-    passing="svm_gather.1.1 (M1, 8) D.0 D.64",
+    failing="svm_gather.1.1 (M1, 8) UQ.0 D.4",
+    passing="svm_gather.1.1 (M1, 8) UQ.0 D.64",
 )
 def raw_alignment(at: Site) -> Iterator[Wrong]:
     """A raw operand starts at a register.
@@ -267,9 +316,10 @@ def raw_alignment(at: Site) -> Iterator[Wrong]:
 
 
 _WRITABLE = {
-    "%null", "%tsc", "%r0", "%arg", "%retval", "%sp", "%fp", "%sr0", "%cr0", "%dbg0", "%msg0",
+    "%null", "%tsc", "%arg", "%retval", "%sp", "%fp", "%sr0", "%cr0", "%dbg0",
     "%impl_arg_buf_ptr", "%local_id_buf_ptr",
 }  # fmt: skip
+_READING = ("gather", "svm_gather", "qw_gather", "svm_block_ld", "oword_ld", "media_ld")
 
 
 @rules.instruction(
@@ -280,12 +330,14 @@ _WRITABLE = {
 )
 def read_only(at: Site) -> Iterator[Wrong]:
     """Predefined variables that tell a thread about itself are not written."""
-    operand = getattr(at.instruction, "dst", None)
-    if not isinstance(operand, GeneralDestination):
-        return
-    variable = operand.variable.root()[0]
-    if variable.is_predefined and variable.name not in _WRITABLE:
-        yield Wrong(f"{variable.name} is read-only")
+    writes_data = at.instruction.op.mnemonic.startswith(_READING)
+    for name, operand in at.operands:
+        is_written = name == "dst" or (name == "data" and writes_data)
+        if not is_written or not isinstance(operand, GeneralDestination | RawOperand):
+            continue
+        variable = operand.variable.root()[0]
+        if variable.is_predefined and variable.name not in _WRITABLE:
+            yield Wrong(f"{variable.name} is read-only")
 
 
 @rules.instruction(

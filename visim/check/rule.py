@@ -23,7 +23,9 @@ DECLARATIONS = """\
 .decl D v_type=G type=d num_elts=64 align=GRF
 .decl UD v_type=G type=ud num_elts=64 align=GRF
 .decl W v_type=G type=w num_elts=64 align=GRF
+.decl UQ v_type=G type=uq num_elts=64 align=GRF
 .decl F v_type=G type=f num_elts=64 align=GRF
+.decl T6 v_type=T num_elts=1
 .decl A v_type=A num_elts=8
 .decl P v_type=P num_elts=16
 .decl P8 v_type=P num_elts=8

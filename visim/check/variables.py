@@ -9,6 +9,7 @@ from typing import Any
 from visim.attributes import KERNEL_ATTRIBUTES
 from visim.check.rule import ModuleSite, Rules, UnitSite, Wrong
 from visim.diag import Severity
+from visim.isa.forms import LabelMark, SubroutineMark
 from visim.lex import nearest
 from visim.module import Input, UnitKind
 from visim.operands import Attribute, General
@@ -20,6 +21,8 @@ MOST_INPUTS = 256
 MOST_ELEMENTS = 4096
 LONGEST_KERNEL_NAME = 1023
 LONGEST_VARIABLE_NAME = 64
+LONGEST_LABEL = 1024
+LONGEST_PATH = 256
 TABLES = ("generals", "addresses", "predicates", "samplers", "surfaces")
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 MOST_ADDRESSES = 16
@@ -27,6 +30,8 @@ _ALIASABLE = {"%arg", "%retval", "%r0", "%impl_arg_buf_ptr", "%local_id_buf_ptr"
 _INPUTS = "vISA 4, Input Variables"
 _ATTRIBUTES = "vISA 4, Kernel, Pre-defined Attributes"
 _SMALLEST_REGISTER = 32
+_LOCAL_KIB, _LOCAL_KIB_OF_PVC = 64, 128
+_SCOPES = (0, 1)
 
 rules = Rules()
 
@@ -67,12 +72,19 @@ def unit_name(at: UnitSite) -> Iterator[Wrong]:
     passing=f".decl {'V' * 64} v_type=P num_elts=8\nret (M1, 1)",
 )
 def variable_names(at: UnitSite) -> Iterator[Wrong]:
-    """The name of a variable has at most 64 characters; it serves debugging only."""
+    """The name of a variable has at most 64 characters, that of a label 1024.
+
+    Both serve debugging only.
+    """
     for variable in _variables(at):
         length = len(variable.name)
         if length > LONGEST_VARIABLE_NAME:
             text = f"a variable's name of {length} characters, at most {LONGEST_VARIABLE_NAME}"
             yield Wrong(text, origin=variable.origin)
+    for item in at.unit.body:
+        if isinstance(item, LabelMark | SubroutineMark) and len(item.name) > LONGEST_LABEL:
+            text = f"a label of {len(item.name)} characters, at most {LONGEST_LABEL}"
+            yield Wrong(text, origin=item.origin)
 
 
 @rules.unit(
@@ -82,14 +94,28 @@ def variable_names(at: UnitSite) -> Iterator[Wrong]:
     passing=".decl X v_type=G type=ub num_elts=4096 align=GRF\nret (M1, 1)",
 )
 def general_sizes(at: UnitSite) -> Iterator[Wrong]:
-    """A general variable has 1 to 4096 elements, and fits in the register file."""
-    file_bytes = _file_bytes(at)
+    """A general variable has 1 to 4096 elements, and fits in 128 registers."""
+    most = _file_bytes(at) // 2
     for variable in at.unit.generals:
         if not 1 <= variable.count <= MOST_ELEMENTS:
             text = f"{variable.name} has {variable.count} elements, not 1 to {MOST_ELEMENTS}"
             yield Wrong(text, origin=variable.origin)
-        elif variable.bytes > file_bytes:
-            text = f"{variable.name} has {variable.bytes} bytes, the register file {file_bytes}"
+        elif variable.bytes > most:
+            text = f"{variable.name} has {variable.bytes} bytes, 128 registers {most}"
+            yield Wrong(text, origin=variable.origin)
+
+
+@rules.unit(
+    "variable-type",
+    "vISA 4, General Variables",
+    failing=".decl X v_type=G type=v num_elts=8\nret (M1, 1)",
+    passing=".decl X v_type=G type=w num_elts=8\nret (M1, 1)",
+)
+def general_types(at: UnitSite) -> Iterator[Wrong]:
+    """A general variable has integers or floats: packed vectors are constants only."""
+    for variable in at.unit.generals:
+        if not (variable.type.is_integer or variable.type.is_float):
+            text = f"{variable.name} has the type {variable.type!r}"
             yield Wrong(text, origin=variable.origin)
 
 
@@ -324,7 +350,6 @@ def explicit_first(at: UnitSite) -> Iterator[Wrong]:
 
 _ATTRIBUTE_VALUES: dict[str, tuple[str, Sequence[int]]] = {
     "SimdSize": ("1, 8, 16 or 32", (1, 8, 16, 32)),
-    "SLMSize": ("0 to 128 KiB", range(129)),
     "ArgSize": ("0 to 32 registers", range(33)),
     "RetValSize": ("0 to 12 registers", range(13)),
 }
@@ -339,16 +364,23 @@ _ATTRIBUTE_VALUES: dict[str, tuple[str, Sequence[int]]] = {
 def attribute_values(at: UnitSite) -> Iterator[Wrong]:
     """Attributes have values that mean something.
 
-    SimdSize is 8, 16 or 32 (1 in programs of explicit vectors), SLMSize at most 128 KiB, ArgSize at
-    most 32 and RetValSize at most 12 registers; SpillMemOffset is a multiple of a register's size.
+    SimdSize is 8, 16 or 32 (1 in programs of explicit vectors), SLMSize at most 64 KiB (128 on
+    pvc), ArgSize at most 32 and RetValSize at most 12 registers; SpillMemOffset is a multiple of a
+    register's size. OutputAsmPath has at most 256 characters. Of a variable, Scope is 0 or 1.
     """
     for attribute in at.unit.attributes:
         legal = _ATTRIBUTE_VALUES.get(attribute.name)
         value = attribute.value
         if legal is not None and isinstance(value, int) and value not in legal[1]:
             yield Wrong(f"{attribute.name} is {value}, not {legal[0]}", origin=attribute.origin)
+        elif attribute.name == "SLMSize":
+            yield from _local_size(attribute, at)
         elif attribute.name == "SpillMemOffset":
             yield from _spill_offset(attribute, at)
+        elif isinstance(value, str) and len(value) > LONGEST_PATH:
+            text = f"{attribute.name} has {len(value)} characters, at most {LONGEST_PATH}"
+            yield Wrong(text, origin=attribute.origin)
+    yield from _scopes(at)
 
 
 @rules.unit(
@@ -365,6 +397,21 @@ def known_attributes(at: UnitSite) -> Iterator[Wrong]:
             guess = nearest(attribute.name, KERNEL_ATTRIBUTES)
             hint = f"did you mean {guess!r}?" if guess else None
             yield Wrong(f"unknown attribute {attribute.name!r}", hint, attribute.origin)
+
+
+def _scopes(at: UnitSite) -> Iterator[Wrong]:
+    for variable in _variables(at):
+        for attribute in variable.attributes:
+            if attribute.name == "Scope" and attribute.value not in _SCOPES:
+                text = f"Scope of {variable.name} is {attribute.value}, not 0 or 1"
+                yield Wrong(text, origin=variable.origin)
+
+
+def _local_size(attribute: Attribute, at: UnitSite) -> Iterator[Wrong]:
+    most = _LOCAL_KIB if at.platform and at.platform.name != "pvc" else _LOCAL_KIB_OF_PVC
+    if isinstance(attribute.value, int) and not 0 <= attribute.value <= most:
+        text = f"SLMSize is {attribute.value}, not 0 to {most} KiB"
+        yield Wrong(text, origin=attribute.origin)
 
 
 def _spill_offset(attribute: Attribute, at: UnitSite) -> Iterator[Wrong]:

@@ -4,13 +4,16 @@ from visim.isa.forms import Binary, Carry, Dst, Exec, Pred, Src, Ternary, Unary,
 from visim.isa.operand_types import (
     CARRY,
     DWORDS,
+    EXTREME,
     FLOAT,
     FUNCTION,
+    HIGH_PRODUCT,
     MACRO,
     NARROW,
-    NARROW_NUMBERS,
     PLAIN_F,
     PRODUCT,
+    PRODUCT_SUM,
+    QUOTIENT,
     SUM,
     UNSATURATED_F,
     UNSATURATED_MACRO,
@@ -21,6 +24,7 @@ from visim.isa.operand_types import (
     row,
 )
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.restrictions import multiplied
 from visim.isa.table import Table
 from visim.operands import PredicateOperand
 from visim.sem import functions, library
@@ -101,6 +105,7 @@ def add3o(t: Tracer, i: OverflowAdd) -> None:
     0x10,
     Binary,
     operands=PRODUCT,
+    restrict=multiplied,
     integers=RING,
     example="mul (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x3dcccccd:f",
 )
@@ -112,7 +117,7 @@ def mul(a: Expr, b: Expr) -> Expr:
 @TABLE.lane(
     0x0C,
     Ternary,
-    operands=Operands(NARROW_NUMBERS, Saturation.FLOAT_ONLY),
+    operands=PRODUCT_SUM,
     integers=RING,
     example="mad (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0>",
 )
@@ -124,7 +129,7 @@ def mad(a: Expr, b: Expr, c: Expr) -> Expr:
 @TABLE.effect(
     0x0D,
     Binary,
-    operands=Operands((row(DWORDS),), Saturation.NO),
+    operands=HIGH_PRODUCT,
     example="mulh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )
 def mulh(t: Tracer, i: Binary) -> None:
@@ -183,7 +188,7 @@ def subb(t: Tracer, i: Carry) -> None:
 @TABLE.lane(
     0x03,
     Binary,
-    operands=Operands(NARROW_NUMBERS, Saturation.FLOAT_ONLY),
+    operands=QUOTIENT,
     example="div (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )
 def div(a: Expr, b: Expr) -> Expr:
@@ -279,7 +284,7 @@ def rsqtm(t: Tracer, i: UnaryMacro) -> None:
 @TABLE.lane(
     0x45,
     UnpredicatedBinary,
-    operands=SUM,
+    operands=EXTREME,
     sub=0,
     page="MIN_MAX",
     example="min (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x7:d",
@@ -292,7 +297,7 @@ def min_(a: Expr, b: Expr) -> Expr:
 @TABLE.lane(
     0x45,
     UnpredicatedBinary,
-    operands=SUM,
+    operands=EXTREME,
     sub=1,
     page="MIN_MAX",
     example="max (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x7:d",

@@ -20,7 +20,14 @@ from visim.isa.name_kinds import FUNCTION
 from visim.isa.registry import Category, Instruction, Op, form
 from visim.isa.table import EffectMeaning, Table
 from visim.isa.word_kinds import BYTE
-from visim.operands import SCALAR, GeneralSource, IndirectSource, JumpTable, Lifetime
+from visim.operands import (
+    SCALAR,
+    GeneralSource,
+    Immediate,
+    IndirectSource,
+    JumpTable,
+    Lifetime,
+)
 from visim.sem.effects import Call, CallFunction, FunctionReturn, Goto, Jump, Return, Switch
 from visim.sem.expr import UOPS, Expr, broadcast
 from visim.sem.tracer import CHANNELS, Tracer, source_type
@@ -120,6 +127,8 @@ def _switch(i: SwitchJump, platform: Platform | None) -> str | None:
     if isinstance(index, GeneralSource | IndirectSource) and index.region != SCALAR:
         return "the index is a scalar, its region is <0;1,0>"
     kind = source_type(index)
+    if isinstance(index, Immediate) and index.bits >= len(i.table.labels):
+        return f"the index is below {len(i.table.labels)}, the number of labels"
     return None if kind in {UB, UW, UD} else f"the index is UB, UW or UD, found {kind!r}"
 
 

@@ -8,12 +8,17 @@ from visim.isa.operand_types import (
     BITWISE,
     COUNTED,
     FIELD,
+    HIGHEST,
+    LOWEST,
+    REVERSED,
     ROTATED,
     SHIFT,
-    SHIFT_UNSATURATED,
+    SHIFT_SIGNED,
+    SHIFT_UNSIGNED,
     UNSIGNED_DWORD,
 )
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.restrictions import no_pairs, predicates_alone, rotated_quads, whole_quads
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
@@ -64,7 +69,11 @@ def _operands(t: Tracer, i: Binary | Unary) -> list[Expr]:
 
 
 @TABLE.effect(
-    0x20, Binary, operands=BITWISE, example="and (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:ud"
+    0x20,
+    Binary,
+    operands=BITWISE,
+    restrict=predicates_alone,
+    example="and (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:ud",
 )
 def and_(t: Tracer, i: Binary) -> None:
     """Bitwise and."""
@@ -73,7 +82,11 @@ def and_(t: Tracer, i: Binary) -> None:
 
 
 @TABLE.effect(
-    0x21, Binary, operands=BITWISE, example="or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
+    0x21,
+    Binary,
+    operands=BITWISE,
+    restrict=predicates_alone,
+    example="or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud",
 )
 def or_(t: Tracer, i: Binary) -> None:
     """Bitwise or."""
@@ -85,6 +98,7 @@ def or_(t: Tracer, i: Binary) -> None:
     0x22,
     Binary,
     operands=BITWISE,
+    restrict=predicates_alone,
     example="xor (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )
 def xor(t: Tracer, i: Binary) -> None:
@@ -93,7 +107,13 @@ def xor(t: Tracer, i: Binary) -> None:
     t.write(i.dst, a ^ b, t.mask())
 
 
-@TABLE.effect(0x23, Unary, operands=BITWISE, example="not (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(
+    0x23,
+    Unary,
+    operands=BITWISE,
+    restrict=predicates_alone,
+    example="not (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
+)
 def not_(t: Tracer, i: Unary) -> None:
     """Bitwise complement."""
     (a,) = _operands(t, i)
@@ -140,7 +160,11 @@ def shl(t: Tracer, i: Binary) -> None:
 
 
 @TABLE.effect(
-    0x25, Binary, operands=SHIFT, example="shr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d"
+    0x25,
+    Binary,
+    operands=SHIFT_UNSIGNED,
+    restrict=whole_quads,
+    example="shr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d",
 )
 def shr(t: Tracer, i: Binary) -> None:
     """Shift right and fill with zeros; the source's bits are taken as unsigned."""
@@ -151,7 +175,7 @@ def shr(t: Tracer, i: Binary) -> None:
 @TABLE.effect(
     0x26,
     Binary,
-    operands=SHIFT_UNSATURATED,
+    operands=SHIFT_SIGNED,
     example="asr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x1f:d",
 )
 def asr(t: Tracer, i: Binary) -> None:
@@ -171,7 +195,11 @@ def _rotate(t: Tracer, i: Binary, *, left: bool) -> None:
 
 
 @TABLE.effect(
-    0x80, Binary, operands=ROTATED, example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+    0x80,
+    Binary,
+    operands=ROTATED,
+    restrict=rotated_quads,
+    example="rol (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d",
 )
 def rol(t: Tracer, i: Binary) -> None:
     """Rotate left within the width of src0."""
@@ -179,7 +207,11 @@ def rol(t: Tracer, i: Binary) -> None:
 
 
 @TABLE.effect(
-    0x81, Binary, operands=ROTATED, example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d"
+    0x81,
+    Binary,
+    operands=ROTATED,
+    restrict=rotated_quads,
+    example="ror (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x5:d",
 )
 def ror(t: Tracer, i: Binary) -> None:
     """Rotate right within the width of src0."""
@@ -213,7 +245,7 @@ def lzd(a: Expr) -> Expr:
 @TABLE.lane(
     0x2E,
     Unary,
-    operands=COUNTED,
+    operands=LOWEST,
     integers=Integers.UNSIGNED,
     example="fbl (M1_NM, 1) V40(0,0)<1> V41(0,0)<0;1,0>",
 )
@@ -223,7 +255,7 @@ def fbl(a: Expr) -> Expr:
     return select(a.eq(0), constant(2**a.type.bits - 1, a.type, a.lanes), lowest)
 
 
-@TABLE.effect(0x2F, Unary, operands=COUNTED, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(0x2F, Unary, operands=HIGHEST, example="fbh (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
 def fbh(t: Tracer, i: Unary) -> None:
     """Leading bits equal to the sign bit of a D, leading zeros of a UD; all ones if none ends."""
     value = t.read(i.src0)
@@ -237,7 +269,7 @@ def fbh(t: Tracer, i: Unary) -> None:
 @TABLE.lane(
     0x48,
     Unary,
-    operands=COUNTED,
+    operands=REVERSED,
     integers=Integers.UNSIGNED,
     example="bfrev (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
 )
@@ -250,6 +282,7 @@ def bfrev(a: Expr) -> Expr:
     0x46,
     Ternary,
     operands=FIELD,
+    restrict=no_pairs,
     example="bfe (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0>",
 )
 def bfe(t: Tracer, i: Ternary) -> None:
@@ -267,6 +300,7 @@ def bfe(t: Tracer, i: Ternary) -> None:
     0x47,
     Quaternary,
     operands=FIELD,
+    restrict=no_pairs,
     example="bfi (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0> V43(0,0)<1;1,0> "
     "V44(0,0)<1;1,0>",
 )

@@ -52,7 +52,7 @@ class Dpas(Instruction):
     0x83,
     Dpas,
     operands=UNSATURATED,
-    restrict=matrix.legal,
+    restrict=matrix.restricted,
     float_exactness=matrix.ACCUMULATION,
     example="dpas.s8.u8.8.8 (M1, 16) V40.0 V41.0 V42.0 V43(0,0)",
 )
@@ -65,7 +65,7 @@ def dpas(t: Tracer, i: Dpas) -> None:
     0x1C,
     Dpas,
     operands=UNSATURATED,
-    restrict=matrix.legal,
+    restrict=matrix.restricted,
     float_exactness=matrix.ACCUMULATION,
     example="dpasw.s8.u8.8.8 (M1, 8) V40.0 V41.0 V42.0 V43(0,0)",
 )

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from visim.isa.forms import Binary, Dst, Exec, Src, Unary, UnpredicatedUnary
 from visim.isa.kinds import ADDRESS_BASE
-from visim.isa.operand_types import COMPARED, SUM, Modifiers, Operands, Saturation
+from visim.isa.operand_types import COMPARED, COPIED, SUM, Modifiers, Operands, Saturation
 from visim.isa.registry import Category, Instruction, form
+from visim.isa.restrictions import added_address, moved, moved_state, set_bits, whole_quads
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
 from visim.operands import (
@@ -53,7 +54,9 @@ class AddressAdd(Instruction):
     src1: Src
 
 
-@TABLE.effect(0x29, Unary, example="mov (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>")
+@TABLE.effect(
+    0x29, Unary, operands=COPIED, restrict=moved, example="mov (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>"
+)
 def mov(t: Tracer, i: Unary) -> None:
     """Copy with conversion; from a predicate, its bits as one integer."""
     if isinstance(i.src0, PredicateOperand):
@@ -73,7 +76,11 @@ def _copies_bits(i: Unary) -> bool:
 
 
 @TABLE.effect(
-    0x2A, Binary, operands=SUM, example="(P1) sel (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x0:d"
+    0x2A,
+    Binary,
+    operands=SUM,
+    restrict=whole_quads,
+    example="(P1) sel (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x0:d",
 )
 def sel(t: Tracer, i: Binary) -> None:
     """First source where the predicate is true, second where it is false."""
@@ -115,6 +122,7 @@ def _compare(relation: str, a: Expr, b: Expr) -> Expr:
     0x2B,
     UnpredicatedUnary,
     operands=Operands((), Saturation.NO, Modifiers.NONE),
+    restrict=set_bits,
     example="setp (M1_NM, 32) P1 0x0:ud",
 )
 def setp(t: Tracer, i: UnpredicatedUnary) -> None:
@@ -133,13 +141,18 @@ def _is_scalar(source: VectorSource) -> bool:
     return isinstance(source, GeneralSource) and source.region == Region(0, 1, 0)
 
 
-@TABLE.effect(0x2D, UnpredicatedUnary, example="movs (M1_NM, 1) T6(0) 0x3:ud")
+@TABLE.effect(0x2D, UnpredicatedUnary, restrict=moved_state, example="movs (M1_NM, 1) T6(0) 0x3:ud")
 def movs(t: Tracer, i: UnpredicatedUnary) -> None:
     """Copy a surface or sampler index to or from a state variable."""
     t.write(i.dst, t.read(i.src0), t.mask())
 
 
-@TABLE.effect(0x28, AddressAdd, example="addr_add (M1, 16) A0(0)<1> &V40 V41(0,0)<1;1,0>")
+@TABLE.effect(
+    0x28,
+    AddressAdd,
+    restrict=added_address,
+    example="addr_add (M1, 16) A0(0)<1> &V40 V41(0,0)<1;1,0>",
+)
 def addr_add(t: Tracer, i: AddressAdd) -> None:
     """Add a signed 16-bit byte offset to an address or to the address of a variable."""
     base = i.src0

@@ -20,10 +20,13 @@ INTEGERS: Types = NARROW | {UQ, Q}
 DWORDS: Types = frozenset({UD, D})
 WORDS: Types = frozenset({UW, W})
 BYTES: Types = frozenset({UB, B})
-SINGLES: Types = frozenset({F, HF, BF})
+SINGLES: Types = frozenset({F, HF})
 """Floats that may meet in one instruction."""
-FLOATS: Types = SINGLES | {DF}
-EVERY: Types = INTEGERS | FLOATS
+BRAINS: Types = frozenset({F, BF})
+"""Floats that may meet where there is a BF."""
+FLOATS: Types = SINGLES | BRAINS | {DF}
+UNSIGNED: Types = frozenset({UB, UW, UD, UQ})
+SIGNED: Types = INTEGERS - UNSIGNED
 
 
 class Saturation(Enum):
@@ -60,8 +63,8 @@ class TypeRow:
         )
 
     def __str__(self) -> str:
-        sources = list(dict.fromkeys(_shown(types) for types in self.sources))
-        return f"{_shown(self.destination)} <- {'; '.join(sources)}"
+        sources = list(dict.fromkeys(shown(types) for types in self.sources))
+        return f"{shown(self.destination)} <- {'; '.join(sources)}"
 
 
 def row(destination: Types, *sources: Types) -> TypeRow:
@@ -71,11 +74,15 @@ def row(destination: Types, *sources: Types) -> TypeRow:
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """What may be written for an instruction's operands; no `types` means any."""
+    """What may be written for an instruction's operands; no `types` means any.
+
+    `asked` are the rows of the page where compilers do not keep to them.
+    """
 
     types: tuple[TypeRow, ...] = ()
     saturates: Saturation = Saturation.YES
     modifiers: Modifiers = Modifiers.ARITHMETIC
+    asked: tuple[TypeRow, ...] = ()
 
     @property
     def takes_floats(self) -> bool:
@@ -92,21 +99,27 @@ class Operands:
 _ORDER = (UB, B, UW, W, UD, D, UQ, Q, HF, BF, F, DF)
 
 
-def _shown(types: Types) -> str:
+def shown(types: Types) -> str:
+    """Return types as a list for messages."""
     return ", ".join(repr(kind) for kind in _ORDER if kind in types)
 
 
 ANY = Operands()
 REAL = (row(SINGLES), row(frozenset({DF})))
-"""Arithmetic of floats: DF stays among itself."""
+"""Floats: DF stays among itself."""
+SUMS = (*REAL, row(BRAINS))
+"""Arithmetic of floats: some instructions take BF as well."""
 NUMBERS = (row(INTEGERS), *REAL)
 NARROW_NUMBERS = (row(NARROW), *REAL)
-SUM = Operands(NUMBERS)
-PRODUCT = Operands((row(NARROW), row(frozenset({UQ, Q}), DWORDS), *REAL), Saturation.FLOAT_ONLY)
+SUM = Operands((row(INTEGERS), *SUMS))
+EXTREME = Operands(NUMBERS)
+QUOTIENT = Operands(NARROW_NUMBERS, Saturation.FLOAT_ONLY)
+PRODUCT = Operands((row(NARROW), row(frozenset({UQ, Q}), DWORDS), *SUMS), Saturation.FLOAT_ONLY)
 """Products of integers: 64 bits come of dwords only."""
-COMPARED = Operands(
-    tuple(row(EVERY, types) for types in (INTEGERS, SINGLES, frozenset({DF}))), Saturation.NO
-)
+PRODUCT_SUM = Operands((row(NARROW), *SUMS), Saturation.FLOAT_ONLY)
+COPIED = Operands((row(INTEGERS | SINGLES | {DF}), row(BRAINS)))
+"""Conversions: BF is converted from and to F only."""
+COMPARED = Operands((row(INTEGERS | SINGLES, INTEGERS), *SUMS), Saturation.NO)
 FLOAT = Operands(REAL)
 FUNCTION = Operands((row(SINGLES),))
 """Mathematical functions, which have no double-precision form."""
@@ -114,14 +127,20 @@ MACRO = Operands((row(frozenset({F})), row(frozenset({DF}))))
 UNSATURATED_MACRO = Operands(MACRO.types, Saturation.NO)
 BITWISE = Operands((row(INTEGERS),), Saturation.NO, Modifiers.LOGIC)
 SHIFT = Operands((row(INTEGERS),))
-SHIFT_UNSATURATED = Operands((row(INTEGERS),), Saturation.NO)
-BITS = Operands((row(INTEGERS),), Saturation.NO, Modifiers.NONE)
-"""Moving bits."""
-COUNTED = Operands((row(NARROW),), Saturation.NO, Modifiers.NONE)
-"""Finding and counting bits, of at most 32."""
+SHIFT_UNSIGNED = Operands((row(INTEGERS),), asked=(row(UNSIGNED, UNSIGNED, INTEGERS),))
+SHIFT_SIGNED = Operands((row(INTEGERS),), Saturation.NO, asked=(row(SIGNED, SIGNED, INTEGERS),))
+BITS = Operands((row(WORDS | DWORDS),), Saturation.NO, Modifiers.NONE)
+"""Functions of bits."""
+COUNTED = Operands((row(frozenset({UD}), frozenset({UB, UW, UD})),), Saturation.NO, Modifiers.NONE)
+HIGHEST = Operands((row(frozenset({UD}), DWORDS),), Saturation.NO, Modifiers.NONE)
+LOWEST = Operands((row(DWORDS, NARROW),), Saturation.NO, Modifiers.NONE, (row(frozenset({UD})),))
+REVERSED = Operands((row(DWORDS),), Saturation.NO, Modifiers.NONE, (row(frozenset({UD})),))
 ROTATED = Operands((row(INTEGERS - BYTES),), Saturation.NO, Modifiers.NONE)
 UNSIGNED_DWORD = Operands((row(frozenset({UD})),), Saturation.NO, Modifiers.NONE)
 FIELD = Operands((row(DWORDS),), Saturation.NO, Modifiers.NONE)
 CARRY = Operands((row(frozenset({UD}), frozenset({UD, UW, UB})),), Saturation.NO, Modifiers.NONE)
+HIGH_PRODUCT = Operands(
+    (row(DWORDS),), Saturation.NO, asked=(row(frozenset({UD})), row(frozenset({D})))
+)
 PLAIN_F = Operands((row(frozenset({F})),))
 UNSATURATED_F = Operands(PLAIN_F.types, Saturation.NO)

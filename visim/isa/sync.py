@@ -11,7 +11,7 @@ from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind
 from visim.lex import Cursor
-from visim.operands import Immediate, VectorSource
+from visim.operands import GeneralSource, Immediate, VectorSource
 from visim.sem.effects import (
     Barrier,
     BarrierSignal,
@@ -22,7 +22,8 @@ from visim.sem.effects import (
     Yield,
 )
 from visim.sem.expr import constant
-from visim.sem.tracer import Tracer
+from visim.sem.tracer import Tracer, source_type
+from visim.target import Platform
 from visim.types import UD, UW
 
 TABLE = Table(Category.SYNCHRONIZATION)
@@ -51,6 +52,7 @@ SCOPES = (
 PHASES = (("wait", 0), ("signal", 1))
 PHASE = ChoiceKind(PHASES, "wait or signal")
 PRODUCER_CONSUMER = 0
+_LAST_BARRIER = 31
 _NO_THREADS = Immediate(0, UW)
 
 
@@ -176,7 +178,22 @@ def sbarrier(t: Tracer, i: SplitBarrier) -> None:
     t.emit(BarrierSignal() if i.phase == "signal" else BarrierWait())
 
 
-@TABLE.effect(0x60, NamedBarrierPhase, example="nbarrier.signal 0x1:ub 0x4:ub")
+def _barrier(i: NamedBarrierPhase, platform: Platform | None) -> str | None:
+    """NBARRIER: ids are 0 to 31, at least one thread takes part, both are bytes."""
+    del platform
+    barrier = i.barrier
+    if isinstance(barrier.id, Immediate) and barrier.id.bits > _LAST_BARRIER:
+        return f"the barrier's number is 0 to {_LAST_BARRIER}, found {barrier.id.bits}"
+    threads = barrier.threads if barrier.phase == "signal" else None
+    if isinstance(threads, Immediate) and threads.bits == 0:
+        return "a barrier has at least one thread"
+    for operand in (barrier.id, threads):
+        if isinstance(operand, Immediate | GeneralSource) and source_type(operand).is_float:
+            return "the barrier's number and its threads are integers"
+    return None
+
+
+@TABLE.effect(0x60, NamedBarrierPhase, restrict=_barrier, example="nbarrier.signal 0x1:ub 0x4:ub")
 def nbarrier(t: Tracer, i: NamedBarrierPhase) -> None:
     """Signal a named barrier, or wait until all its producers and consumers have signalled."""
     barrier = i.barrier

@@ -29,6 +29,8 @@ CHANNELS = {"dg2": 8, "pvc": 16}
 """The execution size of the devices that have the instructions."""
 FUSED_DEVICE = "dg2"
 DEPTHS = (1, 2, 4, 8)
+_NEWER = {"tf32", "bf8"}
+_TILES = {UD, D}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,19 @@ def legal(i: Any, platform: Platform | None) -> str | None:
         if kind not in accumulators and not operand.is_null:
             expected = " or ".join(repr(kind) for kind in accumulators)
             return f"{name} of a product of {i.weights} is {expected}, found {kind!r}"
+    for name, operand in (("src1", i.src1), ("src2", i.src2)):
+        if operand.variable.is_predefined:
+            return f"{name} is a variable, found {operand.variable.name}"
+        if operand.variable.type not in _TILES:
+            return f"{name} is UD or D, found {operand.variable.type!r}"
     if platform is None:
         return None
     return _wrong_device(i, platform)
+
+
+def restricted(i: Any, platform: Platform | None) -> str | None:
+    """Tell what is wrong with an instruction, also with the places of its tiles."""
+    return legal(i, platform) or (platform and _wrong_place(i, platform)) or None
 
 
 def _wrong_device(i: Any, platform: Platform) -> str | None:
@@ -94,6 +106,37 @@ def _wrong_device(i: Any, platform: Platform) -> str | None:
     if i.exec.size != CHANNELS[platform.name]:
         size = CHANNELS[platform.name]
         return f"the execution size is {size} on {platform.name}, found {i.exec.size}"
+    if i.weights in _NEWER and platform.name == FUSED_DEVICE:
+        return f"{platform.name} has no products of {i.weights}"
+    return None
+
+
+def _wrong_place(i: Any, platform: Platform) -> str | None:
+    """Tell which tile does not start where it should, or does not fit in its variable."""
+    step = elements_per_step(PRECISIONS[i.weights], PRECISIONS[i.activations])
+    row = i.depth * step * PRECISIONS[i.activations].bits // 8
+    shared = 2 if i.op.mnemonic == "dpasw" else 1
+    start = i.src2.row * platform.grf_bytes + i.src2.col * i.src2.variable.type.bytes
+    rows = i.repeats * i.exec.size
+    tiles = (
+        ("dst", i.dst.variable, i.dst.offset, platform.grf_bytes, rows * i.dst.variable.type.bytes),
+        (
+            "src0",
+            i.src0.variable,
+            i.src0.offset,
+            platform.grf_bytes,
+            rows * i.src0.variable.type.bytes,
+        ),
+        ("src1", i.src1.variable, i.src1.offset, platform.grf_bytes, 4 * i.depth * i.exec.size),
+        ("src2", i.src2.variable, start, row, -(-i.repeats // shared) * row),
+    )
+    for name, variable, offset, unit, size in tiles:
+        if variable.is_predefined:
+            continue
+        if (variable.root()[1] + offset) % unit:
+            return f"{name} starts at a multiple of {unit} bytes, found byte {offset}"
+        if offset + size > variable.bytes:
+            return f"{name} takes {size} bytes, {variable.name} has {variable.bytes - offset}"
     return None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from visim.check import verify_module
-from visim.diag import Source
+from visim.diag import Severity, Source
 from visim.isa import ISA, Op
 from visim.isa.forms import Binary, Ternary, Unary
 from visim.isa.operand_types import Saturation
@@ -66,7 +66,7 @@ def _without_findings(lines: list[str], target: Platform) -> str:
         module, findings = parse_text(Source("smith", text))
         if not findings.errors:
             findings.extend(verify_module(module, target))
-        wrong = {one.line for one in findings if one.line}
+        wrong = {one.line for one in findings if one.line and one.severity is not Severity.NOTE}
         if not wrong:
             return text
         lines = [line for number, line in enumerate(lines, 1) if number not in wrong]

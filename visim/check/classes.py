@@ -1,0 +1,68 @@
+"""The rule for operand classes: where predicates, addresses and state variables may stand.
+
+General and indirect operands and constants may stand wherever an instruction has a vector operand;
+the others only where the instruction's page names them (specification 5, Vector Operands).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from visim.check.rule import Rules, Site, Wrong
+from visim.operands import (
+    AddressOf,
+    AddressOperand,
+    IndirectDestination,
+    PredicateOperand,
+    StateAddressOf,
+    StateOperand,
+)
+
+_NAMES: dict[type, str] = {
+    PredicateOperand: "a predicate",
+    AddressOperand: "an address variable",
+    AddressOf: "the address of a variable",
+    StateAddressOf: "the address of a variable",
+    StateOperand: "a surface or sampler variable",
+}
+_LOGIC = {"dst": (PredicateOperand,), "src0": (PredicateOperand,), "src1": (PredicateOperand,)}
+_PLACES: dict[str, dict[str, tuple[type, ...]]] = {
+    **dict.fromkeys(("and", "or", "xor", "not"), _LOGIC),
+    "mov": {"src0": (PredicateOperand,)},
+    "cmp": {"dst": (PredicateOperand,)},
+    "setp": {"dst": (PredicateOperand,)},
+    "movs": {"dst": (StateOperand,), "src0": (StateOperand,)},
+    "addr_add": {
+        "dst": (AddressOperand,),
+        "src0": (AddressOperand, AddressOf, StateAddressOf),
+    },
+    "invm": {"special": (PredicateOperand,)},
+    "rsqtm": {"special": (PredicateOperand,)},
+}
+_ONLY: dict[tuple[str, str], tuple[type, str]] = {
+    ("setp", "dst"): (PredicateOperand, "a predicate"),
+    ("addr_add", "dst"): (AddressOperand, "an address variable"),
+}
+
+rules = Rules()
+
+
+@rules.instruction(
+    "operand-class",
+    "vISA 5, Vector Operands",
+    failing="add (M1, 16) P P P",
+    passing="and (M1, 16) P P P",
+)
+def operand_classes(at: Site) -> Iterator[Wrong]:
+    """An operand is a variable of the class that the instruction takes."""
+    op = at.instruction.op
+    places = _PLACES.get(op.mnemonic, {})
+    for name, operand in at.operands:
+        kind: type = operand.__class__
+        if kind in _NAMES and kind not in places.get(name, ()):
+            yield Wrong(f"{name} of {op.mnemonic} cannot be {_NAMES[kind]}")
+        only = _ONLY.get((op.mnemonic, name))
+        if only is not None and kind is not only[0]:
+            yield Wrong(f"{name} of {op.mnemonic} is {only[1]}")
+        if op.mnemonic == "cmp" and kind is IndirectDestination:
+            yield Wrong("dst of cmp cannot be indirect", passage="vISA 6, CMP")

@@ -1,0 +1,34 @@
+"""Which execution sizes an instruction has where its page does not list them all (specification 6).
+
+pvc has messages of 16 channels where the pages, written for older devices, name 8.
+"""
+
+from collections.abc import Mapping
+
+from visim.target import Platform
+
+_SIZES = (1, 2, 4, 8, 16, 32)
+_TO_8, _TO_16 = _SIZES[:4], _SIZES[:5]
+_BLOCKS = (8, 16)
+_PIXELS = (8, 16, 32)
+_BY_PAGE: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("3D_LOAD", "3D_SAMPLE", "3D_SAMPLE4", "INFO"), _PIXELS),
+    **dict.fromkeys(("GATHER4_SCALED", "SCATTER4_SCALED", "RT_WRITE"), _BLOCKS),
+    **dict.fromkeys(("SVM_GATHER4_SCALED", "SVM_SCATTER4_SCALED"), _BLOCKS),
+    **dict.fromkeys(("DWORD_ATOMIC", "QW_GATHER", "QW_SCATTER"), _TO_16),
+    **dict.fromkeys(("SVM_GATHER", "SVM_SCATTER", "MADW"), _TO_16),
+    "SVM_ATOMIC": _TO_8,
+    **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED", "TYPED_ATOMIC", "URB_WRITE"), (8,)),
+    "RT_READ": (16, 32),
+    "JMP": (1,),
+}
+_TYPED = ("GATHER4_TYPED", "SCATTER4_TYPED", "TYPED_ATOMIC")
+_PVC: Mapping[str, tuple[int, ...]] = dict.fromkeys(_TYPED, _BLOCKS)
+
+
+def execution_sizes(page: str, platform: Platform | None) -> tuple[int, ...]:
+    """Return the execution sizes that a page gives; `platform` None means any device."""
+    sizes = _BY_PAGE.get(page, _SIZES)
+    if platform is None or platform.name == "pvc":
+        return _PVC.get(page, sizes)
+    return sizes

@@ -1,0 +1,155 @@
+"""What pages ask for beside types: restrictions of arithmetic, logic, moves and address arithmetic.
+
+Each function is an instruction's `restrict` (see `visim.isa.registry.Op`): it returns what is wrong
+with an instruction on a device, None if nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from visim import predefined
+from visim.operands import (
+    SCALAR,
+    AddressOf,
+    GeneralDestination,
+    GeneralSource,
+    Immediate,
+    IndirectDestination,
+    IndirectSource,
+    PredicateOperand,
+    StateAddressOf,
+    StateOperand,
+)
+from visim.sem.tracer import destination_type, source_type
+from visim.target import Platform
+from visim.types import UB, UD, UQ, UW, B, DataType, Q
+
+_QUADS = {UQ, Q}
+_TYPED = (GeneralSource, IndirectSource, Immediate)
+_WRITTEN = (GeneralDestination, IndirectDestination)
+_PASSABLE = {"%arg", "%retval"}
+_PREDEFINED = (*predefined.SURFACES, predefined.BINDLESS_SAMPLER)
+_WHOLE, _UPPER, _CHANNELS = 0, 16, 32
+
+
+def _types(i: Any) -> Iterator[DataType]:
+    """Yield the types of an instruction's operands."""
+    if isinstance(i.dst, _WRITTEN):
+        yield destination_type(i.dst)
+    for name in ("src0", "src1"):
+        source = getattr(i, name, None)
+        if isinstance(source, _TYPED):
+            yield source_type(source)
+
+
+def whole_quads(i: Any, platform: Platform | None) -> str | None:
+    """SEL, SHR: 64-bit integers are for devices that compute with them."""
+    if platform is None or platform.has_int64 or _QUADS.isdisjoint(_types(i)):
+        return None
+    return f"{platform.name} has no 64-bit integers for it"
+
+
+def multiplied(i: Any, platform: Platform | None) -> str | None:
+    """MUL, notes: 64-bit products, and bytes on devices without byte arithmetic."""
+    if platform is not None and platform.name == "pvc":
+        sources = [source for source in (i.src0, i.src1) if isinstance(source, _TYPED)]
+        if not {UB, B}.isdisjoint(map(source_type, sources)):
+            return "pvc multiplies no bytes"
+    return whole_quads(i, platform)
+
+
+def rotated_quads(i: Any, platform: Platform | None) -> str | None:
+    """ROL, ROR: 64-bit types are for pvc."""
+    if platform is None or platform.name == "pvc" or _QUADS.isdisjoint(_types(i)):
+        return None
+    return f"{platform.name} rotates at most 32 bits"
+
+
+def no_pairs(i: Any, platform: Platform | None) -> str | None:
+    """BFE, BFI, notes: not for two channels."""
+    del platform
+    return "the execution size cannot be 2" if i.exec.size == 2 else None
+
+
+def predicates_alone(i: Any, platform: Platform | None) -> str | None:
+    """AND, OR, XOR, NOT: predicates go with predicates only, and without predication."""
+    del platform
+    operands = [getattr(i, name) for name in ("dst", "src0", "src1") if hasattr(i, name)]
+    predicates = [isinstance(operand, PredicateOperand) for operand in operands]
+    if not any(predicates):
+        return None
+    if not all(predicates):
+        return "its operands are all predicates or none is"
+    return None if i.pred is None else "an operation on predicates is not predicated"
+
+
+def moved(i: Any, platform: Platform | None) -> str | None:
+    """MOV, notes: the bits of a predicate go to one unsigned integer that has room for them."""
+    del platform
+    if not isinstance(i.src0, PredicateOperand) or not isinstance(i.dst, _WRITTEN):
+        return None
+    kind = destination_type(i.dst)
+    if i.exec.size != 1:
+        return f"a predicate is copied with execution size 1, found {i.exec.size}"
+    if kind not in {UB, UW, UD}:
+        return f"a predicate is copied to UB, UW or UD, found {kind!r}"
+    if kind.bits < i.src0.variable.count:
+        return f"{i.src0.variable.name} has {i.src0.variable.count} bits, its destination {kind!r}"
+    if i.pred is not None or i.dst.saturate:
+        return "a copy of a predicate is neither predicated nor saturated"
+    return None
+
+
+def set_bits(i: Any, platform: Platform | None) -> str | None:
+    """SETP: the source is unsigned; the bits of a scalar are for channels 0 or 16 on, NoMask."""
+    del platform
+    if not isinstance(i.src0, _TYPED):
+        return None
+    kind = source_type(i.src0)
+    if kind not in {UB, UW, UD}:
+        return f"the source is UB, UW or UD, found {kind!r}"
+    if not isinstance(i.src0, Immediate) and i.src0.region != SCALAR:
+        return None
+    legal = (_WHOLE,) if i.exec.size == _CHANNELS else (_WHOLE, _UPPER)
+    if not i.exec.no_mask or i.exec.offset not in legal:
+        marks = "M1_NM" if i.exec.size == _CHANNELS else "M1_NM or M5_NM"
+        return f"a scalar sets bits by {marks}, found {i.exec}"
+    return None
+
+
+def added_address(i: Any, platform: Platform | None) -> str | None:
+    """ADDR_ADD: a UW is added to an address, to that of an own variable, or of %arg or %retval."""
+    del platform
+    base = i.src0
+    if isinstance(i.src1, _TYPED) and source_type(i.src1) != UW:
+        return f"what is added is a UW, found {source_type(i.src1)!r}"
+    if isinstance(base, GeneralSource) and base.region != SCALAR:
+        return "the region of the variable whose address is taken is <0;1,0>"
+    if isinstance(base, AddressOf | GeneralSource):
+        root = base.variable.root()[0]
+        if root.is_predefined and root.name not in _PASSABLE:
+            return f"{root.name} is predefined, its address cannot be taken"
+    if isinstance(base, StateAddressOf) and base.variable in _PREDEFINED:
+        return f"{base.variable.name} is predefined, its address cannot be taken"
+    return None
+
+
+def moved_state(i: Any, platform: Platform | None) -> str | None:
+    """MOVS, notes: from or to surfaces or samplers, of the same kind; others are UD."""
+    del platform
+    into, source = i.dst, i.src0
+    if not isinstance(into, StateOperand) and not isinstance(source, StateOperand):
+        return "the source or the destination is a surface or sampler variable"
+    if isinstance(into, StateOperand) and isinstance(source, StateOperand):
+        if type(into.variable) is not type(source.variable):
+            return "surfaces and samplers are not copied to each other"
+    elif isinstance(source, _TYPED) and source_type(source) != UD:
+        return f"the source is a UD, found {source_type(source)!r}"
+    elif isinstance(into, _WRITTEN) and destination_type(into) != UD:
+        return f"the destination is a UD, found {destination_type(into)!r}"
+    for name, operand in (("dst", into), ("src0", source)):
+        if isinstance(operand, StateOperand):
+            end = operand.element + i.exec.size
+            if end > operand.variable.count:
+                return f"{name} uses elements up to {end - 1} of {operand.variable.name}"
+    return None
