@@ -10,22 +10,18 @@ import contextlib
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.answers import Halt
-from visim.engine.jit.entries import scheduler
+from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.inputs import input_shapes
-from visim.engine.jit.module import ModuleWriter, Version, unit_codes
-from visim.engine.jit.native import (
-    NativeCode,
-    has_gathers,
-    has_mask_registers,
-    object_code,
-    processor,
-)
+from visim.engine.jit.kept import Compiled, Kept
+from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, unit_codes
+from visim.engine.jit.native import has_gathers, has_mask_registers
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
-from visim.engine.jit.run import Compiled, Runner, shared_starts
+from visim.engine.jit.run import Runner, shared_starts
 from visim.engine.jit.work import private_memory
 from visim.engine.jit.workers import Team, available_workers
 from visim.linker.program import LinkedKernel
@@ -81,8 +77,8 @@ class Prepared:
         self._kept: dict[int, _Kept] = {}
         self._lock = Lock()
         self._compiling = Lock()
-        self._codes = unit_codes(kernel)
-        self._first = ModuleWriter(kernel, Version(True, 0, saving=saving), self._codes).survey()
+        self._entries = Kept(kernel)
+        self._first = self._entries.traits(saving=saving, survey=self._survey)
         deep = self._first.has_recursion
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
 
@@ -174,16 +170,23 @@ class Prepared:
 
     def _compiled(self, version: Version) -> Compiled:
         with self._compiling:
-            return self._version(version)
+            found = self._versions.get(version)
+            if found is None:
 
-    def _version(self, version: Version) -> Compiled:
-        found = self._versions.get(version)
-        if found is None:
-            module = ModuleWriter(self.kernel, version, self._codes).write()
-            scheduler()
-            code = NativeCode(object_code(module.text, processor()), [module.entry])
-            found = self._versions[version] = Compiled(module, code)
-        return found
+                def write() -> ModuleText:
+                    return ModuleWriter(self.kernel, version, self._codes).write()
+
+                found = self._versions[version] = self._entries.compiled(version, write)
+            return found
+
+    @cached_property
+    def _codes(self) -> list[UnitCode]:
+        """The code of all units, which all versions share."""
+        return unit_codes(self.kernel)
+
+    def _survey(self) -> Traits:
+        version = Version(full=True, slm_bytes=0, saving=self.saving)
+        return ModuleWriter(self.kernel, version, self._codes).survey()
 
 
 def _traits(groups: int, machine: Machine, options: RunOptions) -> object:

@@ -18,6 +18,7 @@ from visim.engine.faults import fault_at, memory_fault
 from visim.engine.jit.callouts import WAIT, CallOut
 from visim.engine.jit.endings import Endings
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
+from visim.engine.jit.kept import Compiled
 from visim.engine.jit.layout import EXCHANGE_DATA, POLL
 from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.records import ThreadRecord
@@ -86,7 +87,7 @@ class Answers:
             allocation = Allocation("implicit arguments", arguments, False, 0)
             self._arguments = Window("flat", [allocation])
         self.by_address: dict[int, ThreadRecord] = {}
-        self.sites: list[SiteInfo | CallOut] = []
+        self.code: Compiled | None = None
         self.refusal: Fault | None = None
         self.failure: BaseException | None = None
         self.callback = _CALLBACK(self.answer)
@@ -121,12 +122,12 @@ class Answers:
         try:
             if site == POLL % 2**64:
                 return self._poll(record)
-            found = self.sites[site]
+            found = self._site(site)
             if isinstance(found, CallOut):
                 return self._host_call(found, surface, record)
             self._perform(found, mask, surface, record)
         except MemoryViolation as violation:
-            found = self.sites[site]
+            found = self._site(site)
             instruction = self._kernel.units[found.unit].body[found.pc]
             self.refusal = memory_fault(instruction, record.number, violation)
             return 1
@@ -136,6 +137,11 @@ class Answers:
             self.refusal = self._endings.cancelled(record)
             return 1
         return 0
+
+    def _site(self, number: int) -> SiteInfo | CallOut:
+        if self.code is None:
+            raise InternalError("native code asks before it is known")
+        return self.code.site(number)
 
     def _poll(self, record: ThreadRecord) -> int:
         """Look whether the run has to stop; the host's signals are noticed here, too."""

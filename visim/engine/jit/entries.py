@@ -9,7 +9,15 @@ from functools import cache
 from threading import Lock
 from typing import Any, cast
 
-from visim.engine.jit.native import IS_X86, NativeCode, any_processor, object_code, offer
+from visim.engine.jit.cache import ObjectCache, default_folder, key_of
+from visim.engine.jit.native import (
+    IS_X86,
+    NativeCode,
+    any_processor,
+    compiler,
+    object_code,
+    offer,
+)
 from visim.engine.jit.scheduler import CALLED, ENTRIES, STACK_CALLED, STACK_ENTRIES, scheduler_text
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -52,10 +60,24 @@ def _loaded() -> Scheduler:
     entries, called = ENTRIES, CALLED
     if IS_X86:
         entries, called = entries + STACK_ENTRIES, called + STACK_CALLED
-    text = scheduler_text(is_x86=IS_X86)
-    code = NativeCode(object_code(text, any_processor()), entries + called)
+    code = NativeCode(_object_code(), entries + called)
     offer({name: code.addresses[name] for name in called})
     return Scheduler(code, {name: FUNCTION(code.addresses[name]) for name in entries})
+
+
+def _object_code() -> bytes:
+    """Return the scheduler's object file, from the cache if it was compiled before."""
+    text, made_for, kept = (
+        scheduler_text(is_x86=IS_X86),
+        any_processor(),
+        ObjectCache(default_folder()),
+    )
+    key = key_of(text, made_for.name, compiler())
+    code = kept.get(key)
+    if code is None:
+        code = object_code(text, made_for)
+        kept.put(key, code)
+    return code
 
 
 def address_of(function: Function) -> int:

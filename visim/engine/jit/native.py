@@ -10,7 +10,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from visim.engine.jit.cache import ObjectCache, default_folder, key_of
 from visim.errors import ToolMissing
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
@@ -58,15 +57,9 @@ class NativeCode:
 
 
 def object_code(text: str, made_for: Processor) -> bytes:
-    """Return the object file of a module, from the cache if it was compiled before."""
-    cache = ObjectCache(default_folder())
-    key = key_of(text, made_for.name, made_for.features, llvmlite_version(), *_PASSES)
-    code = cache.get(key)
-    if code is None:
-        with _LOCK:
-            code = _compiled(_machine(made_for), text)
-        cache.put(key, code)
-    return code
+    """Return the object file of a module for a processor of this host's kind."""
+    with _LOCK:
+        return _compiled(_machine(made_for), text)
 
 
 def offer(addresses: Mapping[str, int]) -> None:
@@ -161,11 +154,12 @@ def _new_machine(made_for: Processor) -> Any:
     )
 
 
-def llvmlite_version() -> str:
-    """Return the versions of llvmlite and of the LLVM in it."""
+@cache
+def compiler() -> str:
+    """Return what compiles: the versions of llvmlite and of the LLVM in it, and the passes."""
     import llvmlite
 
-    return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES}"
 
 
 def object_for(text: str, triple: str) -> bytes:

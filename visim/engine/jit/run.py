@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from visim.engine.jit.answers import Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
 from visim.engine.jit.endings import CANCELLED, Endings
 from visim.engine.jit.entries import scheduler
+from visim.engine.jit.kept import Compiled
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
@@ -25,26 +26,12 @@ from visim.engine.jit.layout import (
     Status,
     Thread,
 )
-from visim.engine.jit.module import ModuleText, Traits
-from visim.engine.jit.native import NativeCode
+from visim.engine.jit.module import Traits
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
 from visim.engine.jit.work import NativeWork, Task
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
-
-
-@dataclass
-class Compiled:
-    """A version of a kernel as machine code."""
-
-    module: ModuleText
-    code: NativeCode
-
-    @property
-    def kernel(self) -> int:
-        """Where the kernel's function is."""
-        return self.code.addresses[self.module.entry]
 
 
 class Runner:
@@ -111,7 +98,7 @@ class Runner:
 
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
-        count = len(compiled.module.sites.known)
+        count = len(compiled.facts.places)
         self._caches.append(words(max(1, count) * CACHE_ENTRY // 8))
         arguments, slm = self.machine.implicit_arguments, self.slm.bytes
         values = {
@@ -256,12 +243,12 @@ class Runner:
         found = self.compiled.get((full, control))
         if found is None:
             compiled = self.provide(full, control)
-            if compiled.module.sites.exchange_bytes > self.exchange.size:
-                self._widen_exchange(compiled.module.sites.exchange_bytes)
-            counters = words(max(1, len(compiled.module.forms)))
+            if compiled.facts.exchange_bytes > self.exchange.size:
+                self._widen_exchange(compiled.facts.exchange_bytes)
+            counters = words(max(1, len(compiled.facts.forms)))
             self._counters.append((compiled, counters))
             found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
-        self.answers.sites = found[0].module.sites.known
+        self.answers.code = found[0]
         return found
 
     def _widen_exchange(self, size: int) -> None:
@@ -342,7 +329,7 @@ class Runner:
         if not self.options.count_forms:
             return
         for compiled, counters in self._counters:
-            for forms, count in zip(compiled.module.forms, counters, strict=False):
+            for forms, count in zip(compiled.facts.forms, counters, strict=False):
                 for form in forms if count else ():
                     self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
             counters.fill(0)
@@ -362,4 +349,4 @@ def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
     return None if describe is None else describe()
 
 
-__all__ = ["Compiled", "Runner", "Stacks"]
+__all__ = ["Runner", "Stacks"]

@@ -1,0 +1,100 @@
+"""Kernels whose code is kept are neither looked at nor written again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import visim
+from tests.unit.runtime.test_workers import HEAD, STORE
+
+pytest.importorskip("llvmlite")
+
+from visim.engine.jit import kept
+from visim.engine.jit.module import ModuleWriter
+from visim.errors import InternalError
+
+GROUPS = 4
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("VISIM_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was asked of kernels: their traits, their modules."""
+    found: list[str] = []
+    for name in ("survey", "write"):
+        method = getattr(ModuleWriter, name)
+
+        def noted(self: ModuleWriter, name: str = name, method=method) -> object:
+            found.append(name)
+            return method(self)
+
+        monkeypatch.setattr(ModuleWriter, name, noted)
+    return found
+
+
+def launch(text: str = HEAD + STORE, *, room: int = GROUPS, **options: object) -> np.ndarray:
+    kernel = visim.assemble(text, platform="pvc")["k"]
+    out = np.zeros(GROUPS, np.uint32)
+    kernel.launch([out[:room]], thread_groups=GROUPS, engine="jit", **options)
+    return out
+
+
+def test_the_second_time_nothing_is_written(written: list[str]) -> None:
+    first = launch()
+    assert written == ["survey", "write"]
+    assert np.array_equal(launch(), first)
+    assert written == ["survey", "write"]
+
+
+def test_another_version_of_a_kernel_is_written_by_itself(written: list[str]) -> None:
+    launch()
+    launch(budget=1000)
+    assert written == ["survey", "write", "write"]
+
+
+def test_a_kernel_that_differs_in_one_number_is_another(written: list[str]) -> None:
+    launch()
+    found = launch(HEAD.replace("0x1:ud", "0x5:ud") + STORE)
+    assert np.array_equal(found, np.arange(GROUPS) + 5)
+    assert written == ["survey", "write"] * 2
+
+
+def test_faults_of_kept_code_name_their_instruction(written: list[str]) -> None:
+    launch()
+    for _ in range(2):
+        with pytest.raises(visim.FaultError) as error:
+            launch(room=2)
+        fault = error.value.fault
+        assert fault.group == (2, 0, 0)
+        assert "lsc_store.ugm" in (fault.instruction or "")
+    assert written == ["survey", "write", "write", "write"]
+
+
+def test_counts_of_kept_code_are_those_of_new_code() -> None:
+    kernel = visim.assemble(HEAD + STORE, platform="pvc")
+    reports = []
+    for _ in range(2):
+        out = np.zeros(GROUPS, np.uint32)
+        options = {"thread_groups": GROUPS, "engine": "jit", "collect": "fidelity"}
+        reports.append(kernel["k"].launch([out], **options).fidelity)
+        kernel = visim.assemble(HEAD + STORE, platform="pvc")
+    assert reports[0] == reports[1]
+    assert {use.count for use in reports[0]} == {GROUPS}
+
+
+def test_a_module_that_is_not_the_one_that_was_compiled_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launch()
+    facts = kept.Facts("other", 0, (), ())
+    monkeypatch.setattr(kept.Facts, "of", classmethod(lambda cls, module: facts))
+    with pytest.raises(InternalError, match="not what it was"):
+        launch(room=2)
