@@ -51,9 +51,7 @@ def _chosen(table: int, sources: tuple[Expr, Expr, Expr], order: tuple[int, int,
         table >> sum(bit << place for bit, place in zip(bits, order, strict=True)) & 1
         for bits in ((row & 1, row >> 1 & 1, row >> 2) for row in range(8))
     ]
-    zero, one = (
-        sum(bit << row for row, bit in enumerate(half)) for half in (rows[:4], rows[4:])
-    )
+    zero, one = (sum(bit << row for row, bit in enumerate(half)) for half in (rows[:4], rows[4:]))
     differ = zero ^ one
     match zero, one:
         case _ if not differ:

@@ -23,6 +23,7 @@ from visim.engine.jit.native import (
     has_mask_registers,
     object_code,
     processor,
+    vector_lanes,
 )
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Compiled, Runner, shared_starts
@@ -137,6 +138,7 @@ class Prepared:
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
                 has_gathers=has_gathers(),
+                vector_lanes=vector_lanes(),
             )
             return self._compiled(version)
 
