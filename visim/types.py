@@ -33,6 +33,9 @@ class DataType:
     kind: Kind
     numpy: str
 
+    def __hash__(self) -> int:
+        return self.code
+
     @property
     def bytes(self) -> int:
         """Size of an element in bytes."""

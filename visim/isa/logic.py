@@ -22,6 +22,7 @@ from visim.isa.restrictions import no_pairs, predicates_alone, rotated_quads, wh
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
+from visim.sem.boolean import function_of_three
 from visim.sem.expr import Expr, constant, select, unary, unsigned
 from visim.sem.tracer import Integers, Tracer, destination_type, source_type
 from visim.types import UD, UQ, Q
@@ -129,15 +130,7 @@ def not_(t: Tracer, i: Unary) -> None:
 def bfn(t: Tracer, i: BooleanFunction) -> None:
     """Any bitwise function of three sources; bit s0 + 2*s1 + 4*s2 of the function is the result."""
     a, b, c = t.lane_sources([i.src0, i.src1, i.src2], i.dst, RING)
-    terms = [
-        (a if row & 1 else ~a) & (b if row & 2 else ~b) & (c if row & 4 else ~c)
-        for row in range(8)
-        if i.function >> row & 1
-    ]
-    result = terms[0] if terms else constant(0, a.type, a.lanes)
-    for term in terms[1:]:
-        result = result | term
-    t.write(i.dst, result, t.mask())
+    t.write(i.dst, function_of_three(i.function, (a, b, c)), t.mask())
 
 
 def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:

@@ -19,7 +19,7 @@ from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.inputs import input_shapes
 from visim.engine.jit.kept import Compiled, Kept
 from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, unit_codes
-from visim.engine.jit.native import has_gathers, has_mask_registers
+from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Runner, shared_starts
 from visim.engine.jit.work import private_memory
@@ -133,6 +133,7 @@ class Prepared:
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
                 has_gathers=has_gathers(),
+                vector_lanes=vector_lanes(),
             )
             return self._compiled(version)
 

@@ -22,7 +22,7 @@ from visim.engine.jit.shapes import (
     uniform,
 )
 from visim.engine.jit.slots import LEAST_LANES, Definition, Row, Slot, Slots, channel_of, row_of
-from visim.engine.jit.storage import Storage, check_place, place_offsets
+from visim.engine.jit.storage import Storage, check_place, is_repeated
 from visim.engine.jit.text import Text, signed
 from visim.linker.program import LinkedUnit
 from visim.sem.effects import Place
@@ -250,9 +250,9 @@ class ShapeReader:
 
     def _read(self, place: Place, channel: int | None) -> Shape | None:
         check_place(self.storage.kernel, self.storage.unit, place)
-        offsets, bits = place_offsets(place), place.type.bits
-        if len(set(offsets)) == 1:
-            pointer = self.storage.pointer(place.variable, offsets[0])
+        bits = place.type.bits
+        if is_repeated(place):
+            pointer = self.storage.pointer(place.variable, place.offset)
             return uniform(
                 place.lanes, bits, self.text.let(f"load i{bits}, ptr {pointer}, align 1")
             )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from functools import cached_property
+from typing import cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.storage import check_place
@@ -51,7 +52,7 @@ class Refusal:
     undefined: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """The effects of one instruction that are no transfer."""
 
@@ -59,8 +60,18 @@ class Step:
     effects: tuple[Effect, ...]
     refusal: Refusal | None = None
 
+    @cached_property
+    def expressions(self) -> list[Expr]:
+        """All nodes below the effects, each once."""
+        return expressions(self.effects)
 
-@dataclass(frozen=True, slots=True)
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places in registers that the effects read or write."""
+        return places(self.effects, self.expressions)
+
+
+@dataclass(frozen=True)
 class StaticBlock:
     """Instructions `[start, next)`; `forms` are the mnemonics of all of them."""
 
@@ -70,6 +81,20 @@ class StaticBlock:
     transfer: Transfer | Synchronization | None
     changes_mode: bool
     forms: tuple[str, ...]
+
+    @cached_property
+    def is_indirect(self) -> bool:
+        """Whether registers are reached by address."""
+        if any(_is_indirect(step.effects, step.expressions) for step in self.steps):
+            return True
+        end = () if self.transfer is None else (self.transfer,)
+        return _is_indirect(end, expressions(end))
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places in registers that the block reads or writes."""
+        found = [place for step in self.steps for place in step.places]
+        return found if self.transfer is None else found + places((self.transfer,))
 
     @property
     def before(self) -> tuple[Step, ...]:
@@ -118,19 +143,20 @@ class UnitCode:
     def _instruction(self, pc: int) -> tuple[Step, Transfer | Synchronization | None]:
         try:
             effects = trace(self.unit.body[pc], self.kernel.platform)
-            for place in places(effects):
+            nodes = expressions(effects)
+            for place in places(effects, nodes):
                 check_place(self.kernel, self.unit, place)
         except (Unexecutable, RegisterRange) as reason:
             undefined = isinstance(reason, RegisterRange)
             return Step(pc, (), Refusal(pc, str(reason), undefined)), None
-        refuse_addresses_of_state(effects)
+        refuse_addresses_of_state(nodes)
         transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
 
 
-def refuse_addresses_of_state(effects: Sequence[Effect]) -> None:
+def refuse_addresses_of_state(nodes: Sequence[Expr]) -> None:
     """Raise UnsupportedError where the address of a surface or sampler variable is taken."""
-    for expr in expressions(effects):
+    for expr in nodes:
         if expr.uop.name == "address" and not isinstance(expr.attribute[0], General):
             raise UnsupportedError("jit: addresses of surface and sampler variables")
 
@@ -140,36 +166,42 @@ def writes_cr0(effect: Effect) -> bool:
     return isinstance(effect, WriteRegister) and effect.place.variable.index == CR0
 
 
+def operands(effect: Effect) -> tuple[Expr, ...]:
+    """Return the expressions that an effect is given, in the order of its fields."""
+    found: list[Expr] = []
+    for name in effect.__slots__:
+        value: object = getattr(effect, name)
+        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        found += [part for part in parts if isinstance(part, Expr)]
+    return tuple(found)
+
+
 def expressions(effects: Sequence[Effect]) -> list[Expr]:
     """Return every node below some effects, each once."""
-    seen: dict[int, Expr] = {}
-    waiting: list[Expr] = []
-    for effect in effects:
-        for name in getattr(effect, "__slots__", ()):
-            value: Any = getattr(effect, name)
-            parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-            waiting.extend(part for part in parts if isinstance(part, Expr))
+    waiting = [expr for effect in effects for expr in operands(effect)]
+    seen: dict[Expr, None] = {}
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
+        if node not in seen:
+            seen[node] = None
             waiting.extend(node.args)
-    return list(seen.values())
+    return list(seen)
 
 
-def places(effects: Sequence[Effect]) -> list[Place]:
-    """Return all places in registers that some effects read or write."""
-    nodes = expressions(effects)
+def places(effects: Sequence[Effect], nodes: Sequence[Expr] | None = None) -> list[Place]:
+    """Return all places in registers that some effects, made of `nodes`, read or write."""
+    if nodes is None:
+        nodes = expressions(effects)
     found = [node.attribute for node in nodes if node.uop.name == "read"]
     found += [node.attribute[1] for node in nodes if node.uop.name == "fused"]
     return found + [effect.place for effect in effects if isinstance(effect, WriteRegister)]
 
 
-def is_indirect(effects: Sequence[Effect]) -> bool:
-    """Whether some effects reach registers by address."""
+def _is_indirect(effects: Sequence[Effect], nodes: Sequence[Expr]) -> bool:
+    """Whether some effects, made of `nodes`, reach registers by address."""
     if any(isinstance(effect, WriteIndirect) for effect in effects):
         return True
-    return any(node.uop.name == "gather" for node in expressions(effects))
+    return any(node.uop.name == "gather" for node in nodes)
 
 
 class UnknownControl(Exception):

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import (
     UnknownControl,
     control_value,
     expressions,
+    operands,
     writes_cr0,
 )
 from visim.engine.jit.layout import Context, FaultKind
@@ -81,16 +82,6 @@ class CallOut:
 def stored_bytes(kind: DataType) -> int:
     """Return the size of an element in the exchange area."""
     return 1 if kind == BOOL else kind.bits // 8
-
-
-def operands(effect: Effect) -> tuple[Expr, ...]:
-    """Return the expressions that an effect is given, in the order of its fields."""
-    found: list[Expr] = []
-    for name in effect.__slots__:
-        value: object = getattr(effect, name)
-        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-        found += [part for part in parts if isinstance(part, Expr)]
-    return tuple(found)
 
 
 def is_called_out(effect: Effect) -> bool:

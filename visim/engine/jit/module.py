@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from visim.engine.interp import CALL_DEPTH
 from visim.engine.jit.affine import InputShape
-from visim.engine.jit.blocks import ANY_MODE, UnitCode, is_indirect, places
+from visim.engine.jit.blocks import ANY_MODE, UnitCode
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
@@ -22,7 +22,6 @@ from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
-    Effect,
     Load,
     LoadBlock,
     Request,
@@ -43,7 +42,7 @@ class Version:
     are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
     that messages look whether they are in range, `has_mask_registers` that the host's processor
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
-    one.
+    one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
     """
 
     full: bool
@@ -56,6 +55,7 @@ class Version:
     checked: bool = True
     has_mask_registers: bool = False
     has_gathers: bool = False
+    vector_lanes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,20 +223,11 @@ class ModuleWriter:
     def _needs_image(self, flow: Flow) -> bool:
         """Whether registers of a unit are addressed, or variables are overrun."""
         grf = self.kernel.platform.grf_bytes
-        seen: set[int] = set()
-        for node in flow.nodes.values():
-            if id(node.block) in seen:
-                continue
-            seen.add(id(node.block))
-            parts: list[Sequence[Effect]] = [step.effects for step in node.block.steps]
-            if node.block.transfer is not None:
-                parts.append([node.block.transfer])
-            for effects in parts:
-                if is_indirect(effects):
-                    return True
-                if not all(fits_variable(place, grf) for place in places(effects)):
-                    return True
-        return False
+        blocks = {id(node.block): node.block for node in flow.nodes.values()}.values()
+        return any(
+            block.is_indirect or not all(fits_variable(place, grf) for place in block.places)
+            for block in blocks
+        )
 
     def counter(self, forms: tuple[str, ...]) -> int:
         """Return a new counter for a block with these forms."""

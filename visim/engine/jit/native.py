@@ -31,6 +31,7 @@ _GATHERING = {
 }
 """Processors whose gathers do not go through microcode. Intel's of before have slow ones where
 they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
+_WITH_AVX2 = "x86-64-v3"
 _COMPILER_LIBRARY = "libgcc_s.so.1"
 
 
@@ -107,6 +108,14 @@ def has_mask_registers() -> bool:
 def has_gathers() -> bool:
     """Whether the processor is known to gather lanes faster than it loads them one by one."""
     return processor().name in _GATHERING
+
+
+def vector_lanes() -> int:
+    """Return how many channels of 32 bits a register of the processor holds."""
+    if has_mask_registers():
+        return 16
+    made_for = processor()
+    return 8 if made_for.name == _WITH_AVX2 or "+avx2" in made_for.features.split(",") else 4
 
 
 @cache

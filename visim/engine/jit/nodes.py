@@ -7,15 +7,17 @@ channels, a place's wake starts again with them alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from visim.engine.interp import CALL_DEPTH
-from visim.engine.jit.blocks import expressions
-from visim.engine.jit.callouts import operands
+from visim.engine.jit.blocks import expressions, operands
 from visim.engine.jit.flow import function_name, is_uniform, passed
 from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.runs import Run, RunFinder
+from visim.engine.jit.slots import Row
 from visim.engine.jit.steps import StepWriter
+from visim.engine.jit.strips import StripWriter, local_rows, may_have_strips, strip_of
 from visim.engine.jit.text import signed
 from visim.engine.jit.values import Values
 from visim.linker.program import FUNCTION_HANDLE
@@ -44,11 +46,33 @@ class NodeWriter(StepWriter):
     def write(self) -> None:
         """Write the node's block."""
         self._begin()
-        for number, step in enumerate(self.node.block.before):
-            if not self._step(step, number):
+        for run in self._runs():
+            local = self._local(run)
+            strip = strip_of(run, local, self.unit.module.version.vector_lanes)
+            if strip is not None:
+                StripWriter(self, run, strip, local).write()
+                self._forget(run)
+            elif not all(self.write_step(*each) for each in run.numbered()):
                 return
         self._count(len(self.node.block.forms))
         self._ending()
+
+    def _runs(self) -> Iterator[Run]:
+        steps = self.node.block.before
+        if self.unit.module.flat or not may_have_strips(len(steps)):
+            return iter([Run(0, steps=list(steps))])
+        return RunFinder(self.unit.keeps_others, dynamic=self.dynamic).runs(steps)
+
+    def _local(self, run: Run) -> set[Row]:
+        """Return the rows of a run of which nothing else in the unit knows."""
+        if self.unit.module.version.saving:
+            return set()
+        return local_rows(run, self.unit.users)
+
+    def _forget(self, run: Run) -> None:
+        """Forget the vectors of predicates that a loop has written."""
+        written = {name for name, _ in run.written_bits}
+        self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
 
     # Endings
 
@@ -99,7 +123,7 @@ class NodeWriter(StepWriter):
         self._at(self.node.block.next - 1)
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
-        unit.callouts.call(self._values(), effect, inputs, ())
+        unit.callouts.call(self.new_values(), effect, inputs, ())
 
     def _exchange(self, effect: FusedExchange) -> None:
         """Give the host what the other thread of a fused pair reads, meet it, and go on."""
@@ -108,7 +132,7 @@ class NodeWriter(StepWriter):
         places = dict.fromkeys(leaf.attribute[1] for leaf in leaves)
         reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
         self._meet(effect, reads)
-        values = self._values()
+        values = self.new_values()
         found = self.unit.callouts.call(values, effect, (), leaves)
         for leaf, name in zip(leaves, found, strict=True):
             values.know(leaf, name)
@@ -155,7 +179,7 @@ class NodeWriter(StepWriter):
             self.text.jump(yes)
             return
         self._at(self.node.block.next - 1)
-        bit = self._values().scalar(mask.args[0])
+        bit = self.new_values().scalar(mask.args[0])
         self.text.branch(bit, yes, no)
 
     def _goto(self, goto: Goto) -> None:
@@ -189,7 +213,7 @@ class NodeWriter(StepWriter):
             self.unit.pause(following - 1)
             text.jump(body)
             return
-        chosen = self._chosen(goto.mask, goto.offset, self._values())
+        chosen = self._chosen(goto.mask, goto.offset, self.new_values())
         some = text.let(f"icmp ne i32 {chosen}, 0")
         text.branch(some, taken, onwards)
         text.label(taken)
@@ -208,7 +232,7 @@ class NodeWriter(StepWriter):
         text = self.text
         if goto.mask is None:
             return
-        chosen = self._chosen(goto.mask, goto.offset, self._values())
+        chosen = self._chosen(goto.mask, goto.offset, self.new_values())
         rest = self._rest(chosen)
         self._wait(target, chosen)
         self._set_active(rest)
@@ -225,7 +249,7 @@ class NodeWriter(StepWriter):
             text.jump(taken)
         else:
             self._at(following - 1)
-            bit = self._values().scalar(jump.condition)
+            bit = self.new_values().scalar(jump.condition)
             text.branch(bit, taken, unit.merge_label(self._key(following)))
         text.label(taken)
         self._leap(target)
@@ -246,7 +270,7 @@ class NodeWriter(StepWriter):
     def _switch(self, switch: Switch) -> None:
         text, unit = self.text, self.unit
         self._at(self.node.block.next - 1)
-        index = self._values().scalar(switch.index)
+        index = self.new_values().scalar(switch.index)
         labels = [text.fresh("case") for _ in switch.labels]
         wrong = text.fresh("nowhere")
         cases = " ".join(f"i32 {i}, label %{label}" for i, label in enumerate(labels))
@@ -266,7 +290,7 @@ class NodeWriter(StepWriter):
         if mask is None:
             return self.active
         self._at(self.node.block.next - 1)
-        chosen = self._chosen(mask, offset, self._values())
+        chosen = self._chosen(mask, offset, self.new_values())
         some, enter = text.let(f"icmp ne i32 {chosen}, 0"), text.fresh("enter")
         text.branch(some, enter, self.unit.merge_label(self._key(self.node.block.next)))
         text.label(enter)
@@ -324,7 +348,7 @@ class NodeWriter(StepWriter):
         """Call the function whose handle is given."""
         text, unit = self.text, self.unit
         self._at(self.node.block.next - 1)
-        handle = self._values().scalar(target)
+        handle = self.new_values().scalar(target)
         functions = unit.module.callees(None)
         labels = [text.fresh("callee") for _ in functions]
         wrong = text.fresh("nobody")
@@ -346,7 +370,7 @@ class NodeWriter(StepWriter):
         chosen = self.active
         if back.mask is not None:
             self._at(self.node.block.next - 1)
-            chosen = self._chosen(back.mask, back.offset, self._values())
+            chosen = self._chosen(back.mask, back.offset, self.new_values())
         flipped = text.let(f"xor i32 {chosen}, -1")
         called = text.let(f"load i32, ptr %called.{entry}")
         left = text.let(f"and i32 {called}, {flipped}")

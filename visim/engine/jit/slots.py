@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from visim.engine.jit.blocks import expressions
+from visim.engine.jit.blocks import expressions, operands
 from visim.engine.jit.flow import Flow, Key
 from visim.engine.jit.shapes import Form
-from visim.engine.jit.storage import place_offsets
+from visim.engine.jit.storage import layout, place_span
 from visim.linker.program import LinkedKernel
 from visim.operands import FIRST_DECLARED_GENERAL
 from visim.sem.effects import (
@@ -103,14 +102,12 @@ class Slot:
 
 def row_of(place: Place) -> Row | None:
     """Return a place as a row, if it is one."""
-    offsets = place_offsets(place)
     if place.lanes < LEAST_LANES:
         return None
-    stride = offsets[1] - offsets[0]
-    steps = {b - a for a, b in pairwise(offsets)}
-    if steps != {stride} or stride < place.type.bytes:
+    found, size = layout(place), place.type.bytes
+    if found.step is None or found.step < size:
         return None
-    return Row(place.variable.index, offsets[0], stride, place.lanes, place.type.bytes)
+    return Row(place.variable.index, found.first, found.step, place.lanes, size)
 
 
 def channel_of(mask: Expr | None) -> int | None:
@@ -197,7 +194,7 @@ class Slots:
         spans: dict[int, list[tuple[int, int, Row | None]]] = {}
         for key, step, write in _writes(self.flow):
             row = row_of(write.place)
-            low, high = _span(write.place)
+            low, high = place_span(write.place)
             spans.setdefault(write.place.variable.index, []).append((low, high, row))
             if row is not None:
                 self._define(row, key, step, write)
@@ -238,18 +235,13 @@ class Slots:
 
     def _hear(self, key: Key, step: int, place: Place, channel: int | None) -> None:
         row = row_of(place)
-        low, high = _span(place)
+        low, high = place_span(place)
         for slot in self.by_variable.get(place.variable.index, ()):
             if not slot.quiet or high <= slot.row.offset or slot.row.end <= low:
                 continue
             inside = row is not None and _contains(slot.row, row)
             if row is None or not inside or not self.holds(slot, row, key, step, channel):
                 slot.quiet = False
-
-
-def _span(place: Place) -> tuple[int, int]:
-    offsets = place_offsets(place)
-    return min(offsets), max(offsets) + place.type.bytes
 
 
 def _contains(row: Row, part: Row) -> bool:
@@ -282,36 +274,28 @@ def _reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
             aligned = (addresses,)
         case Store(addresses=addresses, values=values):
             aligned = (addresses, *values)
-        case Atomic(addresses=addresses, operands=operands):
-            aligned = (addresses, *operands)
+        case Atomic(addresses=addresses, operands=values):
+            aligned = (addresses, *values)
         case _:
             pass
     channel = channel_within(getattr(effect, "mask", None)) if aligned else None
     lanes = aligned[0].lanes if aligned else 0
-    straight = _reached(aligned, lanes)
-    for expr in expressions([effect]):
+    across, seen = set[Expr](), set[Expr]()
+    waiting = [(root, root.lanes == lanes) for root in aligned]
+    waiting += [(expr, False) for expr in operands(effect) if expr not in aligned]
+    while waiting:
+        expr, stays = waiting.pop()
+        known = seen if stays else across
+        if expr in known:
+            continue
+        known.add(expr)
+        stays = stays and expr.uop.name not in _ACROSS
+        waiting += [(arg, stays) for arg in expr.args]
+    for expr in seen | across:
         if expr.uop.name in {"read", "fused"}:
             fused = expr.uop.name == "fused"
             place: Place = expr.attribute[1] if fused else expr.attribute
-            yield place, channel if expr in straight else None
-
-
-def _reached(roots: tuple[Expr, ...], lanes: int) -> set[Expr]:
-    """Return the reads below some expressions whose lanes stay in their channels."""
-    found: set[Expr] = set()
-    across: set[Expr] = set()
-    waiting = [(root, root.lanes == lanes) for root in roots]
-    seen: set[tuple[Expr, bool]] = set()
-    while waiting:
-        expr, stays = waiting.pop()
-        if (expr, stays) in seen:
-            continue
-        seen.add((expr, stays))
-        if expr.uop.name == "read":
-            (found if stays else across).add(expr)
-        stays = stays and expr.uop.name not in _ACROSS
-        waiting += [(arg, stays) for arg in expr.args]
-    return found - across
+            yield place, None if fused or expr in across else channel
 
 
 class _Paths:

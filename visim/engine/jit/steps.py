@@ -61,7 +61,8 @@ class StepWriter:
         wide = text.let(f"zext i32 {self.active} to i64")
         self.channels = bits_vector(text, wide, 0, 32)
 
-    def _values(self) -> Values:
+    def new_values(self) -> Values:
+        """Return the writer of an instruction's values."""
         unit = self.unit
         return Values(
             self.text,
@@ -80,13 +81,13 @@ class StepWriter:
 
     # Steps
 
-    def _step(self, step: Step, number: int) -> bool:
+    def write_step(self, step: Step, number: int) -> bool:
         """Write one instruction; return whether control can go on behind it."""
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False
         self._at(step.pc)
-        self._effects(step, self._values(), number)
+        self._effects(step, self.new_values(), number)
         return True
 
     def _at(self, pc: int) -> None:
@@ -108,7 +109,7 @@ class StepWriter:
                 self.text.do('fence syncscope("singlethread") seq_cst')
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
         found = [(w, *self._found(w, values)) for w in writes]
-        kept = self._shapes(step, number, values)
+        kept = self.shapes(step, number, values)
         for write, value, mask in found:
             if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
                 self._write(write, value, None, values)
@@ -152,7 +153,7 @@ class StepWriter:
             mask = values.bits(write.mask)
         return values.bits(write.value), mask
 
-    def _shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
+    def shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
         """Return the shapes that an instruction writes to slots."""
         found: list[tuple[Slot, Shape]] = []
         for write in step.effects:

@@ -7,8 +7,10 @@ in memory instead. Predicates are bit masks, 64 bits each, in both cases.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 
 from visim import predefined
 from visim.engine.jit.text import Text, numbers, scalar_type, signed
@@ -26,16 +28,49 @@ def root_bytes(variable: General, grf: int) -> int:
     return variable.bytes
 
 
-def place_offsets(place: Place) -> list[int]:
-    """Return the byte offset of each lane of a place from the start of its variable."""
-    return list(_offsets(place.offset, place.lanes, place.width, place.row_stride, place.stride))
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the lanes of a place stand.
+
+    `offsets` are in bytes from the start of the variable, `step` is the distance of neighbours;
+    None where it differs.
+    """
+
+    offsets: tuple[int, ...]
+    first: int
+    last: int
+    step: int | None
+
+
+def layout(place: Place) -> Layout:
+    """Return where the lanes of a place stand."""
+    return _layout(place.offset, place.lanes, place.width, place.row_stride, place.stride)
 
 
 @lru_cache(maxsize=4096)
-def _offsets(first: int, lanes: int, width: int, row_stride: int, stride: int) -> tuple[int, ...]:
-    return tuple(
+def _layout(first: int, lanes: int, width: int, row_stride: int, stride: int) -> Layout:
+    offsets = tuple(
         first + lane // width * row_stride + lane % width * stride for lane in range(lanes)
     )
+    steps = {b - a for a, b in pairwise(offsets)}
+    step = steps.pop() if len(steps) == 1 else None
+    return Layout(offsets, min(offsets), max(offsets), 0 if lanes == 1 else step)
+
+
+def place_offsets(place: Place) -> tuple[int, ...]:
+    """Return the byte offset of each lane of a place from the start of its variable."""
+    return layout(place).offsets
+
+
+def place_span(place: Place) -> tuple[int, int]:
+    """Return the first byte of a place in its variable, and the byte behind it."""
+    found = layout(place)
+    return found.first, found.last + place.type.bytes
+
+
+def is_repeated(place: Place) -> bool:
+    """Whether all lanes of a place are the same element."""
+    return layout(place).step == 0
 
 
 def check_place(kernel: LinkedKernel, unit: LinkedUnit, place: Place) -> None:
@@ -49,9 +84,8 @@ def check_place(kernel: LinkedKernel, unit: LinkedUnit, place: Place) -> None:
 
 def fits_variable(place: Place, grf: int) -> bool:
     """Whether a place lies in its variable."""
-    offsets = place_offsets(place)
-    end = max(offsets) + place.type.bytes
-    return min(offsets) >= 0 and end <= root_bytes(place.variable, grf)
+    first, end = place_span(place)
+    return first >= 0 and end <= root_bytes(place.variable, grf)
 
 
 @dataclass
@@ -110,7 +144,7 @@ class Storage:
         """Return the elements of a place as a vector."""
         offsets, size = place_offsets(place), place.type.bytes
         scalar, lanes = scalar_type(place.type), place.lanes
-        if len(set(offsets)) == 1:
+        if is_repeated(place):
             pointer = self.pointer(place.variable, offsets[0])
             one = self.text.let(f"load {scalar}, ptr {pointer}, align 1")
             return self.text.spread(scalar, lanes, one)
@@ -127,7 +161,7 @@ class Storage:
         scalar = scalar_type(place.type)
         return self.text.let(f"load <{count} x {scalar}>, ptr {pointer}, align 1")
 
-    def _read_singly(self, place: Place, offsets: list[int]) -> str:
+    def _read_singly(self, place: Place, offsets: Sequence[int]) -> str:
         scalar, lanes = scalar_type(place.type), place.lanes
         vector = "poison"
         for lane, offset in enumerate(offsets):
@@ -172,7 +206,9 @@ class Storage:
         order = ", ".join(f"i32 {count + p if p in where else p}" for p in range(count))
         return text.let(f"shufflevector {vector} {old}, {vector} {wide}, <{count} x i32> <{order}>")
 
-    def _write_singly(self, place: Place, offsets: list[int], value: str, mask: str | None) -> None:
+    def _write_singly(
+        self, place: Place, offsets: Sequence[int], value: str, mask: str | None
+    ) -> None:
         """Write element by element, so that of lanes that share bytes the last one stays."""
         scalar, lanes, text = scalar_type(place.type), place.lanes, self.text
         for lane, offset in enumerate(offsets):
@@ -264,7 +300,8 @@ def element_type(kind: DataType) -> str:
     return f"i{kind.bits}"
 
 
-def _span(offsets: list[int], size: int) -> tuple[int, list[int]] | None:
+@lru_cache(maxsize=4096)
+def _span(offsets: tuple[int, ...], size: int) -> tuple[int, list[int]] | None:
     """Return how many elements cover all offsets and where each lane is, if that is dense."""
     low = min(offsets)
     if any((offset - low) % size for offset in offsets):

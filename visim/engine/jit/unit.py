@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from visim.engine.interp import TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine
+from visim.engine.jit.blocks import places
 from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
 from visim.engine.jit.layout import Context, FaultKind, Status, Thread
@@ -57,6 +59,7 @@ class UnitWriter:
         self.slots, self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
+        self._buffers: list[str] = []
 
     def write(self) -> str:
         """Return the function's text."""
@@ -83,6 +86,25 @@ class UnitWriter:
         inputs = version.inputs if self.is_kernel else ()
         return slots, Affine(slots, inputs, inputs_whole=version.full)
 
+    @cached_property
+    def users(self) -> dict[int, set[int]]:
+        """The identities of the steps, or of blocks for their ends, that use each variable."""
+        found: dict[int, set[int]] = {}
+        for node in self.flow.nodes.values():
+            block = node.block
+            users = [(id(step), step.places) for step in block.steps]
+            users += [(id(block), places((block.transfer,)))] if block.transfer else []
+            for user, used in users:
+                for place in used:
+                    found.setdefault(place.variable.index, set()).add(user)
+        return found
+
+    def buffer(self, size: int) -> str:
+        """Return the pointer to memory of the function, of so many bytes."""
+        name = f"%buffer{len(self._buffers)}"
+        self._buffers.append(f"  {name} = alloca [{size} x i8], align 64")
+        return name
+
     def keeps_others(self, place: Place) -> bool:
         """Whether a write has to keep what lanes hold that it is not for."""
         slot = self.slots.at(place)
@@ -91,7 +113,7 @@ class UnitWriter:
     # Function
 
     def _prologue(self) -> list[str]:
-        lines = ["  %image = load ptr, ptr %thread"]
+        lines = [*self._buffers, "  %image = load ptr, ptr %thread"]
         lines.append(
             f"  %clock = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}"
             if self.module.has_calls

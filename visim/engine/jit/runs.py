@@ -1,0 +1,294 @@
+"""Runs: successive instructions of a block whose channels do not depend on each other.
+
+Such instructions can be computed for some channels after the others: strip by strip. A run has
+*lane-wise* instructions, which compute each channel from the same channel of rows of variables and
+from what is the same for all channels; and *leading* ones, which can as well run in front of all
+lane-wise ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from visim.engine.jit.blocks import Step, expressions, places
+from visim.engine.jit.callouts import follows_mode, needs_interpreter
+from visim.engine.jit.slots import Row, row_of
+from visim.engine.jit.storage import is_repeated, place_span
+from visim.operands import FIRST_DECLARED_GENERAL, General
+from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister
+from visim.sem.expr import Expr
+from visim.sem.uops import Group
+
+Bits = tuple[str, int]
+"""Bits of a predicate variable from a number on, one for each channel."""
+
+
+@dataclass
+class Run:
+    """Instructions of one block from `first` on, by their numbers.
+
+    Attributes:
+        lanes: how many channels the lane-wise ones have.
+        leading: the numbers of instructions that run first.
+        inputs: rows that are read before they are written, and a place that is the row.
+        outputs: rows that are written, and the place that was written last.
+        written_bits: bits of predicates that are written.
+    """
+
+    first: int
+    lanes: int = 0
+    steps: list[Step] = field(default_factory=list[Step])
+    leading: set[int] = field(default_factory=set[int])
+    inputs: dict[Row, Place] = field(default_factory=dict[Row, Place])
+    outputs: dict[Row, Place] = field(default_factory=dict[Row, Place])
+    written_bits: set[Bits] = field(default_factory=set[Bits])
+
+    def numbered(self) -> Iterator[tuple[Step, int]]:
+        """Return all instructions with their numbers."""
+        return zip(self.steps, range(self.first, self.end), strict=True)
+
+    def lane_wise(self) -> Iterator[tuple[int, Step]]:
+        """Return the lane-wise instructions with their numbers."""
+        for step, number in self.numbered():
+            if number not in self.leading:
+                yield number, step
+
+    @property
+    def end(self) -> int:
+        """The number behind the last instruction."""
+        return self.first + len(self.steps)
+
+
+@dataclass
+class _Touched:
+    """What the lane-wise instructions of a run read and write, by variable.
+
+    Each entry is the first byte, the end, and the row; None where all channels read the same.
+    """
+
+    read: dict[int, set[tuple[int, int, Row | None]]] = field(
+        default_factory=dict[int, set[tuple[int, int, Row | None]]]
+    )
+    written: dict[int, set[tuple[int, int, Row | None]]] = field(
+        default_factory=dict[int, set[tuple[int, int, Row | None]]]
+    )
+    read_bits: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+    written_bits: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+
+
+@dataclass
+class _Accesses:
+    """What one instruction reads and writes."""
+
+    reads: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
+    writes: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
+    kept: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
+    read_bits: list[Bits] = field(default_factory=list[Bits])
+    written_bits: list[Bits] = field(default_factory=list[Bits])
+
+
+class RunFinder:
+    """Finds the runs of a block.
+
+    Args:
+        keeps_others: whether a write of a place has to keep what lanes have that it is not for.
+        dynamic: whether only the running program knows how floats are rounded.
+    """
+
+    def __init__(self, keeps_others: Callable[[Place], bool], *, dynamic: bool) -> None:
+        self._keeps_others = keeps_others
+        self._dynamic = dynamic
+
+    def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
+        """Return all instructions, in order, in runs; a run without lanes is one instruction."""
+        run, touched = Run(0), _Touched()
+        for number, step in enumerate(steps):
+            if self._add(run, touched, number, step):
+                continue
+            if run.steps:
+                yield run
+            run, touched = Run(number), _Touched()
+            if not self._add(run, touched, number, step):
+                yield Run(number, steps=[step])
+                run, touched = Run(number + 1), _Touched()
+        if run.steps:
+            yield run
+
+    def _add(self, run: Run, touched: _Touched, number: int, step: Step) -> bool:
+        """Add an instruction to a run, if that is possible."""
+        if step.refusal is not None or not all(map(_is_plain, step.effects)):
+            return False
+        lanes = _lanes(step.effects)
+        found = self._lane_wise(step.effects, lanes) if lanes == (run.lanes or lanes) else None
+        if found is not None and lanes >= _LEAST_LANES and _fits(touched, found):
+            run.lanes = lanes
+            self._note(run, touched, found)
+        elif _can_lead(touched, step.effects):
+            run.leading.add(number)
+        else:
+            return False
+        run.steps.append(step)
+        return True
+
+    @staticmethod
+    def _note(run: Run, touched: _Touched, found: _Accesses) -> None:
+        for place, row in (*found.reads, *found.kept):
+            if row is not None and row not in run.outputs:
+                run.inputs.setdefault(row, place)
+        for place, row in found.reads:
+            touched.read.setdefault(place.variable.index, set()).add((*place_span(place), row))
+        for place, row in found.writes:
+            touched.written.setdefault(place.variable.index, set()).add((*place_span(place), row))
+            if row is not None:
+                run.outputs[row] = place
+        for name, offset in found.read_bits:
+            touched.read_bits.setdefault(name, set()).add(offset)
+        for name, offset in found.written_bits:
+            touched.written_bits.setdefault(name, set()).add(offset)
+            run.written_bits.add((name, offset))
+
+    def _lane_wise(self, effects: Sequence[Effect], lanes: int) -> _Accesses | None:
+        """Return what effects read and write; None unless each channel is on its own."""
+        found = _Accesses()
+        seen: set[Expr] = set()
+        for effect in effects:
+            if not isinstance(effect, WriteRegister | WritePredicate):
+                return None
+            roots = (effect.value,) if effect.mask is None else (effect.value, effect.mask)
+            if not all(self._stays(root, lanes, found, seen) for root in roots):
+                return None
+            if isinstance(effect, WritePredicate):
+                found.written_bits.append((effect.variable.name, effect.offset))
+                continue
+            row = row_of(effect.place)
+            if row is None:
+                return None
+            found.writes.append((effect.place, row))
+            if effect.mask is not None and self._keeps_others(effect.place):
+                found.kept.append((effect.place, row))
+        return found
+
+    def _stays(self, expr: Expr, lanes: int, found: _Accesses, seen: set[Expr]) -> bool:
+        """Whether every channel of an expression depends on the same channel of others."""
+        if expr in seen:
+            return True
+        seen.add(expr)
+        if needs_interpreter(expr) or (self._dynamic and follows_mode(expr)):
+            return False
+        if expr.uop.name == "broadcast" and expr.args[0].lanes == 1:
+            return _is_uniform(expr.args[0], found)
+        if expr.lanes != lanes:
+            return False
+        if expr.uop.group is Group.LEAF:
+            return _is_lane_wise_leaf(expr, found)
+        if expr.uop.group is Group.SHAPE and expr.uop.name != "select":
+            return False
+        return all(self._stays(arg, lanes, found, seen) for arg in expr.args)
+
+
+_LEAST_LANES = 8
+
+
+def _is_plain(effect: Effect) -> bool:
+    """Whether an effect writes variables that only this unit has, or predicates."""
+    if isinstance(effect, WriteRegister):
+        return _is_own(effect.place.variable)
+    return isinstance(effect, WritePredicate)
+
+
+def _is_own(variable: General) -> bool:
+    return variable.index >= FIRST_DECLARED_GENERAL and not variable.is_file_scope
+
+
+def _lanes(effects: Sequence[Effect]) -> int:
+    """Return how many lanes all effects write; 0 if they differ."""
+    found = {e.value.lanes for e in effects if isinstance(e, WriteRegister | WritePredicate)}
+    return found.pop() if len(found) == 1 else 0
+
+
+def _is_lane_wise_leaf(expr: Expr, found: _Accesses) -> bool:
+    match expr.uop.name:
+        case "constant" | "address" | "function":
+            return True
+        case "execution":
+            return expr.attribute == 0
+        case "predicate":
+            variable, offset = expr.attribute
+            found.read_bits.append((variable.name, offset))
+            return True
+        case "read":
+            place: Place = expr.attribute
+            row = row_of(place)
+            found.reads.append((place, row))
+            return row is not None or is_repeated(place)
+        case _:
+            return False
+
+
+def _is_uniform(expr: Expr, found: _Accesses) -> bool:
+    """Whether a value of one lane is made of registers and constants."""
+    for node in (expr, *_below(expr)):
+        if node.lanes != 1 or needs_interpreter(node):
+            return False
+        if node.uop.name == "read":
+            found.reads.append((node.attribute, None))
+        elif node.uop.group is Group.LEAF and node.uop.name != "constant":
+            return False
+    return True
+
+
+def _below(expr: Expr) -> Iterator[Expr]:
+    for arg in expr.args:
+        yield arg
+        yield from _below(arg)
+
+
+def _overlaps(
+    known: dict[int, set[tuple[int, int, Row | None]]], place: Place, row: Row | None
+) -> bool:
+    """Whether some bytes of a place are touched otherwise than as exactly this row."""
+    low, high = place_span(place)
+    return any(
+        first < high and low < end and (other is None or other != row)
+        for first, end, other in known.get(place.variable.index, ())
+    )
+
+
+def _fits(touched: _Touched, found: _Accesses) -> bool:
+    """Whether a lane-wise instruction uses what others write as the same rows."""
+    if any(_overlaps(touched.written, place, row) for place, row in found.reads):
+        return False
+    for name, offset in (*found.read_bits, *found.written_bits):
+        if touched.written_bits.get(name, {offset}) != {offset}:
+            return False
+    if any(
+        touched.read_bits.get(name, {offset}) != {offset} for name, offset in found.written_bits
+    ):
+        return False
+    own = _Touched()
+    for place, row in found.reads:
+        own.read.setdefault(place.variable.index, set()).add((*place_span(place), row))
+    return not any(
+        _overlaps(known, place, row)
+        for known in (touched.read, touched.written, own.read)
+        for place, row in found.writes
+    )
+
+
+def _can_lead(touched: _Touched, effects: Sequence[Effect]) -> bool:
+    """Whether an instruction can run in front of the lane-wise ones before it."""
+    nodes = expressions(effects)
+    if any(node.uop.name in {"clock", "fused", "loaded", "gather"} for node in nodes):
+        return False
+    if any(_overlaps(touched.written, place, None) for place in places(effects)):
+        return False
+    names = {node.attribute[0].name for node in nodes if node.uop.name == "predicate"}
+    for effect in effects:
+        if isinstance(effect, WriteRegister) and _overlaps(touched.read, effect.place, None):
+            return False
+        if isinstance(effect, WritePredicate):
+            names.add(effect.variable.name)
+            if effect.variable.name in touched.read_bits:
+                return False
+    return not names & touched.written_bits.keys()

@@ -1,0 +1,335 @@
+"""Runs of instructions strip by strip: a loop over as many channels as a register of the host has.
+
+A value of 32 channels takes four registers of AVX2, so that a few values fill all of them. In a
+loop over strips a value takes one register, and the code is as long as for one strip. Variables
+that a run shares with other code pass through buffers in memory, which the loop can index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.affine import ShapeReader
+from visim.engine.jit.runs import Bits, Run
+from visim.engine.jit.slots import Row, row_of
+from visim.engine.jit.storage import bits_vector, is_repeated, vector_bits
+from visim.engine.jit.text import scalar_type
+from visim.sem.effects import Place, WritePredicate, WriteRegister
+from visim.sem.expr import Expr
+from visim.sem.uops import UOPS
+from visim.types import BOOL, DataType
+
+if TYPE_CHECKING:
+    from visim.engine.jit.steps import StepWriter
+    from visim.engine.jit.values import Values
+
+LEAST_STEPS = 32
+"""Runs of fewer instructions are not worth a loop."""
+
+LONG = 128
+"""Runs of so many instructions are worth a loop for the time that their code takes to compile."""
+
+REGISTERS = 16
+"""With more values at once than this a run needs strips of one register, for want of registers."""
+
+STEPS_A_ROW = 3
+"""How many instructions a loop needs for each row that passes through memory."""
+
+
+def may_have_strips(steps: int) -> bool:
+    """Whether a block of so many instructions may have runs that are worth a loop."""
+    return steps >= LEAST_STEPS
+
+
+def strip_of(run: Run, local: set[Row], lanes: int) -> int | None:
+    """Return how many channels a strip of a run has, None where it is better without strips.
+
+    Two registers a value keep the processor busier than one, where there are enough of them.
+
+    Args:
+        run: the run.
+        local: rows that do not pass through memory.
+        lanes: how many channels a register of the host holds.
+    """
+    steps = len(run.steps) - len(run.leading)
+    shared = len(run.inputs) + len(run.outputs) - len(local)
+    if not lanes or steps < max(LEAST_STEPS, STEPS_A_ROW * shared):
+        return None
+    is_crowded = most_rows(run, local) > REGISTERS
+    if not is_crowded and steps < LONG:
+        return None
+    strip = lanes if is_crowded else 2 * lanes
+    return strip if strip < run.lanes and not run.lanes % strip else None
+
+
+def most_rows(run: Run, local: set[Row]) -> int:
+    """Return how many rows hold values at once that are needed later."""
+    last: dict[Row, int] = {}
+    for number, step in run.lane_wise():
+        last.update((row, number) for row in map(row_of, step.places) if row is not None)
+    last.update((row, run.end) for row in run.outputs if row not in local)
+    held, most = set(run.inputs), len(run.inputs)
+    for number, step in run.lane_wise():
+        for row in map(row_of, step.places):
+            if row is not None and last[row] > number:
+                held.add(row)
+            elif row is not None:
+                held.discard(row)
+        most = max(most, len(held))
+    return most
+
+
+def local_rows(run: Run, users: dict[int, set[int]]) -> set[Row]:
+    """Return the rows of a run of which nothing else in the unit knows.
+
+    `users` has for each variable the identities of the instructions that use it.
+    """
+    own = {id(step) for _, step in run.lane_wise()}
+    return {
+        row
+        for row in run.outputs
+        if row not in run.inputs and users.get(row.variable, set()) <= own
+    }
+
+
+@dataclass
+class StripWriter:
+    """Writes one run as a loop over strips of `strip` channels."""
+
+    writer: StepWriter
+    run: Run
+    strip: int
+    local: set[Row]
+    rows: dict[Row, str] = field(default_factory=dict[Row, str])
+    bits: dict[Bits, str] = field(default_factory=dict[Bits, str])
+    channels: str | None = None
+    entering: list[tuple[Row, str]] = field(default_factory=list[tuple[Row, str]])
+    leaving: list[tuple[Row, str]] = field(default_factory=list[tuple[Row, str]])
+
+    def __post_init__(self) -> None:
+        self.text = self.writer.text
+        self.storage = self.writer.unit.storage
+        self.number = f"%{self.text.fresh('strip')}"
+        self.first = f"{self.number}.first"
+
+    def write(self) -> None:
+        """Write the instructions that lead, the loop, and what it leaves in variables."""
+        text, run = self.text, self.run
+        for step, number in run.numbered():
+            if number in run.leading:
+                self.writer.write_step(step, number)
+            else:
+                self._keep_shapes(number)
+        body = self._body()
+        self._enter()
+        before, loop, done = text.block, text.fresh("strips"), text.fresh("done")
+        text.jump(loop)
+        text.label(loop)
+        text.do(f"{self.number} = phi i64 [ 0, %{before} ], [ {self.number}.next, %{loop} ]")
+        text.do(f"{self.first} = mul i64 {self.number}, {self.strip}")
+        text.lines += body
+        text.do(f"{self.number}.next = add i64 {self.number}, 1")
+        more = text.let(f"icmp ult i64 {self.number}.next, {run.lanes // self.strip}")
+        text.branch(more, loop, done)
+        text.label(done)
+        self._leave()
+
+    def _keep_shapes(self, number: int) -> None:
+        """Note the shapes that an instruction writes: they are scalars, for all strips."""
+        writer = self.writer
+        values = writer.new_values()
+        reader = ShapeReader(self.text, self.storage, writer.unit.affine, writer.node.key, number)
+        values.shapes = reader
+        step = self.run.steps[number - self.run.first]
+        for slot, shape in writer.shapes(step, number, values):
+            reader.keep(slot, shape)
+
+    # Variables
+
+    def _enter(self) -> None:
+        """Put the rows that the loop reads where it can index them."""
+        for row, buffer in self.entering:
+            place = self.run.inputs[row]
+            kind = f"<{self.run.lanes} x i{8 * row.size}>"
+            found = self._as_integer(self.storage.read(place), place.type, self.run.lanes)
+            self.text.do(f"store {kind} {found}, ptr {buffer}, align 64")
+
+    def _leave(self) -> None:
+        for row, buffer in self.leaving:
+            place, kind = self.run.outputs[row], f"<{self.run.lanes} x i{8 * row.size}>"
+            found = self.text.let(f"load {kind}, ptr {buffer}, align 64")
+            self.storage.write(place, self.cast(found, place.type, self.run.lanes), None)
+
+    def _buffer(self, row: Row) -> str:
+        return self.writer.unit.buffer(self.run.lanes * row.size)
+
+    def _part(self, buffer: str, row: Row) -> tuple[str, str, int]:
+        """Return a pointer to the strip's part of a buffer, its type, and its alignment."""
+        kind = f"<{self.strip} x i{8 * row.size}>"
+        pointer = self.text.let(f"getelementptr {kind}, ptr {buffer}, i64 {self.number}")
+        return pointer, kind, min(64, self.strip * row.size)
+
+    def row(self, row: Row) -> str:
+        """Return the strip's elements of a row as integers."""
+        found = self.rows.get(row)
+        if found is None:
+            buffer = self._buffer(row)
+            self.entering.append((row, buffer))
+            pointer, kind, alignment = self._part(buffer, row)
+            found = self.text.let(f"load {kind}, ptr {pointer}, align {alignment}")
+            self.rows[row] = found
+        return found
+
+    def cast(self, vector: str, kind: DataType, lanes: int) -> str:
+        """Return integers as elements of a type of the same width."""
+        scalar = scalar_type(kind)
+        if not kind.is_float or scalar.startswith("i"):
+            return vector
+        return self.text.let(f"bitcast <{lanes} x i{kind.bits}> {vector} to <{lanes} x {scalar}>")
+
+    def _as_integer(self, vector: str, kind: DataType, lanes: int) -> str:
+        scalar = scalar_type(kind)
+        if scalar.startswith("i"):
+            return vector
+        return self.text.let(f"bitcast <{lanes} x {scalar}> {vector} to <{lanes} x i{kind.bits}>")
+
+    def predicate(self, bits: Bits) -> str:
+        """Return the strip's bits of a predicate."""
+        found = self.bits.get(bits)
+        if found is None:
+            name, offset = bits
+            found = self.bits[bits] = self._strip_bits(self.storage.load_bits(name), offset)
+        return found
+
+    def _strip_bits(self, bits: str, offset: int) -> str:
+        position = self.text.let(f"add i64 {self.first}, {offset}")
+        moved = self.text.let(f"lshr i64 {bits}, {position}")
+        return bits_vector(self.text, moved, 0, self.strip)
+
+    def execution(self) -> str:
+        """Return which channels of the strip are active."""
+        if self.channels is None:
+            wide = self.text.let(f"zext i32 {self.writer.active} to i64")
+            self.channels = self._strip_bits(wide, 0)
+        return self.channels
+
+    # Instructions
+
+    def _body(self) -> list[str]:
+        """Return the lines of one strip."""
+        text = self.text
+        outside, text.lines = text.lines, []
+        for _, step in self.run.lane_wise():
+            strip = _Strip(self, self.writer.new_values())
+            writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
+            found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
+            for write, value, mask in found:
+                self._write(write, value, mask)
+        for row in self.run.outputs:
+            if row not in self.local:
+                buffer = self._buffer(row)
+                self.leaving.append((row, buffer))
+                pointer, kind, alignment = self._part(buffer, row)
+                text.do(f"store {kind} {self.rows[row]}, ptr {pointer}, align {alignment}")
+        for bits in sorted(self.run.written_bits):
+            self._put_bits(bits)
+        body, text.lines = text.lines, outside
+        return body
+
+    def _write(self, write: WriteRegister | WritePredicate, value: str, mask: str | None) -> None:
+        if isinstance(write, WritePredicate):
+            bits = (write.variable.name, write.offset)
+            if mask is not None:
+                value = self._chosen(mask, "i1", value, self.predicate(bits))
+            self.bits[bits] = value
+            return
+        row = row_of(write.place)
+        if row is None:
+            return
+        value = self._as_integer(value, write.place.type, self.strip)
+        if mask is not None and self.writer.unit.keeps_others(write.place):
+            value = self._chosen(mask, f"i{8 * row.size}", value, self.row(row))
+        self.rows[row] = value
+
+    def _chosen(self, mask: str, kind: str, value: str, old: str) -> str:
+        vector = f"<{self.strip} x {kind}>"
+        return self.text.let(f"select <{self.strip} x i1> {mask}, {vector} {value}, {vector} {old}")
+
+    def _put_bits(self, bits: Bits) -> None:
+        """Put the strip's part of a predicate to the others."""
+        text, (name, offset) = self.text, bits
+        found = vector_bits(text, self.bits[bits], self.strip)
+        position = text.let(f"add i64 {self.first}, {offset}")
+        moved = text.let(f"shl i64 {found}, {position}")
+        places = text.let(f"shl i64 {(1 << self.strip) - 1}, {position}")
+        others = text.let(f"xor i64 {places}, -1")
+        kept = text.let(f"and i64 {self.storage.load_bits(name)}, {others}")
+        pointer = self.storage.bits(name)
+        text.do(f"store i64 {text.let(f'or i64 {kept}, {moved}')}, ptr {pointer}")
+
+
+@dataclass
+class _Strip:
+    """The expressions of one instruction, cut to a strip's channels."""
+
+    loop: StripWriter
+    values: Values
+    _cuts: dict[Expr, Expr] = field(default_factory=dict[Expr, Expr])
+
+    def value(self, expr: Expr) -> str:
+        """Return the strip's part of a value."""
+        return self.values.value(self._cut(expr))
+
+    def mask(self, mask: Expr | None) -> str | None:
+        """Return the strip's part of a mask; None: all channels."""
+        found = None if mask is None else self._needed(mask)
+        return None if found is None else self.value(found)
+
+    def _needed(self, mask: Expr) -> Expr | None:
+        """Return a mask without what is known to be on."""
+        values = self.values
+        if mask.uop.name == "execution" and values.full and mask.lanes <= values.simd:
+            return None
+        if mask.uop.name != "and":
+            return mask
+        left, right = (self._needed(arg) for arg in mask.args)
+        if left is None or right is None:
+            return right if left is None else left
+        return mask
+
+    def _cut(self, expr: Expr) -> Expr:
+        found = self._cuts.get(expr)
+        if found is None:
+            found = self._cuts[expr] = self._new(expr)
+        return found
+
+    def _new(self, expr: Expr) -> Expr:
+        loop, lanes = self.loop, self.loop.strip
+        match expr.uop.name:
+            case "execution":
+                return self._known(BOOL, loop.execution())
+            case "predicate":
+                variable, offset = expr.attribute
+                return self._known(BOOL, loop.predicate((variable.name, offset)))
+            case "read":
+                return self._read(expr.attribute)
+            case "broadcast":
+                return Expr(expr.uop, expr.type, lanes, expr.args)
+            case _:
+                args = tuple(map(self._cut, expr.args))
+                return Expr(expr.uop, expr.type, lanes, args, expr.attribute)
+
+    def _read(self, place: Place) -> Expr:
+        lanes = self.loop.strip
+        if is_repeated(place):
+            narrow = replace(place, lanes=lanes, width=lanes, row_stride=0, stride=0)
+            return Expr(UOPS["read"], place.type, lanes, (), narrow)
+        row = row_of(place)
+        found = self.loop.row(row) if row is not None else "poison"
+        return self._known(place.type, self.loop.cast(found, place.type, lanes))
+
+    def _known(self, kind: DataType, name: str) -> Expr:
+        leaf = Expr(UOPS["loaded"], kind, self.loop.strip)
+        self.values.know(leaf, name)
+        return leaf
