@@ -38,6 +38,7 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
     """
     instructions = program.instructions
     costs = [timing_of(item, program.machine) for item in instructions]
+    passed = program.machine.counted_from == "issue"
     lines = _lines_of(instructions, program.machine.number("line_bytes"))
     waits = [tuple(dict.fromkeys((*item.reads, *item.writes))) for item in instructions]
     return Code(
@@ -49,7 +50,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         send=[int(item.is_send) for item in instructions],
         effect=[item.effect for item in instructions],
         release=[
-            program.machine.cost(item.kind).ld_1 if item.effect else 0 for item in instructions
+            max(0, program.machine.cost(item.kind).ld_1 - passed * cost.front) * bool(item.effect)
+            for item, cost in zip(instructions, costs, strict=True)
         ],
         wait_at=_starts(waits),
         waits=[resource for item in waits for resource in item],

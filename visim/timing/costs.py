@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from visim.timing.machine import Machine
-from visim.timing.native import ACCUMULATOR_0, FLAG_0, Native
+from visim.timing.native import ACCUMULATOR_0, ADDRESS, FLAG_0, RESOURCES, Native
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +28,35 @@ def timing_of(instruction: Native, machine: Machine) -> Timing:
     Raises:
         UnsupportedError: the generation has no such instruction or message.
     """
-    cost = machine.cost(instruction.kind)
+    cost = machine.cost(machine.class_of(instruction.kind, instruction.opcode))
     sd, sx, ss, sc = instruction.sd, instruction.sx, instruction.ss, instruction.sc
-    read = cost.ls_1 + cost.ls_ss * ss
-    written = cost.ld_1 + cost.ld_ss * ss + cost.ld_sd * sd
+    front = max(1, cost.df_1 + cost.df_sd * sd + cost.df_sx * sx + cost.df_sc * sc)
+    passed = front if machine.counted_from == "issue" else 0
 
     def latency(resource: int) -> int:
-        if resource >= FLAG_0:
+        if passed:
+            resource = _slowest(instruction.writes, resource)
+        if FLAG_0 <= resource < RESOURCES and cost.lf:
             return cost.lf
-        return cost.la if resource >= ACCUMULATOR_0 else written
+        in_accumulator = ACCUMULATOR_0 <= resource < FLAG_0
+        base = cost.la if in_accumulator else cost.ld_1 + cost.ld_ss * ss
+        return base + cost.ld_sd * sd
 
-    after = [(resource, read) for resource in instruction.payload]
-    after += [(resource, latency(resource)) for resource in instruction.writes]
-    front = max(1, cost.df_1 + cost.df_sd * sd + cost.df_sc * sc)
+    read = cost.ls_1 + cost.ls_ss * ss
+    after = [(resource, max(0, read - passed)) for resource in instruction.payload]
+    after += [(item, max(0, latency(item) - passed)) for item in instruction.writes]
     return Timing(cost.units, front, cost.db_1 + cost.db_sx * sx, tuple(after))
+
+
+def _slowest(writes: tuple[int, ...], resource: int) -> int:
+    """Return the resource whose latency is that of all results, where latencies count from issue.
+
+    Whoever writes a flag or an address register takes its time for everything, and an accumulator
+    beside another result has the time of the latter.
+    """
+    if any(item == ADDRESS or FLAG_0 <= item < RESOURCES for item in writes):
+        return FLAG_0
+    return next((item for item in writes if not ACCUMULATOR_0 <= item < FLAG_0), resource)
 
 
 __all__ = ["Timing", "timing_of"]

@@ -22,6 +22,9 @@ ORIGINS = ("derived", "published", "measured by others", "assumed")
 BANK_RULES = ("ports", "halves", "bundles-8", "bundles-16")
 POLICIES = ("stay", "round-robin")
 
+_LANES = frozenset({"alu", "logic", "mad", "three"})
+"""Kinds of lane operations, which a preset may tell apart by opcode."""
+
 UNITS = (
     "none",
     "fpu0",
@@ -58,13 +61,14 @@ class Cost:
     `units` are the units that can execute it. The suffixes: `_sd` for each register written, `_sx`
     for each register's worth of execution, `_ss` for each register of the largest source, `_sc`
     for each register in bank conflict. df keeps the front end busy, db the unit; sources are read
-    after ls, results written after ld (registers), la (accumulator), lf (flags), counted from when
-    the unit starts.
+    after ls, results written after ld (registers; ld_sd counts for accumulators too), la
+    (accumulator), lf (flags), counted as the machine's `counted_from` says.
     """
 
     units: tuple[int, ...]
     df_1: int
     df_sd: int
+    df_sx: int
     df_sc: int
     db_1: int
     db_sx: int
@@ -103,15 +107,22 @@ class NativeRules:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A generation with one preset of costs; `facts` has the structure by name."""
+    """A generation with one preset of costs; `facts` has the structure by name.
+
+    Latencies are `counted_from` the start of the "unit", or from the "issue" of an instruction, as
+    the source of a preset does. `opcodes` name the class of costs of opcodes that are unlike the
+    others of their class.
+    """
 
     name: str
     title: str
     preset: str
     preset_source: str
+    counted_from: str
     native: NativeRules
     facts: Mapping[str, Fact] = field(repr=False)
     costs: Mapping[str, Cost] = field(repr=False)
+    opcodes: Mapping[str, str] = field(repr=False)
 
     def number(self, name: str) -> int:
         """Return a number of the structure."""
@@ -139,6 +150,25 @@ class Machine:
                 f"timing: {self.name} (preset {self.preset}) has no {what}; choose another --arch"
             )
         return found
+
+    def class_of(self, kind: str, opcode: str) -> str:
+        """Return the class of costs of an instruction by its kind and opcode."""
+        if kind.startswith("message."):
+            return self._message_class(kind, opcode)
+        base, dot, suffix = kind.partition(".")
+        other = self.opcodes.get(opcode.partition(".")[0])
+        return kind if other is None or base not in _LANES else f"{other}{dot}{suffix}"
+
+    def _message_class(self, kind: str, opcode: str) -> str:
+        """Return the class of a message, of its own where load/store caches are told apart."""
+        first, *rest = opcode.split(".")
+        if first in {"load", "store", "atomic"}:
+            special = f"{kind}.cached" if "ca" in rest else f"{kind}.lsc"
+        elif rest and rest[0] in {"dc0", "dc1"}:
+            special = f"{kind}.hdc"
+        else:
+            return kind
+        return special if special in self.costs else kind
 
     def with_facts(self, changes: Mapping[str, int | str]) -> Machine:
         """Return the machine with some facts changed, for studies; they count as assumed.
@@ -178,8 +208,9 @@ class Machine:
 def _shown(cost: Cost) -> str:
     units = "/".join(UNITS[unit] for unit in cost.units)
     return (
-        f"{units}: df={cost.df_1}+{cost.df_sd}sd+{cost.df_sc}sc db={cost.db_1}+{cost.db_sx}sx "
-        f"ls={cost.ls_1}+{cost.ls_ss}ss ld={cost.ld_1}+{cost.ld_ss}ss+{cost.ld_sd}sd "
+        f"{units}: df={cost.df_1}+{cost.df_sd}sd+{cost.df_sx}sx+{cost.df_sc}sc "
+        f"db={cost.db_1}+{cost.db_sx}sx ls={cost.ls_1}+{cost.ls_ss}ss "
+        f"ld={cost.ld_1}+{cost.ld_ss}ss+{cost.ld_sd}sd "
         f"la={cost.la} lf={cost.lf}"
     )
 
@@ -230,9 +261,11 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
         table["title"],
         chosen,
         described["source"],
+        described.get("counted_from", "unit"),
         NativeRules(**rules),
         {k: Fact(v["value"], v["from"], v["source"]) for k, v in table["structure"].items()},
         {k: _cost(row, fpus) for k, row in described["classes"].items()},
+        described.get("opcodes", {}),
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from visim.isa import Instruction
-from visim.operands import ExecSize, Immediate, LscAddress
+from visim.operands import ExecSize, Immediate, LscAddress, LscCache
 from visim.sem.effects import (
     Atomic,
     Load,
@@ -93,11 +93,19 @@ def emit_messages(emitter: Emitter, instruction: Instruction, found: Footprint) 
     cap = 32 if emitter.native.grf_bytes == 64 else 16
     is_block = "block" in kind or kind.startswith("media")
     parts = 1 if is_block else max(1, execution.size // cap)
+    route = _route(instruction, kind) if isinstance(lsc, LscAddress) else ""
     for part in range(parts):
         size = execution.size // parts
         group = execution.offset + part * size
         flags = emitter.predicate(getattr(instruction, "pred", None), group, size)
-        _one_message(emitter, kind, found, (part, parts), (size, group), flags)
+        _one_message(emitter, (kind, route), found, (part, parts), (size, group), flags)
+
+
+def _route(instruction: Instruction, kind: str) -> str:
+    """Return the opcode of a message to the load/store cache, with its control of the first one."""
+    name = next(name for name in ("load", "store", "atomic") if kind.endswith(name))
+    cache = getattr(instruction, "cache", None)
+    return f"{name}.ca" if isinstance(cache, LscCache) and cache.l1 == "ca" else name
 
 
 def _address_arithmetic(emitter: Emitter, address: LscAddress, execution: ExecSize) -> None:
@@ -142,12 +150,13 @@ def _span_registers(
 
 def _one_message(
     emitter: Emitter,
-    kind: str,
+    named: tuple[str, str],
     found: Footprint,
     piece: tuple[int, int],
     channels: tuple[int, int],
     flags: tuple[int, ...],
 ) -> None:
+    kind, route = named
     is_block = "block" in kind or kind.startswith("media")
     read = [s for s in found.reads if not is_block or s.end - s.start > _SCALAR_BYTES]
     payload = _merged(_span_registers(emitter, read, piece))
@@ -164,7 +173,7 @@ def _one_message(
     sent = _flat(payload)
     size, group = channels
     grf = emitter.native.grf_bytes
-    opcode = "sends" if len(payload) > 1 else "send"
+    opcode = route or ("sends" if len(payload) > 1 else "send")
     address = (ADDRESS,) if found.reads_address else ()
     emitter.emit(
         Native(

@@ -79,7 +79,11 @@ def _result(
     program: NativeProgram, work: Work, chip: Chip, state: State, cycles: int
 ) -> TimingResult:
     instructions = program.instructions
-    used = {item.kind for item, count in zip(instructions, state.count, strict=True) if count}
+    used = {
+        program.machine.class_of(item.kind, item.opcode)
+        for item, count in zip(instructions, state.count, strict=True)
+        if count
+    }
     scalar, slots = state.scalar, chip.eus * chip.slots
     spans = tuple(
         Span(group, place // chip.slots, place % chip.slots, begin, end)

@@ -13,7 +13,7 @@ MRF_0 = MOST_GRFS
 ADDRESS = MRF_0 + 32
 ACCUMULATOR_0 = ADDRESS + 1
 FLAG_0 = ACCUMULATOR_0 + 2
-FLAG_BYTES = 8
+FLAG_BYTES = 16
 RESOURCES = FLAG_0 + FLAG_BYTES
 """How many resources there are; a thread has all of them for itself."""
 
