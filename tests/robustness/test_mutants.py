@@ -15,7 +15,10 @@ from tools.fuzz.seeds import FINDINGS, seeds
 from tools.fuzz.targets import TARGETS
 
 SEED = 20
-MUTANTS = {"text": 500, "isa": 900, "zebin": 120, "verify": 120, "run": 120}
+MUTANTS = {
+    "text": 500, "isa": 900, "zebin": 120, "verify": 120, "run": 120,
+    "archive": 150, "debug": 300, "argument": 300,
+}  # fmt: skip
 SMALL = 8_000
 FOUND = sorted(path for path in FINDINGS.rglob("*") if path.is_file())
 
@@ -39,7 +42,7 @@ def test_a_mutant_is_read_or_refused(target: str):
         TARGETS[target](data)
 
 
-@pytest.mark.parametrize("target", ["text", "isa", "zebin", "verify"])
+@pytest.mark.parametrize("target", ["text", "isa", "zebin", "verify", "archive", "debug"])
 def test_a_truncated_input_is_read_or_refused(target: str):
     for data in seeds(target)[::10]:
         for length in range(0, len(data), max(1, len(data) // 25)):

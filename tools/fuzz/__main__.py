@@ -1,6 +1,8 @@
 """Fuzzes one part of visim, guided by coverage (atheris; extra `fuzz`).
 
-    python -m tools.fuzz text --seconds 1200      text, isa, zebin, verify or run
+    python -m tools.fuzz text --seconds 1200
+
+Targets are text, isa, zebin, verify, run, archive, debug and argument.
 
 What is found is written to build/fuzz/TARGET; a finding (crash-..., timeout-..., oom-...) belongs,
 made small, into tests/robustness/findings/TARGET once it is repaired. `python -m tools.fuzz.keep`

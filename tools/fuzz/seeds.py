@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.corpus.pairs import dumps
 from tests.unit.binary.elf_files import Part, elf
+from visim.binary.archive import MAGIC
 from visim.binary.elf import ElfImage, SectionType
 from visim.binary.isafile import write_isa
 from visim.diag import Source
@@ -52,6 +53,12 @@ def seeds(target: str) -> tuple[bytes, ...]:
             return (*kept, *_zebins())
         case "run":
             return (*kept, *valid_programs())
+        case "archive":
+            return (*kept, *archives(), *valid_programs()[:4])
+        case "debug":
+            return (*kept, *_debug_files(), *_dumped_texts()[:4])
+        case "argument":
+            return (*kept, *ARGUMENTS)
         case _:
             return (*kept, *valid_programs(), *example_texts(), *_zebins())
 
@@ -93,6 +100,49 @@ def valid_programs() -> tuple[bytes, ...]:
     modules = [read_text(Source("smith", text)) for text in texts[::2]]
     objects = [write_isa(module, platform=platform("pvc")) for module in modules]
     return (*(text.encode() for text in texts[1::2]), *objects)
+
+
+ARGUMENTS = (
+    b"i32:7", b"f32:1.5,nan,-inf", b"hex:00 ff", b"zeros:u32:4x4", b"iota:i64:16", b"rand:f16:8",
+    b"local:64", b"null", b"image:2d:rgba8:4x4:zeros", b"sampler:clamp,linear", b"npy:a.npy",
+)  # fmt: skip
+_CALLER = """\
+.version 4.1
+.extern_variable table type=ud num_elts=8 align=GRF
+.kernel "k"
+.funcdecl "f"
+.decl T0_ v_type=G type=ud num_elts=8 alias=<table, 0>
+mov (M1, 8) T0_(0,0)<1> 0x1:ud
+fcall (M1, 8) f 1 1
+ret (M1, 1)
+"""
+_LIBRARY = """\
+.version 4.1
+.global_variable table type=ud num_elts=8 align=GRF
+.global_function "f"
+.decl A v_type=G type=ud num_elts=8 alias=<V8, 0>
+mov (M1, 8) A(0,0)<1> 0x2:ud
+fret (M1, 8)
+"""
+
+
+def archives() -> tuple[bytes, ...]:
+    """Return `ar` archives of two texts, with short, GNU's long and BSD's long names."""
+    long = b"a_name_that_is_longer_than_sixteen.visaasm/\n"
+    files = (_CALLER.encode(), _LIBRARY.encode())
+    short = b"".join(_member(f"m{n}.visaasm/", data) for n, data in enumerate(files))
+    gnu = _member("//", long) + _member("/0", files[0]) + _member("m.visaasm/", files[1])
+    bsd = _member("#1/20", b"long_name.visaasm\0\0\0" + files[0]) + _member("f/", files[1])
+    return tuple(MAGIC + body for body in (short, gnu, bsd))
+
+
+def _member(name: str, data: bytes) -> bytes:
+    head = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n".encode()
+    return head + data + b"\n" * (len(data) % 2)
+
+
+def _debug_files() -> tuple[bytes, ...]:
+    return tuple(path.read_bytes() for path in sorted((ROOT / "tests/corpus/debug").glob("*.dbg")))
 
 
 def _dumped_texts() -> tuple[bytes, ...]:

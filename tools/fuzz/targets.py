@@ -12,10 +12,12 @@ from contextlib import suppress
 import numpy as np
 
 import visim
+from visim.binary.debuginfo import is_debug_information, read_debug_information
 from visim.binary.isafile import native_code, read_isa
 from visim.binary.zebin import read_zebin
 from visim.diag import Diagnostics, Source
 from visim.errors import VisimError
+from visim.runtime.arguments_text import ArgumentText, read_value
 from visim.runtime.loading import Contents, examine_data
 from visim.runtime.program import Program
 from visim.target import PLATFORMS, Platform, platform
@@ -70,12 +72,37 @@ def run(data: bytes) -> None:
             kernel.launch(arguments, engine="interpreter", budget=_BUDGET, **size)
 
 
+def link_archive(data: bytes) -> None:
+    """Link the members of an archive, or the one file that `data` is."""
+    with suppress(VisimError):
+        visim.link([data], gc=True, strip=len(data) % 2 == 0).text()
+
+
+def read_debug(data: bytes) -> None:
+    """Read vISA debug information, or the source lines of what else `data` holds."""
+    with suppress(VisimError):
+        if is_debug_information(data):
+            read_debug_information(data, "fuzz.dbg")
+        else:
+            visim.load(data).source_lines()
+
+
+def read_argument(data: bytes) -> None:
+    """Read the text of an argument."""
+    text = data.decode("utf-8", "replace")
+    with suppress(VisimError):
+        read_value(ArgumentText("fuzz", text), name="fuzz", seed=(1,))
+
+
 TARGETS: dict[str, Target] = {
     "text": read_as_text,
     "isa": read_as_object,
     "zebin": read_as_zebin,
     "verify": verify,
     "run": run,
+    "archive": link_archive,
+    "debug": read_debug,
+    "argument": read_argument,
 }
 
 

@@ -38,7 +38,33 @@ RULES = (
     _rule(
         "abi-grf-count",
         _ZEINFO,
-        "All inputs fit into the registers that a thread has.",
+        "A thread has 128 registers, or 256 on dg2 and pvc, and all inputs fit into them.",
+    ),
+    _rule(
+        "abi-input-cut",
+        _PAYLOAD,
+        "An input has a whole piece of the payload, several, or lies within one.",
+    ),
+    _rule(
+        "abi-payload-overlap",
+        _PAYLOAD,
+        "Pieces of the payload do not overlap.",
+    ),
+    _rule(
+        "abi-payload-size",
+        _PAYLOAD,
+        "A piece of the payload has the size of what it is: addresses 8 bytes, offsets 4, sizes\n"
+        "and ids of three dimensions 12.",
+    ),
+    _rule(
+        "abi-local-ids",
+        "zebin specification, .ze_info, per_thread_payload_arguments",
+        "The local ids of a dimension fill whole registers, which the SIMD size tells.",
+    ),
+    _rule(
+        "abi-scratch",
+        "zebin specification, .ze_info, per_thread_memory_buffers",
+        "The scratch memory of a thread has what the text reserves of it (SpillMemOffset).",
     ),
     _rule(
         "abi-barrier",
@@ -48,7 +74,8 @@ RULES = (
     _rule(
         "abi-slm",
         _ZEINFO,
-        "A kernel that uses shared local memory has a slm_size or local arguments.",
+        "A kernel that uses shared local memory has a slm_size or local arguments, and a slm_size\n"
+        "is not less than the text's SLMSize.",
     ),
     _rule(
         "abi-stack-calls",

@@ -20,6 +20,9 @@ from visim.predefined import SURFACES
 ENDINGS = {"ret", "fret", "goto", "jmp", "switchjmp"}
 _RETURNS = {"ret", "fret"}
 _SCALAR = {"call", "fcall", "ifcall"}
+_CALL_PARTS = {"arguments": "passed", "returned": "returned"}
+BARRIERS = frozenset({"barrier", "sbarrier", "nbarrier"})
+"""All ways to wait for a thread group; a driver gives a group the barriers of all of them."""
 MOST_ARGUMENTS, MOST_RETURNED = 32, 12
 _SUBROUTINES = "vISA 3, Subroutine and Function Calls"
 _MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
@@ -275,9 +278,6 @@ def call_sizes(at: UnitSite) -> Iterator[Wrong]:
                 yield Wrong(text, origin=item.origin)
 
 
-_CALL_PARTS = {"arguments": "passed", "returned": "returned"}
-
-
 @rules.unit(
     "execution-model",
     "vISA 6, WAIT and BARRIER",
@@ -288,12 +288,9 @@ def one_execution_model(at: UnitSite) -> Iterator[Wrong]:
     """A kernel waits for threads of a thread space, or has barriers of a thread group, not both."""
     waits = any(item.op.mnemonic == "wait" for item in at.unit.body)
     for item in at.unit.body:
-        if waits and item.op.mnemonic in _BARRIERS:
+        if waits and item.op.mnemonic in BARRIERS:
             text = f"{item.op.mnemonic} is for thread groups, wait for thread spaces"
             yield Wrong(text, origin=item.origin)
-
-
-_BARRIERS = {"barrier", "sbarrier", "nbarrier"}
 
 
 @rules.module(

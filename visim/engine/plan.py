@@ -399,15 +399,29 @@ class StepBuilder:
         writes = [effect for effect in effects if isinstance(effect, RegisterWrite)]
         values = [(write, self.value(write.value), self.mask(write.mask)) for write in writes]
         if len(writes) > 1:
-            values = [(write, self._own(value), self._own(mask)) for write, value, mask in values]
+            values = [
+                (write, self._own(value), mask and self._own(mask)) for write, value, mask in values
+            ]
         for write, value, mask in values:
             self._write(write, value, mask)
 
-    def _own(self, name: str | None) -> str | None:
+    def _own(self, name: str) -> str:
         """Return a copy of a bare view of the image, which an earlier write might change."""
         return self.temporary(f"{name}.copy()") if name in self._views else name
 
-    def _write(self, write: RegisterWrite, value: str | None, mask: str | None) -> None:
+    def _apart(self, name: str, written: NDArray[Any]) -> str:
+        """Return a copy of a bare view of the image that overlaps what is `written`.
+
+        NumPy copies between overlapping views of one dimension in an order that is right for equal
+        strides only.
+        """
+        if name not in self._views:
+            return name
+        view = self.bound[int(name[1:])]
+        is_safe = view.strides == written.strides or not np.may_share_memory(view, written)
+        return name if is_safe else self.temporary(f"{name}.copy()")
+
+    def _write(self, write: RegisterWrite, value: str, mask: str | None) -> None:
         match write:
             case WriteRegister(place):
                 view = self.place(place)
@@ -420,6 +434,7 @@ class StepBuilder:
                 addresses = self.value(write.addresses)
                 self.lines.append(f"{scatter}({image}, {addresses}, {value}, {mask})")
                 return
+        value = self._apart(value, view)
         if mask is None:
             self.lines.append(f"{self.bind(view)}[...] = {value}")
         else:

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from visim.binary.zebin import ZeKernel
+from visim.check.flow import BARRIERS
 from visim.isa import Unexecutable, trace
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import Instruction
@@ -17,7 +18,6 @@ from visim.module import Unit
 from visim.target import PLATFORMS, Platform
 
 _MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
-_BARRIERS = frozenset({"barrier", "sbarrier", "nbarrier"})
 _SYMBOLS = ("generals", "addresses", "predicates", "samplers", "surfaces")
 
 
@@ -58,7 +58,7 @@ def abi(metadata: ZeKernel) -> dict[str, Any]:
 
 def barriers(unit: Unit) -> int:
     """Return how many barriers a unit has."""
-    return sum(item.op.mnemonic in _BARRIERS for item in unit.body)
+    return sum(item.op.mnemonic in BARRIERS for item in unit.body)
 
 
 def line_ranges(unit: Unit) -> list[dict[str, Any]]:

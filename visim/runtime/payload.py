@@ -73,6 +73,11 @@ def places_of(kernel: ZeKernel, platform: Platform) -> Places:
     return Places(grf, local_ids, grf + local_ids + (grf if has_free else 0), kernel.payload)
 
 
+def dimension_bytes(platform: Platform, simd_size: int) -> int:
+    """Return the bytes that the local ids of one dimension take: whole registers."""
+    return 32 if platform.grf_bytes == 32 and simd_size <= 16 else 64
+
+
 class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
 
@@ -89,7 +94,7 @@ class PayloadLayout:
         _check_thread_data(kernel)
         self._places = places_of(kernel, linked.platform)
         self.local_id_bytes = self._places.local_id_bytes
-        self.dimension_bytes = 32 if self.grf == 32 and self.simd_size <= 16 else 64
+        self.dimension_bytes = dimension_bytes(linked.platform, self.simd_size)
         if self.local_id_bytes % self.dimension_bytes:
             raise UnsupportedError(
                 f"kernel {kernel.name!r}: local ids of {self.local_id_bytes} bytes for "

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.runtime.kernels import HEADER, PayloadArgument, ZeBuilder, local_id_bytes
+from visim.binary.zeinfo import PerThreadMemoryBuffer, PerThreadPayloadArgument
 from visim.check.abi import ABI_RULES
 from visim.diag import Source
 from visim.runtime.audit import audit
@@ -63,7 +66,7 @@ def test_an_input_that_ends_behind_the_payload_is_found():
 def test_an_input_behind_the_last_register_is_found():
     small = kernel(payload=(PayloadArgument("arg_byvalue", 0, 64, 0),), grf_count=4)
     found = codes(small, text(f".input X offset={CROSS} size=4"))
-    assert found == ["abi-grf-count"]
+    assert found == ["abi-grf-count", "abi-grf-count"]
 
 
 @pytest.mark.parametrize(
@@ -91,3 +94,53 @@ def test_findings_have_the_severity_of_their_rule():
     (finding,) = audit(kernel(), unit, platform("skl"))
     assert finding.severity is ABI_RULES["abi-simd-size"].severity
     assert finding.rule == ABI_RULES["abi-simd-size"].passage
+
+
+def test_an_input_with_a_part_of_an_argument_is_found():
+    pointer = kernel(payload=(PayloadArgument("arg_bypointer", 4, 8, 0),))
+    both = ".decl Q v_type=G type=uq num_elts=1\n"
+    lines = f"{both}.input Q offset={CROSS} size=8"
+    assert codes(pointer, text(lines)) == ["abi-input-unexplained", "abi-input-cut"]
+
+
+def test_pieces_of_the_payload_that_overlap_are_found():
+    pieces = (PayloadArgument("arg_byvalue", 0, 8, 0), PayloadArgument("arg_byvalue", 4, 4, 1))
+    assert codes(kernel(payload=pieces), text()) == ["abi-payload-overlap"]
+
+
+def test_a_piece_of_another_size_than_its_kind_has_is_found():
+    short = kernel(payload=(PayloadArgument("buffer_address", 0, 4, 0),))
+    assert codes(short, text()) == ["abi-payload-size"]
+
+
+@pytest.mark.parametrize(("device", "count", "found"), [
+    ("skl", 128, []), ("skl", 256, ["abi-grf-count"]), ("pvc", 256, []),
+    ("dg2", 64, ["abi-grf-count"]),
+])  # fmt: skip
+def test_the_number_of_registers_is_one_that_threads_have(
+    device: str, count: int, found: list[str]
+):
+    entry = replace(kernel(payload=(), grf_count=count), per_thread_payload=())
+    assert codes(entry, text(), device) == found
+
+
+def test_local_ids_that_do_not_fill_registers_are_found():
+    entry = replace(kernel(), per_thread_payload=(PerThreadPayloadArgument("local_id", 0, 48),))
+    assert codes(entry, text()) == ["abi-local-ids"]
+
+
+def test_scratch_that_the_text_reserves_is_there():
+    reserved = text(".kernel_attr SpillMemOffset=512")
+    memory = (PerThreadMemoryBuffer("scratch", "single_space", 1024),)
+    assert codes(kernel(), reserved) == ["abi-scratch"]
+    assert not codes(replace(kernel(), per_thread_memory=memory), reserved)
+
+
+def test_less_shared_local_memory_than_the_text_says_is_found():
+    assert codes(kernel(slm_size=1024), text(".kernel_attr SLMSize=2")) == ["abi-slm"]
+    assert not codes(kernel(slm_size=2048), text(".kernel_attr SLMSize=2"))
+
+
+def test_a_named_barrier_is_a_barrier():
+    entry = replace(kernel(payload=()), per_thread_payload=())
+    assert codes(entry, text("nbarrier.wait 0x1:ub"), "pvc") == ["abi-barrier"]
