@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +27,7 @@ from visim.text import read_text
 
 PROGRAM = "GenX_IR"
 _SECONDS = 60
+_DUMP = "out.visaasm"
 _NON_UNIFORM = "divS"
 
 #: Texts that GenX_IR refuses: their devices have no DPAS.
@@ -49,10 +50,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What GenX_IR made of a file: its Gen code, None if it made none, and what it said."""
+    """What GenX_IR made of a file, None where it made nothing, and what it said.
+
+    `code` is Gen code, `dump` the text that it prints, `complaints` its file of errors; its
+    `returncode` is 0 for some errors, and negative where it crashed.
+    """
 
     code: bytes | None
     output: str
+    returncode: int
+    complaints: str | None
+    dump: str | None
 
 
 def is_installed() -> bool:
@@ -60,16 +68,34 @@ def is_installed() -> bool:
     return shutil.which(PROGRAM) is not None
 
 
-def compile_file(content: bytes, suffix: str, device: str) -> Compiled:
-    """Return what GenX_IR makes of a .visaasm or .isa file for a device."""
+def compile_file(
+    content: bytes,
+    suffix: str,
+    device: str,
+    *,
+    options: Sequence[str] = ("-binary", "-output"),
+    seconds: float = _SECONDS,
+) -> Compiled:
+    """Return what GenX_IR makes of a .visaasm or .isa file for a device.
+
+    Raises:
+        TimeoutExpired: it takes more than `seconds`.
+    """
     with tempfile.TemporaryDirectory(prefix="visim-genx-") as folder:
         source = Path(folder) / f"k{suffix}"
         source.write_bytes(content)
-        words = [PROGRAM, source.name, "-platform", device.upper(), "-binary", "-output"]
-        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=_SECONDS, check=False)
+        words = [PROGRAM, source.name, "-platform", device.upper(), *options]
+        done = subprocess.run(words, cwd=folder, capture_output=True, timeout=seconds, check=False)
         made = [path for path in Path(folder).iterdir() if path.name.endswith(".dat")]
         code = made[0].read_bytes() if done.returncode == 0 and len(made) == 1 else None
-        return Compiled(code, (done.stdout + done.stderr).decode(errors="replace"))
+        said = (done.stdout + done.stderr).decode(errors="replace")
+        complaints = _text(Path(folder) / f"{source.stem}.errors.txt")
+        return Compiled(code, said, done.returncode, complaints, _text(Path(folder) / _DUMP))
+
+
+def _text(path: Path) -> str | None:
+    """Return what a file holds, None if there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
 
 
 def whole_texts() -> Iterator[tuple[Dump, str]]:

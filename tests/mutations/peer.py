@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
-PROGRAM = shutil.which("GenX_IR")
+from tools import genx
+from tools.genx import compile_file
+
+PROGRAM = shutil.which(genx.PROGRAM)
 _SECONDS = 20
 _PLACE = re.compile(r"^\S*visa/\S+:\d+ |^.*?\.(?:cpp|h|y):\d+:? ?")
 _ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
@@ -21,24 +22,16 @@ CRASH = "it crashes"
 
 def verdict(text: str, device: str) -> str | None:
     """Return None if GenX_IR takes a text, else its first complaint."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "k.visaasm"
-        path.write_text(text, encoding="utf-8")
-        command = [str(PROGRAM), path.name, "-platform", device.upper(), "-binary", "-output"]
-        try:
-            run = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return "it does not end"
-        complaints = Path(folder) / "k.errors.txt"
-        if complaints.exists():
-            return _first(complaints.read_text(encoding="utf-8", errors="replace"))
-        if run.returncode < 0:
-            return CRASH
-        said = run.stdout + run.stderr
-        if run.returncode or "error" in said.lower():
-            return _first("\n".join(said.splitlines()[1:]))
+    try:
+        made = compile_file(text.encode(), ".visaasm", device, seconds=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return "it does not end"
+    if made.complaints is not None:
+        return _first(made.complaints)
+    if made.returncode < 0:
+        return CRASH
+    if made.returncode or "error" in made.output.lower():
+        return _first("\n".join(made.output.splitlines()[1:]))
     return None
 
 

@@ -22,5 +22,5 @@ def explain(rule: Rule) -> str:
 def _block(lines: str) -> str:
     text = lines.rstrip()
     if len(text) > _LONGEST_EXAMPLE:
-        text = text[:_LONGEST_EXAMPLE].rsplit("\n", 1)[0][:_LONGEST_EXAMPLE] + "\n..."
+        text = text[:_LONGEST_EXAMPLE].rsplit("\n", 1)[0] + "\n..."
     return f"```text\n{text}\n```"

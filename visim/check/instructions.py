@@ -9,8 +9,9 @@ from visim.diag import Severity
 from visim.isa.execution_sizes import execution_sizes
 from visim.isa.matrix import Dpas
 from visim.isa.message_types import message_types
-from visim.isa.operand_types import Modifiers, Saturation, shown
+from visim.isa.operand_types import UNSIGNED, Modifiers, Saturation, shown
 from visim.operands import (
+    SCALAR,
     GeneralDestination,
     GeneralSource,
     Immediate,
@@ -27,6 +28,7 @@ from visim.types import BF, DF, DataType
 
 CHANNELS = 32
 DEPTH_OF_DEVICES = 8
+UPPER_HALF = 16
 _MODIFIERS = {
     Modifiers.ARITHMETIC: {Modifier.NONE, Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS},
     Modifiers.LOGIC: {Modifier.NONE, Modifier.NOT},
@@ -122,6 +124,7 @@ def operand_types(at: Site) -> Iterator[Wrong]:
 @rules.instruction(
     "message-operand-type",
     "vISA 6, the instruction's page",
+    severity=Severity.WARNING,
     failing="svm_gather.4.1 (M1, 8) UD.0 D.0",
     passing="svm_gather.4.1 (M1, 8) UQ.0 D.0",
 )
@@ -287,6 +290,33 @@ def restrictions(at: Site) -> Iterator[Wrong]:
     wrong = op.restrict(at.instruction, at.platform) if op.restrict else None
     if wrong is not None and not _is_missing(at):
         yield Wrong(f"{op.mnemonic}: {wrong}", passage=f"vISA 6, {op.page}")
+
+
+@rules.instruction(
+    "predicate-bits",
+    "vISA 6, SETP and MOV, Notes",
+    severity=Severity.WARNING,
+    failing="setp (M1, 16) P 0x0:ud",
+    passing="setp (M1_NM, 16) P 0x0:ud",
+)
+def predicate_bits(at: Site) -> Iterator[Wrong]:
+    """The bits of a scalar are set, and those of a predicate copied, as unsigned integers.
+
+    They are set by M1_NM, or for channels 16 to 31 by M5_NM.
+    """
+    name, size, source = at.instruction.op.mnemonic, at.exec_size, dict(at.operands).get("src0")
+    if name == "mov" and isinstance(source, PredicateOperand):
+        kind = operand_type(dict(at.operands)["dst"])
+        if kind is not None and kind not in UNSIGNED:
+            yield Wrong(f"a predicate is copied to UB, UW or UD, found {kind!r}")
+    if name != "setp" or size is None:
+        return
+    kind = operand_type(source)
+    if kind is not None and kind not in UNSIGNED:
+        yield Wrong(f"the source of setp is UB, UW or UD, found {kind!r}")
+    is_vector = isinstance(source, GeneralSource | IndirectSource) and source.region != SCALAR
+    if not is_vector and not (size.no_mask and size.offset in {0, UPPER_HALF}):
+        yield Wrong(f"a scalar sets bits by M1_NM or M5_NM, found {size}")
 
 
 @rules.instruction(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visim.check.rule import Rules, Site, Wrong
+from visim.diag import Severity
 from visim.isa.lsc_atomics import LscAtomic
 from visim.isa.lsc_typed import LscTypedAtomic
 from visim.isa.memory import (
@@ -143,6 +144,7 @@ def atomic_sources(at: Site) -> Iterator[Wrong]:
 @rules.instruction(
     "atomic-types",
     "vISA 6, SVM_ATOMIC, DWORD_ATOMIC, Notes",
+    severity=Severity.WARNING,
     failing="svm_atomic.fmax (M1, 8) UQ.0 UD.0 UD.0 V0.0",
     passing="svm_atomic.fmax (M1, 8) UQ.0 UD.0 F.0 V0.0",
 )
@@ -170,6 +172,7 @@ def atomic_types(at: Site) -> Iterator[Wrong]:
 @rules.instruction(
     "sampler-parameters",
     "vISA 6, 3D_SAMPLE, 3D_SAMPLE4, 3D_LOAD, Notes",
+    severity=Severity.WARNING,
     failing="load_lz.RGBA (M1, 8) 0x0:uw T6 F.0 D.0 W.64",
     passing="load_lz.RGBA (M1, 8) 0x0:uw T6 F.0 D.0 D.64",
 )

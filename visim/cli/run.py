@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import json
 import shutil
@@ -20,6 +19,7 @@ from visim.cli.files import check_target, is_standard, load_program, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
 from visim.errors import ArgumentError
+from visim.lex import nearest
 from visim.runtime import pictures
 from visim.runtime.arguments_text import (
     find_parameter,
@@ -140,8 +140,8 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
         listed = ", ".join(names) or "none"
         raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}")
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = nearest(name, names)
+        hint = f"; did you mean {near!r}?" if near else ""
         listed = ", ".join(names) or "none"
         raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}")
     return program[name]

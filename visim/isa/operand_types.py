@@ -131,9 +131,15 @@ SHIFT_UNSIGNED = Operands((row(INTEGERS),), asked=(row(UNSIGNED, UNSIGNED, INTEG
 SHIFT_SIGNED = Operands((row(INTEGERS),), Saturation.NO, asked=(row(SIGNED, SIGNED, INTEGERS),))
 BITS = Operands((row(WORDS | DWORDS),), Saturation.NO, Modifiers.NONE)
 """Functions of bits."""
-COUNTED = Operands((row(frozenset({UD}), frozenset({UB, UW, UD})),), Saturation.NO, Modifiers.NONE)
-HIGHEST = Operands((row(frozenset({UD}), DWORDS),), Saturation.NO, Modifiers.NONE)
-LOWEST = Operands((row(DWORDS, NARROW),), Saturation.NO, Modifiers.NONE, (row(frozenset({UD})),))
+COUNTED = Operands(
+    (row(NARROW),),
+    Saturation.NO,
+    Modifiers.NONE,
+    (row(frozenset({UD}), frozenset({UB, UW, UD})),),
+)
+"""Counting and finding bits, of at most 32."""
+HIGHEST = Operands(COUNTED.types, Saturation.NO, Modifiers.NONE, (row(frozenset({UD}), DWORDS),))
+LOWEST = Operands(COUNTED.types, Saturation.NO, Modifiers.NONE, (row(frozenset({UD})),))
 REVERSED = Operands((row(DWORDS),), Saturation.NO, Modifiers.NONE, (row(frozenset({UD})),))
 ROTATED = Operands((row(INTEGERS - BYTES),), Saturation.NO, Modifiers.NONE)
 UNSIGNED_DWORD = Operands((row(frozenset({UD})),), Saturation.NO, Modifiers.NONE)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from visim import predefined
+from visim.isa.operand_types import NARROW, SMALL
 from visim.operands import (
     SCALAR,
     AddressOf,
@@ -22,14 +23,13 @@ from visim.operands import (
 )
 from visim.sem.tracer import destination_type, source_type
 from visim.target import Platform
-from visim.types import UB, UD, UQ, UW, B, DataType, Q
+from visim.types import UB, UD, UQ, B, DataType, Q
 
 _QUADS = {UQ, Q}
 _TYPED = (GeneralSource, IndirectSource, Immediate)
 _WRITTEN = (GeneralDestination, IndirectDestination)
 _PASSABLE = {"%arg", "%retval"}
 _PREDEFINED = (*predefined.SURFACES, predefined.BINDLESS_SAMPLER)
-_WHOLE, _UPPER, _CHANNELS = 0, 16, 32
 
 
 def _types(i: Any) -> Iterator[DataType]:
@@ -91,8 +91,8 @@ def moved(i: Any, platform: Platform | None) -> str | None:
     kind = destination_type(i.dst)
     if i.exec.size != 1:
         return f"a predicate is copied with execution size 1, found {i.exec.size}"
-    if kind not in {UB, UW, UD}:
-        return f"a predicate is copied to UB, UW or UD, found {kind!r}"
+    if not kind.is_integer:
+        return f"a predicate is copied to an integer, found {kind!r}"
     if kind.bits < i.src0.variable.count:
         return f"{i.src0.variable.name} has {i.src0.variable.count} bits, its destination {kind!r}"
     if i.pred is not None or i.dst.saturate:
@@ -101,27 +101,21 @@ def moved(i: Any, platform: Platform | None) -> str | None:
 
 
 def set_bits(i: Any, platform: Platform | None) -> str | None:
-    """SETP: the source is unsigned; the bits of a scalar are for channels 0 or 16 on, NoMask."""
+    """SETP: the source is an integer of at most 32 bits."""
     del platform
-    if not isinstance(i.src0, _TYPED):
+    if not isinstance(i.src0, _TYPED) or source_type(i.src0) in NARROW:
         return None
-    kind = source_type(i.src0)
-    if kind not in {UB, UW, UD}:
-        return f"the source is UB, UW or UD, found {kind!r}"
-    if not isinstance(i.src0, Immediate) and i.src0.region != SCALAR:
-        return None
-    legal = (_WHOLE,) if i.exec.size == _CHANNELS else (_WHOLE, _UPPER)
-    if not i.exec.no_mask or i.exec.offset not in legal:
-        marks = "M1_NM" if i.exec.size == _CHANNELS else "M1_NM or M5_NM"
-        return f"a scalar sets bits by {marks}, found {i.exec}"
-    return None
+    return f"the source is an integer of at most 32 bits, found {source_type(i.src0)!r}"
 
 
 def added_address(i: Any, platform: Platform | None) -> str | None:
-    """ADDR_ADD: a UW is added to an address, to that of an own variable, or of %arg or %retval."""
+    """ADDR_ADD: a UW is added to an address, to that of an own variable, or of %arg or %retval.
+
+    Intel's verifier takes other words and bytes, too.
+    """
     del platform
     base = i.src0
-    if isinstance(i.src1, _TYPED) and source_type(i.src1) != UW:
+    if isinstance(i.src1, _TYPED) and source_type(i.src1) not in SMALL:
         return f"what is added is a UW, found {source_type(i.src1)!r}"
     if isinstance(base, GeneralSource) and base.region != SCALAR:
         return "the region of the variable whose address is taken is <0;1,0>"

@@ -6,7 +6,6 @@ nothing of the command line, of programs or of engines.
 
 from __future__ import annotations
 
-import difflib
 import io
 import math
 import re
@@ -20,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
-from visim.lex import shortened
+from visim.lex import nearest, shortened
 from visim.runtime.images import Image, Sampler
 from visim.runtime.png_reader import decode_png
 
@@ -125,8 +124,8 @@ def find_parameter(key: str, parameters: Sequence[Parameter]) -> int:
         return names.index(key)
     if _COUNT.fullmatch(key) and int(key) < len(names):
         return int(key)
-    near = difflib.get_close_matches(key, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
+    near = nearest(key, names)
+    hint = f"; did you mean {near!r}?" if near else ""
     raise ArgumentError(f"the kernel has no argument {key!r}{hint}\n{describe(parameters)}")
 
 

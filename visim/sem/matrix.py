@@ -29,7 +29,6 @@ CHANNELS = {"dg2": 8, "pvc": 16}
 """The execution size of the devices that have the instructions."""
 FUSED_DEVICE = "dg2"
 DEPTHS = (1, 2, 4, 8)
-_NEWER = {"tf32", "bf8"}
 _TILES = {UD, D}
 
 
@@ -106,8 +105,6 @@ def _wrong_device(i: Any, platform: Platform) -> str | None:
     if i.exec.size != CHANNELS[platform.name]:
         size = CHANNELS[platform.name]
         return f"the execution size is {size} on {platform.name}, found {i.exec.size}"
-    if i.weights in _NEWER and platform.name == FUSED_DEVICE:
-        return f"{platform.name} has no products of {i.weights}"
     return None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from visim.check import verify_module
 from visim.diag import Severity, Source
@@ -73,9 +74,10 @@ def _without_findings(lines: list[str], target: Platform) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _computing(target: Platform) -> list[Op]:
+@cache
+def _computing(target: Platform) -> tuple[Op, ...]:
     """Return the instructions that say which types they compute with, and that the device has."""
-    return [
+    return tuple(
         op
         for op in ISA.ops
         if op.form in _FORMS
@@ -84,13 +86,14 @@ def _computing(target: Platform) -> list[Op]:
         and op.meaning is not None
         and target.name in op.devices
         and op.mnemonic not in _LEFT_OUT
-    ]
+    )
 
 
-def computed_types(target: Platform) -> list[DataType]:
+@cache
+def computed_types(target: Platform) -> tuple[DataType, ...]:
     """Return the types of the variables that programs for a device have, in their order."""
     rows = [row for op in _computing(target) for row in op.operands.types]
-    return types_of(target, frozenset(kind for row in rows for kind in row.destination))
+    return tuple(types_of(target, frozenset(kind for row in rows for kind in row.destination)))
 
 
 class _Writer:

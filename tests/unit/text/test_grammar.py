@@ -8,14 +8,13 @@ milliseconds a text) show that the list tells the truth about it.
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tools.genx import compile_file, is_installed
 from visim.diag import Source
 from visim.errors import InputError
 from visim.module import Module
@@ -43,7 +42,6 @@ HEAD = """\
 MAIN = '.function "main"\nmain:\n'
 REASON = re.compile(r"#= ([\w-]+):")
 IN_THE_BODY = re.compile(r"[a-z(/$@?\"9A-Z ]|\.file|\.loc|\{.*mov ")
-GENX_IR = shutil.which("GenX_IR")
 #: Lines in which the two print different things for every text: names and the default target.
 NOT_COMPARED = re.compile(r"main|\.function|\.kernel_attr Target")
 
@@ -117,11 +115,11 @@ def test_what_is_read_prints_as_a_text_that_reads_the_same(verdict: str):
             assert show_module(again) == once, case.lines
 
 
-@pytest.mark.skipif(GENX_IR is None, reason="GenX_IR is not installed")
+@pytest.mark.skipif(not is_installed(), reason="GenX_IR is not installed")
 @pytest.mark.parametrize("verdict", "+-~<>")
-def test_genx_ir_takes_and_prints_what_the_list_says(verdict: str, tmp_path: Path):
-    for number, case in enumerate(case for case in CASES if case.verdict == verdict):
-        dump = dumped_by_genx_ir(case, tmp_path / str(number))
+def test_genx_ir_takes_and_prints_what_the_list_says(verdict: str):
+    for case in (case for case in CASES if case.verdict == verdict):
+        dump = dumped_by_genx_ir(case)
         assert (dump is not None) == (verdict in "+~<"), case.lines
         module = taken(case)
         if dump is not None and module is not None:
@@ -129,18 +127,13 @@ def test_genx_ir_takes_and_prints_what_the_list_says(verdict: str, tmp_path: Pat
             assert alike == (verdict == "+"), case.lines
 
 
-def dumped_by_genx_ir(case: Case, folder: Path) -> str | None:
+def dumped_by_genx_ir(case: Case) -> str | None:
     """Return how GenX_IR prints the text, or None where it refuses it.
 
     Its exit code is 0 for some errors; those of the text are reported "near line" or as
     "lexical error". It dies of others.
     """
-    folder.mkdir()
-    (folder / "a.visaasm").write_text(case.text)
-    command = [str(GENX_IR), "a.visaasm", "-platform", case.device.upper(), "-dumpcommonisa"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    said = run.stdout + run.stderr
-    dump = folder / "out.visaasm"
-    if "near line" in said or "lexical error" in said or not dump.exists():
-        return None
-    return dump.read_text()
+    text = case.text.encode()
+    made = compile_file(text, ".visaasm", case.device, options=("-dumpcommonisa",))
+    is_refused = "near line" in made.output or "lexical error" in made.output
+    return None if is_refused else made.dump
