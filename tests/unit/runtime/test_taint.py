@@ -13,6 +13,7 @@ HEAD = """.version 4.1
 .decl x v_type=G type=f num_elts=8 align=GRF
 .decl y v_type=G type=f num_elts=8 align=GRF
 .decl n v_type=G type=ud num_elts=8 align=GRF
+.decl w v_type=G type=uw num_elts=16 align=GRF alias=<n, 0>
 .decl a v_type=G type=uq num_elts=8 align=GRF
 .decl i v_type=G type=uq num_elts=8 align=GRF
 .decl P1 v_type=P num_elts=8
@@ -48,7 +49,7 @@ def test_an_inexact_value_that_is_stored_reaches_the_output():
     assert found == {"output"}
     [use] = report.taint
     assert use.instruction.startswith("svm_scatter")
-    assert (use.line, use.count) == (19, 1)
+    assert (use.line, use.count) == (20, 1)
     assert report.to_dict()["taint"] == [use.to_dict()]
 
 
@@ -110,9 +111,9 @@ def test_register_addresses_are_addresses():
     body = """
     exp (M1, 1) y(0,0)<1> 0x0:f
     mov (M1, 8) n(0,0)<1> y(0,0)<0;1,0>
-    addr_add (M1, 1) A0(0)<1> &x n(0,0)<0;1,0>
+    addr_add (M1, 1) A0(0)<1> &x w(0,0)<0;1,0>
     shl (M1, 1) n(0,0)<1> n(0,0)<0;1,0> 0x2:ud
-    addr_add (M1, 1) A0(0)<1> &x n(0,0)<0;1,0>
+    addr_add (M1, 1) A0(0)<1> &x w(0,0)<0;1,0>
     mov (M1, 1) y(0,0)<1> r[A0(0),0]<0;1,0>:f
 """
     assert sinks(body)[0] == {"address"}
