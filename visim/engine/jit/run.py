@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
-from visim.engine.interp import TURN
 from visim.engine.jit.answers import Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
 from visim.engine.jit.endings import CANCELLED, Endings
@@ -208,9 +207,6 @@ class Runner:
         start = self.dispatch.start(group, number)
         record = self.record(slot)
         record.number = number
-        record.image.fill(0)
-        for offset, data in start.registers:
-            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         record.scratch.fill(0)
         self.fill(record, start, slot)
         self.watcher.begin_thread(record)
@@ -229,16 +225,9 @@ class Runner:
         return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
-        """Write how a thread starts into its record."""
+        """Write how a thread starts into the record of a slot."""
+        record.fill(start)
         fields = record.fields
-        fields.fill(0)
-        fields[Thread.IMAGE] = record.image.ctypes.data
-        fields[Thread.MASK] = start.mask
-        fields[Thread.SCRATCH] = record.scratch.ctypes.data
-        fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
-        fields[Thread.SCRATCH_BASE] = record.scratch_base = start.scratch_base
-        fields[Thread.TURN_ENDS] = TURN
-        record.waits = None
         if self.first.frame_bytes:
             fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
         if self.first.uses_stacks:

@@ -27,12 +27,32 @@ LOG_WORDS = 4096
 Triple = tuple[int, int, int]
 
 
+class _Buffer:
+    """Memory that native code appends to, from one field of a thread on up to the next field's."""
+
+    def __init__(self, field: Thread, size: int, kind: type[np.uint32 | np.uint64]) -> None:
+        self._field = field
+        self._array: NDArray[Any] = np.zeros(size, kind)
+        self._start = int(self._array.ctypes.data)
+
+    def offer(self, fields: Words) -> None:
+        """Give the whole buffer to a thread."""
+        fields[self._field] = self._start
+        fields[self._field + 1] = self._start + self._array.nbytes
+
+    def take(self, fields: Words) -> NDArray[Any]:
+        """Return what the thread has appended, and empty the buffer."""
+        used = (int(fields[self._field]) - self._start) // self._array.itemsize
+        fields[self._field] = self._start
+        return self._array[:used].copy()
+
+
 @dataclass
 class _Notes:
     """The buffers of a thread, and the parts of its path that have been taken out of them."""
 
-    trace: NDArray[np.uint32]
-    log: Words
+    trace: _Buffer
+    log: _Buffer
     path: list[NDArray[np.uint32]] = field(default_factory=list[NDArray[np.uint32]])
     is_reported: bool = False
 
@@ -70,16 +90,13 @@ class Watcher:
             return
         notes = self._notes.get(record.address)
         if notes is None:
-            notes = _Notes(np.zeros(TRACE_ENTRIES, np.uint32), np.zeros(LOG_WORDS, np.uint64))
-            self._notes[record.address] = notes
+            notes = self._notes[record.address] = _Notes(
+                _Buffer(Thread.TRACE, TRACE_ENTRIES, np.uint32),
+                _Buffer(Thread.LOG, LOG_WORDS, np.uint64),
+            )
         notes.path, notes.is_reported = [], False
-        ends = (
-            (Thread.TRACE, Thread.TRACE_END, notes.trace),
-            (Thread.LOG, Thread.LOG_END, notes.log),
-        )
-        for begin, end, buffer in ends:
-            record.fields[begin] = buffer.ctypes.data
-            record.fields[end] = buffer.ctypes.data + buffer.nbytes
+        notes.trace.offer(record.fields)
+        notes.log.offer(record.fields)
 
     def begin_turn(self, threads: Sequence[ThreadRecord]) -> None:
         """Note which threads run next, in their order."""
@@ -114,18 +131,12 @@ class Watcher:
     def _take(self, record: ThreadRecord) -> None:
         """Take what a thread has noted out of its buffers."""
         notes, fields = self._notes[record.address], record.fields
-        notes.path.append(_taken(fields, Thread.TRACE, notes.trace))
-        log = _taken(fields, Thread.LOG, notes.log)
-        if log.size:
-            for observe in self.observers.accesses:
-                observe(Accesses(self._group, record.number, self.sites, log))
-
-
-def _taken(fields: Words, begin: Thread, buffer: NDArray[Any]) -> NDArray[Any]:
-    start = int(buffer.ctypes.data)
-    used = (int(fields[begin]) - start) // buffer.itemsize
-    fields[begin] = start
-    return buffer[:used].copy()
+        notes.path.append(notes.trace.take(fields))
+        if not self.observers.accesses:
+            return
+        log = notes.log.take(fields)
+        for observe in self.observers.accesses if log.size else ():
+            observe(Accesses(self._group, record.number, self.sites, log))
 
 
 __all__ = ["Watcher"]
