@@ -8,6 +8,7 @@ import pytest
 import visim
 from visim.engine.base import RunOptions
 from visim.engine.jit import watching
+from visim.engine.jit.module import ModuleText, ModuleWriter
 
 from . import harness
 from .generator import CHANGING, generate, text_of
@@ -127,13 +128,15 @@ def test_accesses_have_the_channels_that_are_on_and_their_addresses() -> None:
 
 
 def test_code_that_nobody_watches_has_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    from visim.engine import jit
-
     texts = []
-    code = jit.object_code
-    monkeypatch.setattr(
-        jit, "object_code", lambda text, made_for: texts.append(text) or code(text, made_for)
-    )
+
+    def write(writer: ModuleWriter) -> ModuleText:
+        texts.append(made(writer))
+        return texts[-1]
+
+    made = ModuleWriter.write
+    monkeypatch.setattr(ModuleWriter, "write", write)
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
 
     class OnlyFaults(visim.Observer):
         def fault(self, fault):
@@ -144,5 +147,6 @@ def test_code_that_nobody_watches_has_no_notes(monkeypatch: pytest.MonkeyPatch) 
     for observers in ((), (OnlyFaults(),), (Recorder(),)):
         kernel.run(VARIABLES, {}, slm_bytes=256, options=RunOptions(observers=observers))
     plain, watched = texts
-    assert "log_room" in watched
-    assert "log_room" not in plain
+    assert "log_room" in watched.text
+    assert "log_room" not in plain.text
+    assert not plain.watched
