@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from visim.engine import lanes
+from visim.engine.accesses import SiteTable
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import FloatMode
+from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.engine.plan import Context, Step, StepBuilder
 from visim.engine.taint import Tracker
 from visim.engine.taint_steps import TaintWriter
@@ -67,9 +69,11 @@ class Block:
     """Steps from program counter `start` on; `next` is the counter after the block.
 
     `steps` pairs each step with its program counter. `forms` are the mnemonics of all
-    instructions of the block, the ending included; their number is what the block counts.
+    instructions of the block, the ending included; their number is what the block counts. Blocks
+    at the same place have the same `number`, whatever their mode.
     """
 
+    number: int
     start: int
     next: int
     steps: tuple[tuple[int, Step], ...]
@@ -88,17 +92,24 @@ class Unready(Exception):
 
 
 class BlockTable:
-    """The blocks of one unit, by program counter, mode and whether all channels are on."""
+    """The blocks of one unit, by program counter, mode and whether all channels are on.
+
+    `numbers` has the numbers of the blocks of all units. With `sites`, steps note their accesses.
+    """
 
     def __init__(
         self,
         kernel: LinkedKernel,
         unit: LinkedUnit,
         context: Context,
+        numbers: BlockNumbers,
         tracker: Tracker | None = None,
+        sites: SiteTable | None = None,
     ) -> None:
         self.kernel = kernel
         self.unit = unit
+        self.numbers = numbers
+        self.sites = sites
         self.context = context
         self.tracker = tracker
         self.blocks: dict[tuple[int, int, bool], Block] = {}
@@ -121,7 +132,7 @@ class BlockTable:
             instruction = body[pc]
             starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
             if starts_block and pc > start:
-                return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
+                return self._made(start, pc, steps, _FALL_THROUGH, forms)
             if isinstance(instruction, MARKS):
                 pc += 1
                 continue
@@ -136,10 +147,16 @@ class BlockTable:
                 steps.append((pc, step))
             pc += 1
             if ending is not _FALL_THROUGH:
-                return Block(start, pc, tuple(steps), ending, tuple(forms))
+                return self._made(start, pc, steps, ending, forms)
         if start == pc:
             steps.append((pc, _refusal(pc, "control runs off the end", undefined=True)))
-        return Block(start, pc, tuple(steps), _FALL_THROUGH, tuple(forms))
+        return self._made(start, pc, steps, _FALL_THROUGH, forms)
+
+    def _made(
+        self, start: int, end: int, steps: list[tuple[int, Step]], ending: Ending, forms: list[str]
+    ) -> Block:
+        number = self.numbers.number(BlockPlace(self.unit.number, start, end))
+        return Block(number, start, end, tuple(steps), ending, tuple(forms))
 
     def effects(self, pc: int) -> tuple[Effect, ...]:
         """Return the traced effects of the instruction at `pc`."""
@@ -160,7 +177,7 @@ class BlockTable:
         step = None
         if ordinary:
             builder = self._builder(mode, full=full)
-            builder.effects(ordinary)
+            builder.effects(ordinary, self._noted(pc, ordinary))
             step = builder.build()
         if self.tracker is not None:
             writer = TaintWriter(
@@ -174,6 +191,13 @@ class BlockTable:
         if isinstance(transfer, FusedExchange):
             return None, Ending(transfer, changes, None, _nothing, step)
         return step, self._ending(transfer, changes, mode, full=full)
+
+    def _noted(self, pc: int, effects: Sequence[Effect]) -> dict[int, int]:
+        """Return the numbers of sites by the identity of their effects, where they are noted."""
+        if self.sites is None:
+            return {}
+        found = {id(effect): self.sites.number(self.unit.number, pc, effect) for effect in effects}
+        return {key: number for key, number in found.items() if number is not None}
 
     def _ending(
         self,

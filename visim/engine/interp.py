@@ -9,22 +9,24 @@ follow from it.
 from __future__ import annotations
 
 import random
-from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.accesses import SiteTable
 from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
 from visim.engine.faults import fault_at, memory_fault, place_name
+from visim.engine.frames import Exchange, Frame, Thread
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
-from visim.engine.observers import GroupStart, Observers, ThreadPath, block_entry
-from visim.engine.plan import Context, Step
+from visim.engine.observers import BlockNumbers
+from visim.engine.plan import Context
+from visim.engine.reports import Reports
 from visim.engine.taint import ShadowMemory, Tracker
 from visim.errors import Fault
 from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
@@ -60,59 +62,6 @@ class Stopped(Exception):
         super().__init__(fault.message)
 
 
-@dataclass(slots=True)
-class Frame:
-    """What a call leaves behind: where to go on, with which channels, and the call mask inside.
-
-    `called` are the channels that have not returned yet. `saved` are the bytes of the called
-    function's variables as they were in its previous activation (none for a subroutine); the new
-    activation starts with zeros, like every register that was never written.
-    """
-
-    table: BlockTable
-    pc: int
-    active: int
-    waiting: dict[int, int]
-    called: int
-    callee: LinkedUnit | None = None
-    saved: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """An instruction that reads the registers of a fused pair: where, when, and its writes."""
-
-    pc: int
-    ticket: Ticket
-    step: Step
-
-
-@dataclass(slots=True)
-class Thread:
-    """The control state of one hardware thread; its registers are in the image while it runs.
-
-    `image` are its registers while it does not run. `waits` is what it waits for, `turn_ends` the
-    number of executed instructions at which it lets others run. `exchange` is what it does when it
-    has met the other thread of its fused pair. `path` are the blocks that it has executed, None
-    when nobody wants them.
-    """
-
-    number: int
-    table: BlockTable
-    active: int
-    scratch: Space
-    waiting: dict[int, int] = field(default_factory=dict[int, int])
-    frames: list[Frame] = field(default_factory=list[Frame])
-    pc: int = 0
-    executed: int = 0
-    turn_ends: int = 0
-    image: NDArray[np.uint8] | None = None
-    waits: Ticket | None = None
-    exchange: Exchange | None = None
-    path: array[int] | None = None
-    done: bool = False
-
-
 class Interpreter:
     """The engine `"interpreter"`; on request it tracks where inexact values go."""
 
@@ -135,8 +84,25 @@ class Prepared:
         size = kernel.register_bytes
         whole = np.zeros(size if tracker is None else 2 * size, np.uint8)
         self.context = Context(whole[:size], np.zeros(CHANNELS, np.bool_), whole=whole)
-        self.tables = [BlockTable(kernel, unit, self.context, tracker) for unit in kernel.units]
+        self.numbers = BlockNumbers()
+        self.sites = SiteTable()
+        self.tables = self._tables(None)
+        self.noting_tables: list[BlockTable] = []
         self._lock = Lock()
+
+    def _tables(self, sites: SiteTable | None) -> list[BlockTable]:
+        """Return the blocks of all units; with `sites`, their steps note accesses."""
+        return [
+            BlockTable(self.kernel, unit, self.context, self.numbers, self.tracker, sites)
+            for unit in self.kernel.units
+        ]
+
+    def tables_for(self, reports: Reports) -> list[BlockTable]:
+        """Return the blocks of all units, as observers want them."""
+        if not reports.wants_accesses:
+            return self.tables
+        self.noting_tables = self.noting_tables or self._tables(self.sites)
+        return self.noting_tables
 
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
@@ -157,13 +123,13 @@ class _Run:
         self, prepared: Prepared, dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> None:
         self.kernel = kernel = prepared.kernel
-        self.tables = prepared.tables
         self.context = context = prepared.context
         self.dispatch = dispatch
         self.machine = machine
         self.options = options
         self.exit = Exit()
-        self._observers = Observers(options.observers)
+        self._reports = Reports(kernel, options.observers, prepared.numbers, prepared.sites)
+        self.tables = prepared.tables_for(self._reports)
         self._full = (1 << kernel.simd_size) - 1
         start = kernel.predefined[_CR0]
         self._cr0 = context.image[start : start + 4].view(np.uint32)
@@ -174,6 +140,7 @@ class _Run:
         context.surfaces = machine.surfaces
         context.slm = SharedLocalMemory(dispatch.slm_bytes)
         context.clock = self._clock
+        context.note = self._reports.note
         if machine.implicit_arguments is not None:
             context.arguments = Window(
                 "flat", [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
@@ -187,6 +154,10 @@ class _Run:
 
     def groups(self, groups: Sequence[int]) -> None:
         """Run groups until one faults or the run has to stop."""
+        self._groups(groups)
+        self._reports.end(self.exit.fault or self.exit.stopped)
+
+    def _groups(self, groups: Sequence[int]) -> None:
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.context.slm.reset()
@@ -205,8 +176,6 @@ class _Run:
 
     def _end(self, fault: Fault, group: int) -> None:
         fault = self._place(fault, group)
-        for observe in self._observers.fault:
-            observe(fault)
         if fault.category == "cancelled":
             self.exit.stopped = fault
         else:
@@ -223,32 +192,27 @@ class _Run:
             shuffled.shuffle(order)
         self._barriers = Barriers(len(order))
         self._offers.clear()
-        self._begin(group, len(order))
+        identity = self.dispatch.group_id(group)
+        self._reports.begin_group(identity, len(order), self.dispatch.slm_bytes)
         threads: list[Thread] = []
         for number in order:
             thread = self._start(group, number)
             self._resume(thread)
             if thread.done:
-                self._finish(thread, group)
+                self._reports.end_thread(number, thread.path)
             else:
                 threads.append(thread)
         while threads:
+            if shuffled:
+                shuffled.shuffle(threads)
             ready = [thread for thread in threads if self._is_ready(thread)]
             if not ready:
                 raise Stopped(self._deadlock(threads, order))
             for thread in ready:
                 self._resume(thread)
                 if thread.done:
-                    self._finish(thread, group)
+                    self._reports.end_thread(thread.number, thread.path)
             threads = [thread for thread in threads if not thread.done]
-            if shuffled:
-                shuffled.shuffle(threads)
-
-    def _begin(self, group: int, threads: int) -> None:
-        dispatch = self.dispatch
-        for observe in self._observers.group_begin:
-            identity = dispatch.group_id(group)
-            observe(GroupStart(self.kernel, identity, threads, dispatch.slm_bytes))
 
     def _is_ready(self, thread: Thread) -> bool:
         return thread.waits is None or self._barriers.is_over(thread.waits)
@@ -265,15 +229,8 @@ class _Run:
             image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         self.exit.threads += 1
         scratch = self._scratch(start.scratch_base)
-        path = array("q") if self._observers.thread_end else None
         done = not start.mask
-        return Thread(number, self.tables[0], start.mask, scratch, path=path, done=done)
-
-    def _finish(self, thread: Thread, group: int) -> None:
-        if thread.path is not None:
-            path = ThreadPath(self.dispatch.group_id(group), thread.number, thread.path)
-            for observe in self._observers.thread_end:
-                observe(path)
+        return Thread(number, self.tables[0], start.mask, scratch, done=done)
 
     def _scratch(self, base: int) -> Space:
         machine = self.machine
@@ -298,9 +255,11 @@ class _Run:
         before = thread.executed
         thread.waits = None
         thread.turn_ends = before + TURN
+        self._reports.begin_turn(thread.number)
         try:
             self._execute(thread)
         finally:
+            self._reports.end_turn()
             self.exit.executed += thread.executed - before
         thread.image = None if thread.done else self.context.whole.copy()
 
@@ -311,15 +270,14 @@ class _Run:
         self._activate(thread.active)
         if thread.exchange is not None:
             self._exchange(thread, thread.exchange)
-        budget = self.options.budget
+        budget, reports = self.options.budget, self._reports
         while True:
             block = thread.table.block(thread.pc, mode, full=self._full == thread.active)
             self._block = block
             self._steps(thread, block)
             thread.executed += len(block.forms)
-            if thread.path is not None:
-                unit = thread.table.unit.number
-                thread.path.append(block_entry(unit, block.start, block.next))
+            if reports.wants_blocks:
+                reports.block(block.number, thread.path)
             if self.options.count_forms:
                 self._count(block)
             if budget is not None and thread.executed > budget:
@@ -355,6 +313,7 @@ class _Run:
             return False
         try:
             operands = block.ending.operands()
+            self._reports.meet(thread.table.unit.number, block.next - 1, effect, operands)
             thread.waits = self._barriers.perform(thread.number, effect, operands)
         except BarrierMisuse as misuse:
             raise Stopped(self._fault("undefined", "barrier-misuse", str(misuse))) from None

@@ -1,24 +1,29 @@
 """What a launch tells those who watch it: the events, and which of them an observer wants.
 
 An observer overrides the events that it needs; an engine emits only those, so that nobody pays
-for what nobody watches. The way of a thread through its program comes as one compact list of basic
-blocks, not as an event for each instruction. Knows no engine.
+for what nobody watches. What happens often comes in one piece: the way of a thread through its
+program as numbers of basic blocks, its memory accesses as an array of words. Knows no engine.
 
 Follows DESIGN section 8 (observers).
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.accesses import Accesses
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 
-EVENTS = ("group_begin", "thread_end", "fault")
+EVENTS = ("group_begin", "thread_end", "block_counts", "accesses", "fault")
 
-_PC_BITS = 24
+ORDERED = frozenset({"group_begin", "thread_end", "accesses"})
+"""Events that come in the order of execution: an engine that reports them has one worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,36 +39,75 @@ class GroupStart:
     slm_bytes: int
 
 
+class BlockPlace(NamedTuple):
+    """A basic block: program counters `start` to `end` (excluded) of a unit of the program.
+
+    Blocks end before a label, after a transfer of control, a synchronization or a write to %cr0.
+    """
+
+    unit: int
+    start: int
+    end: int
+
+
+class BlockNumbers:
+    """Gives basic blocks their numbers, in the order in which they are first met."""
+
+    def __init__(self) -> None:
+        self.places: list[BlockPlace] = []
+        self._numbers: dict[BlockPlace, int] = {}
+
+    def number(self, place: BlockPlace) -> int:
+        """Return the number of a block."""
+        found = self._numbers.get(place)
+        if found is None:
+            found = self._numbers[place] = len(self.places)
+            self.places.append(place)
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class ThreadPath:
-    """The way that thread number `thread` of its group took.
+    """The way that thread number `thread` of its group took; going through it gives its blocks.
 
-    `blocks` has an entry for each basic block in the order of execution; `block_place` tells what
-    an entry stands for. Blocks end as those of the engine do: before a label, after a transfer of
-    control or a synchronization.
+    `blocks` has an entry for each basic block in the order of execution: its number in `places`,
+    which may grow while a kernel runs. Paths of one run can have different tables.
     """
 
     group: tuple[int, int, int]
     thread: int
-    blocks: array[int]
+    blocks: NDArray[np.uint32]
+    places: Sequence[BlockPlace]
+
+    def __iter__(self) -> Iterator[BlockPlace]:
+        numbers: list[int] = self.blocks.tolist()
+        return (self.places[number] for number in numbers)
 
 
-def block_entry(unit: int, start: int, end: int) -> int:
-    """Return the entry of a path for a block: program counters `start` to `end` of a unit."""
-    return unit << 2 * _PC_BITS | start << _PC_BITS | end
+@dataclass(frozen=True, slots=True)
+class BlockCounts:
+    """How often a range of groups executed each basic block, in all threads together.
 
+    `counts` has an entry for each of `places`.
+    """
 
-def block_place(entry: int) -> tuple[int, int, int]:
-    """Return the unit's number and the program counters that an entry of a path stands for."""
-    mask = (1 << _PC_BITS) - 1
-    return entry >> 2 * _PC_BITS, entry >> _PC_BITS & mask, entry & mask
+    kernel: LinkedKernel
+    places: Sequence[BlockPlace]
+    counts: NDArray[np.uint64]
+
+    @property
+    def by_place(self) -> dict[BlockPlace, int]:
+        """The blocks that were executed, and how often."""
+        pairs = zip(self.places, self.counts.tolist(), strict=True)
+        return {place: count for place, count in pairs if count}
 
 
 class Observer:
     """Watches launches; subclasses override the events that they want.
 
     Events of a launch come one after another, those of a group between its `group_begin` and the
-    next one.
+    next one. The threads of a group take turns; what one of them does in a turn is reported when
+    it has ended, in the order of the turns. Arrays belong to the observer.
     """
 
     def group_begin(self, group: GroupStart) -> None:
@@ -71,6 +115,12 @@ class Observer:
 
     def thread_end(self, path: ThreadPath) -> None:
         """A hardware thread has come to its end."""
+
+    def block_counts(self, counts: BlockCounts) -> None:
+        """A range of groups has ended, well or not; a launch has one range or more."""
+
+    def accesses(self, accesses: Accesses) -> None:
+        """A hardware thread has accessed memory, or met others; a turn has one event or more."""
 
     def fault(self, fault: Fault) -> None:
         """The run stops with a fault."""
@@ -88,17 +138,26 @@ class Observers:
 
     def __init__(self, observers: Iterable[Observer]) -> None:
         watching = tuple(observers)
+        self.wants = frozenset[str]().union(*(o.wants for o in watching))
         self.group_begin = tuple(o.group_begin for o in watching if "group_begin" in o.wants)
         self.thread_end = tuple(o.thread_end for o in watching if "thread_end" in o.wants)
+        self.block_counts = tuple(o.block_counts for o in watching if "block_counts" in o.wants)
+        self.accesses = tuple(o.accesses for o in watching if "accesses" in o.wants)
         self.fault = tuple(o.fault for o in watching if "fault" in o.wants)
 
 
+NOBODY = Observers(())
+"""What stands for the observers of a launch that nobody watches."""
+
 __all__ = [
     "EVENTS",
+    "NOBODY",
+    "ORDERED",
+    "BlockCounts",
+    "BlockNumbers",
+    "BlockPlace",
     "GroupStart",
     "Observer",
     "Observers",
     "ThreadPath",
-    "block_entry",
-    "block_place",
 ]

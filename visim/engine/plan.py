@@ -7,7 +7,7 @@ for each floating-point mode, and one for the common case that all channels are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine import floats, lanes
+from visim.engine.accesses import where
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
 from visim.linker.program import LinkedKernel, LinkedUnit
@@ -104,7 +105,8 @@ _ROUNDED: dict[str, Callable[..., Any]] = {
 class Context:
     """What steps reach beside the register image; the interpreter exchanges it per thread.
 
-    `clock` returns the number of instructions that the thread has executed. `fused` are the
+    `clock` returns the number of instructions that the thread has executed, `note` takes an access
+    for observers: `Reports.note`. `fused` are the
     images of the two threads of a fused pair when they met. `whole` is what a thread keeps while
     another runs: the image, and behind it its shadow where taint is tracked.
     """
@@ -119,6 +121,7 @@ class Context:
     fused: Sequence[Bytes] = ()
     whole: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     clock: Callable[[int], int] = field(default=lambda _: 0)
+    note: Callable[..., None] = field(default=lambda *_: None)
 
 
 class StepBuilder:
@@ -391,9 +394,16 @@ class StepBuilder:
 
     # Effects
 
-    def effects(self, effects: Sequence[Effect]) -> None:
-        """Write an instruction's messages in order, then its register writes."""
+    def effects(self, effects: Sequence[Effect], noted: Mapping[int, int] | None = None) -> None:
+        """Write an instruction's messages in order, then its register writes.
+
+        Args:
+            effects: what the instruction does.
+            noted: the numbers of sites, by the identity of effects that are noted for observers.
+        """
         for effect in effects:
+            if noted and id(effect) in noted:
+                self._observe(effect, noted[id(effect)])
             if isinstance(effect, Message):
                 self._message(effect)
         writes = [effect for effect in effects if isinstance(effect, RegisterWrite)]
@@ -440,6 +450,13 @@ class StepBuilder:
         else:
             copy = self.bind(np.copyto)
             self.lines.append(f"{copy}({self.bind(view)}, {value}, where={mask})")
+
+    def _observe(self, effect: Effect, number: int) -> None:
+        index, addresses, mask = where(effect)
+        place = "0" if index is None else f"int({self.value(index)}[0])"
+        lanes = None if addresses is None else self.value(addresses)
+        on = self.mask(mask)
+        self.lines.append(f"{self.bind(self.context)}.note({number}, {place}, {lanes}, {on})")
 
     def _message(self, effect: Message) -> None:
         context = self.bind(self.context)

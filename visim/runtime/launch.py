@@ -118,7 +118,11 @@ class LaunchOptions:
             ArgumentError: an option is wrong.
             UnsupportedError: it asks for what this build of visim does not have.
         """
-        engine = _observed_engine(self.engine, self.observers)
+        for item in self.observers:
+            if not isinstance(item, Observer):
+                raise ArgumentError(
+                    f"observers: expected objects of visim.Observer, found {item!r}"
+                )
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
         collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
@@ -138,7 +142,7 @@ class LaunchOptions:
             _check_integer("samplers", index, 0): value
             for index, value in (self.samplers or {}).items()
         }
-        return replace(self, engine=engine, collect=collect, surfaces=surfaces, samplers=samplers)
+        return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,18 +297,6 @@ def make_engine(name: str, *, taint: bool = False) -> Engine:
     raise UnsupportedError(
         f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
     )
-
-
-def _observed_engine(engine: str | None, observers: Sequence[object]) -> str | None:
-    """Return the engine of a launch that is observed: only the interpreter reports events."""
-    for item in observers:
-        if not isinstance(item, Observer):
-            raise ArgumentError(f"observers: expected objects of visim.Observer, found {item!r}")
-    if observers and engine == "jit":
-        raise UnsupportedError(
-            "observers: the JIT reports no events; use engine='interpreter' or no engine at all"
-        )
-    return "interpreter" if observers else engine
 
 
 def _check_integer(name: str, value: Any, least: int) -> int:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import operator
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from visim.errors import UnsupportedError
 from visim.timing.core.fields import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
@@ -15,7 +21,7 @@ from visim.timing.machine import FIRST_SHARED_UNIT, UNITS, Machine
 from visim.timing.native import RESOURCES, Native
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Work:
     """The threads to time: the path of each by its number, and how many threads each group has.
 
@@ -24,10 +30,24 @@ class Work:
     """
 
     blocks: Sequence[tuple[int, int]]
-    paths: Sequence[Sequence[int]]
+    paths: Sequence[NDArray[np.int64]]
     threads: Sequence[int]
     groups: Sequence[int]
     slm_bytes: int = 0
+
+    @cached_property
+    def executions(self) -> list[int]:
+        """How often each block is executed."""
+        total = np.zeros(len(self.blocks), np.int64)
+        for path, times in Counter(self.threads).items():
+            total += times * np.bincount(self.paths[path], minlength=len(self.blocks))
+        return total.tolist()
+
+    @property
+    def native(self) -> int:
+        """How many native instructions the threads execute."""
+        lengths = (end - first for first, end in self.blocks)
+        return sum(map(operator.mul, lengths, self.executions))
 
 
 def code_arrays(program: NativeProgram, work: Work) -> Code:
@@ -62,8 +82,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         line_first=_first_of(lines),
         block_first=[first for first, _ in work.blocks],
         block_end=[end for _, end in work.blocks],
-        stream=[block for path in work.paths for block in path],
-        path_at=_starts(work.paths),
+        stream=np.concatenate(work.paths).tolist(),
+        path_at=_sums([path.size for path in work.paths]),
         thread_path=list(work.threads),
         thread_group=[group for group, size in enumerate(work.groups) for _ in range(size)],
         group_at=_sums(work.groups),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -44,26 +43,11 @@ def simulate_work(
     chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
     state = fresh_state(chip, code)
     if use_compiled is None:
-        use_compiled = compiled.is_available() and _instructions(work) >= WORTH_COMPILING
+        use_compiled = compiled.is_available() and work.native >= WORTH_COMPILING
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
     result = _result(program, work, chip, state, cycles)
     return result if static_counts is None else replace(result, static_counts=static_counts)
-
-
-def _executions(work: Work) -> Counter[int]:
-    """Return how often each block is executed."""
-    executed: Counter[int] = Counter()
-    for path, times in Counter(work.threads).items():
-        for block, count in Counter(work.paths[path]).items():
-            executed[block] += times * count
-    return executed
-
-
-def _instructions(work: Work) -> int:
-    """Return how many native instructions the threads execute."""
-    lengths = [end - first for first, end in work.blocks]
-    return sum(lengths[block] * count for block, count in _executions(work).items())
 
 
 def _check(chip: Chip, state: State, cycles: int) -> None:
@@ -125,7 +109,7 @@ def _result(
 
 def _visa_instructions(program: NativeProgram, work: Work) -> int:
     """Return how many vISA instructions the threads executed in blocks that are not empty."""
-    counts = _executions(work)
+    counts = work.executions
     owners = [
         (number, pc)
         for number, unit in enumerate(program.units)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from visim.engine.observers import GroupStart, Observer, ThreadPath, block_place
-from visim.errors import ArgumentError, UnsupportedError
+from visim.engine.observers import GroupStart, Observer, ThreadPath
+from visim.errors import ArgumentError
 from visim.linker.program import LinkedKernel
-from visim.timing.arrays import Work
 from visim.timing.genx import listing_of, native_program
-from visim.timing.legaliser import NativeProgram, legalise
+from visim.timing.legaliser import legalise
 from visim.timing.machine import Machine, find_machine
 from visim.timing.model import simulate_work
+from visim.timing.paths import Paths
 from visim.timing.result import TimingResult
 
 NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
 """Stretches of a slot's time that a timeline keeps, from the first cycle on."""
-
-
-@dataclass(slots=True)
-class _Group:
-    threads: dict[int, tuple[int, ...]]
 
 
 class Timing(Observer):
@@ -63,8 +57,7 @@ class Timing(Observer):
         self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
         self._kernel: LinkedKernel | None = None
         self._slm_bytes = 0
-        self._groups: list[_Group] = []
-        self._numbers: dict[int, int] = {}
+        self._paths = Paths()
         self._result: TimingResult | None = None
 
     def group_begin(self, group: GroupStart) -> None:
@@ -73,14 +66,12 @@ class Timing(Observer):
             raise ArgumentError("timing: one Timing object times one kernel; make another one")
         self._kernel = group.kernel
         self._slm_bytes = max(self._slm_bytes, group.slm_bytes)
-        self._groups.append(_Group({}))
+        self._paths.begin_group()
         self._result = None
 
     def thread_end(self, path: ThreadPath) -> None:
         """Note the way of a thread."""
-        numbers = self._numbers
-        blocks = tuple(numbers.setdefault(entry, len(numbers)) for entry in path.blocks)
-        self._groups[-1].threads[path.thread] = blocks
+        self._paths.add(path)
 
     @property
     def result(self) -> TimingResult:
@@ -109,35 +100,8 @@ class Timing(Observer):
         if self._native == "genx":
             program = native_program(self._kernel, target, listing_of(self._kernel, target))
             counts["genx"] = len(program.instructions)
-        return simulate_work(
-            program, self._work(program), events=TIMELINE_EVENTS, static_counts=counts
-        )
-
-    def _work(self, program: NativeProgram) -> Work:
-        """Return the threads with blocks of native instructions; empty blocks are left out."""
-        blocks: list[tuple[int, int]] = []
-        kept: dict[int, int] = {}
-        for entry, number in self._numbers.items():
-            unit, start, end = block_place(entry)
-            first, starts = program.first[unit], program.units[unit].starts
-            if starts[start] < starts[end]:
-                kept[number] = len(blocks)
-                blocks.append((first + starts[start], first + starts[end]))
-        paths: dict[tuple[int, ...], int] = {}
-        threads: list[int] = []
-        sizes: list[int] = []
-        for group in self._groups:
-            found = [
-                tuple(kept[number] for number in group.threads[thread] if number in kept)
-                for thread in sorted(group.threads)
-            ]
-            numbers = [paths.setdefault(path, len(paths)) for path in found if path]
-            if numbers:
-                threads += numbers
-                sizes.append(len(numbers))
-        if not threads:
-            raise UnsupportedError("timing: no thread has executed an instruction")
-        return Work(blocks, list(paths), threads, sizes, self._slm_bytes)
+        work = self._paths.work(program, self._slm_bytes)
+        return simulate_work(program, work, events=TIMELINE_EVENTS, static_counts=counts)
 
 
 __all__ = ["TIMELINE_EVENTS", "Timing"]

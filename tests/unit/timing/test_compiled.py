@@ -30,7 +30,7 @@ def both_ways(program, arch, threads, group_size, **parameters):
     timing = Timing(arch, parameters=parameters)
     program.launch([], thread_groups=threads, group_size=group_size, observers=[timing])
     native = legalise(timing._kernel, timing.machine)
-    work = timing._work(native)
+    work = timing._paths.work(native, timing._slm_bytes)
     return [
         simulate_work(native, work, events=500, use_compiled=chosen) for chosen in (False, True)
     ]

@@ -7,8 +7,7 @@ import pytest
 
 import visim
 from tests.unit.timing.programs import chain, kernel, multiply, timed
-from visim.engine.observers import EVENTS, block_entry, block_place
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError
 from visim.timing import Timing, find_machine
 
 
@@ -20,7 +19,7 @@ class Recorder(visim.Observer):
         self.groups.append((group.group, group.threads))
 
     def thread_end(self, path):
-        self.paths.append((path.group, path.thread, [block_place(e) for e in path.blocks]))
+        self.paths.append((path.group, path.thread, [tuple(place) for place in path]))
 
     def fault(self, fault):
         self.faults.append(fault.code)
@@ -33,7 +32,7 @@ def test_an_observer_wants_the_events_that_it_overrides():
 
     assert visim.Observer().wants == frozenset()
     assert OnlyFaults().wants == {"fault"}
-    assert Recorder().wants == set(EVENTS)
+    assert Recorder().wants == {"group_begin", "thread_end", "fault"}
 
 
 def test_a_path_has_the_blocks_that_a_thread_executed():
@@ -42,10 +41,6 @@ def test_a_path_has_the_blocks_that_a_thread_executed():
     kernel(body).launch([], thread_groups=2, observers=[recorder])
     assert recorder.groups == [((0, 0, 0), 1), ((1, 0, 0), 1)]
     assert recorder.paths[0] == ((0, 0, 0), 0, [(0, 0, 2), (0, 3, 6)])
-
-
-def test_entries_of_a_path_keep_their_parts():
-    assert block_place(block_entry(3, 1000, 1017)) == (3, 1000, 1017)
 
 
 def test_observers_hear_of_faults():
@@ -61,11 +56,6 @@ def test_observers_hear_of_faults():
 def test_what_is_no_observer_is_refused():
     with pytest.raises(ArgumentError, match=r"expected objects of visim\.Observer"):
         chain(1).launch([], thread_groups=1, observers=[print])
-
-
-def test_the_jit_says_that_it_reports_no_events():
-    with pytest.raises(UnsupportedError, match="the JIT reports no events"):
-        chain(1).launch([], thread_groups=1, observers=[Recorder()], engine="jit")
 
 
 def test_observed_launches_give_the_same_results():

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+
+import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.answers import Halt
@@ -22,8 +25,10 @@ from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, u
 from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Runner, shared_starts
+from visim.engine.jit.tracing import ACCESSES, PATHS
 from visim.engine.jit.work import private_memory
 from visim.engine.jit.workers import Team, available_workers
+from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
 
 LEAST_GROUPS = 8
@@ -89,7 +94,26 @@ class Prepared:
         with self._lock:
             team = self._prepared_team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
-            return team.run(groups, options)
+            found = team.run(groups, options)
+            self._report(team.runners, found, options)
+            return found
+
+    def _report(self, runners: Sequence[Runner], found: Exit, options: RunOptions) -> None:
+        """Report to observers what is known when groups have ended."""
+        if not options.observers:
+            return
+        observers = Observers(options.observers)
+        if observers.block_counts:
+            total: Counter[BlockPlace] = Counter()
+            for runner in runners:
+                total += runner.block_counts
+            counts = BlockCounts(self.kernel, [*total], np.array([*total.values()], np.uint64))
+            for observe in observers.block_counts:
+                observe(counts)
+        fault = found.fault or found.stopped
+        if fault is not None:
+            for observe in observers.fault:
+                observe(fault)
 
     def _prepared_team(
         self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
@@ -112,6 +136,7 @@ class Prepared:
     def _new_team(
         self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> Team:
+        wants = Observers(options.observers).wants
         shared = None if options.seed else shared_starts(dispatch)
         workers = 1 if options.seed else self._workers(groups, dispatch, shared, options)
         inputs = ()
@@ -119,6 +144,8 @@ class Prepared:
             shared = None
         if shared is not None:
             inputs = input_shapes(self.kernel, self._first.rows, shared)
+        if wants & ORDERED:
+            shared, workers = None, 1
         slm_bytes = dispatch.slm_bytes
 
         def provide(full: bool, cr0: int) -> Compiled:
@@ -127,13 +154,14 @@ class Prepared:
                 slm_bytes,
                 cr0=cr0,
                 budgeted=options.budget is not None,
-                counting=options.count_forms,
+                counting=options.count_forms or "block_counts" in wants,
                 saving=self.saving,
                 inputs=inputs,
                 checked=options.checked,
                 has_mask_registers=has_mask_registers(),
                 has_gathers=has_gathers(),
                 vector_lanes=vector_lanes(),
+                watched=tuple(sorted(wants & {PATHS, ACCESSES})),
             )
             return self._compiled(version)
 
@@ -201,6 +229,7 @@ def _traits(groups: int, machine: Machine, options: RunOptions) -> object:
         options.count_forms,
         options.workers,
         options.checked,
+        Observers(options.observers).wants if options.observers else None,
     )
 
 

@@ -19,9 +19,10 @@ from visim.engine.jit.callouts import WAIT, CallOut
 from visim.engine.jit.endings import Endings
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.kept import Compiled
-from visim.engine.jit.layout import EXCHANGE_DATA, POLL
+from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, POLL
 from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.records import ThreadRecord
+from visim.engine.jit.watching import Watcher
 from visim.engine.plan import Context
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
@@ -66,6 +67,7 @@ class Answers:
         slm: the shared local memory of the worker's groups.
         exchange: the exchange area.
         run: tells whether the run has to stop; made to when an exception has to be raised.
+        watcher: reports to observers.
     """
 
     def __init__(
@@ -75,11 +77,13 @@ class Answers:
         slm: SharedLocalMemory,
         exchange: NDArray[np.uint8],
         run: Stoppable,
+        watcher: Watcher,
     ) -> None:
         self._kernel = kernel
         self._machine = machine
         self._slm = slm
         self._run = run
+        self._watcher = watcher
         self._endings = Endings(kernel)
         arguments = machine.implicit_arguments
         self._arguments: Space | None = None
@@ -122,6 +126,9 @@ class Answers:
         try:
             if site == POLL % 2**64:
                 return self._poll(record)
+            if site == DRAIN % 2**64:
+                self._watcher.drain(record)
+                return 0
             found = self._site(site)
             if isinstance(found, CallOut):
                 return self._host_call(found, surface, record)

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from visim.engine.accesses import AccessSite
 from visim.engine.jit.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.entries import scheduler
@@ -23,6 +24,7 @@ from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.module import ModuleText, Traits, Version
 from visim.engine.jit.native import NativeCode, compiler, object_code, processor
 from visim.engine.jit.slots import Row
+from visim.engine.observers import BlockPlace
 from visim.errors import InternalError
 from visim.isa.flow import FunctionAddress
 from visim.linker.program import LinkedKernel
@@ -34,19 +36,29 @@ from visim.text import show_unit
 class Facts:
     """What Python has to know of a module to run it.
 
-    `places` are the unit and the program counter of each message and call-out, by number.
+    `places` are the unit and the program counter of each message and call-out, by number. `blocks`
+    and `forms` are those of `ModuleText`, `watched` too.
     """
 
     entry: str
     exchange_bytes: int
     places: tuple[tuple[int, int], ...]
+    blocks: tuple[BlockPlace, ...]
     forms: tuple[tuple[str, ...], ...]
+    watched: tuple[AccessSite, ...]
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
         """Return the facts of a module."""
         places = tuple((site.unit, site.pc) for site in module.sites.known)
-        return cls(module.entry, module.sites.exchange_bytes, places, tuple(module.forms))
+        return cls(
+            module.entry,
+            module.sites.exchange_bytes,
+            places,
+            tuple(module.places),
+            tuple(module.forms),
+            tuple(module.watched),
+        )
 
 
 @dataclass
@@ -160,4 +172,7 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     known: dict[str, Any] = json.loads(data[8:start])
     places = tuple((unit, pc) for unit, pc in known["places"])
     forms = tuple(tuple(names) for names in known["forms"])
-    return Facts(known["entry"], known["exchange_bytes"], places, forms), data[start:]
+    blocks = tuple(BlockPlace(*place) for place in known["blocks"])
+    watched = tuple(AccessSite(**site) for site in known["watched"])
+    size = known["exchange_bytes"]
+    return Facts(known["entry"], size, places, blocks, forms, watched), data[start:]

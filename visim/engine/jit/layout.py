@@ -134,6 +134,10 @@ class Thread(IntEnum):
     ANSWER = 23
     FRAMES = 24
     FRAME = 25
+    TRACE = 26
+    TRACE_END = 27
+    LOG = 28
+    LOG_END = 29
     SIZE = 32
 
 
@@ -168,6 +172,9 @@ class FaultKind(IntEnum):
 
 POLL = -1
 """In place of a call-out's number: a thread that has run for a while looks whether it may go on."""
+
+DRAIN = -2
+"""In place of a call-out's number: a buffer of what observers want is full."""
 
 TURNS_BETWEEN_LOOKS = 100
 """How many turns of threads pass from one look at what the host wants to the next."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from visim.engine.accesses import AccessSite, SiteTable
 from visim.engine.interp import CALL_DEPTH
 from visim.engine.jit.affine import InputShape
-from visim.engine.jit.blocks import ANY_MODE, UnitCode
+from visim.engine.jit.blocks import ANY_MODE, StaticBlock, UnitCode
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
@@ -18,6 +19,7 @@ from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, frame_bytes
+from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
@@ -43,6 +45,7 @@ class Version:
     that messages look whether they are in range, `has_mask_registers` that the host's processor
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
     one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
+    `watched` are the events that observers want of native code.
     """
 
     full: bool
@@ -56,6 +59,7 @@ class Version:
     has_mask_registers: bool = False
     has_gathers: bool = False
     vector_lanes: int = 0
+    watched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,16 @@ class Traits:
 class ModuleText:
     """The text of a module and what Python needs to run it.
 
-    `entry` is the name of the kernel's function; `forms` are, for each counter, the forms that one
-    execution of its block counts.
+    `entry` is the name of the kernel's function; `places` are the blocks by number, `forms` what
+    one execution of each counts, `watched` the sites by their numbers in logs.
     """
 
     text: str
     entry: str
     sites: Sites
+    places: list[BlockPlace]
     forms: list[tuple[str, ...]]
+    watched: list[AccessSite]
 
 
 def unit_codes(kernel: LinkedKernel) -> list[UnitCode]:
@@ -105,7 +111,9 @@ class ModuleWriter:
     codes: Sequence[UnitCode] = ()
     library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
     sites: Sites = field(default_factory=Sites)
+    numbers: BlockNumbers = field(default_factory=BlockNumbers)
     forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    watched_sites: SiteTable = field(default_factory=SiteTable)
     flat: bool = False
     has_calls: bool = False
     has_barriers: bool = False
@@ -134,8 +142,9 @@ class ModuleWriter:
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
-        entry = function_name(0, self.version.cr0)
-        return ModuleText(text, entry, self.sites, self.forms)
+        entry, numbers = function_name(0, self.version.cr0), self.numbers
+        watched = self.watched_sites.sites
+        return ModuleText(text, entry, self.sites, numbers.places, self.forms, watched)
 
     def survey(self) -> Traits:
         """Return what is to be known before a version is chosen.
@@ -229,10 +238,12 @@ class ModuleWriter:
             for block in blocks
         )
 
-    def counter(self, forms: tuple[str, ...]) -> int:
-        """Return a new counter for a block with these forms."""
-        self.forms.append(forms)
-        return len(self.forms) - 1
+    def number(self, unit: int, block: StaticBlock) -> int:
+        """Return the number of a unit's block, under which its executions are counted."""
+        number = self.numbers.number(BlockPlace(unit, block.start, block.next))
+        if number == len(self.forms):
+            self.forms.append(block.forms)
+        return number
 
 
 def _weight(flows: Iterable[Flow]) -> int:

@@ -80,8 +80,8 @@ class NodeWriter(StepWriter):
         match self.node.block.transfer:
             case None:
                 self._fall()
-            case Barrier() if not self.unit.module.has_host_turns:
-                self._barrier()
+            case Barrier() as barrier if not self.unit.module.has_host_turns:
+                self._barrier(barrier)
             case FusedExchange() as exchange:
                 self._exchange(exchange)
             case Goto() as goto:
@@ -105,10 +105,11 @@ class NodeWriter(StepWriter):
     def _fall(self) -> None:
         self.text.jump(self.unit.merge_label(self._key(self.node.block.next)))
 
-    def _barrier(self) -> None:
+    def _barrier(self, effect: Barrier) -> None:
         unit = self.unit
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
+        unit.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
         self.text.do("call void @barrier(ptr %ctx, ptr %thread)")
         unit.begin_turn()
         self._fall()
@@ -123,7 +124,9 @@ class NodeWriter(StepWriter):
         self._at(self.node.block.next - 1)
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
-        unit.callouts.call(self.new_values(), effect, inputs, ())
+        values = self.new_values()
+        unit.tracing.effect(values, effect, self.node.block.next - 1)
+        unit.callouts.call(values, effect, inputs, ())
 
     def _exchange(self, effect: FusedExchange) -> None:
         """Give the host what the other thread of a fused pair reads, meet it, and go on."""

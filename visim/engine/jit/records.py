@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import Ticket
+from visim.engine.base import ThreadStart
+from visim.engine.interp import TURN
+from visim.engine.jit.layout import Status, Thread
 
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
@@ -17,7 +20,10 @@ DEEP_STACK_BYTES = 1 << 30
 
 @dataclass
 class ThreadRecord:
-    """What a hardware thread has while it runs: fields that native code knows, and its memory."""
+    """What a hardware thread has while it runs: fields that native code knows, and its memory.
+
+    `address` is where native code finds the fields.
+    """
 
     number: int
     fields: NDArray[np.uint64]
@@ -26,10 +32,24 @@ class ThreadRecord:
     scratch_base: int = 0
     waits: Ticket | None = None
 
-    @property
-    def address(self) -> int:
-        """Where native code finds the fields."""
-        return int(self.fields.ctypes.data)
+    def __post_init__(self) -> None:
+        self.address = int(self.fields.ctypes.data)
+        self._memory = int(self.image.ctypes.data), int(self.scratch.ctypes.data)
+        self._octets = self.image.data
+
+    def fill(self, start: ThreadStart) -> None:
+        """Write how the thread starts into its fields and registers."""
+        fields = self.fields
+        fields.fill(0)
+        fields[Thread.IMAGE], fields[Thread.SCRATCH] = self._memory
+        fields[Thread.MASK] = start.mask
+        fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
+        fields[Thread.SCRATCH_BASE] = self.scratch_base = start.scratch_base
+        fields[Thread.TURN_ENDS] = TURN
+        self.waits = None
+        self.image.fill(0)
+        for offset, data in start.registers:
+            self._octets[offset : offset + len(data)] = data
 
 
 @dataclass

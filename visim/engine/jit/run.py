@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import weakref
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
-from visim.engine.interp import TURN
 from visim.engine.jit.answers import Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
 from visim.engine.jit.endings import CANCELLED, Endings
@@ -28,7 +28,9 @@ from visim.engine.jit.layout import (
 )
 from visim.engine.jit.module import Traits
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
+from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork, Task
+from visim.engine.observers import NOBODY, BlockPlace, Observers
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
@@ -68,17 +70,21 @@ class Runner:
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
         self.exchange = aligned(EXCHANGE_BYTES)
-        self.answers = Answers(kernel, machine, self.slm, self.exchange, self)
+        self.watcher = Watcher(kernel, dispatch.slm_bytes)
+        self.answers = Answers(kernel, machine, self.slm, self.exchange, self, self.watcher)
         self.nothing = np.zeros(512, np.uint8)
         self._tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
+        self.block_counts: Counter[BlockPlace] = Counter()
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
+        self.block_counts.clear()
+        self.watcher.observers = Observers(options.observers) if options.observers else NOBODY
         self.answers.refusal = self.answers.failure = None
 
     # Tables that native code reads
@@ -139,13 +145,13 @@ class Runner:
     def end_task(self, task: Task, answer: int) -> int | None:
         """Take what native code has answered; return the place of a group that faulted."""
         place = None if self._work is None else self._work.end(task, answer)
-        self._count_forms()
+        self._take_counters()
         return place
 
     def singly(self, groups: Sequence[int]) -> None:
         """Run groups one after another, each thread started from Python."""
         self._single_groups(groups)
-        self._count_forms()
+        self._take_counters()
 
     def _single_groups(self, groups: Sequence[int]) -> None:
         for group in groups:
@@ -180,6 +186,7 @@ class Runner:
         if shuffled:
             shuffled.shuffle(order)
         self.answers.meet(len(order))
+        self.watcher.begin_group(self.dispatch.group_id(group), len(order))
         for context in (found[1] for found in self.compiled.values()):
             for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
                 context[int(name)] = 0
@@ -200,11 +207,9 @@ class Runner:
         start = self.dispatch.start(group, number)
         record = self.record(slot)
         record.number = number
-        record.image.fill(0)
-        for offset, data in start.registers:
-            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         record.scratch.fill(0)
         self.fill(record, start, slot)
+        self.watcher.begin_thread(record)
         self.exit.threads += 1
         return record
 
@@ -220,16 +225,9 @@ class Runner:
         return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
-        """Write how a thread starts into its record."""
+        """Write how a thread starts into the record of a slot."""
+        record.fill(start)
         fields = record.fields
-        fields.fill(0)
-        fields[Thread.IMAGE] = record.image.ctypes.data
-        fields[Thread.MASK] = start.mask
-        fields[Thread.SCRATCH] = record.scratch.ctypes.data
-        fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
-        fields[Thread.SCRATCH_BASE] = record.scratch_base = start.scratch_base
-        fields[Thread.TURN_ENDS] = TURN
-        record.waits = None
         if self.first.frame_bytes:
             fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
         if self.first.uses_stacks:
@@ -249,6 +247,8 @@ class Runner:
             self._counters.append((compiled, counters))
             found = self.compiled[full, control] = (compiled, self._context(compiled, counters))
         self.answers.code = found[0]
+        facts = found[0].facts
+        self.watcher.places, self.watcher.sites = facts.blocks, facts.watched
         return found
 
     def _widen_exchange(self, size: int) -> None:
@@ -275,21 +275,27 @@ class Runner:
         )
 
     def _run_alone(self, thread: ThreadRecord) -> Fault | None:
-        if not int(thread.fields[Thread.MASK]):
-            return None
-        at = self._call(
-            "turns" if self.first.uses_stacks else "run_threads", [thread], self.chosen([thread])
-        )
-        self.exit.executed += int(thread.fields[Thread.EXECUTED])
-        return None if at >= 1 else self.fault_of(thread)
+        self.watcher.begin_turn([thread])
+        fault = None
+        if int(thread.fields[Thread.MASK]):
+            name = "turns" if self.first.uses_stacks else "run_threads"
+            at = self._call(name, [thread], self.chosen([thread]))
+            self.exit.executed += int(thread.fields[Thread.EXECUTED])
+            fault = self.fault_of(thread) if at < 1 else None
+        thread.fields[Thread.STATUS] = Status.DONE
+        self.watcher.end_turn(thread if fault else None)
+        return fault
 
     def _take_turns(
         self, threads: list[ThreadRecord], shuffled: random.Random | None
     ) -> Fault | None:
         """Run all threads from barrier to barrier until they end, or nobody can go on."""
         everyone, fault, chosen = threads, None, self.chosen(threads)
+        by_turns = shuffled is not None or self.watcher.is_ordered
         while True:
-            at = self._call("turn" if shuffled else "turns", threads, chosen)
+            self.watcher.begin_turn(threads)
+            at = self._call("turn" if by_turns else "turns", threads, chosen)
+            self.watcher.end_turn(threads[at] if at < len(threads) else None)
             if at < len(threads):
                 fault = self.fault_of(threads[at])
                 break
@@ -308,6 +314,7 @@ class Runner:
     ) -> Fault | None:
         """Run all threads in turns; this decides who may go on, as the interpreter does."""
         everyone, fault, chosen = threads, None, self.chosen(threads)
+        self.watcher.begin_turn(everyone)
         threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
         while threads and fault is None:
             ready = [t for t in threads if self.answers.is_ready(t)]
@@ -317,21 +324,28 @@ class Runner:
             for thread in ready:
                 thread.waits = None
             at = self._call("turn", ready, chosen)
+            self.watcher.end_turn(ready[at] if at < len(ready) else None)
             if at < len(ready):
                 fault = self.fault_of(ready[at])
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if shuffled:
                 shuffled.shuffle(threads)
+            self.watcher.begin_turn(threads)
+        self.watcher.end_turn()
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
         return fault
 
-    def _count_forms(self) -> None:
-        if not self.options.count_forms:
+    def _take_counters(self) -> None:
+        """Note how often blocks were executed, where native code counts."""
+        if not self.options.count_forms and not self.watcher.observers.block_counts:
             return
         for compiled, counters in self._counters:
-            for forms, count in zip(compiled.facts.forms, counters, strict=False):
-                for form in forms if count else ():
-                    self.exit.forms[form] = self.exit.forms.get(form, 0) + int(count)
+            facts = compiled.facts
+            for number in np.flatnonzero(counters).tolist():
+                count = int(counters[number])
+                self.block_counts[facts.blocks[number]] += count
+                for form in facts.forms[number] if self.options.count_forms else ():
+                    self.exit.forms[form] = self.exit.forms.get(form, 0) + count
             counters.fill(0)
 
 

@@ -101,6 +101,7 @@ class StepWriter:
         values.shapes, values.fresh = reader, self._still_vectors(step)
         messages = MessageWriter(unit, values, step.pc, repeats=self.repeats)
         for effect in step.effects:
+            unit.tracing.effect(values, effect, step.pc)
             if isinstance(effect, Message) and is_called_out(effect):
                 self.unit.callouts.message(values, effect, step.effects)
             elif isinstance(effect, MemoryMessage):
@@ -192,8 +193,9 @@ class StepWriter:
         total = text.let(f"load i64, ptr {unit.clock}")
         total = text.let(f"add i64 {total}, {instructions}")
         text.do(f"store i64 {total}, ptr {unit.clock}")
+        number = unit.module.number(unit.unit.number, self.node.block)
+        unit.tracing.block(number)
         if version.counting:
-            number = unit.module.counter(self.node.block.forms)
             table = unit.context_pointer(Context.COUNTS)
             place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")
             seen = text.let(f"load i64, ptr {place}, align 8")

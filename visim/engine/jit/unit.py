@@ -17,6 +17,7 @@ from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
 from visim.engine.jit.text import Text, signed
+from visim.engine.jit.tracing import TraceWriter
 from visim.sem.effects import (
     Place,
 )
@@ -51,6 +52,7 @@ class UnitWriter:
         self.storage = Storage(self.kernel, self.unit, self.text, image, shared)
         self.registers = RegisterAccess(self)
         self.callouts = CallOutWriter(self)
+        self.tracing = TraceWriter(self)
         self.full = flow.full_entries()
         if not (self.is_kernel and module.version.full):
             self.full = set[int]()

@@ -114,9 +114,6 @@ class NativeWork:
         runner, fields = self.runner, record.fields
         runner.fill(record, start, slot)
         record.number = slot
-        record.image.fill(0)
-        for offset, data in start.registers:
-            record.image[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
         if self.private is not None:
             fields[Thread.PRIVATE] = self.private[slot].ctypes.data
             for place in self.shared.private_places or ():

@@ -1,0 +1,152 @@
+"""Observers get the same events from both engines: paths, counts, accesses, in the same order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import visim
+from visim.engine.base import RunOptions
+from visim.engine.jit import watching
+from visim.engine.jit.module import ModuleText, ModuleWriter
+
+from . import harness
+from .generator import CHANGING, generate, text_of
+from .recorder import Recorder
+from .test_control_flow import inputs
+
+pytest.importorskip("llvmlite")
+
+ADDRESSES = """
+    mov (M1, 16) V50(0,0)<1> 0x76543210:v
+    mov (M1_NM, 8) V50(0,8)<1> 0x76543210:v
+    shl (M1, 16) V51(0,0)<1> V50(0,0)<1;1,0> 0x2:ud
+"""
+DIVERGED = """
+    cmp.lt (M1, 16) P1 V50(0,0)<1;1,0> 0x3:d
+    (P1) lsc_load.slm (M1, 16) V52:d32 flat[V51]:a32
+    lsc_store.slm (M1, 16) flat[V51]:a32 V52:d32
+    lsc_atomic_iadd.slm (M1, 16) V52:d32 flat[V51]:a32 V50 %null
+    lsc_fence.slm.none.group
+    (!P1) goto (M1, 16) out
+    lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
+out:
+"""
+MEETING = """
+    lsc_store.slm (M1_NM, 1) flat[V53]:a32 V53:d32
+    barrier
+    lsc_load.slm (M1_NM, 1) V54:d32 flat[V53]:a32
+    sbarrier.signal
+    sbarrier.wait
+"""
+LOOP = """
+    mov (M1_NM, 1) V55(0,0)<1> 0x0:d
+again:
+    lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
+    add (M1_NM, 1) V55(0,0)<1> V55(0,0)<0;1,0> 0x1:d
+    cmp.lt (M1_NM, 1) P1 V55(0,0)<0;1,0> 0x400:d
+    (P1) goto (M1, 16) again
+"""
+OUT_OF_RANGE = """
+    lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
+    add (M1, 16) V51(0,0)<1> V51(0,0)<1;1,0> 0x10000:ud
+    lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
+"""
+VARIABLES = {
+    "V50": np.zeros(16, np.int32),
+    "V51": np.zeros(16, np.uint32),
+    "V52": np.zeros(16, np.uint32),
+    "V53": harness.Threads([np.array([4 * number], np.uint32) for number in range(3)]),
+    "V54": np.zeros(1, np.uint32),
+    "V55": np.zeros(1, np.int32),
+}
+
+
+def kernel_of(body: str) -> harness.Kernel:
+    lines = [
+        ".version 4.1",
+        '.kernel "k"',
+        *(harness._declaration(name, value) for name, value in VARIABLES.items()),
+        ".decl P1 v_type=P num_elts=32",
+        ".kernel_attr SimdSize=16",
+        '.function "k"',
+        "k:",
+        *harness.body_lines(body),
+        "    ret (M1, 1)",
+    ]
+    return harness.assemble("\n".join(lines) + "\n", "pvc")
+
+
+def both(kernel: harness.Kernel, values, mask=None, *, seed=0) -> list[Recorder]:
+    """Return what observers of either engine have seen."""
+    found = []
+    for engine in harness.ENGINES.values():
+        harness.CHOSEN.engine = engine
+        found.append(Recorder())
+        options = RunOptions(seed=seed, observers=(found[-1],))
+        kernel.run(values, {}, mask=mask, slm_bytes=256, options=options)
+    return found
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("body", [DIVERGED, MEETING, LOOP, LOOP + MEETING + DIVERGED, OUT_OF_RANGE])
+def test_all_events_are_equal_and_in_the_same_order(body: str, seed: int) -> None:
+    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, seed=seed)
+    assert got.events == want.events
+    assert got.counts == want.counts
+    assert {event[0] for event in want.events} >= {"group", "accesses"}
+
+
+@pytest.mark.parametrize("seed", range(100, 108))
+def test_random_control_flow_takes_the_same_way(seed: int) -> None:
+    program = generate(seed)
+    values, mask = inputs(seed, program.simd)
+    kernel = harness.assemble(text_of(program), program.platform)
+    want, got = both(kernel, values | dict.fromkeys(CHANGING, np.zeros(32, np.uint8)), mask)
+    assert got.events == want.events
+    assert got.counts == want.counts
+
+
+def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "TRACE_ENTRIES", 3)
+    monkeypatch.setattr(watching, "LOG_WORDS", 40)
+    want, got = both(kernel_of(ADDRESSES + LOOP + MEETING), VARIABLES)
+    assert got.events == want.events
+
+
+def test_accesses_have_the_channels_that_are_on_and_their_addresses() -> None:
+    for found in both(kernel_of(ADDRESSES + DIVERGED), VARIABLES):
+        [first] = [event for event in found.events if event[0] == "accesses"][:1]
+        load, store, atomic, fence, last = first[2]
+        kinds = [entry.site.kind for entry in first[2]]
+        assert kinds == ["load", "store", "atomic", "fence", "store"]
+        assert load.channels == last.channels == (0, 1, 2, 8, 9, 10)
+        assert load.addresses == (0, 4, 8, 0, 4, 8)
+        assert len(store.addresses) == len(atomic.addresses) == 16
+        assert (load.site.space, load.site.size, fence.addresses) == ("SLM", 4, ())
+        assert atomic.site.operation == "add"
+
+
+def test_code_that_nobody_watches_has_no_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+
+    def write(writer: ModuleWriter) -> ModuleText:
+        texts.append(made(writer))
+        return texts[-1]
+
+    made = ModuleWriter.write
+    monkeypatch.setattr(ModuleWriter, "write", write)
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
+
+    class OnlyFaults(visim.Observer):
+        def fault(self, fault):
+            raise AssertionError(fault)
+
+    harness.CHOSEN.engine = harness.ENGINES["jit"]
+    kernel = kernel_of(ADDRESSES + DIVERGED)
+    for observers in ((), (OnlyFaults(),), (Recorder(),)):
+        kernel.run(VARIABLES, {}, slm_bytes=256, options=RunOptions(observers=observers))
+    plain, watched = texts
+    assert "log_room" in watched.text
+    assert "log_room" not in plain.text
+    assert not plain.watched

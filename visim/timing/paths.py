@@ -1,0 +1,87 @@
+"""The ways that the threads of launches took: what a simulation has to go through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.observers import BlockPlace, ThreadPath
+from visim.errors import UnsupportedError
+from visim.timing.arrays import Work
+from visim.timing.legaliser import NativeProgram
+
+_Places = Sequence[BlockPlace]
+
+
+class Paths:
+    """Threads by group, each with the number of its way; equal ways are kept once."""
+
+    def __init__(self) -> None:
+        self._groups: list[dict[int, int]] = []
+        self._tables: list[_Places] = []
+        self._numbers: dict[tuple[int, bytes], int] = {}
+        self._paths: list[tuple[int, NDArray[np.uint32]]] = []
+
+    def begin_group(self) -> None:
+        """Begin a thread group; the threads that follow belong to it."""
+        self._groups.append({})
+
+    def add(self, path: ThreadPath) -> None:
+        """Add a thread."""
+        table = self._table(path.places)
+        key = table, path.blocks.tobytes()
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._paths)
+            self._paths.append((table, path.blocks))
+        self._groups[-1][path.thread] = number
+
+    def _table(self, places: _Places) -> int:
+        for number, known in enumerate(self._tables):
+            if known is places:
+                return number
+        self._tables.append(places)
+        return len(self._tables) - 1
+
+    def work(self, program: NativeProgram, slm_bytes: int) -> Work:
+        """Return the threads with blocks of native instructions; empty blocks are left out.
+
+        Raises:
+            UnsupportedError: no thread has executed an instruction.
+        """
+        blocks: dict[tuple[int, int], int] = {}
+        tables = [_numbers(places, program, blocks) for places in self._tables]
+        paths = [_kept(tables[table], found) for table, found in self._paths]
+        threads: list[int] = []
+        sizes: list[int] = []
+        for group in self._groups:
+            numbers = [group[thread] for thread in sorted(group) if paths[group[thread]].size]
+            if numbers:
+                threads += numbers
+                sizes.append(len(numbers))
+        if not threads:
+            raise UnsupportedError("timing: no thread has executed an instruction")
+        return Work(list(blocks), paths, threads, sizes, slm_bytes)
+
+
+def _numbers(
+    places: _Places, program: NativeProgram, blocks: dict[tuple[int, int], int]
+) -> NDArray[np.int64]:
+    """Return the numbers in `blocks` of the native blocks at some places, -1 for empty ones."""
+    found: list[int] = []
+    for unit, start, end in places:
+        first, starts = program.first[unit], program.units[unit].starts
+        native = first + starts[start], first + starts[end]
+        empty = native[0] == native[1]
+        found.append(-1 if empty else blocks.setdefault(native, len(blocks)))
+    return np.array(found, np.int64)
+
+
+def _kept(numbers: NDArray[np.int64], path: NDArray[np.uint32]) -> NDArray[np.int64]:
+    found = numbers[path] if path.size else np.zeros(0, np.int64)
+    return found[found >= 0]
+
+
+__all__ = ["Paths"]
