@@ -91,6 +91,11 @@ class Nearest:
         return Nearest(self.to(DF))
 
 
+def fused(a: Nearest, b: Nearest, c: Nearest) -> Nearest:
+    """Return a * b + c, rounded once."""
+    return Nearest(node("ffma", a.expr.type, a.expr, b.expr, c.expr, attribute=RNE))
+
+
 def nearest(integers: Expr) -> Nearest:
     """Return integers below 2**53 in magnitude as DF."""
     return Nearest(node("convert", DF, integers, attribute=RNE))

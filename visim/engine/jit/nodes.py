@@ -29,6 +29,7 @@ from visim.sem.effects import (
     FusedExchange,
     Goto,
     Jump,
+    Place,
     Return,
     Switch,
     Synchronization,
@@ -61,7 +62,13 @@ class NodeWriter(StepWriter):
         steps = self.node.block.before
         if self.unit.module.flat or not may_have_strips(len(steps)):
             return iter([Run(0, steps=list(steps))])
-        return RunFinder(self.unit.keeps_others, dynamic=self.dynamic).runs(steps)
+        finder = RunFinder(self.unit.keeps_others, self._is_ragged, dynamic=self.dynamic)
+        return finder.runs(steps)
+
+    def _is_ragged(self, number: int, place: Place) -> bool:
+        """Whether an instruction writes a place with a shape that is a vector itself."""
+        slot = self.unit.affine.write_at(self.node.key, number, place)
+        return slot is not None and slot.form is not None and slot.form.ragged
 
     def _local(self, run: Run) -> set[Row]:
         """Return the rows of a run of which nothing else in the unit knows."""

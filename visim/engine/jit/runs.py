@@ -93,11 +93,20 @@ class RunFinder:
 
     Args:
         keeps_others: whether a write of a place has to keep what lanes have that it is not for.
+        is_ragged: whether an instruction, by its number, writes a place with more than scalars
+            beside it.
         dynamic: whether only the running program knows how floats are rounded.
     """
 
-    def __init__(self, keeps_others: Callable[[Place], bool], *, dynamic: bool) -> None:
+    def __init__(
+        self,
+        keeps_others: Callable[[Place], bool],
+        is_ragged: Callable[[int, Place], bool],
+        *,
+        dynamic: bool,
+    ) -> None:
         self._keeps_others = keeps_others
+        self._is_ragged = is_ragged
         self._dynamic = dynamic
 
     def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
@@ -120,8 +129,13 @@ class RunFinder:
         if step.refusal is not None or not all(map(_is_plain, step.effects)):
             return False
         lanes = _lanes(step.effects)
-        found = self._lane_wise(step.effects, lanes) if lanes == (run.lanes or lanes) else None
-        if found is not None and lanes >= _LEAST_LANES and _fits(touched, found):
+        found = None
+        if lanes == (run.lanes or lanes) and lanes >= _LEAST_LANES:
+            found = self._lane_wise(step.effects, lanes)
+        is_ragged = found is not None and any(
+            self._is_ragged(number, place) for place, _ in found.writes
+        )
+        if found is not None and not is_ragged and _fits(touched, found):
             run.lanes = lanes
             self._note(run, touched, found)
         elif _can_lead(touched, step.effects):
