@@ -30,6 +30,16 @@ CASES = 40
 FORMS = {"d32": 4, "d32x2": 8, "d32x3": 12, "d32x4": 16, "d64": 8, "d8u32": 1, "d16u32": 2}
 REGISTERS = {"d64": 2, "d32x2": 2, "d32x3": 3, "d32x4": 4}
 
+READS = {
+    "load": "lsc_load.ugm (M1, 32)  V45:{}  flat[V43]:a64",
+    "atomic": "lsc_atomic_iadd.ugm (M1, 32)  V45:{}  flat[V43]:a64  V42  %null",
+    "shared": (
+        "lsc_store.slm (M1, 32)  flat[V41]:a32  V42:{0}\n"
+        "lsc_atomic_umax.slm (M1, 32)  V45:{0}  flat[V42]:a32  V41  %null\n"
+        "lsc_load.slm (M1, 32)  V45:{0}  flat[V41]:a32"
+    ),
+}
+
 Pattern = NDArray[np.int64]
 
 
@@ -76,13 +86,16 @@ def mask_of(rng: random.Random) -> int:
 
 @dataclass(frozen=True)
 class Text:
-    """A kernel: how it makes addresses of V41 and V42, and in which form it moves data."""
+    """A kernel: how it makes addresses of V41 and V42, and in which form it moves data.
+
+    `verb` says what gets the data: a load, an atomic operation, or messages of shared memory.
+    """
 
     form: str
     kind: str = "d"
     shift: int = 2
     loops: bool = False
-    platform: str = "pvc"
+    verb: str = "load"
 
     def __str__(self) -> str:
         """Return the text."""
@@ -117,7 +130,7 @@ class Text:
                 )
             ]
         moved = [
-            f"    lsc_load.ugm (M1, 32)  V45:{self.form}  flat[V43]:a64",
+            *(f"    {line}" for line in READS[self.verb].format(self.form).splitlines()),
             f"    lsc_store.ugm (M1, 32)  flat[V44]:a64  V45:{self.form}",
         ]
         if not self.loops:
@@ -151,7 +164,8 @@ class Case:
         registers = [(kernel.place("V40"), np.array(bases, np.uint64).tobytes())]
         for name, found in zip(("V41", "V42"), indices, strict=True):
             registers.append((kernel.place(name), found.astype(dtype).tobytes()))
-        self.group = harness.Group((harness.ThreadStart(tuple(registers), mask_of(rng)),))
+        start = harness.ThreadStart(tuple(registers), mask_of(rng))
+        self.group = harness.Group((start,), slm_bytes=ELEMENTS * size)
 
     def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes, bytes]:
         """Run it; return how it ended and what memory holds then."""
@@ -162,7 +176,7 @@ class Case:
 
 def compare(text: Text, *, checked: bool = True, cases: int = CASES) -> None:
     """Run cases on both engines; some of them fault where anything is checked."""
-    kernel, options = harness.assemble(str(text), text.platform), RunOptions(checked=checked)
+    kernel, options = harness.assemble(str(text), "pvc"), RunOptions(checked=checked)
     engines = kernel.prepared, jit.Prepared(kernel.linked)
     faults = set[bool]()
     for number in range(cases):
@@ -189,6 +203,19 @@ def test_unsigned_and_unscaled_indices_reach_the_same_memory(text: Text) -> None
 @pytest.mark.parametrize("form", ["d32", "d32x2", "d64", "d16u32"])
 def test_addresses_without_a_base_reach_the_same_memory(form: str) -> None:
     compare(Text(form, "uq", 0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        Text("d32", verb="atomic"),
+        Text("d32", "ud", 0, verb="atomic"),
+        Text("d32", "uq", 0, verb="atomic"),
+        Text("d32", "ud", 0, verb="shared"),
+    ],
+)
+def test_atomics_and_shared_memory_give_the_same(text: Text) -> None:
+    compare(text)
 
 
 @pytest.mark.parametrize("text", [Text("d32"), Text("d32", "ud", 2), Text("d32", "uq", 0)])

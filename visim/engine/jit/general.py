@@ -13,15 +13,13 @@ from visim.engine.jit.atomics import atomic_lines
 from visim.engine.jit.floats import Library
 from visim.engine.jit.lanes import lane_loop, loop_tail
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.text import numbers, scalar_bytes
+from visim.engine.jit.text import scalar_bytes
 from visim.sem.effects import AtomicOperation
 
 PARAMETERS = (
     "ptr %ctx, ptr %thread, ptr %cache, i64 %start, i64 %limit, i64 %host, i64 %mask, "
     "i64 %site, i64 %surface"
 )
-
-_LEAST_ROW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +62,18 @@ class Access:
 def general_function(library: Library, access: Access) -> str:
     """Return the name of the function for a kind of message; it returns whether all went well.
 
-    Lanes are done one by one in a loop, lowest first. Loads and stores look before that whether
-    all lanes are on and reach one row, or one element.
+    Lanes are done one by one in a loop, lowest first.
     """
     if access.name in library.functions:
         return access.name
     library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-    rows = access.operation is None and access.lanes >= _LEAST_ROW
     lines = [
-        f"define internal i1 @{access.name}({PARAMETERS}) noinline #0 {{",
+        f"define internal preserve_mostcc i1 @{access.name}({PARAMETERS}) noinline #0 {{",
         "entry:",
         f"  %ap = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}",
         "  %area = load ptr, ptr %ap, align 8",
         f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
-        *(_row(access) if rows else ["  br label %lanes"]),
+        "  br label %lanes",
         "lanes:",
         *_lanes(access),
         *_ends(access),
@@ -85,91 +81,6 @@ def general_function(library: Library, access: Access) -> str:
     ]
     library.functions[access.name] = "\n".join(lines)
     return access.name
-
-
-# Rows
-
-
-def _row(access: Access) -> list[str]:
-    """Return code for lanes that are all on and reach one row, or load one element."""
-    lanes, vector, reads = access.lanes, f"<{access.lanes} x i64>", access.verb == "load"
-    every = -1 if lanes == 64 else (1 << lanes) - 1
-    steps = numbers("i64", [lane * access.size for lane in range(lanes)])
-    # An element that all lanes reach can be loaded at once; stores to it have an order.
-    single = "icmp eq i64 %far, 0" if reads else "icmp eq i64 %far, -1"
-    return [
-        f"  %all = icmp eq i64 %mask, {every}",
-        "  br i1 %all, label %compare, label %lanes",
-        "compare:",
-        "  %first = load i64, ptr %area, align 8",
-        f"  %lp = getelementptr i64, ptr %area, i64 {lanes - 1}",
-        "  %last = load i64, ptr %lp, align 8",
-        "  %far = sub i64 %last, %first",
-        f"  %row = icmp eq i64 %far, {(lanes - 1) * access.size}",
-        f"  %one = {single}",
-        "  %perhaps = or i1 %row, %one",
-        "  br i1 %perhaps, label %each, label %lanes",
-        "each:",
-        f"  %given = load {vector}, ptr %area, align 8",
-        f"  %f.0 = insertelement {vector} poison, i64 %first, i64 0",
-        f"  %f = shufflevector {vector} %f.0, {vector} poison, <{lanes} x i32> zeroinitializer",
-        f"  %delta = sub {vector} %given, %f",
-        f"  %want = select i1 %row, {vector} {steps}, {vector} zeroinitializer",
-        f"  %apart = icmp ne {vector} %delta, %want",
-        f"  %apart.bits = bitcast <{lanes} x i1> %apart to i{lanes}",
-        f"  %straight = icmp eq i{lanes} %apart.bits, 0",
-        "  %low = sub i64 %first, %start",
-        "  %high = sub i64 %last, %start",
-        f"  %low.in = {_inside('%low', access)}",
-        f"  %high.in = {_inside('%high', access)}",
-        "  %in = and i1 %low.in, %high.in",
-        "  %fine = and i1 %in, %straight",
-        "  br i1 %fine, label %known, label %lanes",
-        "known:",
-        "  %at = add i64 %low, %host",
-        "  %place = inttoptr i64 %at to ptr",
-        *(_read_row(access) if reads else _write_row(access)),
-    ]
-
-
-def _inside(offset: str, access: Access) -> str:
-    if access.checked:
-        return f"icmp ult i64 {offset}, %limit"
-    return "or i1 true, true"
-
-
-def _read_row(access: Access) -> list[str]:
-    lines, vector, lanes = list[str](), access.vector, access.lanes
-    lines += ["  br i1 %row, label %whole, label %same", "same:"]
-    for part in range(access.parts):
-        lines += [
-            f"  %eq{part} = getelementptr {access.scalar}, ptr %place, i64 {part}",
-            f"  %ex{part} = load {access.scalar}, ptr %eq{part}, align 1",
-            f"  %ei{part} = insertelement {vector} poison, {access.scalar} %ex{part}, i64 0",
-            f"  %ev{part} = shufflevector {vector} %ei{part}, {vector} poison, "
-            f"<{lanes} x i32> zeroinitializer",
-            f"  %et{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
-            f"  store {vector} %ev{part}, ptr %et{part}, align 8",
-        ]
-    lines += ["  br label %done", "whole:"]
-    if access.parts > 1:
-        return [*lines, "  br label %lanes"]
-    return [
-        *lines,
-        f"  %wv = load {vector}, ptr %place, align 1",
-        f"  store {vector} %wv, ptr %data, align 8",
-        "  br label %done",
-    ]
-
-
-def _write_row(access: Access) -> list[str]:
-    if access.parts > 1:
-        return ["  br label %lanes"]
-    return [
-        f"  %wv = load {access.vector}, ptr %data, align 8",
-        f"  store {access.vector} %wv, ptr %place, align 1",
-        "  br label %done",
-    ]
 
 
 # Lanes

@@ -1,6 +1,9 @@
-"""Loops over the lanes of a mask, as lines of LLVM IR."""
+"""Loops over the lanes of a mask, and functions that move values lane by lane, in LLVM IR."""
 
 from __future__ import annotations
+
+from visim.engine.jit.layout import EXCHANGE_DATA
+from visim.engine.jit.text import signed
 
 
 def lane_loop(before: str) -> list[str]:
@@ -28,3 +31,65 @@ def loop_tail() -> list[str]:
         "  br label %head",
         "out:",
     ]
+
+
+def indexed(lane: str, scale: int, n: str = "") -> list[str]:
+    """Return code that makes `%p` point to a lane, whose index stands in `%area`.
+
+    `n` is put behind all names, so that the code can stand there for several lanes.
+    """
+    return [
+        f"  %at{n} = getelementptr i32, ptr %area, i64 {lane}",
+        f"  %index{n} = load i32, ptr %at{n}, align 4",
+        f"  %wide{n} = sext i32 %index{n} to i64",
+        f"  %offset{n} = mul i64 %wide{n}, {scale}",
+        f"  %p{n} = getelementptr i8, ptr %base, i64 %offset{n}",
+    ]
+
+
+def lanes_function(name: str, body: list[str], before: list[str] | None = None) -> str:
+    """Return a function that does `body` for each lane of a mask, lowest first.
+
+    `%base` is what indices are added to, which stand at `%area`; values stand at `%data`. Code of
+    `before` ends by returning or by going to `some`.
+    """
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %base, ptr %area, i64 %mask) noinline #0 {{",
+            "entry:",
+            f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
+            *(before or ["  br label %some"]),
+            "some:",
+            *lane_loop("some"),
+            *body,
+            *loop_tail(),
+            "  ret void",
+            "}",
+        ]
+    )
+
+
+def move_function(name: str, verb: str, lanes: int, size: int, scale: int) -> str:
+    """Return a function that loads or stores `size` bytes for each lane, values lane after lane.
+
+    It has no branches if all lanes are on.
+    """
+
+    def moved(lane: str, n: str) -> list[str]:
+        here, there = f"ptr %value{n}", f"ptr %p{n}"
+        ends = f"{here}, {there}" if verb == "load" else f"{there}, {here}"
+        return [
+            *indexed(lane, scale, n),
+            f"  %byte{n} = mul i64 {lane}, {size}",
+            f"  %value{n} = getelementptr i8, ptr %data, i64 %byte{n}",
+            f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)",
+        ]
+
+    whole = [
+        f"  %all = icmp eq i64 %mask, {signed((1 << lanes) - 1, 64)}",
+        "  br i1 %all, label %whole, label %some",
+        "whole:",
+        *(line for lane in range(lanes) for line in moved(str(lane), f".{lane}")),
+        "  ret void",
+    ]
+    return lanes_function(name, [*moved("%lane", ""), "  br label %next"], whole)

@@ -22,10 +22,9 @@ from visim.engine.jit.layout import (
     FaultKind,
     Thread,
 )
-from visim.engine.jit.rows import Bounds, RowWriter
-from visim.engine.jit.scattered import ScatterWriter, Window, has_window
+from visim.engine.jit.rows import Bounds, Rows, RowWriter
+from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, Window, has_window
 from visim.engine.jit.shapes import Shape, ragged
-from visim.engine.jit.slots import LEAST_LANES
 from visim.engine.jit.text import scalar_bytes, scalar_type, signed, vector_type
 from visim.engine.jit.values import Values
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
@@ -106,24 +105,22 @@ class MessageWriter:
         scalar = scalar_type(effect.type)
         access = self._access("load", effect, lanes, scalar, parts)
         bounds = self._bounds(effect, site, access.size)
-        shape = self._shape(effect)
-        if shape is None:
+        way = self._way(effect, bounds, access)
+        if way is None:
             self._general(access, effect, bounds, site, None)
             self.values.loaded[id(effect)] = self._results(access)
             return
-        window = self._window(shape, bounds, effect, access)
         direct, general, join = self._labels("direct", "general", "join")
-        fits = self._fits(shape, bounds, access) if window is None else window.fits
-        text.likely(fits, direct, general)
+        text.likely(way.fits, direct, general)
         text.label(direct)
-        if window is None:
-            found = self.rows.load(shape, self._pointers(shape, bounds), scalar, parts)
+        if isinstance(way, Rows):
+            found = self.rows.load(way, scalar, parts)
         else:
-            found = self.scattered.load(window, scalar, parts)
+            found = self.scattered.load(way, scalar, parts)
         direct = text.block
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, shape)
+        self._general(access, effect, bounds, site, way.shape)
         others, general = self._results(access), text.block
         text.jump(join)
         text.label(join)
@@ -139,56 +136,44 @@ class MessageWriter:
         values = [self.values.value(value) for value in effect.values]
         mask = self.values.mask(effect.mask)
         bounds = self._bounds(effect, site, access.size)
-        shape = self._shape(effect)
-        if shape is None or not (shape.form.ragged or shape.form.stride == access.size):
+        way = self._way(effect, bounds, access)
+        if way is None:
             self._general(access, effect, bounds, site, None, values)
             return
-        window = self._window(shape, bounds, effect, access)
         direct, general, join = self._labels("direct", "general", "join")
-        fits = self._fits(shape, bounds, access) if window is None else window.fits
-        text.likely(fits, direct, general)
+        text.likely(way.fits, direct, general)
         text.label(direct)
-        if window is not None:
-            self.scattered.store(window, scalar, values)
-            text.jump(join)
+        stored = True
+        if not isinstance(way, Rows):
+            self.scattered.store(way, scalar, values)
         elif mask is None:
-            pointers = self._pointers(shape, bounds)
-            self.rows.store(pointers, lanes, scalar, values)
-            text.jump(join)
+            self.rows.store(way.pointers, lanes, scalar, values)
         else:
-            pointers = self._pointers(shape, bounds)
-            every = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
-            self._store_masked(pointers, lanes, scalar, values, (mask, every), general, join)
+            stored = self._store_masked(way, scalar, values, mask, join)
+        text.jump(join if stored else general)
         text.label(general)
-        self._general(access, effect, bounds, site, shape, values)
+        self._general(access, effect, bounds, site, way.shape, values)
         text.jump(join)
         text.label(join)
 
     def _store_masked(
-        self,
-        pointers: list[str],
-        lanes: int,
-        scalar: str,
-        values: list[str],
-        masks: tuple[str, str],
-        general: str,
-        join: str,
-    ) -> None:
-        """Store all lanes at once where all are on, else only those of the mask.
+        self, way: Rows, scalar: str, values: list[str], mask: str, join: str
+    ) -> bool:
+        """Store all lanes of rows and go to `join` where all are on, else only those of the mask.
 
-        `masks` are the mask and whether it is on in all lanes.
+        Return whether the latter can be done here.
         """
-        text, (every, some), (mask, whole) = self.text, self._labels("every", "some"), masks
+        text, lanes, (every, some) = self.text, way.shape.lanes, self._labels("every", "some")
+        whole = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
         text.branch(whole, every, some)
         text.label(every)
-        self.rows.store(pointers, lanes, scalar, values)
+        self.rows.store(way.pointers, lanes, scalar, values)
         text.jump(join)
         text.label(some)
         if len(values) > 1 or scalar_bytes(scalar) < 4:
-            text.jump(general)
-            return
-        self.rows.store_masked(pointers, lanes, scalar, values[0], mask)
-        text.jump(join)
+            return False
+        self.rows.store_masked(way.pointers, lanes, scalar, values[0], mask)
+        return True
 
     def _access(
         self, verb: str, effect: Load | Store | Atomic, lanes: int, scalar: str, parts: int
@@ -203,59 +188,29 @@ class MessageWriter:
             checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
         )
 
-    def _shape(self, effect: Load | Store) -> Shape | None:
+    def _way(
+        self, effect: Load | Store | Atomic, bounds: Bounds, access: Access
+    ) -> Rows | Window | None:
+        """Check all lanes at once; None where there is no way but the general form."""
+        mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
+        if shape is not None and _is_row(shape, access):
+            return self.rows.rows(shape, bounds, checked=access.checked)
+        if access.parts > MOST_PARTS:
+            return None
+        if shape is not None and has_window(shape):
+            return self.scattered.window(shape, bounds, mask, checked=access.checked)
+        if not access.checked:
+            return None
+        addresses = self._addresses(effect, None)
+        return self.scattered.far_window(addresses, access.lanes, bounds, mask)
+
+    def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
         """Return the shape of a message's addresses; those of 32 bits have one in any case."""
         expr = effect.addresses
         found = self.values.shape(expr, effect.mask)
-        if found is None and expr.type.bits == 32 and expr.lanes >= LEAST_LANES:
-            found = ragged(expr.lanes, self.values.value(expr), 64, signed=False)
-        return None if found is not None and found.form.ragged and not has_window(found) else found
-
-    def _window(
-        self, shape: Shape, bounds: Bounds, effect: Load | Store, access: Access
-    ) -> Window | None:
-        """Check all lanes of a ragged shape at once; None for other shapes."""
-        if not shape.form.ragged:
-            return None
-        mask = self.values.mask(effect.mask), self._mask
-        return self.scattered.window(shape, bounds, mask, checked=access.checked)
-
-    def _fits(self, shape: Shape, bounds: Bounds, access: Access) -> str:
-        """Return whether all lanes of a shape are in range and its pieces are linear."""
-        text, shapes, form = self.text, self.rows.shapes, shape.form
-        tests: list[str] = []
-        for piece in range(len(shape.cores)):
-            straight = shapes.straight(shape, piece)
-            if straight is not None:
-                tests.append(straight)
-            if access.checked:
-                first = self._offset(shape, piece, bounds)
-                reach = form.stride * (form.piece - 1)
-                for distance in sorted({0, reach}):
-                    last = text.let(f"add i64 {first}, {distance}") if distance else first
-                    tests.append(text.let(f"icmp ult i64 {last}, {bounds.limit}"))
-        found = tests[0] if tests else "true"
-        for test in tests[1:]:
-            found = text.let(f"and i1 {found}, {test}")
+        if found is None and expr.type.bits == 32:
+            return ragged(expr.lanes, self.values.value(expr), 64, signed=False)
         return found
-
-    def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
-        text, bits = self.text, shape.form.bits
-        first = self.rows.shapes.first(shape, piece)
-        if bits != 64:
-            first = text.let(f"zext i{bits} {first} to i64")
-        return first if bounds.start == "0" else text.let(f"sub i64 {first}, {bounds.start}")
-
-    def _pointers(self, shape: Shape, bounds: Bounds) -> list[str]:
-        """Return where the pieces of a shape begin in the host's memory."""
-        return [
-            self._pointer(self._offset(shape, piece, bounds), bounds)
-            for piece in range(len(shape.cores))
-        ]
-
-    def _pointer(self, offset: str, bounds: Bounds) -> str:
-        address = self.text.let(f"add i64 {offset}, {bounds.host}")
-        return self.text.let(f"inttoptr i64 {address} to ptr")
 
     # The general form
 
@@ -281,7 +236,7 @@ class MessageWriter:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
         function = general_function(self.unit.module.library, access)
         well = text.let(
-            f"call i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
             f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
@@ -319,8 +274,25 @@ class MessageWriter:
         access = replace(found, operation=effect.operation, own=own)
         values = [self.values.value(operand) for operand in effect.operands]
         bounds = self._bounds(effect, site, access.size)
-        self._general(access, effect, bounds, site, None, values)
-        self.values.loaded[id(effect)] = self._results(access)
+        way = self._way(effect, bounds, access)
+        if not isinstance(way, Window):
+            self._general(access, effect, bounds, site, None, values)
+            self.values.loaded[id(effect)] = self._results(access)
+            return
+        text, (direct, general, join) = self.text, self._labels("direct", "general", "join")
+        aligned = self.scattered.aligned(way, access.size)
+        text.likely(text.let(f"and i1 {way.fits}, {aligned}"), direct, general)
+        text.label(direct)
+        found = self.scattered.atomic(way, access, values)
+        text.jump(join)
+        text.label(general)
+        self._general(access, effect, bounds, site, way.shape, values)
+        (other,), general = self._results(access), text.block
+        text.jump(join)
+        text.label(join)
+        self.values.loaded[id(effect)] = [
+            text.let(f"phi {access.vector} [ {found}, %{direct} ], [ {other}, %{general} ]")
+        ]
 
     # One block
 
@@ -385,7 +357,7 @@ class MessageWriter:
             )
             text.branch(known, fast, slow)
         text.label(fast)
-        return self._pointer(offset, bounds), slow, join
+        return self.rows.pointer(offset, bounds), slow, join
 
     def _refer(
         self, effect: LoadBlock | StoreBlock, site: int, given: tuple[str, str] | None
@@ -473,6 +445,13 @@ class MessageWriter:
         reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
         place = text.let(f"getelementptr i8, ptr {entry}, i64 {8 if reads else 16}")
         return Bounds("0", self._room(text.let(f"load i64, ptr {place}, align 8"), size), base)
+
+
+def _is_row(shape: Shape, access: Access) -> bool:
+    """Whether lanes can be moved in rows: any that are read, adjacent ones that are written."""
+    if shape.form.ragged or access.operation is not None:
+        return False
+    return access.verb == "load" or shape.form.stride == access.size
 
 
 def _only_reads(effect: MemoryMessage) -> bool:

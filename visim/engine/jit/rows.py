@@ -23,21 +23,70 @@ class Bounds:
     cache: str = "null"
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Lanes that reach pieces of rows.
+
+    Attributes:
+        shape: the addresses.
+        pointers: where the pieces begin in the host's memory.
+        fits: whether all lanes are in range and all pieces linear.
+    """
+
+    shape: Shape
+    pointers: list[str]
+    fits: str = "true"
+
+
 class RowWriter:
-    """Writes accesses of pieces that are known to be in range."""
+    """Writes accesses of rows."""
 
     def __init__(self, text: Text, library: Library) -> None:
         self.text = text
         self.library = library
         self.shapes = ShapeWriter(text)
 
+    # Range
+
+    def rows(self, shape: Shape, bounds: Bounds, *, checked: bool) -> Rows:
+        """Look where the pieces of a shape are; without `checked` all are taken to be in range."""
+        text, form = self.text, shape.form
+        tests, pointers = list[str](), list[str]()
+        for piece in range(len(shape.cores)):
+            straight = self.shapes.straight(shape, piece)
+            if straight is not None:
+                tests.append(straight)
+            first = self._offset(shape, piece, bounds)
+            pointers.append(self.pointer(first, bounds))
+            reach = form.stride * (form.piece - 1)
+            for distance in sorted({0, reach}) if checked else ():
+                last = text.let(f"add i64 {first}, {distance}") if distance else first
+                tests.append(text.let(f"icmp ult i64 {last}, {bounds.limit}"))
+        fits = tests[0] if tests else "true"
+        for test in tests[1:]:
+            fits = text.let(f"and i1 {fits}, {test}")
+        return Rows(shape, pointers, fits)
+
+    def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
+        text, bits = self.text, shape.form.bits
+        first = self.shapes.first(shape, piece)
+        if bits != 64:
+            first = text.let(f"zext i{bits} {first} to i64")
+        return first if bounds.start == "0" else text.let(f"sub i64 {first}, {bounds.start}")
+
+    def pointer(self, offset: str, bounds: Bounds) -> str:
+        """Return where an offset that is in range is in the host's memory."""
+        address = self.text.let(f"add i64 {offset}, {bounds.host}")
+        return self.text.let(f"inttoptr i64 {address} to ptr")
+
     # Loads
 
-    def load(self, shape: Shape, pointers: list[str], scalar: str, parts: int) -> list[str]:
-        """Return `parts` vectors of elements that begin at the addresses of a shape."""
-        pieces = [self._piece(shape.form, pointer, scalar, parts) for pointer in pointers]
+    def load(self, rows: Rows, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at the lanes of rows, which fit."""
+        form = rows.shape.form
+        pieces = [self._piece(form, pointer, scalar, parts) for pointer in rows.pointers]
         return [
-            self.joined([piece[part] for piece in pieces], shape.form.piece, scalar)
+            self.joined([piece[part] for piece in pieces], form.piece, scalar)
             for part in range(parts)
         ]
 

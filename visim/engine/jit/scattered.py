@@ -6,12 +6,15 @@ the host's processor likes best.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from visim.engine.jit.lanes import lane_loop, loop_tail
+from visim.engine.jit.atomics import atomic_lines
+from visim.engine.jit.general import Access
+from visim.engine.jit.lanes import indexed, lanes_function, move_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.rows import Bounds, RowWriter
+from visim.engine.jit.rows import Bounds, Rows, RowWriter
 from visim.engine.jit.shapes import Form, Shape
 from visim.engine.jit.text import numbers, scalar_bytes, signed, splat
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     from visim.engine.jit.unit import UnitWriter
 
 _MOST_INDEX = (1 << 31) - 1
+MOST_PARTS = 4
+"""Messages that move more components for each lane are left to the general form."""
 _ROW_BYTES = 32
 """How much is moved at once."""
 
@@ -28,7 +33,9 @@ class Window:
     """Lanes that reach memory at `base + index * scale`, as names.
 
     Attributes:
-        base: a pointer.
+        shape: that of the addresses, if they have one.
+        first: the address that index 0 stands for.
+        base: the pointer to it.
         index: a vector of signed 32-bit numbers; zero in lanes that are off.
         fits: whether all lanes that are on are in range.
         mask: the lanes that are on as a vector; None: all.
@@ -36,8 +43,10 @@ class Window:
         checked: whether all lanes are in range, also those that are off.
     """
 
+    shape: Shape | None
     lanes: int
     scale: int
+    first: str
     base: str
     index: str
     fits: str
@@ -81,17 +90,41 @@ class ScatterWriter:
         low, room = str(_least_of_all(form)), "-1"
         if checked:
             low, room = self._reach(form, delta, bounds.limit)
-        first = text.spread("i32", lanes, text.let(f"trunc i64 {low} to i32"))
-        index = text.let(f"sub {kind} {shape.cores[0]}, {first}")
+        least = text.spread("i32", lanes, text.let(f"trunc i64 {low} to i32"))
+        index = text.let(f"sub {kind} {shape.cores[0]}, {least}")
         if vector is not None:
             index = text.let(
                 f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
             )
         fits = self._all_within(index, room, lanes) if checked else "true"
         skipped = text.let(f"mul i64 {low}, {form.scale}")
-        address = text.let(f"add i64 {text.let(f'add i64 {delta}, {skipped}')}, {bounds.host}")
-        base = text.let(f"inttoptr i64 {address} to ptr")
-        return Window(lanes, form.scale, base, index, fits, vector, bits, checked)
+        first = text.let(f"add i64 {shape.offsets[0]}, {skipped}")
+        base = self._base(first, bounds)
+        return Window(shape, lanes, form.scale, first, base, index, fits, vector, bits, checked)
+
+    def far_window(
+        self, addresses: str, lanes: int, bounds: Bounds, mask: tuple[str | None, str]
+    ) -> Window:
+        """Check all lanes of 64-bit addresses."""
+        text, kind, (vector, bits) = self.text, f"<{lanes} x i64>", mask
+        start, limit = (text.spread("i64", lanes, one) for one in (bounds.start, bounds.limit))
+        offset = text.let(f"sub {kind} {addresses}, {start}")
+        if vector is not None:
+            offset = text.let(
+                f"select <{lanes} x i1> {vector}, {kind} {offset}, {kind} zeroinitializer"
+            )
+        inside = self._none(text.let(f"icmp uge {kind} {offset}, {limit}"), lanes)
+        small = text.let(f"icmp ule i64 {bounds.limit}, {_MOST_INDEX}")
+        fits = text.let(f"and i1 {inside}, {small}")
+        index = text.let(f"trunc {kind} {offset} to <{lanes} x i32>")
+        base = self._base(bounds.start, bounds)
+        return Window(None, lanes, 1, bounds.start, base, index, fits, vector, bits, checked=True)
+
+    def _base(self, address: str, bounds: Bounds) -> str:
+        """Return the pointer to an address."""
+        text = self.text
+        offset = text.let(f"sub i64 {address}, {bounds.start}")
+        return text.let(f"inttoptr i64 {text.let(f'add i64 {offset}, {bounds.host}')} to ptr")
 
     def _reach(self, form: Form, delta: str, limit: str) -> tuple[str, str]:
         """Return the least core in range, and how many more are: negative if there is none.
@@ -131,9 +164,10 @@ class ScatterWriter:
         piece = self._branch(window, scalar, parts, row, apart)
         if piece:
             text.label(row)
-            form = Form(piece, 64, 64, parts * scalar_bytes(scalar))
-            shape = Shape(form, window.lanes, (), ())
-            found.append((self.rows.load(shape, self._rows(window, piece), scalar, parts), row))
+            rows = _rows(
+                window.lanes, piece, parts * scalar_bytes(scalar), self._rows(window, piece)
+            )
+            found.append((self.rows.load(rows, scalar, parts), row))
             text.jump(join)
         text.label(apart)
         found.append((self._gathered(window, scalar, parts), apart))
@@ -152,11 +186,9 @@ class ScatterWriter:
             return [self._hardware(window, scalar)]
         if self.repeats and window.checked:
             return self._one_by_one(window, scalar, parts)
-        data = self._call("load", window, parts * scalar_bytes(scalar))
-        shape = Shape(
-            Form(window.lanes, 64, 64, parts * scalar_bytes(scalar)), window.lanes, (), ()
-        )
-        return self.rows.load(shape, [data], scalar, parts)
+        lanes, size = window.lanes, parts * scalar_bytes(scalar)
+        data = self._call("load", window, size)
+        return self.rows.load(_rows(lanes, lanes, size, [data]), scalar, parts)
 
     def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Load each lane by itself; those that are off have an index that is in range."""
@@ -217,23 +249,66 @@ class ScatterWriter:
     # Lane by lane
 
     def _call(self, verb: str, window: Window, size: int, given: str = "") -> str:
-        """Move `size` bytes for each lane; return where data are, lane after lane."""
-        text, lanes, mask = self.text, window.lanes, window.bits
+        """Move `size` bytes for each lane; return where values are, lane after lane."""
+        lanes, mask = window.lanes, window.bits
         if verb == "load" and window.checked:
             mask = str(signed((1 << lanes) - 1, 64))
         name = f"{verb}.lanes.{lanes}.{size}.{window.scale}"
         if name not in self.library.functions:
-            self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-            lines = _lanes_function(name, verb, window, size)
-            self.library.functions[name] = "\n".join(lines)
-        self.unit.module.sites.reserve(EXCHANGE_DATA + lanes * size)
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        data = text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA}")
-        text.do(f"store <{lanes} x i32> {window.index}, ptr {area}, align 8")
+            function = move_function(name, verb, lanes, size, window.scale)
+            self.library.functions[name] = function
+        data = self._data(lanes * size)
         if given:
-            text.do(f"store {given}, ptr {data}, align 8")
-        text.do(f"call void @{name}(ptr {window.base}, ptr {area}, i64 {mask})")
+            self.text.do(f"store {given}, ptr {data}, align 8")
+        self._do(name, window, mask)
         return data
+
+    def _data(self, size: int) -> str:
+        """Return where values stand, of which there are `size` bytes."""
+        self.unit.module.sites.reserve(EXCHANGE_DATA + size)
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        return self.text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA}")
+
+    def _do(self, name: str, window: Window, mask: str) -> None:
+        text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)
+        self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        text.do(f"store <{window.lanes} x i32> {window.index}, ptr {area}, align 8")
+        text.do(f"call void @{name}(ptr {window.base}, ptr {area}, i64 {mask})")
+
+    # Atomics
+
+    def aligned(self, window: Window, size: int) -> str:
+        """Return whether all lanes have addresses that are multiples of `size`."""
+        text, lanes, kind = self.text, window.lanes, f"<{window.lanes} x i32>"
+        first = text.let(f"trunc i64 {window.first} to i32")
+        if not window.scale % size:
+            low = text.let(f"and i32 {first}, {size - 1}")
+            return text.let(f"icmp eq i32 {low}, 0")
+        scaled = text.let(f"mul {kind} {window.index}, {splat('i32', lanes, window.scale)}")
+        places = text.let(f"add {kind} {scaled}, {text.spread('i32', lanes, first)}")
+        low = text.let(f"and {kind} {places}, {splat('i32', lanes, size - 1)}")
+        return self._none(text.let(f"icmp ne {kind} {low}, zeroinitializer"), lanes)
+
+    def atomic(self, window: Window, access: Access, operands: Sequence[str]) -> str:
+        """Do an atomic operation at each lane of a window, which fits, lowest lane first.
+
+        Return what it returns.
+        """
+        text, lanes = self.text, window.lanes
+        if access.operation is None:
+            raise TypeError("an atomic message without an operation")
+        way = "own." if access.own else ""
+        name = f"{access.verb}.{way}lanes.{lanes}.{access.scalar}.{window.scale}"
+        if name not in self.library.functions:
+            done = atomic_lines(access.operation, lanes, access.scalar, own=access.own)
+            body = [*indexed("%lane", window.scale), *done]
+            self.library.functions[name] = lanes_function(name, body)
+        data = self._data(max(1, len(operands)) * access.vector_bytes)
+        for part, operand in enumerate(operands):
+            place = text.let(f"getelementptr i8, ptr {data}, i64 {part * access.vector_bytes}")
+            text.do(f"store {access.vector} {operand}, ptr {place}, align 8")
+        self._do(name, window, window.bits)
+        return text.let(f"load {access.vector}, ptr {data}, align 8")
 
     # Rows
 
@@ -278,6 +353,11 @@ class ScatterWriter:
         return text.let(f"getelementptr i8, ptr {window.base}, i64 {offset}")
 
 
+def _rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
+    """Return pieces of rows that begin at some pointers."""
+    return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
+
+
 def _suits_hardware(window: Window, scalar: str) -> bool:
     size = scalar_bytes(scalar)
     whole = size in {4, 8} and not window.lanes * size % _ROW_BYTES
@@ -287,44 +367,3 @@ def _suits_hardware(window: Window, scalar: str) -> bool:
 def _least_of_all(form: Form) -> int:
     """Return what to subtract from any core so that the difference is a signed number."""
     return 0 if form.signed else 1 << 31
-
-
-def _lanes_function(name: str, verb: str, window: Window, size: int) -> list[str]:
-    """Return a function that moves `size` bytes for each lane: without branches if all are on.
-
-    Indices begin at the exchange area, data behind them.
-    """
-    every, shift = signed((1 << window.lanes) - 1, 64), window.scale.bit_length() - 1
-
-    def moved(lane: str, n: str) -> list[str]:
-        ends = (
-            f"ptr %place{n}, ptr %memory{n}" if verb == "load" else f"ptr %memory{n}, ptr %place{n}"
-        )
-        return [
-            f"  %at{n} = getelementptr i32, ptr %area, i64 {lane}",
-            f"  %index{n} = load i32, ptr %at{n}, align 4",
-            f"  %wide{n} = sext i32 %index{n} to i64",
-            f"  %offset{n} = shl i64 %wide{n}, {shift}",
-            f"  %memory{n} = getelementptr i8, ptr %base, i64 %offset{n}",
-            f"  %byte{n} = mul i64 {lane}, {size}",
-            f"  %place{n} = getelementptr i8, ptr %data, i64 %byte{n}",
-            f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)",
-        ]
-
-    return [
-        f"define internal void @{name}(ptr %base, ptr %area, i64 %mask) noinline #0 {{",
-        "entry:",
-        f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
-        f"  %all = icmp eq i64 %mask, {every}",
-        "  br i1 %all, label %whole, label %some",
-        "whole:",
-        *(line for lane in range(window.lanes) for line in moved(str(lane), f".{lane}")),
-        "  ret void",
-        "some:",
-        *lane_loop("some"),
-        *moved("%lane", ""),
-        "  br label %next",
-        *loop_tail(),
-        "  ret void",
-        "}",
-    ]
