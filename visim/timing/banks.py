@@ -6,8 +6,9 @@ Pure functions of register numbers. The rules:
   of an instruction of 8 channels read two registers of a bank, a third one costs a cycle.
 - "halves" (Gen7 to Gen11): four banks, by parity and by register 64; the second and third source of
   an instruction with three sources conflict in the same bank.
-- "bundles-8" (Xe-LP) and "bundles-16" (Xe-HPG, Xe-HPC): two banks of bundles; second and third
-  source conflict in the same bundle of a bank, and three sources in one bank do.
+- "halves-three" (Gen11, as Intel's finalizer believes): the same banks, three sources in one.
+- "bundles-8" (Xe-LP) and "bundles-16" (Xe-HPG, Xe-HPC): two banks of bundles; what conflicts
+  depends on what was read before, see `suppression`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 _READS_FREE = 2
+BUNDLES = frozenset({"bundles-8", "bundles-16"})
+"""Rules of Xe, by which conflicts depend on the instructions before."""
 
 
 def conflicts(sources: Sequence[tuple[int, ...]], rows: int, rule: str) -> int:
@@ -27,7 +30,7 @@ def conflicts(sources: Sequence[tuple[int, ...]], rows: int, rule: str) -> int:
         rule: one of the rules above.
     """
     operands = [source for source in sources if source]
-    if len(operands) < 3:
+    if len(operands) < 3 or rule in BUNDLES:
         return 0
     return sum(
         _in_conflict([source[min(row, len(source) - 1)] for source in operands], rule)
@@ -40,23 +43,21 @@ def _in_conflict(registers: Sequence[int], rule: str) -> int:
         banks = Counter(register % 2 for register in set(registers))
         return max(banks.values()) > _READS_FREE
     second, third = registers[1], registers[2]
-    if rule == "halves":
-        return second != third and _half(second) == _half(third)
-    place = _place_8 if rule == "bundles-8" else _place_16
-    if second != third and place(second) == place(third):
-        return 1
-    distinct = set(registers)
-    return len(distinct) > 2 and len({place(register)[0] for register in distinct}) == 1
+    if second == third:
+        return 0
+    banks = [_half(register) for register in registers]
+    compared = banks if rule == "halves-three" else banks[1:]
+    return len(set(compared)) == 1
 
 
 def bank_name(register: int, rule: str) -> str:
     """Return the name of a register's bank: parity, half, and bundle where there are any."""
     if rule == "ports":
         return "EO"[register % 2]
-    if rule == "halves":
+    if rule.startswith("halves"):
         parity, half = _half(register)
         return "EO"[parity] + "LH"[half]
-    bank, bundle = (_place_8 if rule == "bundles-8" else _place_16)(register)
+    bank, bundle = place_of(register, rule)
     return f"{'EO'[bank]}{bundle}"
 
 
@@ -64,12 +65,11 @@ def _half(register: int) -> tuple[int, int]:
     return register % 2, int(register >= 64)
 
 
-def _place_8(register: int) -> tuple[int, int]:
-    return register % 2, register % 16 // 2
-
-
-def _place_16(register: int) -> tuple[int, int]:
+def place_of(register: int, rule: str) -> tuple[int, int]:
+    """Return the bank and the bundle of a register of Xe."""
+    if rule == "bundles-8":
+        return register % 2, register % 16 // 2
     return register % 4 // 2, register % 64 // 4
 
 
-__all__ = ["bank_name", "conflicts"]
+__all__ = ["BUNDLES", "bank_name", "conflicts", "place_of"]

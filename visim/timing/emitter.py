@@ -233,7 +233,7 @@ class Emitter:
                     execution.offset,
                     step.kind,
                     self.pc,
-                    tuple(source for source in read if source),
+                    tuple(read),
                     tuple(
                         dict.fromkeys((*(r for source in read for r in source), *flags, *implicit))
                     ),

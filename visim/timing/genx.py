@@ -49,8 +49,10 @@ _LINE = re.compile(
     r"^(?P<pred>\([^)]*\))?\s+(?P<opcode>[a-z][\w.]*)\s+(?:\((?P<size>\d+)\|M(?P<group>\d+)\))?"
     r"(?P<operands>.*?)(?P<notes>\{[^}]*\})?\s*//(?P<comment>.*)$"
 )
-_STATEMENT = re.compile(r"\$(\d+)\s*(?:\{[^}]*\})?\s*$")
-_REGISTER = re.compile(r"r(\d+)\.(\d+)<([\d;,]+)>:(\w+)")
+_STATEMENT = re.compile(r"\$(\d+)\s*(?:(?:R|S)?\{.*)?$")
+_REGISTER = re.compile(r"r(\d+)\.(?:(\d+)<([\d;,]+)>|(?:no)?mme\d*):(\w+)")
+"""Operands of exactly rounded math (mme) are packed and begin with their register."""
+_CONDITION = re.compile(r"\s*\(\w+\)f\d\.\d")
 _FLAG = re.compile(r"f(\d)\.(\d)")
 _RANGE = re.compile(r"(\[)?r(\d+):(\d+)")
 _LENGTHS = re.compile(r"wr:(\d+)h?\+(\d+), rd:(\d+)")
@@ -141,7 +143,7 @@ def _places(matches: Sequence[re.Match[str]], count: int) -> list[int]:
 @dataclass(slots=True)
 class _Operand:
     registers: tuple[int, ...]
-    type: DataType
+    type: DataType | None
 
 
 class _Reader:
@@ -177,26 +179,23 @@ class _Reader:
     ) -> Native:
         flags, length = facts
         text = match["operands"]
-        condition, _, rest = text.rpartition(")f") if ")f" in text else ("", "", text)
-        written = self._flags(text, execution) if condition else ()
-        operands = [self._operand(found, execution.size) for found in _REGISTER.finditer(rest)]
-        words = rest.split()
-        has_register = bool(_REGISTER.match(next((w for w in words if w[0] in "rn"), "")))
-        target = operands[0] if has_register and operands else None
-        sources = operands[1:] if target else operands
-        kind = max([s.type for s in sources] or [UD], key=lambda t: (t.is_float, t.bytes))
+        condition = _CONDITION.match(text)
+        selects = match["opcode"].startswith(("sel", "csel"))
+        written = self._flags(condition[0], execution) if condition and not selects else ()
+        words = (text[condition.end() :] if condition else text).split()
+        operands = [self._operand(word, execution.size) for word in words]
+        target = operands[0] if operands else None
+        sources = [operand or _Operand((), None) for operand in operands[1:]]
+        kinds = [source.type for source in sources if source.type is not None] or [UD]
+        kind = max(kinds, key=lambda t: (t.is_float, t.bytes))
         implicit = tuple(
             number
             for name, number in (("acc", ACCUMULATOR_0), ("a0.", ADDRESS))
-            if name in rest.partition(words[0] if words else " ")[2]
+            if any(name in word for word in words[1:])
         )
         executed = max(1, -(-execution.size * kind.bytes // self._grf))
         conflict = _CONFLICTS.search(f"{match['notes']} {match['comment']}")
-        writes = target.registers if target else ()
-        if words and words[0].startswith("acc"):
-            writes = (ACCUMULATOR_0,)
-        elif words and words[0].startswith("a0"):
-            writes = (ADDRESS,)
+        writes = self._written(words, target)
         return Native(
             match["opcode"],
             execution.size,
@@ -212,6 +211,14 @@ class _Reader:
             sc=_conflicts(conflict[1], len(writes)) if conflict else 0,
             bytes=length,
         )
+
+    def _written(self, words: Sequence[str], target: _Operand | None) -> tuple[int, ...]:
+        first = words[0] if words else ""
+        if first.startswith("acc"):
+            return (ACCUMULATOR_0,)
+        if first.startswith("a0"):
+            return (ADDRESS,)
+        return target.registers if target else ()
 
     def _kind(self, opcode: str, kind: DataType, words: Sequence[str]) -> str:
         base, _, rest = opcode.partition(".")
@@ -231,10 +238,13 @@ class _Reader:
             return "dp"
         return typed("alu" if base in _MOVES else "logic", kind)
 
-    def _operand(self, found: re.Match[str], size: int) -> _Operand:
+    def _operand(self, word: str, size: int) -> _Operand | None:
+        found = _REGISTER.search(word)
+        if found is None:
+            return None
         kind = BY_NAME.get(found[4], UD)
-        region = [int(part) for part in re.split("[;,]", found[3])]
-        start = int(found[1]) * self._grf + int(found[2]) * kind.bytes
+        region = [int(part) for part in re.split("[;,]", found[3] or "1")]
+        start = int(found[1]) * self._grf + int(found[2] or 0) * kind.bytes
         match region:
             case [stride]:
                 last = (size - 1) * stride

@@ -36,6 +36,7 @@ from visim.operands import (
 )
 from visim.sem.effects import Barrier, BarrierSignal, BarrierWait, Fence
 from visim.sem.tracer import destination_type
+from visim.timing.banks import BUNDLES
 from visim.timing.emitter import Emitter, Step, execution_type
 from visim.timing.expansions import steps
 from visim.timing.footprint import Footprint, footprint
@@ -43,6 +44,7 @@ from visim.timing.machine import Machine
 from visim.timing.messages import emit_messages
 from visim.timing.native import SIGNAL, WAIT, Native
 from visim.timing.registers import Assignment, assign
+from visim.timing.suppression import counted
 
 MARKS = (LabelMark, SubroutineMark, FileMark, LineMark)
 _SILENT = frozenset({"lifetime", "fence_sw"})
@@ -126,9 +128,11 @@ class _Legaliser:
             lines.append((file, line) if line else None)
             self._one(instruction, self._footprints[pc])
         starts.append(len(self._emitter.instructions))
+        found = tuple(self._emitter.instructions)
+        rule = self._native.banks
         return NativeUnit(
             self._unit,
-            tuple(self._emitter.instructions),
+            counted(found, rule) if rule in BUNDLES else found,
             tuple(starts),
             self._emitter.assignment,
             tuple(lines),

@@ -19,7 +19,7 @@ ARCHITECTURES = ("ilk", "snb", "ivb", "hsw", "bdw", "skl", "icl", "tgl", "dg2", 
 """The generations that have a table, oldest first."""
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
-BANK_RULES = ("ports", "halves", "bundles-8", "bundles-16")
+BANK_RULES = ("ports", "halves", "halves-three", "bundles-8", "bundles-16")
 POLICIES = ("stay", "round-robin")
 
 _LANES = frozenset({"alu", "logic", "mad", "three"})

@@ -8,6 +8,8 @@ from tests.unit.timing.programs import kernel, multiply, multiply_add
 from visim.timing import find_machine
 from visim.timing.banks import bank_name, conflicts
 from visim.timing.legaliser import legalise
+from visim.timing.native import Native
+from visim.timing.suppression import counted
 
 
 def assignment(body, *, arch="snb", variables=24):
@@ -50,16 +52,31 @@ def test_more_variables_than_registers_are_counted():
         ("halves", [(1,), (2,), (4,)], 1),
         ("halves", [(1,), (2,), (66,)], 0),
         ("halves", [(2,), (4,), (4,)], 0),
-        ("bundles-8", [(1,), (2,), (18,)], 1),
-        ("bundles-8", [(1,), (2,), (4,)], 0),
-        ("bundles-8", [(0,), (2,), (4,)], 1),
-        ("bundles-16", [(3,), (2,), (1,)], 0),
-        ("bundles-16", [(4,), (64,), (0,)], 1),
+        ("halves-three", [(1,), (2,), (4,)], 0),
+        ("halves-three", [(6,), (2,), (4,)], 1),
         ("ports", [(2,), (4,)], 0),
     ],
 )
 def test_bank_conflicts_follow_the_rule(rule, sources, expected):
     assert conflicts(sources, 1, rule) == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "sources", "expected"),
+    [
+        ("bundles-8", [(1,), (2,), (18,)], 1),
+        ("bundles-8", [(1,), (2,), (4,)], 0),
+        ("bundles-8", [(0,), (2,), (4,)], 1),
+        ("bundles-8", [(2,), (), (18,)], 1),
+        ("bundles-16", [(3,), (2,), (1,)], 1),
+        ("bundles-16", [(4,), (64,), (0,)], 1),
+        ("bundles-16", [(4,), (4,), (4,)], 0),
+    ],
+)
+def test_bank_conflicts_of_xe_are_those_of_registers_that_must_be_read(rule, sources, expected):
+    reads = tuple(register for source in sources for register in source)
+    item = Native("mad", 8, 0, "mad.float", 0, tuple(sources), reads, (90,))
+    assert counted([item], rule)[0].sc == expected
 
 
 def test_conflicts_count_registers():
