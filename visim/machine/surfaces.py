@@ -120,6 +120,10 @@ class Surfaces:
         """Loads that were out of range, at least in part, and got zeros."""
         return self._dropped.reads
 
+    def note_dropped_reads(self, count: int) -> None:
+        """Count loads that somebody else has found out of range and filled with zeros."""
+        self._dropped.reads += count
+
     @property
     def dropped_writes(self) -> int:
         """Stores and atomics that were out of range, at least in part, and were dropped there."""

@@ -70,6 +70,20 @@ again:
     goto (M1, 8) again
     ret (M1, 1)
 """
+BLOCK = """
+.version 3.6
+.kernel "block"
+.decl V32 v_type=G type=ud num_elts=16 align=GRF
+.decl AT v_type=G type=ud num_elts=1 align=dword
+.decl T6 v_type=T num_elts=1
+.decl T7 v_type=T num_elts=1
+.input AT offset=32 size=4
+.input T6 offset=36 size=4
+.input T7 offset=40 size=4
+oword_ld_unaligned (4) T6 AT(0,0)<0;1,0> V32.0
+oword_st (4) T7 0x0:ud V32.0
+ret (M1, 1)
+"""
 SURFACE = """\
 .version 4.1
 .kernel "store"
@@ -350,6 +364,16 @@ class TestLaunch:
         bound = kernel.bind([surface, at])
         assert [bound().dropped_accesses for _ in range(2)] == [4, 4]
         assert surface.tolist() == [7, 0] * 4
+
+    @pytest.mark.parametrize(("first", "read"), [(0, 10), (40, 0), (4, 9), (4096, 0), (-16, 0)])
+    def test_blocks_that_pass_the_end_of_a_surface_are_counted(self, first, read):
+        kernel = visim.assemble(BLOCK, platform="skl")["block"]
+        surface = np.arange(1, 11, dtype=np.uint32)
+        found = np.full(16, 99, np.uint32)
+        bound = kernel.bind([np.uint32(first % (1 << 32)), surface, found])
+        assert [bound().dropped_accesses for _ in range(2)] == [1, 1]
+        wanted = surface[first // 4 :][:read] if read else surface[:0]
+        assert found.tolist() == [*wanted.tolist(), *[0] * (16 - read)]
 
 
 class TestOptions:

@@ -95,6 +95,8 @@ class Prepared:
             team = self._prepared_team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
             found = team.run(groups, options)
+            dropped = sum(runner.take_dropped() for runner in team.runners)
+            machine.surfaces.note_dropped_reads(dropped)
             self._report(team.runners, found, options)
             return found
 

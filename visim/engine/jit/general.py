@@ -59,6 +59,41 @@ class Access:
         return self.lanes * scalar_bytes(self.scalar)
 
 
+_BEYOND = """
+define internal i1 @block.beyond(ptr %entry, i64 %offset, ptr %to, i64 %wanted) noinline {
+begin:
+  %size.at = getelementptr i64, ptr %entry, i64 1
+  %size = load i64, ptr %size.at, align 8
+  %known = icmp ne i64 %size, 0
+  br i1 %known, label %part, label %unknown
+part:
+  %start = call i64 @llvm.umin.i64(i64 %offset, i64 %size)
+  %held = sub i64 %size, %start
+  %base = load ptr, ptr %entry, align 8
+  %from = getelementptr i8, ptr %base, i64 %start
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %wanted, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %held, i1 false)
+  %count.at = getelementptr i64, ptr %entry, i64 3
+  %count = load i64, ptr %count.at, align 8
+  %more = add i64 %count, 1
+  store i64 %more, ptr %count.at, align 8
+  ret i1 true
+unknown:
+  ret i1 false
+}"""
+
+
+def beyond_function(library: Library) -> str:
+    """Return the name of the function that loads a block which does not fit into its surface.
+
+    What is out of range is 0, and counted in the entry of the binding table. Compilers read beyond
+    the ends of constants. It returns false where the table has no bytes for the surface.
+    """
+    library.intrinsic("llvm.umin.i64", "i64", "i64", "i64")
+    library.functions.setdefault("block.beyond", _BEYOND)
+    return "block.beyond"
+
+
 def general_function(library: Library, access: Access) -> str:
     """Return the name of the function for a kind of message; it returns whether all went well.
 

@@ -186,7 +186,8 @@ EXCHANGE_DATA = 1024
 EXCHANGE_BYTES = 16384
 
 SURFACE_ENTRY = 32
-"""Bytes of a binding table entry: host address, bytes that reads and writes may reach."""
+"""Bytes of a binding table entry: host address, bytes that reads and writes may reach, and how
+many blocks native code has read beyond its end."""
 
 TABLE_ENTRY = 24
 """Bytes of an allocation: first address, end, whether it can be written."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.callouts import CallOut
-from visim.engine.jit.general import Access, general_function
+from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
@@ -236,8 +236,8 @@ class MessageWriter:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
         function = general_function(self.unit.module.library, access)
         well = text.let(
-            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
-            f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, "
+            f"i64 {bounds.start}, i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
@@ -304,8 +304,8 @@ class MessageWriter:
         fast = text.block
         text.jump(join)
         text.label(slow)
-        area = self._refer(effect, site, None)
-        answer = text.let(f"load {vector}, ptr {self._data(area, 0)}, align 1")
+        place = self._uncommon_block(effect, site)
+        answer = text.let(f"load {vector}, ptr {place}, align 1")
         after = text.block
         text.jump(join)
         text.label(join)
@@ -315,6 +315,27 @@ class MessageWriter:
             text.label(end)
             found = text.let(f"phi {vector} [ {found}, %{join} ], [ zeroinitializer, %{begin} ]")
         self.values.loaded[id(effect)] = [found]
+
+    def _uncommon_block(self, effect: LoadBlock, site: int) -> str:
+        """Load a block that is not, or not surely, in range; return where it is then."""
+        text = self.text
+        place = self._data(self.unit.context_pointer(Context.EXCHANGE), 0)
+        if effect.space is not Space.SURFACE:
+            self._refer(effect, site, None)
+            return place
+        refer, done = self._labels("refer", "done")
+        function = beyond_function(self.unit.module.library)
+        size = effect.count * effect.type.bytes
+        loaded = text.let(
+            f"call i1 @{function}(ptr {self._entry(effect)}, i64 {self._address}, ptr {place}, "
+            f"i64 {size})"
+        )
+        text.branch(loaded, done, refer)
+        text.label(refer)
+        self._refer(effect, site, None)
+        text.jump(done)
+        text.label(done)
+        return place
 
     def _store_block(self, effect: StoreBlock, site: int) -> None:
         text, value = self.text, effect.value
@@ -361,8 +382,8 @@ class MessageWriter:
 
     def _refer(
         self, effect: LoadBlock | StoreBlock, site: int, given: tuple[str, str] | None
-    ) -> str:
-        """Hand a block to the reference memory; return the exchange area."""
+    ) -> None:
+        """Hand a block to the reference memory, which answers in the exchange area."""
         text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)
         text.do(f"store i64 {self._address}, ptr {area}, align 8")
         if given is not None:
@@ -374,7 +395,6 @@ class MessageWriter:
             f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
         )
         self.unit.fault_if(text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc)
-        return area
 
     def _enter(self, mask: Expr | None) -> tuple[str, bool, str]:
         """Begin code that runs only where the one lane of a mask is on."""
@@ -431,7 +451,8 @@ class MessageWriter:
         some = text.let(f"icmp sgt i64 {rest}, 0")
         return text.let(f"select i1 {some}, i64 {rest}, i64 0")
 
-    def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
+    def _entry(self, effect: MemoryMessage) -> str:
+        """Return where the binding table has the surface of a message."""
         text, surface = self.text, effect.surface
         if surface is None:
             raise TypeError("a surface message without a surface")
@@ -440,7 +461,10 @@ class MessageWriter:
         safe = text.let(f"select i1 {known}, i64 {index}, i64 256")
         byte = text.let(f"mul i64 {safe}, {SURFACE_ENTRY}")
         table = self.unit.context_pointer(Context.SURFACES)
-        entry = text.let(f"getelementptr i8, ptr {table}, i64 {byte}")
+        return text.let(f"getelementptr i8, ptr {table}, i64 {byte}")
+
+    def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
+        text, entry = self.text, self._entry(effect)
         base = text.let(f"load i64, ptr {entry}, align 8")
         reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
         place = text.let(f"getelementptr i8, ptr {entry}, i64 {8 if reads else 16}")

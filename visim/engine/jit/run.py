@@ -102,6 +102,13 @@ class Runner:
             surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
         self.surfaces = surfaces
 
+    def take_dropped(self) -> int:
+        """Return how many blocks native code has read beyond surfaces since it was asked last."""
+        counts = self.surfaces[:, 3]
+        total = int(counts.sum())
+        counts.fill(0)
+        return total
+
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
         count = len(compiled.facts.places)
