@@ -38,7 +38,6 @@ from visim.runtime.geometry import (
     NDRange,
     Triple,
     Walk,
-    local_ids,
     slm_limit,
 )
 from visim.runtime.images import (
@@ -48,7 +47,7 @@ from visim.runtime.images import (
     inline_sampler,
     sampler_argument,
 )
-from visim.runtime.parameters import is_written, value_type
+from visim.runtime.parameters import value_type
 from visim.runtime.payload import PayloadLayout, WalkDispatch
 from visim.runtime.printf import PRINTF_BYTES
 from visim.runtime.segments import Segments
@@ -143,13 +142,13 @@ class _Preparation:
         )
 
     def _bind_memory(self, index: int, value: object, name: str) -> None:
-        found = values.memory(value, name, written=is_written(self.kernel, index))
+        found = values.memory(value, name, written=index in self.layout.written)
         if found is None:
             self.bound[index] = Bound()
             return
         address, state = self.memory.add(found, name), 0
         host = byte_view(found, name)
-        if self._is_bindless(index):
+        if index in self.layout.bindless:
             free = self._free_surface(name)
             self.surfaces.bind(free, _from_aligned_address(host), name)
             state = free * SURFACE_STATE_BYTES
@@ -160,10 +159,10 @@ class _Preparation:
 
     def _bind_image(self, index: int, value: object, name: str) -> None:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
-        written = is_written(self.kernel, index)
+        written = index in self.layout.written
         image = image_argument(value, name, kinds[0] if kinds else None, written=written)
         state = 0
-        if self._is_bindless(index):
+        if index in self.layout.bindless:
             free = self._free_surface(name)
             self.surfaces.bind_image(free, image, name)
             state = free * SURFACE_STATE_BYTES
@@ -175,7 +174,7 @@ class _Preparation:
     def _bind_sampler(self, index: int, value: object, name: str) -> None:
         state = sampler_argument(value, name)
         place = 0
-        if self._is_bindless(index):
+        if index in self.layout.bindless:
             free = self._free_sampler(name)
             self.surfaces.bind_sampler(free, state, name)
             place = free * SAMPLER_STATE_BYTES
@@ -183,13 +182,6 @@ class _Preparation:
         for entry in self.kernel.payload:
             if entry.arg_index == index and entry.sampler_index >= 0:
                 self.surfaces.bind_sampler(entry.sampler_index, state, name)
-
-    def _is_bindless(self, index: int) -> bool:
-        """Whether the kernel finds an argument's state by an offset in its payload."""
-        return any(
-            entry.arg_index == index and entry.addrmode == "bindless"
-            for entry in self.kernel.payload
-        )
 
     def _free_surface(self, name: str) -> int:
         """Return an index that no binding table entry of the kernel has; its state's number."""
@@ -237,12 +229,10 @@ class _Preparation:
         private: NDArray[np.uint8] | None,
     ) -> Part:
         environment = self.kernel.execution_env
-        order = environment.work_group_walk_order_dimensions
-        ids = local_ids(walk.local_size, self.layout.simd_size, order)
         implicit = None
         known = dict(addresses)
         if environment.has_stack_calls or self._has("implicit_arg_buffer"):
-            table = self._local_id_table(ids)
+            table = self._local_id_table(self.layout.of_threads(walk.local_size).ids)
             address = self.memory.add(table, "local ids")
             implicit = implicit_arguments(
                 geometry, walk, environment.simd_size, addresses["printf_buffer"], address
@@ -255,7 +245,6 @@ class _Preparation:
             self.layout,
             walk,
             data,
-            ids,
             slm_bytes=self.slm_bytes,
             implicit=_IMPLICIT_BASE if implicit is not None else 0,
             scratch_bytes=scratch,

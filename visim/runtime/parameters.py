@@ -41,13 +41,12 @@ def value_type(parameter: Parameter) -> ValueType:
     return ValueType(parameter.type_name, size, dtype)
 
 
-def is_written(kernel: ZeKernel, index: int) -> bool:
-    """Return whether the metadata says that the kernel writes the memory of argument `index`."""
-    return any(
-        entry.arg_index == index
-        and entry.arg_type == "arg_bypointer"
-        and entry.access_type in {"readwrite", "writeonly"}
+def written(kernel: ZeKernel) -> frozenset[int]:
+    """Return the arguments whose memory the kernel writes, as its metadata says."""
+    return frozenset(
+        entry.arg_index
         for entry in kernel.payload
+        if entry.arg_type == "arg_bypointer" and entry.access_type in {"readwrite", "writeonly"}
     )
 
 

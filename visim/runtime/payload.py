@@ -10,6 +10,7 @@ Facts: runtime_abi section 2 (thread payload, local ids, execution mask, r0).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +23,14 @@ from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel
 from visim.module import Input
 from visim.operands import General
-from visim.runtime.geometry import Triple, Walk, thread_masks
+from visim.runtime.geometry import Triple, Walk, local_ids, thread_masks
+from visim.runtime.parameters import written
 from visim.runtime.threads import Register, ThreadHeader
 from visim.target import Platform
 
 _SCRATCH_GRANULE = 1024
+_MOST_SIZES = 64
+"""For so many local sizes a kernel remembers what their threads have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,20 @@ def dimension_bytes(platform: Platform, simd_size: int) -> int:
     return 32 if platform.grf_bytes == 32 and simd_size <= 16 else 64
 
 
+@dataclass(frozen=True, slots=True)
+class OfThreads:
+    """What a group's threads have: local ids [thread, dimension, channel], masks, registers."""
+
+    ids: NDArray[np.uint16]
+    masks: tuple[int, ...]
+    registers: tuple[tuple[Register, ...], ...]
+
+
 class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
+
+    `written` are the arguments whose memory the kernel writes, `bindless` those whose state it
+    finds by an offset in its payload.
 
     Raises:
         UnsupportedError: the kernel needs something that visim cannot give it.
@@ -101,15 +117,20 @@ class PayloadLayout:
                 f"{self.simd_size} channels"
             )
         self.cross_base = self._places.cross_base
+        self.bindless = frozenset(
+            entry.arg_index for entry in kernel.payload if entry.addrmode == "bindless"
+        )
         self._check_states()
         thread, cross = self._slices()
         self.thread_slices = thread
         self.cross_slices = cross
         self.private_places = self._private_places()
+        self.written = written(kernel)
+        self._of_threads: dict[Triple, OfThreads] = {}
 
     def _check_states(self) -> None:
         """Refuse code that looks for states in memory, which the metadata does not tell it."""
-        if any(entry.addrmode == "bindless" for entry in self.kernel.payload):
+        if self.bindless:
             return
         if any(_is_bindless(item) for unit in self.linked.units for item in unit.body):
             raise UnsupportedError(
@@ -156,6 +177,27 @@ class PayloadLayout:
             "estimation have such inputs)"
         )
 
+    def of_threads(self, local_size: Triple) -> OfThreads:
+        """Return what the threads of groups of a size have, whatever the launch."""
+        found = self._of_threads.get(local_size)
+        if found is None:
+            order = self.kernel.execution_env.work_group_walk_order_dimensions
+            ids = local_ids(local_size, self.simd_size, order)
+            masks = thread_masks(math.prod(local_size), self.simd_size)
+            registers = [
+                (*self._own_registers(ids[thread]), *self.header.thread_registers(thread, mask))
+                for thread, mask in enumerate(masks)
+            ]
+            found = OfThreads(ids, tuple(masks), tuple(registers))
+            if len(self._of_threads) >= _MOST_SIZES:
+                self._of_threads.clear()
+            self._of_threads[local_size] = found
+        return found
+
+    def _own_registers(self, ids: NDArray[np.uint16]) -> Iterator[Register]:
+        own = self.thread_bytes(ids)
+        return (piece.cut(own) for piece in self.thread_slices)
+
     def thread_bytes(self, ids: NDArray[np.uint16]) -> bytes:
         """Return the per-thread data of a thread with the local ids [dimension, channel]."""
         dimensions = self.local_id_bytes // self.dimension_bytes
@@ -178,7 +220,6 @@ class WalkDispatch:
         layout: PayloadLayout,
         walk: Walk,
         cross_thread: bytes,
-        ids: NDArray[np.uint16],
         *,
         slm_bytes: int,
         implicit: int,
@@ -191,15 +232,11 @@ class WalkDispatch:
         self._slm_bytes = slm_bytes
         self._implicit = implicit
         self._private = private
-        self._masks = thread_masks(math.prod(walk.local_size), layout.simd_size)
+        threads = layout.of_threads(walk.local_size)
+        self._masks = threads.masks
         self._scratch = _scratch_bases(layout, len(self._masks), scratch_bytes)
         shared = tuple(piece.cut(cross_thread) for piece in layout.cross_slices)
-        self._registers: list[tuple[Register, ...]] = []
-        for thread, mask in enumerate(self._masks):
-            own = layout.thread_bytes(ids[thread])
-            local = tuple(piece.cut(own) for piece in layout.thread_slices)
-            numbers = layout.header.thread_registers(thread, mask)
-            self._registers.append(shared + local + numbers)
+        self._registers = [shared + own for own in threads.registers]
 
     @property
     def group_count(self) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.answers import Halt
 from visim.engine.jit.blocks import UnitCode
-from visim.engine.jit.inputs import input_shapes
+from visim.engine.jit.inputs import Inputs
 from visim.engine.jit.kept import Compiled, Kept
 from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, unit_codes
 from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
@@ -84,6 +84,7 @@ class Prepared:
         self._compiling = Lock()
         self._entries = Kept(kernel)
         self._first = self._entries.traits(saving=saving, survey=self._survey)
+        self._inputs = Inputs(kernel, self._first.rows)
         deep = self._first.has_recursion
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
 
@@ -145,7 +146,7 @@ class Prepared:
         if self._first.has_host_turns:
             shared = None
         if shared is not None:
-            inputs = input_shapes(self.kernel, self._first.rows, shared)
+            inputs = self._inputs.shapes(shared)
         if wants & ORDERED:
             shared, workers = None, 1
         slm_bytes = dispatch.slm_bytes

@@ -20,6 +20,7 @@ from visim.linker.program import LinkedKernel
 from visim.sem.effects import WriteRegister
 
 _MOST_PIECES = 4
+_MOST_KNOWN = 64
 
 
 def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
@@ -38,28 +39,53 @@ def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
     return tuple(sorted((row for row in found if row.variable not in written), key=str))
 
 
-def input_shapes(
-    kernel: LinkedKernel, rows: Sequence[Row], shared: SharedStarts
-) -> tuple[InputShape, ...]:
-    """Return the shapes that rows have in every thread of a dispatch."""
-    if not rows:
-        return ()
-    lanes = np.arange(max(row.lanes for row in rows))
-    masks = np.array([start.mask for start in shared.starts], np.uint64)
-    active = (masks[:, None] >> lanes.astype(np.uint64) & np.uint64(1)).astype(np.bool_)
-    variables = {one.index: one for one in kernel.units[0].unit.generals}
-    found: list[InputShape] = []
-    for row in rows:
-        place = kernel.offset(kernel.units[0], variables[row.variable]) + row.offset
-        values = _values(shared.starts, place, row)
-        shape = None if values is None else _shape(row, values, active[:, : row.lanes])
-        if shape is not None:
-            found.append(shape)
-    return tuple(found)
+class Inputs:
+    """Looks up the shapes of a kernel's inputs; those of a launch like an earlier one are known.
+
+    Args:
+        kernel: the kernel.
+        rows: what its threads find in inputs that may have a shape.
+    """
+
+    def __init__(self, kernel: LinkedKernel, rows: Sequence[Row]) -> None:
+        variables = {one.index: one for one in kernel.units[0].unit.generals}
+        first = kernel.units[0]
+        self._rows = [
+            (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
+        ]
+        self._known: dict[object, tuple[InputShape, ...]] = {}
+
+    def shapes(self, shared: SharedStarts) -> tuple[InputShape, ...]:
+        """Return the shapes that rows have in every thread of a dispatch."""
+        masks = tuple(start.mask for start in shared.starts)
+        parts = [_part(shared.starts, place, row) for row, place in self._rows]
+        key = masks, tuple(parts)
+        if key not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = self._looked_up(np.array(masks, np.uint64), parts)
+        return self._known[key]
+
+    def _looked_up(
+        self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
+    ) -> tuple[InputShape, ...]:
+        found: list[InputShape] = []
+        for (row, _), part in zip(self._rows, parts, strict=True):
+            if part is None:
+                continue
+            lanes = np.arange(row.lanes, dtype=np.uint64)
+            active = (masks[:, None] >> lanes & np.uint64(1)).astype(np.bool_)
+            shape = _shape(row, _values(part, row), active)
+            if shape is not None:
+                found.append(shape)
+        return tuple(found)
 
 
-def _values(starts: Sequence[ThreadStart], place: int, row: Row) -> NDArray[np.int64] | None:
-    """Return what a row holds when each thread starts: [thread, lane]."""
+_Part = tuple[int, tuple[bytes, ...]]
+"""Where a row begins in a register that threads start with, and what each thread finds there."""
+
+
+def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:
     for number, (offset, data) in enumerate(starts[0].registers):
         delta, end = place - offset, place - offset + row.end - row.offset
         if delta < 0 or end > len(data):
@@ -67,11 +93,16 @@ def _values(starts: Sequence[ThreadStart], place: int, row: Row) -> NDArray[np.i
         parts = [start.registers[number] for start in starts]
         if any(part[0] != offset or len(part[1]) != len(data) for part in parts):
             return None
-        octets = np.frombuffer(b"".join(part[1] for part in parts), np.uint8)
-        table = octets.reshape(len(parts), len(data))[:, delta:end]
-        picks = np.arange(row.lanes)[:, None] * row.stride + np.arange(row.size)
-        return table[:, picks].copy().view(f"<u{row.size}")[:, :, 0].astype(np.int64)
+        return delta, tuple(part[1] for part in parts)
     return None
+
+
+def _values(part: _Part, row: Row) -> NDArray[np.int64]:
+    """Return what a row holds when each thread starts: [thread, lane]."""
+    delta, data = part
+    table = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), -1)
+    picks = np.arange(row.lanes)[:, None] * row.stride + np.arange(row.size) + delta
+    return table[:, picks].copy().view(f"<u{row.size}")[:, :, 0].astype(np.int64)
 
 
 def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> InputShape | None:

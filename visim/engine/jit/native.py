@@ -101,7 +101,11 @@ def _host_processor() -> Processor:
 
 def has_mask_registers() -> bool:
     """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
-    made_for = processor()
+    return _has_mask_registers(processor())
+
+
+@cache
+def _has_mask_registers(made_for: Processor) -> bool:
     return made_for.name == _WITH_MASKS or "+avx512vl" in made_for.features.split(",")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,40 +17,75 @@ from visim.engine.jit.layout import Status, Thread
 
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
+_LINE = 64
 
 
 @dataclass
 class ThreadRecord:
     """What a hardware thread has while it runs: fields that native code knows, and its memory.
 
-    `address` is where native code finds the fields.
+    `address` is where native code finds the fields; `octets` are the bytes of the register image.
     """
 
     number: int
+    address: int
     fields: NDArray[np.uint64]
     image: NDArray[np.uint8]
     scratch: NDArray[np.uint8]
+    octets: memoryview = field(init=False)
     scratch_base: int = 0
     waits: Ticket | None = None
 
     def __post_init__(self) -> None:
-        self.address = int(self.fields.ctypes.data)
-        self._memory = int(self.image.ctypes.data), int(self.scratch.ctypes.data)
-        self._octets = self.image.data
+        self.octets = memoryview(cast("Any", self.image))
+
+    def clear(self) -> None:
+        """Make everything zero, as in a new record."""
+        self.fields[Thread.SCRATCH_BASE :] = 0
+        self.image.fill(0)
+        self.scratch.fill(0)
 
     def fill(self, start: ThreadStart) -> None:
-        """Write how the thread starts into its fields and registers."""
+        """Write how the thread starts into its fields and registers, which are zero."""
         fields = self.fields
-        fields.fill(0)
-        fields[Thread.IMAGE], fields[Thread.SCRATCH] = self._memory
         fields[Thread.MASK] = start.mask
         fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
         fields[Thread.SCRATCH_BASE] = self.scratch_base = start.scratch_base
         fields[Thread.TURN_ENDS] = TURN
         self.waits = None
-        self.image.fill(0)
         for offset, data in start.registers:
-            self._octets[offset : offset + len(data)] = data
+            self.octets[offset : offset + len(data)] = data
+
+
+def new_records(first: int, count: int, image: int, scratch: int) -> list[ThreadRecord]:
+    """Return the records of threads, all zero.
+
+    Args:
+        first: the number of the first thread.
+        count: how many threads.
+        image: bytes of a register image.
+        scratch: bytes of a thread's scratch memory.
+    """
+    sizes = [8 * int(Thread.SIZE), _whole_lines(image), _whole_lines(scratch)]
+    step = sum(sizes)
+    block = aligned(step * count + _LINE)
+    place = int(block.ctypes.data)
+    found: list[ThreadRecord] = []
+    for number in range(count):
+        at = number * step
+        fields = block[at : at + sizes[0]].view(np.uint64)
+        fields[Thread.IMAGE] = place + at + sizes[0]
+        fields[Thread.SCRATCH] = place + at + sizes[0] + sizes[1]
+        at += sizes[0]
+        registers, at = block[at : at + image], at + sizes[1]
+        own = block[at : at + scratch]
+        found.append(ThreadRecord(first + number, place + number * step, fields, registers, own))
+    return found
+
+
+def _whole_lines(size: int) -> int:
+    """Return a size in whole cache lines."""
+    return -(-size // _LINE) * _LINE
 
 
 @dataclass

@@ -27,7 +27,7 @@ from visim.engine.jit.layout import (
     Thread,
 )
 from visim.engine.jit.module import Traits
-from visim.engine.jit.records import Stacks, ThreadRecord, aligned, words
+from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, words
 from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork, Task
 from visim.engine.observers import NOBODY, BlockPlace, Observers
@@ -212,24 +212,21 @@ class Runner:
 
     def _start(self, group: int, number: int, slot: int) -> ThreadRecord:
         start = self.dispatch.start(group, number)
-        record = self.record(slot)
+        self.reserve(slot + 1)
+        record = self.records[slot]
         record.number = number
-        record.scratch.fill(0)
+        record.clear()
         self.fill(record, start, slot)
         self.watcher.begin_thread(record)
         self.exit.threads += 1
         return record
 
-    def record(self, slot: int) -> ThreadRecord:
-        """Return the record of a slot, made when it is first asked for."""
-        while len(self.records) <= slot:
-            fields = words(int(Thread.SIZE))
-            image = aligned(self.kernel.register_bytes)
-            scratch = np.zeros(self.machine.scratch_bytes, np.uint8)
-            record = ThreadRecord(len(self.records), fields, image, scratch)
+    def reserve(self, count: int) -> None:
+        """Have records of so many threads."""
+        known, sizes = len(self.records), (self.kernel.register_bytes, self.machine.scratch_bytes)
+        for record in new_records(known, max(0, count - known), *sizes):
             self.records.append(record)
             self.answers.by_address[record.address] = record
-        return self.records[slot]
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         """Write how a thread starts into the record of a slot."""
@@ -243,7 +240,8 @@ class Runner:
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
         """Return the version of the code that threads run, and its context."""
         full = all(int(t.fields[Thread.MASK]) == self.full_mask for t in threads)
-        controls = {int(t.image[self.cr0 : self.cr0 + 4].view(np.uint32)[0]) for t in threads}
+        place = slice(self.cr0, self.cr0 + 4)
+        controls = {int.from_bytes(t.octets[place], "little") for t in threads}
         control = controls.pop() if len(controls) == 1 else ANY_MODE
         found = self.compiled.get((full, control))
         if found is None:

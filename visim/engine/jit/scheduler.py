@@ -22,13 +22,13 @@ from visim.engine.jit.layout import (
     Thread,
     Work,
 )
-from visim.engine.jit.switching import GIVE_WAY, STACKED, SWITCH
+from visim.engine.jit.switching import BARRIER, GIVE_WAY, STACKED, SWITCH, WAITING
 
 DIRECT, STACKS = "direct", "stacked"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
 STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
 CALLED = ("visim_flat_check", "visim_pause_direct", "visim_host_direct")
-STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked", "visim_barrier", "visim_suspend")
+STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked")
 """What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
@@ -36,7 +36,7 @@ def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
     parts = [_HEAD, _TEXT, STARTING, _way(DIRECT, "", "visim_ask", ""), DIRECT_GROUP]
     if is_x86:
-        parts += [_HEAD_X86, _way(STACKS, GIVE_WAY, "visim_ask_stacked", RESET), STACKED]
+        parts += [_HEAD_X86, _way(STACKS, GIVE_WAY, "visim_ask_stacked", RESET), WAITING, STACKED]
     return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
 
 
@@ -45,7 +45,8 @@ def calls_text(*, stacks: bool) -> str:
 
     With `stacks` every thread runs on a stack of its own.
     """
-    return _CALLS.replace("$WAY$", STACKS if stacks else DIRECT) + (_WAITS if stacks else "")
+    text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
+    return _numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
 
 
 def _way(name: str, give_way: str, ask: str, reset: str) -> str:
@@ -108,21 +109,6 @@ define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %valu
     alwaysinline #0 {
   %answer = call i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
   ret i32 %answer
-}
-"""
-
-_WAITS = r"""
-declare void @visim_barrier(ptr, ptr)
-declare void @visim_suspend(ptr, ptr, i64)
-
-define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
-  call void @visim_barrier(ptr %ctx, ptr %thread)
-  ret void
-}
-
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
-  call void @visim_suspend(ptr %ctx, ptr %thread, i64 %status)
-  ret void
 }
 """
 

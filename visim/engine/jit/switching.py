@@ -15,28 +15,15 @@ SWITCH = (
     "jmpq *%rcx",
 )
 
-GIVE_WAY = "call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
+GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
 
-STACKED = r"""
+WAITING = r"""
 define internal void @switch_stack(ptr %save, ptr %to) naked noinline #0 {
   call void asm sideeffect "$SWITCH$", ""()
   unreachable
 }
 
-define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "movq %r12, %rdi\0Amovq %r13, %rsi\0Acallq *%rbx\0Aud2", ""()
-  unreachable
-}
-
-define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
-  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
-  %wrong = icmp ne i32 %failed, 0
-  %status = select i1 %wrong, i64 $S_FAULTED$, i64 $S_DONE$
-  call void @visim_suspend(ptr %ctx, ptr %thread, i64 %status)
-  unreachable
-}
-
-define void @visim_suspend(ptr %ctx, ptr %thread, i64 %status) #0 {
+define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 %status, ptr %sp
   %save = getelementptr i64, ptr %thread, i64 $T_STACK$
@@ -45,8 +32,11 @@ define void @visim_suspend(ptr %ctx, ptr %thread, i64 %status) #0 {
   call void @switch_stack(ptr %save, ptr %home)
   ret void
 }
+"""
+"""How a thread gives way. Kernels have it inlined: after a switch each return is mispredicted."""
 
-define void @visim_barrier(ptr %ctx, ptr %thread) #0 {
+BARRIER = r"""
+define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   %before = load i64, ptr %ap
   %arrived = add i64 %before, 1
@@ -70,8 +60,23 @@ wait:
 rest:
   %tp = getelementptr i64, ptr %thread, i64 $T_PHASE$
   store i64 %phase, ptr %tp
-  call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
+  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
   ret void
+}
+"""
+
+STACKED = r"""
+define internal void @begin_thread() naked noinline #0 {
+  call void asm sideeffect "movq %r12, %rdi\0Amovq %r13, %rsi\0Acallq *%rbx\0Aud2", ""()
+  unreachable
+}
+
+define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
+  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
+  %wrong = icmp ne i32 %failed, 0
+  %status = select i1 %wrong, i64 $S_FAULTED$, i64 $S_DONE$
+  call void @suspend(ptr %ctx, ptr %thread, i64 %status)
+  unreachable
 }
 
 define internal i32 @visim_ask_stacked(ptr %ctx, ptr %thread, i64 %site, i64 %mask,
@@ -82,7 +87,7 @@ define internal i32 @visim_ask_stacked(ptr %ctx, ptr %thread, i64 %site, i64 %ma
   store i64 %mask, ptr %mp
   %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
   store i64 %value, ptr %vp
-  call void @visim_suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
+  call void @suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   %answer = load i64, ptr %ap
   %short = trunc i64 %answer to i32

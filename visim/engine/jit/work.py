@@ -68,7 +68,8 @@ class NativeWork:
     def __init__(self, runner: Runner, shared: SharedStarts) -> None:
         self.runner = runner
         self.shared = shared
-        self.records = [runner.record(slot) for slot in range(len(shared.starts))]
+        runner.reserve(len(shared.starts))
+        self.records = runner.records
         self.private = runner.private
         self.templates: list[NDArray[np.uint8]] = []
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
@@ -113,7 +114,6 @@ class NativeWork:
     def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         runner, fields = self.runner, record.fields
         runner.fill(record, start, slot)
-        record.number = slot
         if self.private is not None:
             fields[Thread.PRIVATE] = self.private[slot].ctypes.data
             for place in self.shared.private_places or ():
