@@ -236,8 +236,8 @@ class MessageWriter:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
         function = general_function(self.unit.module.library, access)
         well = text.let(
-            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, i64 {bounds.start}, "
-            f"i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, "
+            f"i64 {bounds.start}, i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
