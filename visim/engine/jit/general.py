@@ -97,7 +97,8 @@ def beyond_function(library: Library) -> str:
 def general_function(library: Library, access: Access) -> str:
     """Return the name of the function for a kind of message; it returns whether all went well.
 
-    Lanes are done one by one in a loop, lowest first.
+    Lanes are done one by one in a loop, lowest first. Callers keep their registers: they seldom
+    come here.
     """
     if access.name in library.functions:
         return access.name

@@ -145,15 +145,31 @@ class ScatterWriter:
         return low, text.let(f"call i64 {smin}(i64 {room}, i64 {_MOST_INDEX})")
 
     def _all_within(self, index: str, room: str, lanes: int) -> str:
-        text, kind = self.text, f"<{lanes} x i32>"
+        text = self.text
         some = text.let(f"icmp sge i64 {room}, 0")
-        most = text.spread("i32", lanes, text.let(f"trunc i64 {room} to i32"))
-        beyond = text.let(f"icmp ugt {kind} {index}, {most}")
-        return text.let(f"and i1 {some}, {self._none(beyond, lanes)}")
+        largest, few = self._largest(index, lanes)
+        most = text.spread("i32", few, text.let(f"trunc i64 {room} to i32"))
+        beyond = text.let(f"icmp ugt <{few} x i32> {largest}, {most}")
+        return text.let(f"and i1 {some}, {self._none(beyond, few)}")
+
+    def _largest(self, vector: str, lanes: int) -> tuple[str, int]:
+        """Return the larger ones of halves, until they have 32 bytes, and their number."""
+        text = self.text
+        while lanes * 4 > _ROW_BYTES and not lanes % 2:
+            whole, lanes = lanes, lanes // 2
+            name, kind = f"llvm.umax.v{lanes}i32", f"<{lanes} x i32>"
+            umax = self.library.intrinsic(name, kind, kind, kind)
+            low, high = (
+                text.shuffle("i32", whole, vector, range(first, first + lanes))
+                for first in (0, lanes)
+            )
+            vector = text.let(f"call {kind} {umax}({kind} {low}, {kind} {high})")
+        return vector, lanes
 
     def _none(self, vector: str, lanes: int) -> str:
-        bits = self.text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
-        return self.text.let(f"icmp eq i{lanes} {bits}, 0")
+        """Return whether a vector of i1 is false in all lanes."""
+        whole = self.text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
+        return self.text.let(f"icmp eq i{lanes} {whole}, 0")
 
     # Loads
 
