@@ -24,6 +24,8 @@ _PASSES = (
     "aggressive_dce",
     "simplify_cfg",
 )
+_OPTION = "-instcombine-code-sinking=false"
+"""Arithmetic stays where it is: moved behind later loads, it would keep more of them in memory."""
 _WITH_MASKS = "x86-64-v4"
 _GATHERING = {
     *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
@@ -133,6 +135,7 @@ def _llvm() -> Any:
     binding.initialize_native_asmprinter()
     binding.initialize_native_asmparser()
     _load_conversions(binding)
+    binding.set_option("visim", _OPTION)
     return binding
 
 
@@ -172,7 +175,7 @@ def compiler() -> str:
     """Return what compiles: the versions of llvmlite and of the LLVM in it, and the passes."""
     import llvmlite
 
-    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES}"
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTION}"
 
 
 def object_for(text: str, triple: str) -> bytes:
