@@ -402,7 +402,7 @@ def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], seed: Sequence[int]) -> 
         limits = np.iinfo(dtype)
         return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.itemsize == 2:  # rounding a wider number could give 1
-        return (generator.integers(0, 2048, shape) / 2048).astype(dtype)
+        return generator.integers(0, 2048, shape).astype(dtype) / dtype.type(2048)
     return generator.random(shape, np.float32 if dtype.itemsize == 4 else np.float64)
 
 

@@ -22,7 +22,7 @@ from visim.smith.generate import (
 )
 from visim.smith.operands import VARIABLE_BYTES, variable
 from visim.target import Platform, platform
-from visim.types import DataType
+from visim.types import BF, DataType
 
 ENGINES = ("interpreter", "jit")
 _SPECIAL = (0, 1, 0x80, 0xFF, 0x7F, 0x3F80, 0x7F80, 0xFF80, 0x7C00, 0x3C00)
@@ -97,5 +97,7 @@ def _values(part: NDArray[np.uint8], kind: DataType) -> NDArray[Any]:
     """Return a variable's elements; floats by value, so that -0.0 and 0.0 are told apart too."""
     if not kind.is_float:
         return part.view(f"<u{kind.bytes}")
-    values = part.view(f"<f{kind.bytes}")
+    values: NDArray[Any] = part.view(f"<f{kind.bytes}")
+    if kind == BF:
+        values = (part.view("<u2").astype("<u4") << 16).view("<f4")
     return np.where(values == 0, np.copysign(np.finfo(values.dtype).tiny, values), values)

@@ -22,7 +22,7 @@ from visim.isa.registry import Category
 from visim.smith.operands import VARIABLE_BYTES, OperandWriter, Span, types_of, variable
 from visim.target import Platform, platform
 from visim.text import parse_text
-from visim.types import UD, UQ, D, DataType
+from visim.types import BF, UD, UQ, D, DataType
 
 COPIES = 2
 """Variables of each type."""
@@ -34,6 +34,7 @@ _COMPARED = ("eq", "ne", "gt", "ge", "lt", "le")
 _PREDICATES = ("P1", "P2", "P3")
 _SIMD = {"pvc": (16, 32), "dg2": (8, 16)}
 _DEEPEST = 3
+_MOST_SUBROUTINES = 3
 _MOV = next(op for op in ISA.ops if op.mnemonic == "mov")
 _MOST_ATTEMPTS = 8
 #: Integer division by zero means nothing; plane reads a source beyond what it names.
@@ -111,18 +112,24 @@ class _Writer:
         self.lines: list[str] = []
         self.labels = 0
         self.counters = 0
+        self.subroutines = 0
+        self.may_call = True
 
     def program(self) -> list[str]:
         """Return the lines of the program."""
         self._statements(self.shape.statements, 0)
         body, self.lines = self.lines, []
+        self._subroutines()
+        called, self.lines = self.lines, []
+        if called:
+            self.lines = ['.function "main"', "main:"]
         self._move_variables(is_load=True)
         for name in _PREDICATES:
             self._line(f"setp (M1_NM, {self.simd}) {name} 0x{self.rng.getrandbits(32):x}:ud")
         self.lines += body
         self._move_variables(is_load=False)
         self._line("ret (M1, 1)")
-        return [*self._head(), *self.lines]
+        return [*self._head(), *self.lines, *called]
 
     def _head(self) -> list[str]:
         grf = self.target.grf_bytes
@@ -194,6 +201,8 @@ class _Writer:
 
     def _statements(self, count: int, depth: int) -> None:
         flow: list[Callable[[int], None]] = [self._choice, self._loop] if depth < _DEEPEST else []
+        if self.may_call and depth < _DEEPEST:
+            flow.append(self._call)
         for _ in range(count):
             if flow and self.rng.random() < 0.15:
                 self.rng.choice(flow)(depth)
@@ -224,7 +233,7 @@ class _Writer:
         kind = self.rng.choice(into)
         span = self.operands.span(self.simd, max(one.bytes for one in (kind, *kinds)))
         sources = [self.operands.source(one, span, op.operands.modifiers) for one in kinds]
-        if count > 1 and self.rng.random() < 0.3:
+        if count > 1 and self.rng.random() < 0.3 and kinds[-1] != BF:  # no assembler reads any
             sources[-1] = self.operands.immediate(kinds[-1])
         may = op.operands.saturates is Saturation.YES
         may |= op.operands.saturates is Saturation.FLOAT_ONLY and kind.is_float
@@ -294,6 +303,26 @@ class _Writer:
             name = self.rng.choice(_PREDICATES)
             self._line(f"and (M1, {self.simd}) PB PB {name}")
         self._line(f"(PB) goto (M1, {self.simd}) {start}")
+
+    def _call(self, depth: int) -> None:
+        """Write a call of a subroutine by those channels for which a predicate says so."""
+        del depth
+        if not self.subroutines or (
+            self.subroutines < _MOST_SUBROUTINES and self.rng.random() < 0.6
+        ):
+            self.subroutines += 1
+            number = self.subroutines
+        else:
+            number = self.rng.randint(1, self.subroutines)
+        self._line(f"{self._predicate()}call (M1, {self.simd}) sub_{number}")
+
+    def _subroutines(self) -> None:
+        """Write the subroutines that are called; they call no others."""
+        self.may_call = False
+        for number in range(1, self.subroutines + 1):
+            self.lines += [f'.function "sub_{number}"', f"sub_{number}:"]
+            self._statements(self.rng.randint(1, 4), _DEEPEST - 1)
+            self._line(f"ret (M1, {self.simd})")
 
     def _part(self, counter: str, offset: int) -> str:
         per_register = self.target.grf_bytes // 4

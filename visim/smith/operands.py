@@ -17,7 +17,6 @@ VARIABLE_BYTES = 128
 """Size of each variable that programs compute with."""
 _SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 65504.0, 1e-7, float("inf"), float("nan"))
 _SPECIAL_INTEGERS = (0, 1, 2, 7, 8, 31, 32, 127, 128, 255, 0x7FFF, 0x8000, 0x7FFFFFFF, 0x80000000)
-_WITHOUT_QUADS = {"icllp", "tgllp", "dg2"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +33,10 @@ class Span:
 
 def types_of(platform: Platform, types: frozenset[DataType]) -> list[DataType]:
     """Return the types that programs for a device compute with, out of `types`."""
-    missing = {BF}
+    missing = set[DataType]() if platform.has_bf16 else {BF}
     if not platform.has_fp64:
         missing.add(DF)
-    if platform.name in _WITHOUT_QUADS:
+    if not platform.has_int64:
         missing |= {Q, UQ}
     return sorted(types - missing, key=lambda kind: kind.name)
 
