@@ -44,7 +44,8 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     """
     machines = _machines(chosen)
     prepared = prepare(options)
-    timing = Timing(machines[0].name, native=chosen.native)
+    dependency = options.launch.get("dependency", "none")
+    timing = Timing(machines[0].name, native=chosen.native, dependency=dependency)
     launch(options, prepared, as_json=as_json, observers=(timing,))
     if chosen.compare is not None:
         _compare(timing, machines, as_json=as_json)

@@ -18,8 +18,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.schedule import Dependency, Wave, read_dependency, schedule
 from visim.errors import ArgumentError
-from visim.runtime.schedule import Dependency, Wave, read_dependency, schedule
 from visim.target import Platform
 from visim.target import platform as find_platform
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from visim import predefined
 from visim.engine.base import Dispatch, Machine
+from visim.engine.schedule import Wave
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import Surfaces
 from visim.runtime import values
 from visim.runtime.geometry import Triple, has_wide_thread_space
 from visim.runtime.images import Image, sampler_argument
-from visim.runtime.schedule import Wave
 from visim.target import Platform
 
 Register = tuple[int, bytes]

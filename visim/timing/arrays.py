@@ -26,7 +26,8 @@ class Work:
     """The threads to time: the path of each by its number, and how many threads each group has.
 
     A path is the numbers of the blocks that it goes through. `blocks` are ranges of addresses
-    (first, end); none is empty and no path is without blocks.
+    (first, end); none is empty and no path is without blocks. A group starts after the groups
+    that it has in `earlier` have ended.
     """
 
     blocks: Sequence[tuple[int, int]]
@@ -34,6 +35,7 @@ class Work:
     threads: Sequence[int]
     groups: Sequence[int]
     slm_bytes: int = 0
+    earlier: Sequence[Sequence[int]] = ()
 
     @cached_property
     def executions(self) -> list[int]:
@@ -73,6 +75,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
             max(0, program.machine.cost(item.kind).ld_1 - passed * cost.front) * bool(item.effect)
             for item, cost in zip(instructions, costs, strict=True)
         ],
+        barrier=[item.barrier for item in instructions],
+        members=[item.members for item in instructions],
         wait_at=_starts(waits),
         waits=[resource for item in waits for resource in item],
         mark_at=_starts([cost.after for cost in costs]),
@@ -87,6 +91,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         thread_path=list(work.threads),
         thread_group=[group for group, size in enumerate(work.groups) for _ in range(size)],
         group_at=_sums(work.groups),
+        earlier_at=_starts(work.earlier) if work.earlier else [0] * (len(work.groups) + 1),
+        earlier=[group for groups in work.earlier for group in groups],
     )
 
 
@@ -129,6 +135,7 @@ def chip_numbers(machine: Machine, code: Code, slm_bytes: int, *, events: int) -
         align=number("issue_align"),
         slm=number("slm"),
         group_slm=slm_bytes,
+        barriers=1 + max(code.barrier, default=0),
         events=events,
     )
 
@@ -169,7 +176,7 @@ def fresh_state(chip: Chip, code: Code) -> State:
         ring=[0] * (slots * RING),
         ready=[0] * (slots * chip.resources),
         sent=[0] * (slots * chip.resources),
-        epoch_wanted=[0] * slots,
+        epoch_wanted=[0] * (slots * chip.barriers),
         blocked=[0] * slots,
         idle_from=[0] * slots,
         tree=[NEVER] * (2 * half),
@@ -185,10 +192,10 @@ def fresh_state(chip: Chip, code: Code) -> State:
         l2_fill=[0] * lines,
         free=domain_slots,
         slm_free=[chip.slm] * domains,
-        arrived=[0] * groups,
-        epoch=[0] * groups,
-        released=[0] * groups,
-        left=[0] * groups,
+        arrived=[0] * (groups * chip.barriers),
+        epoch=[0] * (groups * chip.barriers),
+        released=[0] * (groups * chip.barriers),
+        left=[end - first for first, end in itertools.pairwise(code.group_at)],
         domain_of=[0] * groups,
         started=[0] * threads,
         ended=[0] * threads,

@@ -79,6 +79,15 @@ def footprint(instruction: Instruction, platform: Platform) -> Footprint:
     )
 
 
+def immediate(value: Expr) -> int | None:
+    """Return the value of a constant, also one that is converted, None for what the run knows."""
+    while value.uop.name != "constant":
+        if len(value.args) != 1:
+            return None
+        value = value.args[0]
+    return int(value.attribute)
+
+
 def _leaves(effects: tuple[Effect, ...]) -> Iterator[Expr]:
     """Yield every expression below the effects once; the leaves are among them."""
     seen: set[int] = set()
@@ -106,4 +115,4 @@ def _span(place: Place) -> Span:
     return Span(place.variable, place.offset, place.offset + last + place.type.bytes)
 
 
-__all__ = ["Footprint", "Span", "footprint"]
+__all__ = ["Footprint", "Span", "footprint", "immediate"]

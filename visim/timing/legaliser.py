@@ -34,12 +34,20 @@ from visim.operands import (
     StateOperand,
     VectorSource,
 )
-from visim.sem.effects import Barrier, BarrierSignal, BarrierWait, Fence
+from visim.sem.effects import (
+    Barrier,
+    BarrierSignal,
+    BarrierWait,
+    Fence,
+    NamedBarrierSignal,
+    NamedBarrierWait,
+)
+from visim.sem.expr import Expr
 from visim.sem.tracer import destination_type
 from visim.timing.banks import BUNDLES
 from visim.timing.emitter import Emitter, Step, execution_type
 from visim.timing.expansions import steps
-from visim.timing.footprint import Footprint, footprint
+from visim.timing.footprint import Footprint, footprint, immediate
 from visim.timing.machine import Machine
 from visim.timing.messages import emit_messages
 from visim.timing.native import SIGNAL, WAIT, Native
@@ -303,7 +311,13 @@ class _Legaliser:
         self._send("fence", target)
         self._emitter.simple("mov", "alu", [target], self._emitter.temporary(), size=8)
 
-    def _send(self, kind: str, response: tuple[int, ...] = (), effect: int = 0) -> None:
+    def _send(
+        self,
+        kind: str,
+        response: tuple[int, ...] = (),
+        effect: int = 0,
+        named: tuple[int, int] = (0, 0),
+    ) -> None:
         header = self._emitter.temporary()
         self._emitter.simple("mov", "alu", [(0,)], header, size=8)
         self._emitter.emit(
@@ -321,19 +335,55 @@ class _Legaliser:
                 sx=1,
                 ss=1,
                 effect=effect,
+                barrier=named[0],
+                members=named[1],
             )
         )
 
     def _synchronized(self, found: Footprint) -> bool:
         """Add a barrier's instructions; return whether there was one."""
         for effect in found.effects:
-            if isinstance(effect, Barrier | BarrierSignal):
-                self._send("barrier", effect=SIGNAL)
-            if isinstance(effect, Barrier | BarrierWait):
-                self._emitter.emit(Native("wait", 1, 0, "sync", self._emitter.pc, effect=WAIT))
-            if isinstance(effect, Barrier | BarrierSignal | BarrierWait):
-                return True
+            match effect:
+                case Barrier():
+                    self._send("barrier", effect=SIGNAL)
+                    self._wait(0)
+                case BarrierSignal():
+                    self._send("barrier", effect=SIGNAL)
+                case BarrierWait():
+                    self._wait(0)
+                case NamedBarrierSignal():
+                    self._send("barrier", effect=SIGNAL, named=self._signalled(effect))
+                case NamedBarrierWait():
+                    self._wait(1 + self._known(effect.id, "number"))
+                case _:
+                    continue
+            return True
         return False
+
+    def _wait(self, barrier: int) -> None:
+        pc = self._emitter.pc
+        self._emitter.emit(Native("wait", 1, 0, "sync", pc, effect=WAIT, barrier=barrier))
+
+    def _signalled(self, effect: NamedBarrierSignal) -> tuple[int, int]:
+        """Return the number of a named barrier, from 1, and the signals that end a phase of it."""
+        role = self._known(effect.role, "role")
+        producers = self._known(effect.producers, "producers")
+        consumers = self._known(effect.consumers, "consumers")
+        members = producers + consumers if role else max(producers, consumers)
+        return 1 + self._known(effect.id, "number"), members
+
+    def _known(self, value: Expr, what: str) -> int:
+        """Return a constant that a named barrier names."""
+        if "named-barriers" not in self._native.features:
+            raise UnsupportedError(f"timing: {self._machine.name} has no named barriers")
+        found = immediate(value)
+        if found is None:
+            text = self._unit.body[self._emitter.pc].show()
+            raise UnsupportedError(
+                f"timing: {text}: the {what} of a named barrier is known only when it runs; make "
+                "it an immediate"
+            )
+        return found
 
 
 def _is_immediate(sources: list[Any]) -> bool:

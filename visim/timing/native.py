@@ -32,8 +32,9 @@ class Native:
     that it waits for and changes, `payload` those that a message reads after the instruction has
     been issued. `sd`, `sx`, `ss` are the registers written, executed, and of the largest source;
     `sc` those in bank conflict. `pc` is the vISA instruction it comes from, -1 for none. `effect`
-    combines SIGNAL and WAIT. `origin` says where the decision to emit it comes from. `bytes` is its
-    size in the code.
+    combines SIGNAL and WAIT: `barrier` is 0 for that of the group, else 1 and more for named ones,
+    whose phases end with `members` signals. `origin` says where the decision to emit it comes
+    from. `bytes` is its size in the code.
     """
 
     opcode: str
@@ -50,6 +51,8 @@ class Native:
     ss: int = 0
     sc: int = 0
     effect: int = 0
+    barrier: int = 0
+    members: int = 0
     origin: str = "derived"
     bytes: int = NATIVE_BYTES
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from visim.engine.observers import GroupStart, Observer, ThreadPath
+from visim.engine.schedule import read_dependency
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedKernel
 from visim.timing.genx import listing_of, native_program
@@ -29,7 +30,7 @@ class Timing(Observer):
     ```
 
     One object times one kernel; of several launches it sees the threads one after another. Threads
-    start in the order in which they ran; a dependency pattern of a thread space is not modelled.
+    start in the order in which they ran, those of a thread space after those that they depend on.
 
     Args:
         arch: ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc.
@@ -37,6 +38,7 @@ class Timing(Observer):
         parameters: other values for numbers of the table, such as {"eus": 3, "memory": 400}.
         native: where native instructions come from: "legaliser", or "genx" for those that GenX_IR
             makes, where it is installed (bdw to pvc).
+        dependency: of a thread space, as the launch has it: a pattern's name or vectors.
 
     Raises:
         ArgumentError: there is no such generation, preset or parameter.
@@ -49,6 +51,7 @@ class Timing(Observer):
         preset: str | None = None,
         parameters: Mapping[str, int | str] | None = None,
         native: str = "legaliser",
+        dependency: str | Sequence[tuple[int, int]] = "none",
     ) -> None:
         if native not in NATIVES:
             known = ", ".join(NATIVES)
@@ -57,7 +60,7 @@ class Timing(Observer):
         self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
         self._kernel: LinkedKernel | None = None
         self._slm_bytes = 0
-        self._paths = Paths()
+        self._paths = Paths(read_dependency(dependency))
         self._result: TimingResult | None = None
 
     def group_begin(self, group: GroupStart) -> None:
@@ -66,7 +69,7 @@ class Timing(Observer):
             raise ArgumentError("timing: one Timing object times one kernel; make another one")
         self._kernel = group.kernel
         self._slm_bytes = max(self._slm_bytes, group.slm_bytes)
-        self._paths.begin_group()
+        self._paths.begin_group(group.group[:2])
         self._result = None
 
     def thread_end(self, path: ThreadPath) -> None:

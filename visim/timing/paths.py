@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.observers import BlockPlace, ThreadPath
+from visim.engine.schedule import Dependency, depends_on
 from visim.errors import UnsupportedError
 from visim.timing.arrays import Work
 from visim.timing.legaliser import NativeProgram
@@ -16,16 +17,23 @@ _Places = Sequence[BlockPlace]
 
 
 class Paths:
-    """Threads by group, each with the number of its way; equal ways are kept once."""
+    """Threads by group, each with the number of its way; equal ways are kept once.
 
-    def __init__(self) -> None:
+    Args:
+        dependency: which threads of a thread space wait for which; each is a group of its own.
+    """
+
+    def __init__(self, dependency: Dependency = "none") -> None:
+        self._dependency = dependency
+        self._places: list[tuple[int, int]] = []
         self._groups: list[dict[int, int]] = []
         self._tables: list[_Places] = []
         self._numbers: dict[tuple[int, bytes], int] = {}
         self._paths: list[tuple[int, NDArray[np.uint32]]] = []
 
-    def begin_group(self) -> None:
-        """Begin a thread group; the threads that follow belong to it."""
+    def begin_group(self, place: tuple[int, int] = (0, 0)) -> None:
+        """Begin a thread group at a place; the threads that follow belong to it."""
+        self._places.append(place)
         self._groups.append({})
 
     def add(self, path: ThreadPath) -> None:
@@ -56,14 +64,30 @@ class Paths:
         paths = [_kept(tables[table], found) for table, found in self._paths]
         threads: list[int] = []
         sizes: list[int] = []
-        for group in self._groups:
+        places: list[tuple[int, int]] = []
+        for group, place in zip(self._groups, self._places, strict=True):
             numbers = [group[thread] for thread in sorted(group) if paths[group[thread]].size]
             if numbers:
                 threads += numbers
                 sizes.append(len(numbers))
+                places.append(place)
         if not threads:
             raise UnsupportedError("timing: no thread has executed an instruction")
-        return Work(list(blocks), paths, threads, sizes, slm_bytes)
+        earlier = self._earlier(places)
+        return Work(list(blocks), paths, threads, sizes, slm_bytes, earlier)
+
+    def _earlier(self, places: Sequence[tuple[int, int]]) -> list[list[int]]:
+        """Return which groups, by number, each of those at some places of the space waits for."""
+        if self._dependency == "none":
+            return []
+        numbers: dict[tuple[int, int], int] = {}
+        found: list[list[int]] = []
+        for number, (x, y) in enumerate(places):
+            vectors = depends_on(self._dependency, x, y)
+            wanted = [numbers.get((x + dx, y + dy)) for dx, dy in vectors]
+            found.append([group for group in wanted if group is not None])
+            numbers[x, y] = number
+        return found
 
 
 def _numbers(

@@ -10,10 +10,10 @@ import pytest
 
 import visim
 from tests.unit.runtime.kernels import linked, predefined, text_with
+from visim.engine.schedule import PATTERNS, ZIGZAG, depends_on
 from visim.errors import ArgumentError
 from visim.runtime import bare
 from visim.runtime.geometry import Sizes, thread_space
-from visim.runtime.schedule import PATTERNS, ZIGZAG, depends_on
 from visim.runtime.threads import Tables
 from visim.target import platform
 

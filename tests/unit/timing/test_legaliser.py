@@ -103,9 +103,11 @@ def test_messages_take_their_payload_through_message_registers_on_gen6():
     body = [
         "movs (M1_NM, 1) T6(0) 0x0:ud",
         "mov (M1, 8) V41(0,0)<1> V40(0,0)<1;1,0>",
-        "scatter4_scaled.R (M1, 8) T6 0x0:ud V60.0 V40.0",
+        "scatter4_scaled.R (M1, 8) T6 0x0:ud V70.0 V40.0",
     ]
-    program = kernel(body, simd=8, declarations=(*INTEGERS, ".decl T6 v_type=T num_elts=1"))
+    offsets = ".decl V70 v_type=G type=ud num_elts=16 align=GRF"
+    surface = ".decl T6 v_type=T num_elts=1"
+    program = kernel(body, simd=8, declarations=(*INTEGERS, offsets, surface))
     moves = legalise(program._linked, find_machine("snb")).instructions
     texts = [str(item) for item in moves if item.pc == 2]
     assert texts[0].startswith("mov(8) m1 ")

@@ -26,7 +26,10 @@ class Code(NamedTuple):
     `waits` are resources, `marks` those that are written `after` as many cycles. `unit_b` is -1
     where only one unit can execute it. `line_first` has the first address of each cache line, and
     one entry more. Blocks are ranges of addresses. A path is a thread's way: blocks in `stream`
-    from its `path_at` on to that of the next one; threads can have the same.
+    from its `path_at` on to that of the next one; threads can have the same. `barrier` is the
+    number of the barrier that an instruction signals or waits for, `members` how many signals end
+    a phase of it, 0 for those of all threads of the group. A group starts after the groups in
+    `earlier`, from its `earlier_at` on.
     """
 
     unit_a: Any
@@ -37,6 +40,8 @@ class Code(NamedTuple):
     send: Any
     effect: Any
     release: Any
+    barrier: Any
+    members: Any
     wait_at: Any
     waits: Any
     mark_at: Any
@@ -51,6 +56,8 @@ class Code(NamedTuple):
     thread_path: Any
     thread_group: Any
     group_at: Any
+    earlier_at: Any
+    earlier: Any
 
 
 class Chip(NamedTuple):
@@ -82,6 +89,7 @@ class Chip(NamedTuple):
     align: int
     slm: int
     group_slm: int
+    barriers: int
     events: int
 
 

@@ -50,13 +50,14 @@ def prepare(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
             found = state.ready[resource]
             kind = SCOREBOARD if state.sent[resource] else DEPENDENCY
     if code.effect[address] & WAIT:
-        group = code.thread_group[state.thread[slot]]
+        barrier = code.barrier[address]
+        phase = code.thread_group[state.thread[slot]] * chip.barriers + barrier
         kind = SYNC
-        if state.epoch[group] <= state.epoch_wanted[slot]:
-            state.blocked[slot] = 1
+        if state.epoch[phase] <= state.epoch_wanted[slot * chip.barriers + barrier]:
+            state.blocked[slot] = 1 + barrier
             found = NEVER
         else:
-            found = max(found, state.released[group])
+            found = max(found, state.released[phase])
     state.fetch_at[slot] = arrival
     state.dep_at[slot] = found
     state.dep_kind[slot] = kind

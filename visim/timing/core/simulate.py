@@ -134,17 +134,21 @@ def advance(code: Code, chip: Chip, state: State, slot: int, time: int, done: in
 
 
 def signal(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
-    """Note that a thread is at its group's barrier; the last one lets all go on at `time`."""
-    group = code.thread_group[state.thread[slot]]
-    state.epoch_wanted[slot] = state.epoch[group]
-    state.arrived[group] += 1
-    if state.arrived[group] < code.group_at[group + 1] - code.group_at[group]:
+    """Note that a thread is at a barrier; the last one lets all go on at `time`."""
+    group, address = code.thread_group[state.thread[slot]], state.ip[slot]
+    barrier, members = code.barrier[address], code.members[address]
+    if members == 0:
+        members = code.group_at[group + 1] - code.group_at[group]
+    phase = group * chip.barriers + barrier
+    state.epoch_wanted[slot * chip.barriers + barrier] = state.epoch[phase]
+    state.arrived[phase] += 1
+    if state.arrived[phase] < members:
         return
-    state.arrived[group] = 0
-    state.epoch[group] += 1
-    state.released[group] = time
+    state.arrived[phase] = 0
+    state.epoch[phase] += 1
+    state.released[phase] = time
     for thread in range(code.group_at[group], code.group_at[group + 1]):
         other = state.place[thread]
-        if state.thread[other] == thread and state.blocked[other]:
+        if state.thread[other] == thread and state.blocked[other] == 1 + barrier:
             state.blocked[other] = 0
             prepare(code, chip, state, other, state.mark[other])

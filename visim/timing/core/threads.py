@@ -15,14 +15,21 @@ def dispatch(code: Code, chip: Chip, state: State, time: int) -> None:
         group = state.scalar[NEXT_GROUP]
         size = code.group_at[group + 1] - code.group_at[group]
         domain = roomiest(chip, state, size)
-        if domain < 0:
+        if domain < 0 or not may_start(code, state, group):
             return
         state.scalar[NEXT_GROUP] += 1
         state.slm_free[domain] -= chip.group_slm
-        state.left[group] = size
         state.domain_of[group] = domain
         for thread in range(code.group_at[group], code.group_at[group + 1]):
             start(code, chip, state, thread, free_slot(chip, state, domain), time + chip.dispatch)
+
+
+def may_start(code: Code, state: State, group: int) -> int:
+    """Return whether all groups that a group depends on have ended."""
+    for index in range(code.earlier_at[group], code.earlier_at[group + 1]):
+        if state.left[code.earlier[index]]:
+            return 0
+    return 1
 
 
 def roomiest(chip: Chip, state: State, size: int) -> int:

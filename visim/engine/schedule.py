@@ -1,6 +1,6 @@
 """In which order the threads of a media thread space may run (DESIGN 2.2, dependencies).
 
-Pure functions of sizes and patterns; knows no launch and no engine. Threads have numbers in
+Pure functions of sizes and patterns; knows no launch and runs nothing. Threads have numbers in
 dispatch order: thread (x, y) is `y * width + x`.
 
 Follows specification 3 (execution model: thread space and dependency pattern).

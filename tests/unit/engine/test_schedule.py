@@ -1,12 +1,12 @@
-"""The order of threads in a thread space (visim.runtime.schedule)."""
+"""The order of threads in a thread space (visim.engine.schedule)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from visim.engine.schedule import PATTERNS, ZIGZAG, depends_on, read_dependency, schedule
 from visim.errors import ArgumentError
-from visim.runtime.schedule import PATTERNS, ZIGZAG, depends_on, read_dependency, schedule
 
 SIZES = [(1, 1), (1, 7), (7, 1), (2, 2), (3, 5), (16, 16), (33, 17), (17, 33)]
 VECTORS = [((-2, 0),), ((-1, 2), (-1, 0)), ((1, 0), (0, 1)), ((5, -3), (-40, -1), (0, -1))]
