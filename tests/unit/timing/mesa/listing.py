@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from visim.timing.native import ACCUMULATOR_0, ADDRESS, FLAG_0, FLAG_BYTES, MRF_0, Native
@@ -25,17 +26,21 @@ _BYTES = {"F": 4, "D": 4, "UD": 4, "W": 2, "UW": 2, "B": 1, "UB": 1, "HF": 2, "D
 _MOVES = frozenset({"mov", "cmp", "add", "mul", "add3"})
 _THREE = frozenset({"mad", "lrp", "bfe", "bfi2", "csel"})
 _SENDS = frozenset({"send", "sendc", "sends", "sendsc"})
+_LOOP_WEIGHT = 10
 _FLOW = frozenset({"if", "else", "endif", "while", "break", "cont", "halt"})
 
 
 @dataclass(frozen=True)
 class Shader:
-    """One compiled shader: its width, Mesa's estimate, and the ways to read its instructions."""
+    """One compiled shader: its width, Mesa's estimate, and the ways to read its instructions.
+
+    Each instruction stands with its weight in the estimate.
+    """
 
     width: int
     loops: int
     cycles: int
-    readings: tuple[tuple[Native, ...], ...]
+    readings: tuple[tuple[tuple[Native, int], ...], ...]
 
 
 class UnreadError(Exception):
@@ -67,7 +72,9 @@ def shaders(text: str, version: int) -> list[Shader | None]:
             head = None
         else:
             parts.append(raw.strip())
-            if raw.rstrip().endswith("};"):
+            if raw.startswith("LABEL"):
+                lines.append(parts.pop())
+            elif raw.rstrip().endswith("};"):
                 lines.append(" ".join(parts))
                 parts = []
     if head is not None:
@@ -79,11 +86,33 @@ def _shader(head: re.Match[str], lines: list[str], version: int) -> Shader | Non
     reader = _Reader(version)
     try:
         ways = [lines] if version < 120 else [lines, _folded(lines)]
-        readings = tuple(tuple(reader.native(line) for line in way) for way in ways)
+        readings = tuple(
+            tuple((reader.native(line), weight) for line, weight in _weighted(way)) for way in ways
+        )
     except UnreadError:
         return None
     width, _, loops, cycles = (int(part) for part in head.groups())
     return Shader(width, loops, cycles, readings)
+
+
+def _weighted(lines: list[str]) -> Iterator[tuple[str, int]]:
+    """Yield instructions with what they count: ten times as much in each loop.
+
+    A loop begins at the label to which a later `while` goes.
+    """
+    heads: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        target = re.search(r"^(?:\(.*?\) )?while\(.*JIP:\s+(LABEL\d+)", line)
+        if target is not None:
+            heads.setdefault(target[1], number)
+    weight = 1
+    for line in lines:
+        if line.startswith("LABEL"):
+            weight *= _LOOP_WEIGHT if line.rstrip(":") in heads else 1
+            continue
+        yield line, weight
+        if re.match(r"(?:\(.*?\) )?while\(", line):
+            weight //= _LOOP_WEIGHT
 
 
 def _folded(lines: list[str]) -> list[str]:
