@@ -6,6 +6,8 @@ scheduling; docs/timing.md). Moves take 2 cycles. Bank conflicts are made by the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from visim.timing import find_machine
@@ -46,11 +48,49 @@ def test_pairs_take_what_was_measured(opcode, kind, sources, ivb, hsw):
         assert thread_cycles([first, move], machine) == pytest.approx(pair, abs=ALU_TOLERANCE)
 
 
-def test_a_sample_takes_what_was_measured():
-    """697 cycles, give or take 49; two at once 683 give or take 49 for the pair in flight."""
-    machine = find_machine("ivb", "measured")
-    sample = Native(
-        "send.sample", 8, 0, "message.sample", 0, ((2,),), (2,), (20,), (2,), sd=1, sx=1, ss=1
-    )
+def message(kind, target, source):
+    return Native(
+        f"send.{kind}", 8, 0, f"message.{kind}", 0, ((source,),), (source,), (target,), (source,),
+        sd=1, sx=1, ss=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("arch", ["ivb", "hsw"])
+@pytest.mark.parametrize(
+    ("kind", "measured", "tolerance"),
+    [
+        ("sample", 697, 0.1),
+        ("image.query", 420, 0.1),
+        ("surface.block_load", 480, 0.1),
+        ("surface.load", 583, 0.1),
+        ("scratch.load", 44, 0.14),
+        ("surface.atomic", 13867, 0.1),
+    ],
+)
+def test_a_message_takes_what_was_measured_until_its_result_is_used(
+    arch, kind, measured, tolerance
+):
+    """Cold ones, but for scratch memory, which was timed between 38 and 50 cycles."""
+    machine = find_machine(arch, "measured")
     move = instruction("mov", "alu", ((20,),), machine)
-    assert thread_cycles([sample, move], machine) == pytest.approx(697, rel=0.1)
+    cycles = thread_cycles([message(kind, 20, 2), move], machine)
+    assert cycles == pytest.approx(measured, rel=tolerance)
+
+
+@pytest.mark.parametrize(("kind", "measured"), [("sample", 683), ("image.query", 535)])
+def test_two_messages_at_once_take_what_was_measured(kind, measured):
+    machine = find_machine("ivb", "measured")
+    uses = [
+        instruction("mov", "alu", ((20,),), machine),
+        instruction("mov", "alu", ((21,),), machine),
+    ]
+    pair = [message(kind, 20, 2), message(kind, 21, 4)]
+    assert thread_cycles([*pair, *uses], machine) == pytest.approx(measured, rel=0.1)
+
+
+def test_a_sample_and_the_moves_of_its_payload_issue_in_the_cycles_measured():
+    machine = find_machine("ivb", "measured")
+    move = instruction("mov", "alu", ((9,),), machine)
+    moves = [replace(move, writes=(19,)), move]
+    cycles = thread_cycles([*moves, message("sample", 22, 20)], machine)
+    assert cycles == pytest.approx(18, abs=ALU_TOLERANCE)
