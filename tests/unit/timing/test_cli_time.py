@@ -29,6 +29,18 @@ def test_json_has_the_stall_stack_that_covers_all_slots(program, capsys):
     assert sum(found["stalls"].values()) == found["cycles"] * found["slots"]
 
 
+def test_json_has_the_keys_that_are_promised(program, capsys):
+    assert run(program, "--arch", "snb", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"arch", "cycles", "threads", "slots", "bank_conflicts", "occupancy"} <= found.keys()
+    assert found["instructions"].keys() == {"visa", "native"}
+    assert found["icache"].keys() == {"l1_hits", "l1_misses", "l2_hits", "l2_misses"}
+    stalls = "active control pipe send dependency scoreboard sync ifetch other"
+    assert list(found["stalls"]) == stalls.split()
+    assert {"line", "text", "executions", "native", "stalls"} <= found["lines"][0].keys()
+    assert {"name", "value", "from", "source"} <= found["provenance"][0].keys()
+
+
 def test_text_names_the_hot_line_and_the_listing_all_of_them(program, capsys):
     assert run(program, "--arch", "ivb", "--listing") == 0
     text = capsys.readouterr().out
