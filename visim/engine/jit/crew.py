@@ -59,7 +59,7 @@ class Crew:
         """
         if len(calls) == 1:
             function, context, work = calls[0]
-            return [scheduler().at(function)(context, work, 0)]
+            return [FUNCTION(function)(context, work, 0)]
         with self._lock:
             leader = self._leaders.pop() if self._leaders else _Box()
             helpers = [self._helpers.pop() if self._helpers else _start() for _ in calls[1:]]

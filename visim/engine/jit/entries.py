@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import Any, cast
@@ -34,15 +34,6 @@ class Scheduler:
 
     code: NativeCode
     functions: dict[str, Function]
-    _by_address: dict[int, Function] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        found = {self.address(name): function for name, function in self.functions.items()}
-        object.__setattr__(self, "_by_address", found)
-
-    def at(self, address: int) -> Function:
-        """Return the function at an address."""
-        return self._by_address[address]
 
     def address(self, name: str) -> int:
         """Return where a function is."""

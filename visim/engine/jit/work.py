@@ -44,10 +44,6 @@ class Task:
         """Let workers take groups from the first one on."""
         self.shared[Shared.NEXT] = self.shared[Shared.STOP] = 0
 
-    def stop(self) -> None:
-        """Let no worker take more groups."""
-        self.shared[Shared.STOP] = 1
-
 
 def private_memory(
     machine: Machine, shared: SharedStarts | None, workers: int
