@@ -59,7 +59,7 @@ class Affine:
 
     def __init__(self, slots: Slots, inputs: Sequence[InputShape], *, inputs_whole: bool) -> None:
         self.slots = slots
-        for slot in slots.known.values():
+        for slot in slots.every():
             slot.dead = slot.torn
         for one in inputs if slots.known else ():
             self._enter(one, whole=inputs_whole)
@@ -67,11 +67,8 @@ class Affine:
 
     def write_at(self, key: Key, step: int, place: Place) -> Slot | None:
         """Return the slot that an instruction writes, if it has a shape."""
-        slot = self.slots.at(place)
-        if slot is None or slot.dead or slot.form is None:
-            return None
-        found = any(one.key == key and one.step == step for one in slot.definitions)
-        return slot if found else None
+        slot = self.slots.written(place, key, step)
+        return None if slot is None or slot.dead or slot.form is None else slot
 
     def readable(self, row: Row, key: Key, step: int, channel: int | None) -> Slot | None:
         """Return a slot that contains a row and whose shape holds at an instruction.
@@ -89,7 +86,7 @@ class Affine:
 
     def shaped(self) -> Iterator[tuple[Slot, Form]]:
         """Return the slots that have shapes, with their forms."""
-        for slot in self.slots.known.values():
+        for slot in self.slots.every():
             if not slot.dead and slot.form is not None:
                 yield slot, slot.form
 
@@ -107,18 +104,18 @@ class Affine:
         """Find the forms: assume that definitions agree, until one does not."""
         for turn in range(_ROUNDS):
             changed = False
-            for slot in self.slots.known.values():
+            for slot in self.slots.every():
                 for one in slot.definitions if not slot.dead else ():
                     changed |= one.write is not None and self._judge(slot, one)
             if not changed:
                 break
             if turn == _ROUNDS - 1:
                 self._give_up()
-        for slot in self.slots.known.values():
+        for slot in self.slots.every():
             slot.dead |= slot.form is None
 
     def _give_up(self) -> None:
-        for slot in self.slots.known.values():
+        for slot in self.slots.every():
             slot.dead |= any(one.key is not None for one in slot.definitions)
 
     def _judge(self, slot: Slot, one: Definition) -> bool:

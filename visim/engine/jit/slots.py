@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from visim.engine.jit.blocks import expressions, operands
 from visim.engine.jit.flow import Flow, Key
@@ -75,6 +76,7 @@ class Slot:
         dead: whether it has no shape.
         torn: whether parts of it are written, or lanes under masks of their own.
         quiet: whether nobody looks at lanes for whose channels the last write was not.
+        until: the instruction that overwrites the only definition in its node; None: none does.
     """
 
     row: Row
@@ -84,6 +86,7 @@ class Slot:
     dead: bool = False
     torn: bool = False
     quiet: bool = True
+    until: int | None = None
 
     @property
     def whole(self) -> bool:
@@ -148,6 +151,7 @@ class Slots:
         self.full = full
         self.known: dict[Row, Slot] = {}
         self.by_variable: dict[int, list[Slot]] = {}
+        self.passing: dict[tuple[Row, Key], list[Slot]] = {}
         if len(flow.nodes) > MOST_NODES:
             return
         self._paths = _Paths(flow)
@@ -155,16 +159,36 @@ class Slots:
         for slot in self.known.values():
             slot.torn |= has_calls and slot.row.variable < FIRST_DECLARED_GENERAL
         self._listen()
+        for slot in list(self.known.values()):
+            if not slot.torn:
+                self._part(slot)
 
     def forget(self) -> None:
         """Know no slots: registers are reached by address."""
         self.known.clear()
         self.by_variable.clear()
+        self.passing.clear()
+
+    def every(self) -> Iterator[Slot]:
+        """Return all slots, also those of definitions that are overwritten in their node."""
+        yield from self.known.values()
+        for slots in self.passing.values():
+            yield from slots
 
     def at(self, place: Place) -> Slot | None:
         """Return the slot that is exactly a place."""
         row = row_of(place)
         return None if row is None else self.known.get(row)
+
+    def written(self, place: Place, key: Key, step: int) -> Slot | None:
+        """Return the slot that an instruction defines by writing a place."""
+        row = row_of(place)
+        if row is None or row not in self.known:
+            return None
+        for slot in (self.known[row], *self.passing.get((row, key), ())):
+            if any(one.key == key and one.step == step for one in slot.definitions):
+                return slot
+        return None
 
     def around(self, row: Row) -> list[Slot]:
         """Return the slots that contain a row."""
@@ -178,15 +202,28 @@ class Slots:
         first = (row.offset - slot.row.offset) // slot.row.stride
         if not slot.whole and channel != slot.channel + first:
             return False
+        now = self._passing(slot.row, key, step)
+        if now is not None or slot.until is not None:
+            return now is slot
         return self._paths.holds(slot, key, step)
+
+    def _passing(self, row: Row, key: Key, step: int) -> Slot | None:
+        """Return the slot of a definition that an instruction sees and a later one overwrites."""
+        for slot in self.passing.get((row, key), ()):
+            if slot.until is not None and slot.definitions[0].step < step <= slot.until:
+                return slot
+        return None
 
     def slot(self, row: Row) -> Slot:
         """Return the slot of a row, made when it is first asked for."""
         slot = self.known.get(row)
         if slot is None:
-            slot = self.known[row] = Slot(row, len(self.known))
+            slot = self.known[row] = Slot(row, self._count())
             self.by_variable.setdefault(row.variable, []).append(slot)
         return slot
+
+    def _count(self) -> int:
+        return len(self.known) + sum(len(slots) for slots in self.passing.values())
 
     # Collection
 
@@ -218,6 +255,24 @@ class Slots:
         inside = channel + row.lanes <= self.kernel.simd_size
         whole = inside and key[0] in self.full and not node.waiting
         slot.definitions.append(Definition(key, step, write, whole, channel))
+
+    def _part(self, slot: Slot) -> None:
+        """Make slots of their own for definitions that are overwritten in their node.
+
+        Registers are often written in place, such as an index that becomes an offset: only what
+        is left at the end of a node has to have one form.
+        """
+        by_node: dict[Key | None, list[Definition]] = {}
+        for one in slot.definitions:
+            by_node.setdefault(one.key, []).append(one)
+        slot.definitions = [max(some, key=lambda one: one.step) for some in by_node.values()]
+        for key, some in by_node.items():
+            for one, after in pairwise(sorted(some, key=lambda one: one.step)):
+                if key is None:
+                    continue
+                part = Slot(slot.row, self._count(), [one], until=after.step)
+                self.passing.setdefault((slot.row, key), []).append(part)
+                self.by_variable[slot.row.variable].append(part)
 
     def _listen(self) -> None:
         """Find the slots at whose other lanes somebody looks."""
