@@ -52,6 +52,7 @@ L1:
 
 @pytest.fixture(autouse=True)
 def _strips_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
     for name, value in (("LEAST_STEPS", 1), ("LONG", 1), ("STEPS_A_ROW", 0)):
         monkeypatch.setattr(strips, name, value)
 

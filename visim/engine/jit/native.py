@@ -135,8 +135,13 @@ def _llvm() -> Any:
     binding.initialize_native_asmprinter()
     binding.initialize_native_asmparser()
     _load_conversions(binding)
-    binding.set_option("visim", _OPTION)
+    _keep_order(binding)
     return binding
+
+
+def _keep_order(binding: Any) -> None:
+    """Choose what holds for all code that LLVM makes in this process."""
+    binding.set_option("visim", _OPTION)
 
 
 def _load_conversions(binding: Any) -> None:

@@ -20,6 +20,8 @@ from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 from visim.sem.uops import Group
 
+_LEAST_LANES = 8
+
 Bits = tuple[str, int]
 """Bits of a predicate variable from a number on, one for each channel."""
 
@@ -199,9 +201,6 @@ class RunFinder:
         if expr.uop.group is Group.SHAPE and expr.uop.name != "select":
             return False
         return all(self._stays(arg, lanes, found, seen) for arg in expr.args)
-
-
-_LEAST_LANES = 8
 
 
 def _is_plain(effect: Effect) -> bool:
