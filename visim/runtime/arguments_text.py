@@ -67,6 +67,7 @@ MAX_ARRAY_BYTES = 1 << 29
 """The largest array that a text can ask for (512 MiB)."""
 
 
+_PART = 1 << 20
 _HEADERS: Mapping[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], Any, Any]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -402,8 +403,17 @@ def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], seed: Sequence[int]) -> 
         limits = np.iinfo(dtype)
         return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     if dtype.itemsize == 2:  # rounding a wider number could give 1
-        return generator.integers(0, 2048, shape).astype(dtype) / dtype.type(2048)
+        return _random_halves(generator, shape)
     return generator.random(shape, np.float32 if dtype.itemsize == 4 else np.float64)
+
+
+def _random_halves(generator: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float16]:
+    """Return multiples of 1/2048 below 1, made a part at a time: numbers on the way are wider."""
+    found = np.empty(math.prod(shape), np.float16)
+    for start in range(0, found.size, _PART):
+        part = found[start : start + _PART]
+        part[:] = generator.integers(0, 2048, part.size) / 2048
+    return found.reshape(shape)
 
 
 def _bytes(digits: str, where: _Where) -> bytes:
