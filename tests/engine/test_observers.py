@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import visim
-from visim.engine.base import RunOptions
+from visim.engine import jit
+from visim.engine.base import Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.jit import watching
 from visim.engine.jit.module import ModuleText, ModuleWriter
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
 
 from . import harness
 from .generator import CHANGING, generate, text_of
@@ -44,19 +47,20 @@ LOOP = """
 again:
     lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
     add (M1_NM, 1) V55(0,0)<1> V55(0,0)<0;1,0> 0x1:d
-    cmp.lt (M1_NM, 1) P1 V55(0,0)<0;1,0> 0x400:d
-    (P1) goto (M1, 16) again
+    cmp.lt (M1_NM, 1) P2 V55(0,0)<0;1,0> 0x100:d
+    (P2) goto (M1, 16) again
 """
 OUT_OF_RANGE = """
     lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
     add (M1, 16) V51(0,0)<1> V51(0,0)<1;1,0> 0x10000:ud
     lsc_store.slm (M1, 16) flat[V51]:a32 V50:d32
 """
+THREADS = 3
 VARIABLES = {
     "V50": np.zeros(16, np.int32),
     "V51": np.zeros(16, np.uint32),
     "V52": np.zeros(16, np.uint32),
-    "V53": harness.Threads([np.array([4 * number], np.uint32) for number in range(3)]),
+    "V53": harness.Threads([np.array([4 * number], np.uint32) for number in range(THREADS)]),
     "V54": np.zeros(1, np.uint32),
     "V55": np.zeros(1, np.int32),
 }
@@ -68,6 +72,7 @@ def kernel_of(body: str) -> harness.Kernel:
         '.kernel "k"',
         *(harness._declaration(name, value) for name, value in VARIABLES.items()),
         ".decl P1 v_type=P num_elts=32",
+        ".decl P2 v_type=P num_elts=1",
         ".kernel_attr SimdSize=16",
         '.function "k"',
         "k:",
@@ -77,24 +82,63 @@ def kernel_of(body: str) -> harness.Kernel:
     return harness.assemble("\n".join(lines) + "\n", "pvc")
 
 
-def both(kernel: harness.Kernel, values, mask=None, *, seed=0) -> list[Recorder]:
+class InRows(harness.Group):
+    """Groups whose threads native code starts by itself."""
+
+    def shared_starts(self) -> SharedStarts:
+        return SharedStarts(self.starts, (), (0, 0, 0), (self.group_count, 1, 1))
+
+
+def both(
+    kernel: harness.Kernel, values, mask=None, *, seed=0, dispatch=harness.Group
+) -> list[Recorder]:
     """Return what observers of either engine have seen."""
     found = []
-    for engine in harness.ENGINES.values():
-        harness.CHOSEN.engine = engine
+    mask = (1 << kernel.linked.simd_size) - 1 if mask is None else mask
+    registers = [kernel._registers(values, {}, thread) for thread in range(THREADS)]
+    starts = tuple(ThreadStart(given, mask) for given in registers)
+    for prepared in (kernel.prepared, jit.Prepared(kernel.linked)):
         found.append(Recorder())
         options = RunOptions(seed=seed, observers=(found[-1],))
-        kernel.run(values, {}, mask=mask, slm_bytes=256, options=options)
+        machine = Machine(Memory(), Surfaces())
+        prepared.run(range(2), dispatch(starts, 256, 2), machine, options)
     return found
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+def check_equal(got: list, want: list) -> None:
+    """Check that events are equal; the first that differ are shown."""
+    assert [pair for pair in zip(got, want, strict=False) if pair[0] != pair[1]][:1] == []
+    assert len(got) == len(want)
+
+
+@pytest.mark.parametrize(
+    ("seed", "dispatch"), [(0, harness.Group), (1, harness.Group), (0, InRows)]
+)
 @pytest.mark.parametrize("body", [DIVERGED, MEETING, LOOP, LOOP + MEETING + DIVERGED, OUT_OF_RANGE])
-def test_all_events_are_equal_and_in_the_same_order(body: str, seed: int) -> None:
-    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, seed=seed)
-    assert got.events == want.events
+def test_all_events_are_equal_and_in_the_same_order(body: str, seed: int, dispatch: type) -> None:
+    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, seed=seed, dispatch=dispatch)
+    check_equal(got.events, want.events)
     assert got.counts == want.counts
     assert {event[0] for event in want.events} >= {"group", "accesses"}
+
+
+def test_barriers_and_loops_take_the_same_way_where_native_code_starts_threads() -> None:
+    body = LOOP + "\nbarrier\n" + DIVERGED + LOOP.replace("again", "once_more") + "\nbarrier\n"
+    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, dispatch=InRows)
+    check_equal(got.events, want.events)
+    assert [event[0] for event in want.events].count("end") == 2 * THREADS
+
+
+def test_what_an_observer_raises_ends_the_launch() -> None:
+    class Angry(visim.Observer):
+        def thread_end(self, path):
+            raise LookupError(path.group)
+
+    start = ThreadStart((), 0xFFFF)
+    for prepared in (kernel_of(DIVERGED).prepared, jit.Prepared(kernel_of(DIVERGED).linked)):
+        machine, options = Machine(Memory(), Surfaces()), RunOptions(observers=(Angry(),))
+        with pytest.raises(LookupError):
+            prepared.run(range(2), InRows((start,), 256, 2), machine, options)
 
 
 @pytest.mark.parametrize("seed", range(100, 108))
@@ -103,15 +147,16 @@ def test_random_control_flow_takes_the_same_way(seed: int) -> None:
     values, mask = inputs(seed, program.simd)
     kernel = harness.assemble(text_of(program), program.platform)
     want, got = both(kernel, values | dict.fromkeys(CHANGING, np.zeros(32, np.uint8)), mask)
-    assert got.events == want.events
+    check_equal(got.events, want.events)
     assert got.counts == want.counts
 
 
-def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("dispatch", [harness.Group, InRows])
+def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch, dispatch: type) -> None:
     monkeypatch.setattr(watching, "TRACE_ENTRIES", 3)
     monkeypatch.setattr(watching, "LOG_WORDS", 40)
-    want, got = both(kernel_of(ADDRESSES + LOOP + MEETING), VARIABLES)
-    assert got.events == want.events
+    want, got = both(kernel_of(ADDRESSES + LOOP + MEETING), VARIABLES, dispatch=dispatch)
+    check_equal(got.events, want.events)
 
 
 def test_accesses_have_the_channels_that_are_on_and_their_addresses() -> None:

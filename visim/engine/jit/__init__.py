@@ -141,14 +141,13 @@ class Prepared:
     ) -> Team:
         wants = Observers(options.observers).wants
         shared = None if options.seed else shared_starts(dispatch)
-        workers = 1 if options.seed else self._workers(groups, dispatch, shared, options)
+        alone = options.seed or wants & ORDERED
+        workers = 1 if alone else self._workers(groups, dispatch, shared, options)
         inputs = ()
         if self._first.has_host_turns:
             shared = None
         if shared is not None:
             inputs = self._inputs.shapes(shared)
-        if wants & ORDERED:
-            shared, workers = None, 1
         slm_bytes = dispatch.slm_bytes
 
         def provide(full: bool, cr0: int) -> Compiled:

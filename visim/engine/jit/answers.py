@@ -19,7 +19,7 @@ from visim.engine.jit.callouts import WAIT, CallOut
 from visim.engine.jit.endings import Endings
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.kept import Compiled
-from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, POLL
+from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, GROUP_BEGINS, POLL
 from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.records import ThreadRecord
 from visim.engine.jit.watching import Watcher
@@ -123,12 +123,11 @@ class Answers:
     def answer(self, site: int, mask: int, surface: int, thread: int) -> int:
         """Do what native code asks for; return 1 when it is refused, `WAIT` to let others run."""
         record = self.by_address[thread]
+        if self.failure is not None:
+            return 1
         try:
-            if site == POLL % 2**64:
-                return self._poll(record)
-            if site == DRAIN % 2**64:
-                self._watcher.drain(record)
-                return 0
+            if site >> 63:
+                return self._serve(site - 2**64, mask, record)
             found = self._site(site)
             if isinstance(found, CallOut):
                 return self._host_call(found, surface, record)
@@ -149,6 +148,17 @@ class Answers:
         if self.code is None:
             raise InternalError("native code asks before it is known")
         return self.code.site(number)
+
+    def _serve(self, what: int, group: int, record: ThreadRecord) -> int:
+        if what == POLL:
+            return self._poll(record)
+        if what == DRAIN:
+            self._watcher.drain(record)
+        elif what == GROUP_BEGINS:
+            self._watcher.next_group(group)
+        else:
+            self._watcher.next_turn()
+        return 0
 
     def _poll(self, record: ThreadRecord) -> int:
         """Look whether the run has to stop; the host's signals are noticed here, too."""

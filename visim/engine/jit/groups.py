@@ -189,6 +189,9 @@ row.new:
   br label %run
 run:
   %count = phi i64 [ %row.places, %cleared ], [ %all.places, %row.new ]
+  %on = call i1 @tell(ptr %ctx, ptr %records, i64 $GROUP_BEGINS$, i64 %number)
+  br i1 %on, label %start, label %good
+start:
   %failed = call i64 @run_group_$WAY$(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
                                       i64 %count)
   %wrong = icmp ne i64 %failed, 0

@@ -32,6 +32,7 @@ class Context(IntEnum):
     PATIENCE = 18
     SPARE = 19
     KERNEL = 20
+    WATCHED = 21
     SIZE = 24
 
 
@@ -173,8 +174,9 @@ class FaultKind(IntEnum):
 POLL = -1
 """In place of a call-out's number: a thread that has run for a while looks whether it may go on."""
 
-DRAIN = -2
-"""In place of a call-out's number: a buffer of what observers want is full."""
+DRAIN, GROUP_BEGINS, TURN_ENDS = -2, -3, -4
+"""In place of a call-out's number, for observers: a buffer of a thread is full; a thread group,
+whose number comes with it, begins; all threads of a group have had a turn."""
 
 TURNS_BETWEEN_LOOKS = 100
 """How many turns of threads pass from one look at what the host wants to the next."""

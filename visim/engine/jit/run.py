@@ -70,7 +70,7 @@ class Runner:
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
         self.exchange = aligned(EXCHANGE_BYTES)
-        self.watcher = Watcher(kernel, dispatch.slm_bytes)
+        self.watcher = Watcher(kernel, self.dispatch)
         self.answers = Answers(kernel, machine, self.slm, self.exchange, self, self.watcher)
         self.nothing = np.zeros(512, np.uint8)
         self._tables()
@@ -130,6 +130,7 @@ class Runner:
             Context.KERNEL: compiled.kernel,
             Context.BUDGET: self.options.budget or 0,
             Context.NOTHING: self.nothing.ctypes.data,
+            Context.WATCHED: self.shared is not None and self.watcher.is_ordered,
         }
         for name, value in values.items():
             context[int(name)] = value
@@ -193,7 +194,7 @@ class Runner:
         if shuffled:
             shuffled.shuffle(order)
         self.answers.meet(len(order))
-        self.watcher.begin_group(self.dispatch.group_id(group), len(order))
+        self.watcher.begin_group(group, len(order))
         for context in (found[1] for found in self.compiled.values()):
             for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
                 context[int(name)] = 0

@@ -13,8 +13,10 @@ from visim.engine.interp import TURN
 from visim.engine.jit.groups import DIRECT_GROUP, GROUPS, RESET, STARTING
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
+    GROUP_BEGINS,
     POLL,
     TABLE_ENTRY,
+    TURN_ENDS,
     TURNS_BETWEEN_LOOKS,
     Context,
     Shared,
@@ -64,6 +66,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
+    fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS}
     fields |= {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
     shown = {name: str(value) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86) | {"SWITCH": "\\0A".join(SWITCH)}
@@ -195,6 +198,21 @@ next:
   br label %head
 out:
   ret i64 %i
+}
+
+define internal i1 @tell(ptr %ctx, ptr %records, i64 %what, i64 %number) alwaysinline #0 {
+entry:
+  %wp = getelementptr i64, ptr %ctx, i64 $C_WATCHED$
+  %watched = load i64, ptr %wp
+  %nobody = icmp eq i64 %watched, 0
+  br i1 %nobody, label %on, label %ask
+ask:
+  %record = load ptr, ptr %records
+  %answer = call i32 @visim_ask(ptr %ctx, ptr %record, i64 %what, i64 %number, i64 0)
+  %well = icmp eq i32 %answer, 0
+  ret i1 %well
+on:
+  ret i1 true
 }
 
 define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)

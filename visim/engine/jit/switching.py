@@ -201,6 +201,7 @@ entry:
   br label %again
 again:
   %at = call i64 @turn(ptr %ctx, ptr %threads, i64 %n)
+  %heard = call i1 @tell(ptr %ctx, ptr %threads, i64 $TURN_ENDS$, i64 0)
   %on = icmp eq i64 %at, %n
   br i1 %on, label %again, label %out
 out:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.accesses import Accesses, AccessSite, Words
+from visim.engine.base import Dispatch
 from visim.engine.jit.layout import Status, Thread
 from visim.engine.jit.records import ThreadRecord
 from visim.engine.jit.tracing import ACCESSES, PATHS
@@ -63,26 +64,28 @@ class Watcher:
     `places` and `sites` are what the numbers in notes stand for, in the code that threads run.
     """
 
-    def __init__(self, kernel: LinkedKernel, slm_bytes: int) -> None:
+    def __init__(self, kernel: LinkedKernel, dispatch: Dispatch) -> None:
         self.observers = NOBODY
         self.places: Sequence[BlockPlace] = ()
         self.sites: Sequence[AccessSite] = ()
         self._kernel = kernel
-        self._slm_bytes = slm_bytes
+        self._dispatch = dispatch
         self._group: Triple = (0, 0, 0)
         self._notes: dict[int, _Notes] = {}
         self._turn: list[ThreadRecord] = []
+        self._records: list[ThreadRecord] = []
+        self._direct = False
 
     @property
     def is_ordered(self) -> bool:
         """Whether somebody wants events in the order of execution."""
         return bool(self.observers.wants & ORDERED)
 
-    def begin_group(self, group: Triple, threads: int) -> None:
-        """Begin a thread group at some coordinates."""
-        self._group = group
+    def begin_group(self, number: int, threads: int) -> None:
+        """Begin a thread group."""
+        self._group = group = self._dispatch.group_id(number)
         for observe in self.observers.group_begin:
-            observe(GroupStart(self._kernel, group, threads, self._slm_bytes))
+            observe(GroupStart(self._kernel, group, threads, self._dispatch.slm_bytes))
 
     def begin_thread(self, record: ThreadRecord) -> None:
         """Give a thread that starts empty buffers."""
@@ -117,14 +120,42 @@ class Watcher:
             self._report(record)
         self._turn = []
 
+    # Groups that native code runs by itself
+
+    def begin_range(self, records: Sequence[ThreadRecord], *, direct: bool) -> None:
+        """Note whose threads run in all groups; `direct` ones run to their end in one turn."""
+        self._records, self._direct, self._turn = list(records), direct, []
+
+    def next_group(self, number: int) -> None:
+        """Report what is left of the group before, and begin a group."""
+        self.end_range()
+        self.begin_group(number, len(self._records))
+        for record in self._records:
+            self.begin_thread(record)
+        self.begin_turn(self._records)
+
+    def next_turn(self) -> None:
+        """Report a turn of all threads, and begin the next one."""
+        self.end_turn()
+        self.begin_turn(self._records)
+
+    def end_range(self, fault: int | None = None) -> None:
+        """Report the last group, which may have ended with the fault of a thread."""
+        self.end_turn(None if fault is None else self._records[fault])
+
+    # Threads
+
     def _report(self, record: ThreadRecord) -> None:
         self._take(record)
         notes = self._notes[record.address]
-        if int(record.fields[Thread.STATUS]) != Status.DONE or notes.is_reported:
+        is_done = self._direct or int(record.fields[Thread.STATUS]) == Status.DONE
+        if not is_done or notes.is_reported:
             return
         notes.is_reported = True
         if self.observers.thread_end:
-            path = ThreadPath(self._group, record.number, np.concatenate(notes.path), self.places)
+            parts = notes.path
+            blocks = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            path = ThreadPath(self._group, record.number, blocks, self.places)
             for observe in self.observers.thread_end:
                 observe(path)
 

@@ -120,8 +120,10 @@ class NativeWork:
 
     def begin(self, task: Task) -> None:
         """Take a task."""
-        fields = self.fields
+        fields, watcher = self.fields, self.runner.watcher
         fields[Work.DONE_GROUPS : Work.EXECUTED + 1] = 0
+        if watcher.is_ordered:
+            watcher.begin_range(self.records, direct=not self.runner.first.uses_stacks)
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
@@ -136,10 +138,13 @@ class NativeWork:
         runner.exit.groups += groups
         runner.exit.threads += threads
         runner.exit.executed += executed
+        faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
+        if runner.watcher.is_ordered:
+            runner.watcher.end_range(faulted)
         if not answer:
             return None
-        if answer == 1:
-            fault = runner.fault_of(self.records[int(fields[Work.FAULT_THREAD])])
+        if faulted is not None:
+            fault = runner.fault_of(self.records[faulted])
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
             fault = runner.endings.deadlock(self.records, live)
