@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 binding = pytest.importorskip("llvmlite.binding")
 
-from visim.engine.jit.shapes import Shape, ShapeWriter, linear, literal, uniform  # noqa: E402
+from visim.engine.jit.floats import Library  # noqa: E402
+from visim.engine.jit.scattered import core_range  # noqa: E402
+from visim.engine.jit.shapes import (  # noqa: E402
+    Form,
+    Shape,
+    ShapeWriter,
+    linear,
+    literal,
+    ragged,
+    uniform,
+)
 from visim.engine.jit.text import Text, signed  # noqa: E402
 
 
@@ -99,3 +109,64 @@ def test_constants_are_folded() -> None:
     total = writer.add(uniform(4, 32, "5"), uniform(4, 32, "-7"))
     assert total is not None
     assert literal(total.cores[0]) == -2
+
+
+@pytest.mark.parametrize("sign", [False, True])
+def test_a_ragged_shape_is_the_vector_that_it_stands_for(sign: bool) -> None:
+    text = Text()
+    writer = ShapeWriter(text)
+    cores = [5, -1, 7, -(2**31), 2**31 - 1, 0, 3, -9]
+    shape = ragged(8, "<" + ", ".join(f"i32 {one}" for one in cores) + ">", 64, signed=sign)
+    moved = writer.add(uniform(8, 64, str(2**40)), writer.scaled(shape, 4))
+    assert moved is not None
+    half = writer.part(moved, 4, 4)
+    assert half is not None
+    assert writer.add(moved, moved) is None
+    wanted = [2**40 + 4 * (one if sign else one % 2**32) for one in cores[4:]]
+    assert run(text, writer.vector(half), 4, 64).tolist() == wanted
+
+
+EDGES = st.sampled_from([0, 1, 1 << 31, 1 << 33, 1 << 47, (1 << 63) - 1, 1 << 63])
+NEAR = st.integers(-9, 9)
+
+
+@pytest.mark.parametrize("scale", [1, 4, 16])
+@pytest.mark.parametrize("sign", [False, True])
+def test_the_cores_in_range_are_found(sign: bool, scale: int) -> None:
+    text, library = Text(), Library()
+    form = Form(8, 64, 32, 0, sign, scale, ragged=True)
+    low, room, some = core_range(text, library, form, "%delta", "%limit")
+    lines = "\n".join(text.lines)
+    module = binding.parse_assembly(
+        f"{library.render()}\ndefine void @f(i64 %delta, i64 %limit, ptr %to) {{\nentry:\n{lines}\n"
+        f"  store i64 {low}, ptr %to\n  %more = getelementptr i64, ptr %to, i64 1\n"
+        f"  %checked = select i1 {some}, i64 {room}, i64 -1\n"
+        f"  store i64 %checked, ptr %more\n  ret void\n}}"
+    )
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    target = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(module, target)
+    engine.finalize_object()
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(
+        engine.get_function_address("f")
+    )
+    least, most = (-(2**31), 2**31 - 1) if sign else (0, 2**32 - 1)
+
+    @settings(max_examples=300, deadline=None)
+    @given(EDGES, st.booleans(), NEAR, EDGES, NEAR)
+    def check(far: int, below: bool, near: int, size: int, more: int) -> None:
+        delta, limit = (
+            signed((-far if below else far) + near, 64),
+            max(0, min(size, 1 << 47) + more),
+        )
+        found = np.zeros(2, np.int64)
+        function(delta, limit, found.ctypes.data)
+        first = max(least, -(delta // scale))
+        count = min(most, (limit - 1 - delta) // scale) - first
+        if count < 0:
+            assert found[1] < 0
+        else:
+            assert found.tolist() == [first, min(count, 2**31 - 1)]
+
+    check()

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.atomics import atomic_lines
+from visim.engine.jit.floats import Library
 from visim.engine.jit.general import Access
 from visim.engine.jit.lanes import indexed, lanes_function, move_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.rows import Bounds, Rows, RowWriter
 from visim.engine.jit.shapes import Form, Shape
-from visim.engine.jit.text import numbers, scalar_bytes, signed, splat
+from visim.engine.jit.text import Text, numbers, scalar_bytes, signed, splat
 
 if TYPE_CHECKING:
     from visim.engine.jit.unit import UnitWriter
@@ -26,6 +27,30 @@ MOST_PARTS = 4
 """Messages that move more components for each lane are left to the general form."""
 _ROW_BYTES = 32
 """How much is moved at once."""
+
+
+def core_range(
+    text: Text, library: Library, form: Form, delta: str, limit: str
+) -> tuple[str, str, str]:
+    """Return the least core in range, how many more are in range, and whether any is.
+
+    A core is in range if `delta + core * scale` is not negative and below `limit`, which is no
+    negative number.
+    """
+    shift = form.scale.bit_length() - 1
+    least, most = (-(1 << 31), _MOST_INDEX) if form.signed else (0, (1 << 32) - 1)
+    smax = library.intrinsic("llvm.smax.i64", "i64", "i64", "i64")
+    smin = library.intrinsic("llvm.smin.i64", "i64", "i64", "i64")
+    below = text.let(f"ashr i64 {delta}, {shift}")
+    minus = library.intrinsic("llvm.ssub.sat.i64", "i64", "i64", "i64")
+    low = text.let(f"call i64 {minus}(i64 0, i64 {below})")
+    low = text.let(f"call i64 {smax}(i64 {low}, i64 {least})")
+    last = text.let(f"sub i64 {limit}, 1")
+    high = text.let(f"ashr i64 {text.let(f'sub i64 {last}, {delta}')}, {shift}")
+    high = text.let(f"call i64 {smin}(i64 {high}, i64 {most})")
+    some = text.let(f"icmp sle i64 {low}, {high}")
+    room = text.let(f"sub i64 {high}, {low}")
+    return low, text.let(f"call i64 {smin}(i64 {room}, i64 {_MOST_INDEX})"), some
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +112,17 @@ class ScatterWriter:
         text, lanes, form = self.text, shape.lanes, shape.form
         kind, (vector, bits) = f"<{lanes} x i32>", mask
         delta = text.let(f"sub i64 {shape.offsets[0]}, {bounds.start}")
-        low, room = str(_least_of_all(form)), "-1"
+        low, room, fits = str(_least_of_all(form)), "", "true"
         if checked:
-            low, room = self._reach(form, delta, bounds.limit)
+            low, room, fits = core_range(text, self.library, form, delta, bounds.limit)
         least = text.spread("i32", lanes, text.let(f"trunc i64 {low} to i32"))
         index = text.let(f"sub {kind} {shape.cores[0]}, {least}")
         if vector is not None:
             index = text.let(
                 f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
             )
-        fits = self._all_within(index, room, lanes) if checked else "true"
+        if checked:
+            fits = text.let(f"and i1 {fits}, {self._all_within(index, room, lanes)}")
         skipped = text.let(f"mul i64 {low}, {form.scale}")
         first = text.let(f"add i64 {shape.offsets[0]}, {skipped}")
         base = self._base(first, bounds)
@@ -126,31 +152,12 @@ class ScatterWriter:
         offset = text.let(f"sub i64 {address}, {bounds.start}")
         return text.let(f"inttoptr i64 {text.let(f'add i64 {offset}, {bounds.host}')} to ptr")
 
-    def _reach(self, form: Form, delta: str, limit: str) -> tuple[str, str]:
-        """Return the least core in range, and how many more are: negative if there is none.
-
-        A core is in range if `delta + core * scale` is not negative and below `limit`.
-        """
-        text, shift = self.text, form.scale.bit_length() - 1
-        least, most = (-(1 << 31), _MOST_INDEX) if form.signed else (0, (1 << 32) - 1)
-        smax = self.library.intrinsic("llvm.smax.i64", "i64", "i64", "i64")
-        smin = self.library.intrinsic("llvm.smin.i64", "i64", "i64", "i64")
-        below = text.let(f"ashr i64 {delta}, {shift}")
-        low = text.let(f"sub i64 0, {below}")
-        low = text.let(f"call i64 {smax}(i64 {low}, i64 {least})")
-        last = text.let(f"sub i64 {limit}, 1")
-        high = text.let(f"ashr i64 {text.let(f'sub i64 {last}, {delta}')}, {shift}")
-        high = text.let(f"call i64 {smin}(i64 {high}, i64 {most})")
-        room = text.let(f"sub i64 {high}, {low}")
-        return low, text.let(f"call i64 {smin}(i64 {room}, i64 {_MOST_INDEX})")
-
     def _all_within(self, index: str, room: str, lanes: int) -> str:
         text = self.text
-        some = text.let(f"icmp sge i64 {room}, 0")
         largest, few = self._largest(index, lanes)
         most = text.spread("i32", few, text.let(f"trunc i64 {room} to i32"))
         beyond = text.let(f"icmp ugt <{few} x i32> {largest}, {most}")
-        return text.let(f"and i1 {some}, {self._none(beyond, few)}")
+        return self._none(beyond, few)
 
     def _largest(self, vector: str, lanes: int) -> tuple[str, int]:
         """Return the larger ones of halves, until they have 32 bytes, and their number."""
