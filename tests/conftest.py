@@ -31,8 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(params=["interpreter", "jit"])
 def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The engine of launches that name none; a test that uses it runs on every one."""
-    if request.param == "jit":
-        pytest.importorskip("llvmlite")
     monkeypatch.setattr(program, "fastest_engine", lambda plan, weight: request.param)
     return request.param
 

@@ -230,7 +230,6 @@ def _jit(executable: Any) -> bytes:
 
 
 def _prepare_for_jit(kernel: LinkedKernel) -> Any:
-    pytest.importorskip("llvmlite")
     return jit.Prepared(kernel, saving=True)
 
 

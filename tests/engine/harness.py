@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from visim.diag import Source
@@ -200,7 +199,6 @@ class OnJit:
         self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
     ) -> tuple[Exit, Array]:
         """Run the group; return how it ended and the registers of the last thread."""
-        pytest.importorskip("llvmlite")
         compiled = kernel.compiled.setdefault("jit", jit.Prepared(kernel.linked, saving=True))
         ended = compiled.run([0], dispatch, machine, options)
         records = compiled.last.records

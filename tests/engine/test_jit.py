@@ -21,8 +21,6 @@ from . import harness
 from .generator import CHANGING, generate, text_of
 from .test_control_flow import inputs
 
-pytest.importorskip("llvmlite")
-
 
 def on_jit(
     kernel: harness.Kernel,

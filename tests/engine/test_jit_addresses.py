@@ -22,8 +22,6 @@ from visim.machine.surfaces import Surfaces
 
 from . import harness
 
-pytest.importorskip("llvmlite")
-
 LANES = 32
 ELEMENTS = 512
 CASES = 40

@@ -6,7 +6,6 @@ barriers order the shared local memory of a group. Nothing here depends on how f
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 
 import numpy as np
@@ -14,10 +13,7 @@ import pytest
 
 import visim
 
-ENGINES = ["interpreter"]
-if importlib.util.find_spec("llvmlite"):
-    ENGINES.append("jit")
-BOTH = pytest.mark.parametrize("engine", ENGINES)
+BOTH = pytest.mark.parametrize("engine", ["interpreter", "jit"])
 
 HEAD = """\
 .version 4.1

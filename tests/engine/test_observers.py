@@ -18,8 +18,6 @@ from .generator import CHANGING, generate, text_of
 from .recorder import Recorder
 from .test_control_flow import inputs
 
-pytest.importorskip("llvmlite")
-
 ADDRESSES = """
     mov (M1, 16) V50(0,0)<1> 0x76543210:v
     mov (M1_NM, 8) V50(0,8)<1> 0x76543210:v

@@ -18,8 +18,6 @@ from .generator import CHANGING, generate, text_of
 from .test_control_flow import inputs
 from .test_jit import arithmetic, compare, on_interpreter, on_jit, store_kernel
 
-pytest.importorskip("llvmlite")
-
 LEVELS = {"x86-64": (), "x86-64-v3": ("avx2", "fma", "f16c"), "x86-64-v4": ("avx512vl",)}
 AARCH64 = "aarch64-unknown-linux-gnu"
 ELF_AARCH64 = 0xB7

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("llvmlite")
-
 import visim.engine.jit as jit
 from visim.engine.jit import strips
 from visim.smith.compare import compare as compare_seed

@@ -12,8 +12,6 @@ import pytest
 import visim
 import visim.opencl
 
-pytest.importorskip("llvmlite")
-
 SOURCE = """
 kernel void rows(global int *out, global const int *in, int w, int n) {
     int x = get_global_id(0), y = get_global_id(1), i = y * w + x, s = 0;

@@ -8,8 +8,6 @@ from its threads and its instructions, so that the same launch always gets the s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib.util import find_spec
 
 from visim.isa.flow import Branch
 from visim.isa.forms import LabelMark
@@ -39,19 +37,8 @@ def weight_of(kernel: LinkedKernel) -> Weight:
     return Weight(instructions, TURNS if any(_has_loop(u.unit) for u in kernel.units) else 1)
 
 
-@cache
-def has_compiler() -> bool:
-    """Whether what the JIT compiles with is installed."""
-    return find_spec("llvmlite") is not None
-
-
 def fastest_engine(plan: LaunchPlan, weight: Weight) -> str:
-    """Return the name of the engine that is expected to finish a launch first.
-
-    Without `llvmlite` that is the interpreter.
-    """
-    if not has_compiler():
-        return "interpreter"
+    """Return the name of the engine that is expected to finish a launch first."""
     executed = _threads(plan) * weight.instructions * weight.turns
     compiling = _COMPILING_S + _COMPILING_EACH_S * weight.instructions
     return "jit" if executed / _INTERPRETED_PER_S > compiling else "interpreter"

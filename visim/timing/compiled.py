@@ -1,4 +1,4 @@
-"""The simulation as native code, where llvmlite is installed.
+"""The simulation as native code.
 
 It is made of the very functions of `core`, so that the numbers are the same by construction. The
 machine code is kept with that of kernels: it is compiled once on each machine.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
-from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,6 @@ from visim.timing.lowering import lower
 
 _RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _Words = NDArray[np.int64]
-
-
-@cache
-def is_available() -> bool:
-    """Whether llvmlite is installed."""
-    return find_spec("llvmlite") is not None
 
 
 def run(code: Code, chip: Chip, state: State) -> int:
@@ -56,6 +49,3 @@ class _Tuple:
 @cache
 def _native() -> NativeCode:
     return NativeCode(object_code(lower(simulate.run), processor()), ("run",))
-
-
-__all__ = ["is_available", "run"]

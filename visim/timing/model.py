@@ -43,7 +43,7 @@ def simulate_work(
     chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
     state = fresh_state(chip, code)
     if use_compiled is None:
-        use_compiled = compiled.is_available() and work.native >= WORTH_COMPILING
+        use_compiled = work.native >= WORTH_COMPILING
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
     result = _result(program, work, chip, state, cycles)

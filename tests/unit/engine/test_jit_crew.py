@@ -8,8 +8,6 @@ from threading import Barrier, current_thread
 
 import pytest
 
-pytest.importorskip("llvmlite")
-
 from visim.engine.jit.crew import Crew
 
 PATIENCE_S = 20

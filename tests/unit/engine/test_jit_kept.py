@@ -9,9 +9,6 @@ import pytest
 
 import visim
 from tests.unit.runtime.test_workers import HEAD, STORE
-
-pytest.importorskip("llvmlite")
-
 from visim.engine.jit import kept
 from visim.engine.jit.module import ModuleWriter
 from visim.errors import InternalError

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-binding = pytest.importorskip("llvmlite.binding")
-
-from visim.engine.jit.floats import Library  # noqa: E402
-from visim.engine.jit.scattered import core_range  # noqa: E402
-from visim.engine.jit.shapes import (  # noqa: E402
+from visim.engine.jit.floats import Library
+from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.engine.jit.scattered import core_range
+from visim.engine.jit.shapes import (
     Form,
     Shape,
     ShapeWriter,
@@ -22,24 +21,24 @@ from visim.engine.jit.shapes import (  # noqa: E402
     ragged,
     uniform,
 )
-from visim.engine.jit.text import Text, signed  # noqa: E402
+from visim.engine.jit.text import Text, signed
+
+
+def native(module: str) -> NativeCode:
+    """Compile a module with a function f."""
+    return NativeCode(object_code(module, processor()), ["f"])
 
 
 def run(text: Text, value: str, lanes: int, bits: int) -> np.ndarray:
     """Compute a vector natively."""
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
     body = "\n".join(text.lines)
     vector = f"<{lanes} x i{bits}>"
-    module = binding.parse_assembly(
+    code = native(
         f"define void @f(ptr %to) {{\nentry:\n{body}\n  store {vector} {value}, ptr %to, align 1\n"
         "  ret void\n}"
     )
-    target = binding.Target.from_default_triple().create_target_machine()
-    engine = binding.create_mcjit_compiler(module, target)
-    engine.finalize_object()
     found = np.zeros(lanes, f"i{bits // 8}")
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(engine.get_function_address("f"))(found.ctypes.data)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(found.ctypes.data)
     return found
 
 
@@ -137,19 +136,14 @@ def test_the_cores_in_range_are_found(sign: bool, scale: int) -> None:
     form = Form(8, 64, 32, 0, sign, scale, ragged=True)
     low, room, some = core_range(text, library, form, "%delta", "%limit")
     lines = "\n".join(text.lines)
-    module = binding.parse_assembly(
+    code = native(
         f"{library.render()}\ndefine void @f(i64 %delta, i64 %limit, ptr %to) {{\nentry:\n{lines}\n"
         f"  store i64 {low}, ptr %to\n  %more = getelementptr i64, ptr %to, i64 1\n"
         f"  %checked = select i1 {some}, i64 {room}, i64 -1\n"
         f"  store i64 %checked, ptr %more\n  ret void\n}}"
     )
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    target = binding.Target.from_default_triple().create_target_machine()
-    engine = binding.create_mcjit_compiler(module, target)
-    engine.finalize_object()
     function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)(
-        engine.get_function_address("f")
+        code.addresses["f"]
     )
     least, most = (-(2**31), 2**31 - 1) if sign else (0, 2**32 - 1)
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import visim
-from visim.runtime import choice
 
 TEXT = """.version 4.1
 .kernel "k"
@@ -41,14 +40,8 @@ def test_a_small_launch_is_interpreted(kernel):
 
 
 def test_a_large_launch_is_compiled(kernel):
-    pytest.importorskip("llvmlite")
     assert launched(kernel, 2000) == ("jit", 5)
 
 
 def test_an_engine_that_is_named_is_taken(kernel):
     assert launched(kernel, 500, engine="interpreter")[0] == "interpreter"
-
-
-def test_without_the_compiler_all_is_interpreted(kernel, monkeypatch):
-    monkeypatch.setattr(choice, "has_compiler", lambda: False)
-    assert launched(kernel, 2000)[0] == "interpreter"

@@ -12,8 +12,6 @@ from visim.runtime.running import run_plan
 
 from .kernels import HEADER, ArgInfo, PayloadArgument, PerThreadMemoryBuffer, ZeBuilder, linked
 
-pytest.importorskip("llvmlite")
-
 BODY = """\
 .version 4.1
 .kernel "kernel"

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.timing.programs import kernel, multiply, multiply_add
-from visim.timing import Timing, compiled
+from visim.timing import Timing
 from visim.timing.legaliser import legalise
 from visim.timing.machine import ARCHITECTURES
 from visim.timing.model import simulate_work
-
-pytestmark = pytest.mark.skipif(not compiled.is_available(), reason="llvmlite is not installed")
 
 LINES = st.sampled_from(
     [

@@ -14,8 +14,6 @@ from visim.engine.jit.native import NativeCode, object_code, processor
 from visim.errors import InternalError
 from visim.timing.lowering import lower
 
-pytest.importorskip("llvmlite")
-
 THREE = 3
 
 

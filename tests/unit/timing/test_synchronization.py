@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.timing.programs import FREE_FETCH, chain, kernel, multiply, timed
 from visim.errors import UnsupportedError
-from visim.timing import Timing, compiled, model
+from visim.timing import Timing, model
 
 SIGNAL, WAIT = "nbarrier.signal 0x3:ub 0x4:ub", "nbarrier.wait 0x3:ub"
 
@@ -63,7 +63,6 @@ def test_vectors_make_threads_wait_too():
     assert len(begins) == 3
 
 
-@pytest.mark.skipif(not compiled.is_available(), reason="llvmlite is not installed")
 @pytest.mark.parametrize(
     ("body", "launch"),
     [

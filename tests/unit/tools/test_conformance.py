@@ -26,7 +26,6 @@ ret (M1, 1)
 
 
 def test_programs_pass_all_steps_and_others_say_where_they_stop(tmp_path, capsys):
-    pytest.importorskip("llvmlite")
     shutil.copy(CORPUS / "scale_skl.zebin", tmp_path)
     shutil.copy(CORPUS / "scale_bdw_without_visa.zebin", tmp_path)
     (tmp_path / "text.visaasm").write_text(KERNEL)
@@ -44,7 +43,6 @@ def test_programs_pass_all_steps_and_others_say_where_they_stop(tmp_path, capsys
 
 
 def test_a_folder_without_failures_is_fine(tmp_path, capsys):
-    pytest.importorskip("llvmlite")
     (tmp_path / "text.visaasm").write_text(KERNEL)
     assert conformance.main([str(tmp_path), "--device", "skl"]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["1 files", "  read        1 of 1"]

@@ -1,7 +1,7 @@
 """The core as it runs: thread slots, arbitration, fetch, units, barriers - on plain integers.
 
 Its functions work on lists of integers and call nothing but each other, so that the very same
-source runs in Python and, where llvmlite is installed, as native code: it keeps to what
+source runs in Python and as native code: it keeps to what
 `visim.timing.lowering` translates, and `visim.timing.compiled` runs that. Knows neither vISA nor
 tables: `visim.timing.arrays` lays out what stands in the fields.
 
