@@ -15,6 +15,7 @@ from visim.engine.jit.runs import Bits, Run
 from visim.engine.jit.slots import Row, row_of
 from visim.engine.jit.storage import bits_vector, is_repeated, vector_bits
 from visim.engine.jit.text import scalar_type
+from visim.errors import InternalError
 from visim.sem.effects import Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
@@ -91,6 +92,14 @@ def local_rows(run: Run, users: dict[int, set[int]]) -> set[Row]:
         for row in run.outputs
         if row not in run.inputs and users.get(row.variable, set()) <= own
     }
+
+
+def _row(place: Place) -> Row:
+    """Return the row that a place of a run is; runs have no other places."""
+    row = row_of(place)
+    if row is None:
+        raise InternalError(f"a run with a place that is no row: {place}")
+    return row
 
 
 @dataclass
@@ -244,9 +253,7 @@ class StripWriter:
                 value = self._chosen(mask, "i1", value, self.predicate(bits))
             self.bits[bits] = value
             return
-        row = row_of(write.place)
-        if row is None:
-            return
+        row = _row(write.place)
         value = self._as_integer(value, write.place.type, self.strip)
         if mask is not None and self.writer.unit.keeps_others(write.place):
             value = self._chosen(mask, f"i{8 * row.size}", value, self.row(row))
@@ -325,8 +332,7 @@ class _Strip:
         if is_repeated(place):
             narrow = replace(place, lanes=lanes, width=lanes, row_stride=0, stride=0)
             return Expr(UOPS["read"], place.type, lanes, (), narrow)
-        row = row_of(place)
-        found = self.loop.row(row) if row is not None else "poison"
+        found = self.loop.row(_row(place))
         return self._known(place.type, self.loop.cast(found, place.type, lanes))
 
     def _known(self, kind: DataType, name: str) -> Expr:
