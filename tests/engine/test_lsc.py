@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.model import lsc as model
@@ -220,6 +220,10 @@ def block_text(m: model.Rectangle) -> str:
     return f"d{8 * m.size}.{m.blocks}x{m.width}x{m.height}{order}"
 
 
+NINE_COLUMNS = model.Rectangle(4, 1, 9, 2, True, False, 4, 1, 16, 0, 0)
+"""Pieces whose number is no power of 2."""
+
+
 class TestBlocks:
     """LOAD_BLOCK2D, STORE_BLOCK2D."""
 
@@ -240,6 +244,7 @@ class TestBlocks:
 
     @ONCE
     @given(rectangles(), st.sampled_from(sorted(PLATFORMS)))
+    @example(NINE_COLUMNS, "dg2")
     def test_load_block2d(self, m: model.Rectangle, platform: str):
         memory = octets(m.pitch * m.surface_height, 1)
         v = octets(32768, 2)

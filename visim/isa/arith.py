@@ -24,7 +24,7 @@ from visim.isa.operand_types import (
     row,
 )
 from visim.isa.registry import Category, Instruction, form
-from visim.isa.restrictions import multiplied
+from visim.isa.restrictions import whole_quads
 from visim.isa.table import Table
 from visim.operands import PredicateOperand
 from visim.sem import functions, library
@@ -105,7 +105,7 @@ def add3o(t: Tracer, i: OverflowAdd) -> None:
     0x10,
     Binary,
     operands=PRODUCT,
-    restrict=multiplied,
+    restrict=whole_quads,
     integers=RING,
     example="mul (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x3dcccccd:f",
 )

@@ -7,29 +7,24 @@ with an instruction on a device, None if nothing.
 from collections.abc import Iterator
 from typing import Any
 
-from visim import predefined
 from visim.isa.operand_types import NARROW, SMALL
 from visim.operands import (
     SCALAR,
-    AddressOf,
     GeneralDestination,
     GeneralSource,
     Immediate,
     IndirectDestination,
     IndirectSource,
     PredicateOperand,
-    StateAddressOf,
     StateOperand,
 )
 from visim.sem.tracer import destination_type, source_type
 from visim.target import Platform
-from visim.types import UB, UD, UQ, B, DataType, Q
+from visim.types import UQ, DataType, Q
 
 _QUADS = {UQ, Q}
 _TYPED = (GeneralSource, IndirectSource, Immediate)
 _WRITTEN = (GeneralDestination, IndirectDestination)
-_PASSABLE = {"%arg", "%retval"}
-_PREDEFINED = (*predefined.SURFACES, predefined.BINDLESS_SAMPLER)
 
 
 def _types(i: Any) -> Iterator[DataType]:
@@ -47,15 +42,6 @@ def whole_quads(i: Any, platform: Platform | None) -> str | None:
     if platform is None or platform.has_int64 or _QUADS.isdisjoint(_types(i)):
         return None
     return f"{platform.name} has no 64-bit integers for it"
-
-
-def multiplied(i: Any, platform: Platform | None) -> str | None:
-    """MUL, notes: 64-bit products, and bytes on devices without byte arithmetic."""
-    if platform is not None and platform.name == "pvc":
-        sources = [source for source in (i.src0, i.src1) if isinstance(source, _TYPED)]
-        if not {UB, B}.isdisjoint(map(source_type, sources)):
-            return "pvc multiplies no bytes"
-    return whole_quads(i, platform)
 
 
 def rotated_quads(i: Any, platform: Platform | None) -> str | None:
@@ -109,9 +95,10 @@ def set_bits(i: Any, platform: Platform | None) -> str | None:
 
 
 def added_address(i: Any, platform: Platform | None) -> str | None:
-    """ADDR_ADD: a UW is added to an address, to that of an own variable, or of %arg or %retval.
+    """ADDR_ADD: a UW is added to an address; Intel's verifier takes other words and bytes, too.
 
-    Intel's verifier takes other words and bytes, too.
+    The page allows no address of a predefined variable but %arg and %retval; Intel's compiler
+    takes that of %r0.
     """
     del platform
     base = i.src0
@@ -119,28 +106,21 @@ def added_address(i: Any, platform: Platform | None) -> str | None:
         return f"what is added is a UW, found {source_type(i.src1)!r}"
     if isinstance(base, GeneralSource) and base.region != SCALAR:
         return "the region of the variable whose address is taken is <0;1,0>"
-    if isinstance(base, AddressOf | GeneralSource):
-        root = base.variable.root()[0]
-        if root.is_predefined and root.name not in _PASSABLE:
-            return f"{root.name} is predefined, its address cannot be taken"
-    if isinstance(base, StateAddressOf) and base.variable in _PREDEFINED:
-        return f"{base.variable.name} is predefined, its address cannot be taken"
     return None
 
 
 def moved_state(i: Any, platform: Platform | None) -> str | None:
-    """MOVS, notes: from or to surfaces or samplers, of the same kind; others are UD."""
+    """MOVS, notes: from or to surfaces or samplers, of the same kind.
+
+    The page asks for UD on the other side; Intel's compiler writes D, too.
+    """
     del platform
     into, source = i.dst, i.src0
     if not isinstance(into, StateOperand) and not isinstance(source, StateOperand):
         return "the source or the destination is a surface or sampler variable"
-    if isinstance(into, StateOperand) and isinstance(source, StateOperand):
-        if type(into.variable) is not type(source.variable):
-            return "surfaces and samplers are not copied to each other"
-    elif isinstance(source, _TYPED) and source_type(source) != UD:
-        return f"the source is a UD, found {source_type(source)!r}"
-    elif isinstance(into, _WRITTEN) and destination_type(into) != UD:
-        return f"the destination is a UD, found {destination_type(into)!r}"
+    both = isinstance(into, StateOperand) and isinstance(source, StateOperand)
+    if both and type(into.variable) is not type(source.variable):
+        return "surfaces and samplers are not copied to each other"
     for name, operand in (("dst", into), ("src0", source)):
         if isinstance(operand, StateOperand):
             end = operand.element + i.exec.size

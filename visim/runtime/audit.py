@@ -85,7 +85,9 @@ def _payload(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagno
             yield _finding("abi-payload-overlap", text, unit.origin)
     for piece in pieces:
         wanted = _PIECE_BYTES.get(piece.arg_type, piece.size)
-        if piece.size != wanted:
+        # Offsets in a heap or in local memory have 4 or 8 bytes.
+        is_offset = piece.addrmode in {"bindless", "slm"}
+        if piece.size != wanted and not is_offset:
             text = f"{_name(piece)} has {piece.size} bytes, {piece.arg_type} takes {wanted}"
             yield _finding("abi-payload-size", text, unit.origin)
     yield from _cut_inputs(unit, pieces, places.cross_base)

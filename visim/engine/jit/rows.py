@@ -131,8 +131,11 @@ class RowWriter:
         return found
 
     def joined(self, pieces: list[str], lanes: int, scalar: str) -> str:
-        """Return the lanes of several vectors one after another; their number is a power of 2."""
+        """Return the lanes of several vectors one after another."""
+        wanted = len(pieces) * lanes
         while len(pieces) > 1:
+            if len(pieces) % 2:
+                pieces = [*pieces, "poison"]
             picks = numbers("i32", range(2 * lanes))
             vector = f"<{lanes} x {scalar}>"
             pieces = [
@@ -142,7 +145,9 @@ class RowWriter:
                 for a, b in zip(pieces[::2], pieces[1::2], strict=True)
             ]
             lanes *= 2
-        return pieces[0]
+        if lanes == wanted:
+            return pieces[0]
+        return self.text.shuffle(scalar, lanes, pieces[0], range(wanted))
 
     # Stores
 

@@ -1,0 +1,27 @@
+"""What Intel's compiler emits without optimisation has no errors; load would refuse it otherwise.
+
+It keeps what optimised code rarely has: calls, copies of %r0, products of bytes.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import visim
+import visim.opencl
+from tests.opencl.cases import CASES
+
+CHOSEN = [case for case in CASES if not case.keeps_state][::7]
+
+
+@pytest.mark.parametrize("device", ["pvc", "skl"])
+@pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
+def test_unoptimised_programs_are_loaded(case, device):
+    if device not in case.devices:
+        pytest.skip(case.devices_why)
+    options = f"{case.options} -cl-opt-disable"
+    try:
+        program = visim.opencl.build(case.text, device=device, options=options)
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+    assert program.kernels
