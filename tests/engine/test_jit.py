@@ -11,6 +11,7 @@ import random
 import numpy as np
 import pytest
 
+import visim
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit import Jit, Prepared
 from visim.errors import UnsupportedError
@@ -272,3 +273,23 @@ def test_budget_ends_both_engines_at_the_same_place() -> None:
 
 def test_engine_says_its_name() -> None:
     assert Jit().name == "jit"
+
+
+def test_a_number_that_is_doubled_with_headroom_is_compiled() -> None:
+    text = """
+    .version 4.1
+    .kernel "k"
+    .decl X v_type=G type=d num_elts=1 align=dword
+    .decl N v_type=G type=w num_elts=16 align=GRF
+    .decl OUT v_type=G type=uq num_elts=1 align=qword
+    .input X offset=64 size=4
+    .input OUT offset=72 size=8
+    .kernel_attr SimdSize=16
+    add3.sat (M1_NM, 1) N(0,0)<1> X(0,0)<0;1,0> X(0,0)<0;1,0> 0x20:ud
+    svm_block_st (1) OUT(0,0)<0;1,0> N.0
+    ret (M1, 1)
+    """
+    kernel = visim.assemble(text, platform="pvc")["k"]
+    found = np.zeros(8, np.int16)
+    kernel.launch([1000, found], engine="jit")
+    assert found[0] == 2032

@@ -261,6 +261,8 @@ class Values:
     def _integer(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
         text, vector = self.text, vector_type(kind, lanes)
         if name in _PLAIN:
+            if lanes == 1 and kind.bits == 128:
+                return self._alone(name, args)
             return text.let(f"{name} {vector} {args[0]}, {args[1]}")
         if name == "neg":
             return text.let(f"sub {vector} zeroinitializer, {args[0]}")
@@ -271,6 +273,13 @@ class Values:
         if name in {"min", "max"}:
             return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
         return self._divide(name, kind, lanes, args)
+
+    def _alone(self, name: str, args: list[str]) -> str:
+        """Compute with scalars: doubling a vector of one 128-bit number ends LLVM's process."""
+        text = self.text
+        a, b = (text.let(f"extractelement <1 x i128> {arg}, i64 0") for arg in args)
+        found = text.let(f"{name} i128 {a}, {b}")
+        return text.let(f"insertelement <1 x i128> poison, i128 {found}, i64 0")
 
     def _intrinsic(
         self, name: str, kind: DataType, lanes: int, args: list[str], flag: str = ""
