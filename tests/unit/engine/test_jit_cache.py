@@ -47,8 +47,8 @@ def test_one_changed_bit_is_damage(kept: ObjectCache) -> None:
 
 def test_the_oldest_entries_go(kept: ObjectCache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "MOST_BYTES", 400)
-    for number in range(8):
-        kept.put(str(number), bytes(100))
+    for key in ("10", "20", "30", "40", "50", "60", "70", "00"):
+        kept.put(key, bytes(100))
     assert kept.contents().bytes <= 400
     assert kept.contents().entries > 0
 
