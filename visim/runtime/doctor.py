@@ -18,7 +18,7 @@ import numpy as np
 
 from visim.runtime import ocloc, opencl
 
-_PACKAGES = ("numpy", "pyelftools", "PyYAML", "click", "rich")
+_PACKAGES = ("numpy", "llvmlite", "pyelftools", "PyYAML", "click", "rich")
 _OPENCL = "OpenCL C: visim cl, visim.opencl.build"
 _ICD_FOLDER = Path("/etc/OpenCL/vendors")
 _KERNEL = """\
