@@ -22,10 +22,9 @@ from typing import Any
 
 import numpy as np
 
-import visim.opencl
 from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
-from benchmarks.pocl import visim_argument
+from benchmarks.pocl import bound_launches, built
 
 WORKERS = os.cpu_count() or 1
 SAMPLES = 9
@@ -89,17 +88,7 @@ def bound(name: str, scale: float, workers: int = WORKERS) -> tuple[Callable[[],
     """Return what launches a benchmark, already compiled, and its values."""
     bench: Benchmark = next(one for one in BENCHMARKS if one.name == name)
     values = bench.make(np.random.default_rng(1), scale)
-    program = visim.opencl.build(bench.source, device="pvc", options=bench.options)
-    launches = [
-        program[one.kernel].bind(
-            [visim_argument(values.get(arg, arg)) for arg in one.args],
-            global_size=one.global_size,
-            local_size=one.local_size,
-            engine="jit",
-            workers=workers,
-        )
-        for one in bench.launches(values)
-    ]
+    launches = bound_launches(bench, built(bench, "pvc"), values, workers=workers)
 
     def run() -> None:
         for launch in launches:

@@ -18,10 +18,18 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import visim.opencl
 from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
-from benchmarks.pocl import Side, difference, geometric_mean, pocl_side, visim_argument, visim_side
+from benchmarks.pocl import (
+    Side,
+    bound_launches,
+    built,
+    copied,
+    difference,
+    geometric_mean,
+    pocl_side,
+    visim_side,
+)
 from tests.opencl import pocl
 
 DRIVER = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
@@ -30,19 +38,9 @@ SAMPLES = 5
 
 def instructions(bench: Benchmark, values: dict[str, Any], device: str) -> int:
     """Return how many instructions visim executes for a benchmark's launches."""
-    program = visim.opencl.build(bench.source, device=device, options=bench.options)
-    arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
-    total = 0
-    for one in bench.launches(values):
-        report = program[one.kernel].launch(
-            [visim_argument(arrays.get(name, name)) for name in one.args],
-            global_size=one.global_size,
-            local_size=one.local_size,
-            engine="jit",
-            collect=("instructions",),
-        )
-        total += report.instructions or 0
-    return total
+    program = built(bench, device)
+    launches = bound_launches(bench, program, copied(values), collect=("instructions",))
+    return sum(launch().instructions or 0 for launch in launches)
 
 
 def rate(side: Side, work: int, samples: int) -> float:

@@ -61,20 +61,37 @@ class Side:
         self.processor.append(time.process_time() - processor)
 
 
-def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
-    """Prepare a benchmark for visim."""
-    program = visim.opencl.build(bench.source, device=device, options=bench.options)
-    arrays = {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
-    start = time.perf_counter()
-    bound = [
+def built(bench: Benchmark, device: str) -> visim.Program:
+    """Return a benchmark's program, for visim."""
+    return visim.opencl.build(bench.source, device=device, options=bench.options)
+
+
+def bound_launches(
+    bench: Benchmark, program: visim.Program, values: dict[str, Any], **options: Any
+) -> list[Callable[[], Any]]:
+    """Return what launches a benchmark on the JIT, on the arrays as they are."""
+    return [
         program[one.kernel].bind(
-            [visim_argument(arrays.get(name, name)) for name in one.args],
+            [_visim_argument(values.get(name, name)) for name in one.args],
             global_size=one.global_size,
             local_size=one.local_size,
             engine="jit",
+            **options,
         )
         for one in bench.launches(values)
     ]
+
+
+def copied(values: dict[str, Any]) -> dict[str, Any]:
+    """Return a benchmark's values with arrays of their own."""
+    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
+
+
+def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
+    """Prepare a benchmark for visim."""
+    program, arrays = built(bench, device), copied(values)
+    start = time.perf_counter()
+    bound = bound_launches(bench, program, arrays)
 
     def run() -> None:
         for launch in bound:
@@ -84,7 +101,7 @@ def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
     return Side(run, lambda name: arrays[name], time.perf_counter() - start)
 
 
-def visim_argument(value: Any) -> Any:
+def _visim_argument(value: Any) -> Any:
     return visim.Local(value.nbytes) if isinstance(value, pocl.LocalBytes) else value
 
 
