@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from visim.engine.interp import TURN
+from visim.engine.base import TURN
 
 from .harness import Threads, run
 

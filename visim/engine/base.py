@@ -21,6 +21,11 @@ from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
+CALL_DEPTH = 10_000
+"""Calls that a thread may have open."""
+TURN = 10_000
+"""Instructions that a thread executes before others of its group have a turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class ThreadStart:

@@ -12,10 +12,11 @@ from typing import Any
 
 from visim.engine import lanes
 from visim.engine.accesses import SiteTable
+from visim.engine.context import Context
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import FloatMode
 from visim.engine.observers import BlockNumbers, BlockPlace
-from visim.engine.plan import Context, Step, StepBuilder
+from visim.engine.plan import Step, StepBuilder
 from visim.engine.taint import Tracker
 from visim.engine.taint_steps import TaintWriter
 from visim.isa import Instruction, Unexecutable, trace

@@ -5,23 +5,77 @@ Knows instructions and refused accesses; the launch adds kernel and group.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from visim.diag import ByteSpan, Span
+from visim.engine.base import CALL_DEPTH
 from visim.errors import Fault
 from visim.isa import Instruction
 from visim.machine.allocations import MemoryViolation
 
 
-def fault_at(
-    instruction: Instruction, thread: int, category: str, code: str, message: str
-) -> Fault:
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a thread cannot go on: a fault without its place."""
+
+    category: str
+    code: str
+    message: str
+
+    @classmethod
+    def undefined(cls, code: str, message: str) -> Stop:
+        """Return a stop at what the specification does not define."""
+        return cls("undefined", code, message)
+
+    def unplaced(self) -> Fault:
+        """Return the fault without a thread and an instruction."""
+        return Fault(self.category, self.code, self.message)
+
+
+CANCELLED = Stop("cancelled", "cancelled", "the launch was cancelled")
+TOO_DEEP = Stop("out-of-contract", "call-depth", f"more than {CALL_DEPTH} calls are open")
+
+
+def over_budget(budget: int | None) -> Stop:
+    """Return the stop of a thread that has executed too many instructions."""
+    message = f"the thread executed more than {budget} instructions"
+    return Stop("out-of-contract", "instruction-budget", message)
+
+
+def jump_over_waiting(label: str) -> Stop:
+    """Return the stop at a scalar jump to a label behind waiting channels."""
+    message = f"the jump to {label} passes a label where channels wait"
+    return Stop.undefined("jump-over-waiting", message)
+
+
+def switch_index(index: int, count: int) -> Stop:
+    """Return the stop at a switchjmp whose index has no label."""
+    return Stop.undefined("switch-index", f"the index is {index}, there are {count} labels")
+
+
+def bad_handle(handle: int) -> Stop:
+    """Return the stop at an indirect call of what is no function."""
+    return Stop.undefined("bad-function-handle", f"0x{handle:x} is not the handle of a function")
+
+
+def register_reach(address: int) -> Stop:
+    """Return the stop at an indirect operand that leaves its variable."""
+    message = f"an indirect operand reaches register byte {address}, outside its variable"
+    return Stop.undefined("register-access", message)
+
+
+def not_executable(reason: str, *, undefined: bool) -> Stop:
+    """Return the stop at an instruction that visim does not execute."""
+    return Stop("undefined" if undefined else "unsupported", "not-executable", reason)
+
+
+def fault_at(instruction: Instruction, thread: int, stop: Stop) -> Fault:
     """Return a fault of a thread at an instruction."""
     file, line, offset = place_of(instruction)
     return Fault(
-        category,
-        code,
-        message,
+        stop.category,
+        stop.code,
+        stop.message,
         thread=thread,
         instruction=instruction.show(),
         file=file,
@@ -44,7 +98,7 @@ def place_of(instruction: Instruction) -> tuple[str | None, int | None, int | No
 def memory_fault(instruction: Instruction, thread: int, violation: MemoryViolation) -> Fault:
     """Return the fault of an access that memory refused; its channel counts from the thread's."""
     exec_size = getattr(instruction, "exec", None)
-    found = fault_at(instruction, thread, "undefined", "memory-access", str(violation))
+    found = fault_at(instruction, thread, Stop.undefined("memory-access", str(violation)))
     return replace(
         found,
         channel=violation.channel + (exec_size.offset if exec_size else 0),

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from visim.engine import lanes
+from visim.engine.context import Context
 from visim.engine.modes import FloatMode
-from visim.engine.plan import Context, StepBuilder
+from visim.engine.plan import StepBuilder
 from visim.engine.taint import Reached, Sink, Tracker
 from visim.isa import Instruction
 from visim.linker.program import LinkedKernel, LinkedUnit

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tests.model import floats
 from tests.model import uops as model
 from tests.unit.engine.test_floats import patterns
+from visim.engine.context import Context
 from visim.engine.modes import float_mode
-from visim.engine.plan import Context, StepBuilder
+from visim.engine.plan import StepBuilder
 from visim.sem.expr import WIDE, Expr, broadcast, node, take, unsigned, vector_constant
 from visim.sem.uops import UOPS, Group, Role
 from visim.types import BF, BOOL, DF, HF, TYPES, UD, UQ, DataType, F, Q

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from visim.engine.barriers import BarrierMisuse
 from visim.engine.base import Machine
-from visim.engine.faults import fault_at, memory_fault
+from visim.engine.context import Context
+from visim.engine.faults import Stop, fault_at, memory_fault
 from visim.engine.jit.callouts import WAIT, CallOut
 from visim.engine.jit.endings import Endings
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
@@ -23,7 +24,6 @@ from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, GROUP_BEGINS, POLL
 from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.records import ThreadRecord
 from visim.engine.jit.watching import Watcher
-from visim.engine.plan import Context
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import Allocation, MemoryViolation
@@ -180,7 +180,8 @@ class Answers:
         except (BarrierMisuse, FusedApart) as misuse:
             code = "fused-apart" if isinstance(misuse, FusedApart) else "barrier-misuse"
             instruction = self._kernel.units[site.unit].body[site.pc]
-            self.refusal = fault_at(instruction, record.number, "undefined", code, str(misuse))
+            stop = Stop.undefined(code, str(misuse))
+            self.refusal = fault_at(instruction, record.number, stop)
             return 1
         if isinstance(effect, Yield):
             return WAIT

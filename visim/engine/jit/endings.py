@@ -6,15 +6,24 @@ from dataclasses import replace
 from typing import Any
 
 from visim.engine.barriers import Barriers, Ticket
-from visim.engine.faults import fault_at, place_name
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.faults import (
+    CANCELLED,
+    TOO_DEEP,
+    Stop,
+    bad_handle,
+    fault_at,
+    jump_over_waiting,
+    not_executable,
+    over_budget,
+    place_name,
+    register_reach,
+    switch_index,
+)
 from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.records import ThreadRecord
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-
-CANCELLED = Fault("cancelled", "cancelled", "the launch was cancelled")
 
 
 class Endings:
@@ -26,7 +35,7 @@ class Endings:
     def cancelled(self, thread: ThreadRecord) -> Fault:
         """Return the cancellation of a thread where it is."""
         pc = int(thread.fields[Thread.PC])
-        return self.fault(thread, pc, CANCELLED.category, CANCELLED.code, CANCELLED.message)
+        return self.fault(thread, pc, CANCELLED)
 
     def fault_of(self, thread: ThreadRecord, refusal: Fault | None, budget: int | None) -> Fault:
         """Return the fault with which a thread has stopped.
@@ -45,48 +54,36 @@ class Endings:
                     raise InternalError("native code reports a refusal that the host does not know")
                 return refusal
             case FaultKind.REGISTER:
-                message = (
-                    f"an indirect operand reaches register byte {address}, outside its variable"
-                )
-                found = self.fault(thread, pc, "undefined", "register-access", message)
+                found = self.fault(thread, pc, register_reach(address))
                 return replace(found, channel=channel, address=address)
             case FaultKind.REFUSED:
-                return self._refusal(thread, pc)
+                return self.fault(thread, pc, self._refusal(thread, pc))
             case FaultKind.BUDGET:
-                message = f"the thread executed more than {budget} instructions"
-                return self.fault(thread, pc, "out-of-contract", "instruction-budget", message)
+                return self.fault(thread, pc, over_budget(budget))
             case FaultKind.PASSED_WAITING:
-                effects = self._transfer_label(thread, pc)
-                message = f"the jump to {effects} passes a label where channels wait"
-                return self.fault(thread, pc, "undefined", "jump-over-waiting", message)
+                label = str(getattr(self._instruction(thread, pc), "label", ""))
+                return self.fault(thread, pc, jump_over_waiting(label))
             case FaultKind.SWITCH_INDEX:
                 count = len(getattr(self._instruction(thread, pc), "labels", ()))
-                message = f"the index is {address}, there are {count} labels"
-                return self.fault(thread, pc, "undefined", "switch-index", message)
+                return self.fault(thread, pc, switch_index(address, count))
             case FaultKind.BAD_HANDLE:
-                message = f"0x{address:x} is not the handle of a function"
-                return self.fault(thread, pc, "undefined", "bad-function-handle", message)
+                return self.fault(thread, pc, bad_handle(address))
             case FaultKind.CALL_DEPTH:
-                message = f"more than {CALL_DEPTH} calls are open"
-                return self.fault(thread, pc, "out-of-contract", "call-depth", message)
+                return self.fault(thread, pc, TOO_DEEP)
 
-    def _transfer_label(self, thread: ThreadRecord, pc: int) -> str:
-        return str(getattr(self._instruction(thread, pc), "label", ""))
-
-    def _refusal(self, thread: ThreadRecord, pc: int) -> Fault:
+    def _refusal(self, thread: ThreadRecord, pc: int) -> Stop:
         unit = self._kernel.units[int(thread.fields[Thread.UNIT])]
         block = UnitCode(self._kernel, unit).block(pc)
         refusal = next(step.refusal for step in block.steps if step.refusal is not None)
-        category = "undefined" if refusal.undefined else "unsupported"
-        return self.fault(thread, pc, category, "not-executable", refusal.reason)
+        return not_executable(refusal.reason, undefined=refusal.undefined)
 
     def _instruction(self, thread: ThreadRecord, pc: int) -> Any:
         body = self._kernel.units[int(thread.fields[Thread.UNIT])].body
         return body[min(pc, len(body) - 1)]
 
-    def fault(self, thread: ThreadRecord, pc: int, category: str, code: str, message: str) -> Fault:
+    def fault(self, thread: ThreadRecord, pc: int, stop: Stop) -> Fault:
         """Return a fault of a thread at a program counter."""
-        return fault_at(self._instruction(thread, pc), thread.number, category, code, message)
+        return fault_at(self._instruction(thread, pc), thread.number, stop)
 
     def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
         """Return the fault of a group none of whose threads, all at barriers, can go on."""
@@ -108,6 +105,5 @@ class Endings:
                 pc = int(thread.fields[Thread.PC]) - 1
                 places[thread.number] = place_name(unit.unit.name, unit.body[pc]), thread.waits
         numbers = [thread.number for thread in everyone]
-        message = barriers.stalemate(places, numbers)
-        pc = int(waiting[0].fields[Thread.PC]) - 1
-        return self.fault(waiting[0], pc, "undefined", "barrier-deadlock", message)
+        stop = Stop.undefined("barrier-deadlock", barriers.stalemate(places, numbers))
+        return self.fault(waiting[0], int(waiting[0].fields[Thread.PC]) - 1, stop)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import Barriers, Ticket
+from visim.engine.context import Context
 from visim.engine.jit.callouts import CallOut
 from visim.engine.modes import float_mode
-from visim.engine.plan import Context, StepBuilder
+from visim.engine.plan import StepBuilder
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import FusedExchange, Message, Place, Synchronization
 from visim.sem.expr import WIDE, Expr

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.accesses import AccessSite, SiteTable
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.affine import InputShape
 from visim.engine.jit.blocks import ANY_MODE, StaticBlock, UnitCode
 from visim.engine.jit.callouts import is_called_out

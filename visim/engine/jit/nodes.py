@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from visim.engine.interp import CALL_DEPTH
+from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.blocks import expressions, operands
 from visim.engine.jit.flow import function_name, is_uniform, passed
 from visim.engine.jit.layout import FaultKind, Thread

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import Ticket
-from visim.engine.base import ThreadStart
-from visim.engine.interp import TURN
+from visim.engine.base import TURN, ThreadStart
 from visim.engine.jit.layout import Status, Thread
 
 STACK_BYTES = 1 << 20

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
+from visim.engine.faults import CANCELLED
 from visim.engine.jit.answers import Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
-from visim.engine.jit.endings import CANCELLED, Endings
+from visim.engine.jit.endings import Endings
 from visim.engine.jit.entries import scheduler
 from visim.engine.jit.kept import Compiled
 from visim.engine.jit.layout import (
@@ -165,7 +166,7 @@ class Runner:
         for group in groups:
             if self.dispatch.slm_bytes:
                 self.slm.reset()
-            fault = CANCELLED if self.is_stopped else self._group(group)
+            fault = CANCELLED.unplaced() if self.is_stopped else self._group(group)
             if self.answers.failure is not None:
                 raise self.answers.failure
             if fault is not None:

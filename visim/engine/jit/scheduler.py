@@ -9,7 +9,7 @@ Python run on the worker's own stack.
 
 from __future__ import annotations
 
-from visim.engine.interp import TURN
+from visim.engine.base import TURN
 from visim.engine.jit.groups import DIRECT_GROUP, GROUPS, RESET, STARTING
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (

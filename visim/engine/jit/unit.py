@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from visim.engine.interp import TURN
+from visim.engine.base import TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine
 from visim.engine.jit.blocks import places

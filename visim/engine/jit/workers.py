@@ -11,9 +11,9 @@ from types import FrameType
 from typing import Self
 
 from visim.engine.base import Exit, RunOptions
+from visim.engine.faults import CANCELLED
 from visim.engine.jit.answers import Halt
 from visim.engine.jit.crew import CREW
-from visim.engine.jit.endings import CANCELLED
 from visim.engine.jit.run import Runner
 from visim.engine.jit.work import CHUNKS, Task
 
@@ -68,7 +68,7 @@ class Team:
         total, end = Exit(), None
         while total.groups < len(groups) and end is None:
             if first.is_stopped:
-                first.end(CANCELLED, groups[total.groups])
+                first.end(CANCELLED.unplaced(), groups[total.groups])
                 end = first.exit
                 break
             count, end = self._share(groups[total.groups : total.groups + step])
