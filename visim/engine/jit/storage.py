@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from visim import predefined
-from visim.engine.jit.text import Text, numbers, scalar_type, signed
+from visim.engine.jit.text import Text, numbers, scalar_type, signed, splat
 from visim.engine.lanes import RegisterRange
 from visim.linker.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
 from visim.operands import General
@@ -26,6 +26,9 @@ def root_bytes(variable: General, grf: int) -> int:
     if variable.is_predefined:
         return predefined.elements(variable, grf) * variable.type.bytes
     return variable.bytes
+
+
+_FIELD_STRIDES = {2, 4, 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,36 @@ def place_span(place: Place) -> tuple[int, int]:
     """Return the first byte of a place in its variable, and the byte behind it."""
     found = layout(place)
     return found.first, found.last + place.type.bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Elements that stand at a distance of 2, 4 or 8 bytes, as a field of lanes as wide as that.
+
+    `offset` is that of the first lane in the variable, in bytes; `bits` is the width of lanes;
+    `shift` is how many bits of a lane are below the element.
+    """
+
+    offset: int
+    bits: int
+    shift: int
+
+
+def field_of(place: Place, grf: int) -> Field | None:
+    """Return a place as a field of wider lanes, if these lie in its variable.
+
+    Then all that is read and written of a variable, such as the halves of 64-bit elements and
+    these themselves, is as wide as the variable, and LLVM can keep it in registers.
+    """
+    found, size = layout(place), place.type.bytes
+    if found.step not in _FIELD_STRIDES or size >= found.step:
+        return None
+    below = found.first % found.step
+    start = found.first - below
+    end = start + place.lanes * found.step
+    if below + size > found.step or start < 0 or end > root_bytes(place.variable, grf):
+        return None
+    return Field(start, 8 * found.step, 8 * below)
 
 
 def is_repeated(place: Place) -> bool:
@@ -148,6 +181,9 @@ class Storage:
             pointer = self.pointer(place.variable, offsets[0])
             one = self.text.let(f"load {scalar}, ptr {pointer}, align 1")
             return self.text.spread(scalar, lanes, one)
+        field = field_of(place, self.kernel.platform.grf_bytes)
+        if field is not None:
+            return cut_field(self.text, self._load_lanes(place, field), field, place.type, lanes)
         span = _span(offsets, size)
         if span is None:
             return self._read_singly(place, offsets)
@@ -160,6 +196,10 @@ class Storage:
         pointer = self.pointer(place.variable, offset)
         scalar = scalar_type(place.type)
         return self.text.let(f"load <{count} x {scalar}>, ptr {pointer}, align 1")
+
+    def _load_lanes(self, place: Place, field: Field) -> str:
+        pointer = self.pointer(place.variable, field.offset)
+        return self.text.let(f"load <{place.lanes} x i{field.bits}>, ptr {pointer}, align 1")
 
     def _read_singly(self, place: Place, offsets: Sequence[int]) -> str:
         scalar, lanes = scalar_type(place.type), place.lanes
@@ -176,6 +216,10 @@ class Storage:
         """Write a vector to a place in the lanes of `mask` (None: all)."""
         offsets, size = place_offsets(place), place.type.bytes
         scalar, lanes, text = scalar_type(place.type), place.lanes, self.text
+        field = field_of(place, self.kernel.platform.grf_bytes)
+        if field is not None:
+            self._write_field(place, field, value, mask)
+            return
         span = _span(offsets, size)
         if len(set(offsets)) != lanes or span is None:
             self._write_singly(place, offsets, value, mask)
@@ -195,6 +239,15 @@ class Storage:
             value = self._spread(scalar, lanes, value, old, count, picks)
         pointer = self.pointer(place.variable, min(offsets))
         text.do(f"store {vector} {value}, ptr {pointer}, align 1")
+
+    def _write_field(self, place: Place, field: Field, value: str, mask: str | None) -> None:
+        text, lanes, vector = self.text, place.lanes, f"<{place.lanes} x i{field.bits}>"
+        old = self._load_lanes(place, field)
+        new = put_field(text, old, value, field, place.type, lanes)
+        if mask is not None:
+            new = text.let(f"select <{lanes} x i1> {mask}, {vector} {new}, {vector} {old}")
+        pointer = self.pointer(place.variable, field.offset)
+        text.do(f"store {vector} {new}, ptr {pointer}, align 1")
 
     def _spread(
         self, scalar: str, lanes: int, value: str, old: str, count: int, picks: list[int]
@@ -272,6 +325,32 @@ class Storage:
             lines.append(f"  {p}.y = getelementptr i8, ptr {image}, i64 {place}")
             lines.append(f"  store {wide} {p}.x, ptr {p}.y, align 1")
         return lines
+
+
+def cut_field(text: Text, wide: str, field: Field, kind: DataType, lanes: int) -> str:
+    """Return the elements that are a field of the lanes of `wide`."""
+    vector, narrow = f"<{lanes} x i{field.bits}>", f"<{lanes} x i{kind.bits}>"
+    if field.shift:
+        wide = text.let(f"lshr {vector} {wide}, {splat(f'i{field.bits}', lanes, field.shift)}")
+    found = text.let(f"trunc {vector} {wide} to {narrow}")
+    scalar = scalar_type(kind)
+    if scalar.startswith("i"):
+        return found
+    return text.let(f"bitcast {narrow} {found} to <{lanes} x {scalar}>")
+
+
+def put_field(text: Text, wide: str, value: str, field: Field, kind: DataType, lanes: int) -> str:
+    """Return lanes whose field is `value`, with what else `wide` has."""
+    vector, narrow = f"<{lanes} x i{field.bits}>", f"<{lanes} x i{kind.bits}>"
+    lane, scalar = f"i{field.bits}", scalar_type(kind)
+    if not scalar.startswith("i"):
+        value = text.let(f"bitcast <{lanes} x {scalar}> {value} to {narrow}")
+    value = text.let(f"zext {narrow} {value} to {vector}")
+    if field.shift:
+        value = text.let(f"shl {vector} {value}, {splat(lane, lanes, field.shift)}")
+    others = signed(~((1 << kind.bits) - 1 << field.shift), field.bits)
+    kept = text.let(f"and {vector} {wide}, {splat(lane, lanes, others)}")
+    return text.let(f"or {vector} {kept}, {value}")
 
 
 def bits_vector(text: Text, bits: str, offset: int, lanes: int) -> str:
