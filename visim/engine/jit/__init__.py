@@ -23,6 +23,7 @@ from visim.engine.jit.inputs import Inputs
 from visim.engine.jit.kept import Compiled, Kept
 from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, unit_codes
 from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
+from visim.engine.jit.payload import Payload
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Runner, shared_starts
 from visim.engine.jit.tracing import ACCESSES, PATHS
@@ -149,6 +150,9 @@ class Prepared:
         if shared is not None:
             inputs = self._inputs.shapes(shared)
         slm_bytes = dispatch.slm_bytes
+        payload = None
+        if shared is not None and not self._first.uses_stacks:
+            payload = Payload.of(shared)
 
         def provide(full: bool, cr0: int) -> Compiled:
             version = Version(
@@ -164,6 +168,7 @@ class Prepared:
                 has_gathers=has_gathers(),
                 vector_lanes=vector_lanes(),
                 watched=tuple(sorted(wants & {PATHS, ACCESSES})),
+                payload=payload,
             )
             return self._compiled(version)
 

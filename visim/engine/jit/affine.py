@@ -24,7 +24,7 @@ from visim.engine.jit.shapes import (
 from visim.engine.jit.slots import LEAST_LANES, Definition, Row, Slot, Slots, channel_of, row_of
 from visim.engine.jit.storage import Storage, check_place, is_repeated
 from visim.engine.jit.text import Text, signed
-from visim.linker.program import LinkedUnit
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Place
 from visim.sem.expr import WIDE, Expr
 from visim.types import BOOL, DataType
@@ -301,23 +301,25 @@ def allocations(affine: Affine) -> list[str]:
     return lines
 
 
-def start(affine: Affine, storage: Storage, unit: LinkedUnit) -> list[str]:
-    """Return the instructions that read the shapes of inputs when a thread starts."""
-    text = storage.text
-    before = len(text.lines)
+@dataclass(frozen=True, slots=True)
+class InputCore:
+    """A scalar of an input's shape: its variable `name`, its type, its place in the registers."""
+
+    name: str
+    kind: str
+    place: int
+
+
+def input_cores(affine: Affine, kernel: LinkedKernel, unit: LinkedUnit) -> Iterator[InputCore]:
+    """Return the scalars that a thread reads of its inputs when it starts."""
     variables = {one.index: one for one in unit.unit.generals}
     for slot, form in affine.shaped():
         if slot.definitions[0].key is not None:
             continue
-        bits = form.bits
+        first = kernel.offset(unit, variables[slot.row.variable]) + slot.row.offset
         for piece in slot.pieces():
-            offset = slot.row.offset + piece * form.piece * slot.row.stride
-            pointer = storage.pointer(variables[slot.row.variable], offset)
-            one = text.let(f"load i{bits}, ptr {pointer}, align 1")
-            text.do(f"store i{bits} {one}, ptr %core.{slot.number}.{piece}")
-    lines = text.lines[before:]
-    del text.lines[before:]
-    return lines
+            place = first + piece * form.piece * slot.row.stride
+            yield InputCore(f"%core.{slot.number}.{piece}", f"i{form.bits}", place)
 
 
 def _row_of_constants(values: list[int], bits: int) -> Shape | None:

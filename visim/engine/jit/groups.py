@@ -1,6 +1,7 @@
-"""Groups in native code: taking the next ones, starting their threads, running them.
+"""Groups in native code: taking the next ones, starting threads that have stacks of their own.
 
-`scheduler` puts the numbers of fields in, and makes a function of each way to run threads.
+`scheduler` puts the numbers of fields in. The loop over groups is part of each kernel whose threads
+run directly (`payload`), and once in the scheduler for those that run on stacks.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ define internal void @started(ptr %work, i64 %count) alwaysinline #0 {
   ret void
 }
 
-define internal void @clear_memory(ptr %work, ptr %thread) noinline #0 {
+define void @visim_clear_memory(ptr %work, ptr %thread) #0 {
 entry:
   %ibp = getelementptr i64, ptr %work, i64 $W_IMAGE_BYTES$
   %bytes = load i64, ptr %ibp
@@ -59,10 +60,8 @@ clear.scratch:
 out:
   ret void
 }
-"""
 
-GROUPS = r"""
-define internal void @start_thread_$WAY$(ptr %work, ptr %thread, ptr %ids, i64 %count)
+define internal void @start_thread_stacked(ptr %work, ptr %thread, ptr %ids, i64 %count)
     alwaysinline #0 {
 entry:
   %mp = getelementptr i64, ptr %work, i64 $W_MEMORY$
@@ -70,10 +69,21 @@ entry:
   %has.memory = icmp ne i64 %memory, 0
   br i1 %has.memory, label %clear, label %cleared
 clear:
-  call void @clear_memory(ptr %work, ptr %thread)
+  call void @visim_clear_memory(ptr %work, ptr %thread)
   br label %cleared
 cleared:
-  $RESET$
+  %smp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %smp
+  %empty = icmp eq i64 %mask, 0
+  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
+  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 %status, ptr %stp
+  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
+  store i64 0, ptr %ep
+  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
+  %top = load i64, ptr %topp
+  %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
+  store i64 %top, ptr %kp
   %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
   store i64 $TURN$, ptr %tep
   %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
@@ -104,7 +114,26 @@ place:
 out:
   ret void
 }
+"""
 
+TELL = r"""
+define internal i1 @tell(ptr %ctx, ptr %records, i64 %what, i64 %number) alwaysinline #0 {
+entry:
+  %wp = getelementptr i64, ptr %ctx, i64 $C_WATCHED$
+  %watched = load i64, ptr %wp
+  %nobody = icmp eq i64 %watched, 0
+  br i1 %nobody, label %on, label %ask
+ask:
+  %record = load ptr, ptr %records
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %record, i64 %what, i64 %number, i64 0)
+  %well = icmp eq i32 %answer, 0
+  ret i1 %well
+on:
+  ret i1 true
+}
+"""
+
+GROUPS = r"""
 define i64 @run_groups_$WAY$(ptr %ctx, ptr %work, i64 %unused) #0 {
 entry:
   %gp = getelementptr i64, ptr %work, i64 $W_GROUPS$
@@ -145,9 +174,10 @@ entry:
   %at = alloca [3 x i64]
   %aty = getelementptr i64, ptr %at, i64 1
   %atz = getelementptr i64, ptr %at, i64 2
+  $PREPARE$
   br label %take
 take:
-  %row.before = phi i64 [ -1, %entry ], [ %row.now, %head ]
+  %row.before = phi i64 [ $NO_ROW$, %entry ], [ %row.now, %head ]
   %stopped = load atomic i64, ptr %stop acquire, align 8
   %go = icmp eq i64 %stopped, 0
   br i1 %go, label %chunk.take, label %good
@@ -172,16 +202,15 @@ clear:
 cleared:
   %number.p = getelementptr i64, ptr %numbers, i64 %i
   %number = load i64, ptr %number.p
-  %row = udiv i64 %number, %width
-  %before.row = mul i64 %row, %width
-  %x = sub i64 %number, %before.row
-  %gx = add i64 %x, %fx
-  store i64 %gx, ptr %at
-  %same = icmp eq i64 %row, %row.now
+  %same.x = sub i64 %number, %row.now
+  %same = icmp ult i64 %same.x, %width
   br i1 %same, label %run, label %row.new
 row.new:
-  %y = urem i64 %row, %height
-  %z = udiv i64 %row, %height
+  %row.number = udiv i64 %number, %width
+  %row.first = mul i64 %row.number, %width
+  %new.x = sub i64 %number, %row.first
+  %y = urem i64 %row.number, %height
+  %z = udiv i64 %row.number, %height
   %gy = add i64 %y, %fy
   %gz = add i64 %z, %fz
   store i64 %gy, ptr %aty
@@ -189,11 +218,15 @@ row.new:
   br label %run
 run:
   %count = phi i64 [ %row.places, %cleared ], [ %all.places, %row.new ]
+  %row = phi i64 [ %row.now, %cleared ], [ %row.first, %row.new ]
+  %x = phi i64 [ %same.x, %cleared ], [ %new.x, %row.new ]
+  %gx = add i64 %x, %fx
+  store i64 %gx, ptr %at
   %on = call i1 @tell(ptr %ctx, ptr %records, i64 $GROUP_BEGINS$, i64 %number)
   br i1 %on, label %start, label %good
 start:
   %failed = call i64 @run_group_$WAY$(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
-                                      i64 %count)
+                                      i64 %count$GIVEN$)
   %wrong = icmp ne i64 %failed, 0
   br i1 %wrong, label %bad, label %next
 next:
@@ -209,56 +242,5 @@ bad:
   store i64 %i, ptr %fgp
   store atomic i64 1, ptr %stop release, align 8
   ret i64 %failed
-}
-"""
-
-RESET = r"""
-  %smp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %smp
-  %empty = icmp eq i64 %mask, 0
-  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
-  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  store i64 %status, ptr %stp
-  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
-  store i64 0, ptr %ep
-  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
-  %top = load i64, ptr %topp
-  %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
-  store i64 %top, ptr %kp
-"""
-"""What a thread that has a stack of its own starts with, beside the rest."""
-
-DIRECT_GROUP = r"""
-define internal i64 @run_group_direct(ptr %ctx, ptr %work, ptr %records, i64 %n, ptr %ids,
-                                      i64 %count) alwaysinline #0 {
-entry:
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %j, %next ]
-  %end = icmp eq i64 %i, %n
-  br i1 %end, label %good, label %body
-body:
-  %tp = getelementptr ptr, ptr %records, i64 %i
-  %thread = load ptr, ptr %tp
-  call void @start_thread_direct(ptr %work, ptr %thread, ptr %ids, i64 %count)
-  call void @started(ptr %work, i64 1)
-  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %mp
-  %empty = icmp eq i64 %mask, 0
-  br i1 %empty, label %next, label %run
-run:
-  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
-  call void @note(ptr %work, ptr %thread)
-  %wrong = icmp ne i32 %failed, 0
-  br i1 %wrong, label %bad, label %next
-next:
-  %j = add i64 %i, 1
-  br label %head
-good:
-  ret i64 0
-bad:
-  %fp = getelementptr i64, ptr %work, i64 $W_FAULT_THREAD$
-  store i64 %i, ptr %fp
-  ret i64 1
 }
 """

@@ -178,6 +178,9 @@ DRAIN, GROUP_BEGINS, TURN_ENDS = -2, -3, -4
 """In place of a call-out's number, for observers: a buffer of a thread is full; a thread group,
 whose number comes with it, begins; all threads of a group have had a turn."""
 
+NO_ROW = 1 << 63
+"""In place of the number of a row's first group: no group is in that row."""
+
 TURNS_BETWEEN_LOOKS = 100
 """How many turns of threads pass from one look at what the host wants to the next."""
 

@@ -15,6 +15,7 @@ from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.native import IS_X86
+from visim.engine.jit.payload import ENTRY, Payload
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
@@ -45,7 +46,8 @@ class Version:
     that messages look whether they are in range, `has_mask_registers` that the host's processor
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
     one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
-    `watched` are the events that observers want of native code.
+    `watched` are the events that observers want of native code. `payload` says what threads start
+    with that a loop of the module runs (None: others start them).
     """
 
     full: bool
@@ -60,6 +62,7 @@ class Version:
     has_gathers: bool = False
     vector_lanes: int = 0
     watched: tuple[str, ...] = ()
+    payload: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,9 @@ class Traits:
 class ModuleText:
     """The text of a module and what Python needs to run it.
 
-    `entry` is the name of the kernel's function; `places` are the blocks by number, `forms` what
-    one execution of each counts, `watched` the sites by their numbers in logs.
+    `entry` is the name of the function that runs the kernel, for one thread or for groups of them;
+    `places` are the blocks by number, `forms` what one execution of each counts, `watched` the
+    sites by their numbers in logs.
     """
 
     text: str
@@ -130,7 +134,12 @@ class ModuleWriter:
         """
         flows = self._looked_at()
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-        functions = [UnitWriter(self, flow).write() for flow in flows.values()]
+        units = [UnitWriter(self, flow) for flow in flows.values()]
+        functions = [unit.write() for unit in units]
+        entry = function_name(0, self.version.cr0)
+        if self.version.payload is not None:
+            entry = ENTRY
+            functions.append(units[0].loop())
         text = "\n".join(
             [
                 _HEAD,
@@ -142,9 +151,8 @@ class ModuleWriter:
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]
         )
-        entry, numbers = function_name(0, self.version.cr0), self.numbers
         watched = self.watched_sites.sites
-        return ModuleText(text, entry, self.sites, numbers.places, self.forms, watched)
+        return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
 
     def survey(self) -> Traits:
         """Return what is to be known before a version is chosen.

@@ -10,10 +10,11 @@ Python run on the worker's own stack.
 from __future__ import annotations
 
 from visim.engine.base import TURN
-from visim.engine.jit.groups import DIRECT_GROUP, GROUPS, RESET, STARTING
+from visim.engine.jit.groups import GROUPS, STARTING, TELL
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
     GROUP_BEGINS,
+    NO_ROW,
     POLL,
     TABLE_ENTRY,
     TURN_ENDS,
@@ -27,19 +28,23 @@ from visim.engine.jit.layout import (
 from visim.engine.jit.switching import BARRIER, GIVE_WAY, STACKED, SWITCH, WAITING
 
 DIRECT, STACKS = "direct", "stacked"
-ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
+ENTRIES = ("run_threads", "lead", "settle", "serve")
 STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
-CALLED = ("visim_flat_check", "visim_pause_direct", "visim_host_direct")
+CALLED = ("visim_flat_check", "visim_clear_memory", "visim_pause_direct", "visim_host_direct")
 STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked")
 """What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
 def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
-    parts = [_HEAD, _TEXT, STARTING, _way(DIRECT, "", "visim_ask", ""), DIRECT_GROUP]
+    parts = [_HEAD, _TEXT, STARTING, _way(DIRECT, "", "visim_ask")]
     if is_x86:
-        parts += [_HEAD_X86, _way(STACKS, GIVE_WAY, "visim_ask_stacked", RESET), WAITING, STACKED]
-    return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
+        tell, groups = TELL.replace("$ASK$", "visim_ask"), GROUPS.replace("$WAY$", STACKS)
+        for mark, found in (("PREPARE", ""), ("GIVEN", "")):
+            groups = groups.replace(f"${mark}$", found)
+        way = _way(STACKS, GIVE_WAY, "visim_ask_stacked")
+        parts += [_HEAD_X86, tell, way, groups, WAITING, STACKED]
+    return numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
 
 
 def calls_text(*, stacks: bool) -> str:
@@ -48,25 +53,25 @@ def calls_text(*, stacks: bool) -> str:
     With `stacks` every thread runs on a stack of its own.
     """
     text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
-    return _numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
+    return numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
 
 
-def _way(name: str, give_way: str, ask: str, reset: str) -> str:
+def _way(name: str, give_way: str, ask: str) -> str:
     """Return the functions that there are of each way to run threads."""
-    text = _BOTH_WAYS + GROUPS
-    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("RESET", reset), ("WAY", name)):
+    text = _BOTH_WAYS
+    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("WAY", name)):
         text = text.replace(f"${mark}$", found)
     return text
 
 
-def _numbered(text: str, *, is_x86: bool) -> str:
+def numbered(text: str, *, is_x86: bool = True) -> str:
     """Put in the numbers of fields and states."""
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
-    fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS}
+    fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
     shown = {name: str(value) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86) | {"SWITCH": "\\0A".join(SWITCH)}
@@ -198,21 +203,6 @@ next:
   br label %head
 out:
   ret i64 %i
-}
-
-define internal i1 @tell(ptr %ctx, ptr %records, i64 %what, i64 %number) alwaysinline #0 {
-entry:
-  %wp = getelementptr i64, ptr %ctx, i64 $C_WATCHED$
-  %watched = load i64, ptr %wp
-  %nobody = icmp eq i64 %watched, 0
-  br i1 %nobody, label %on, label %ask
-ask:
-  %record = load ptr, ptr %records
-  %answer = call i32 @visim_ask(ptr %ctx, ptr %record, i64 %what, i64 %number, i64 0)
-  %well = icmp eq i32 %answer, 0
-  ret i1 %well
-on:
-  ret i1 true
 }
 
 define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)

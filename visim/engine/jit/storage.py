@@ -7,7 +7,7 @@ in memory instead. Predicates are bit masks, 64 bits each, in both cases.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -298,19 +298,52 @@ class Storage:
 
     # Allocation
 
-    def allocations(self, *, filled: str | None) -> list[str]:
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Return where the parts of the image that variables have begin, and their sizes."""
+        for _, size, place in (*self.generals.values(), *self.others.values()):
+            yield place, size
+        for place in self.predicates.values():
+            yield place, PREDICATE_BYTES
+
+    def allocations(self, filled: Callable[[int, int], str | None]) -> list[str]:
         """Return the instructions that make and fill the variables, for the function's entry.
 
-        `filled` is a pointer to the register image to start from; None starts with zeros.
+        `filled` says for a part of the register image, by its place and size, the pointer to the
+        image to start from; None starts with zeros.
         """
         lines: list[str] = []
         for name, size, place in (*self.generals.values(), *self.others.values()):
             lines.append(f"  {name} = alloca [{size} x i8], align 64")
-            lines.extend(_filling(name, size, place, filled))
+            lines.extend(_filling(name, size, place, filled(place, size)))
         for number, place in enumerate(self.predicates.values()):
             lines.append(f"  %p{number} = alloca i64")
-            lines.extend(_bits_filling(f"%p{number}", place, filled))
+            source = filled(place, PREDICATE_BYTES)
+            lines.extend(_bits_filling(f"%p{number}", place, source))
         return lines
+
+    def coordinates(self, places: Sequence[tuple[int, int]]) -> list[str]:
+        """Return the instructions that write the coordinates of the thread's group to registers.
+
+        Args:
+            places: offsets in the register image and axes.
+        """
+        lines: list[str] = []
+        for number, (place, axis) in enumerate(places):
+            found = self._holding(place)
+            if found is not None:
+                name = f"%coordinate.{number}"
+                lines.append(f"  {name} = getelementptr i8, ptr {found[0]}, i64 {found[1]}")
+                lines.append(f"  store i32 %group.{axis}, ptr {name}, align 1")
+        return lines
+
+    def _holding(self, place: int) -> tuple[str, int] | None:
+        """Return the pointer and the offset of a place of the image; None if nobody reads it."""
+        if self.image is not None:
+            return self.image, place
+        for name, size, first in self.generals.values():
+            if first <= place < first + size:
+                return name, place - first
+        return None
 
     def saving(self, image: str) -> list[str]:
         """Return the instructions that write all variables back to the image."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from visim.engine.base import TURN
 from visim.engine.jit import affine
-from visim.engine.jit.affine import Affine
+from visim.engine.jit.affine import Affine, InputCore
 from visim.engine.jit.blocks import places
 from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
 from visim.engine.jit.layout import Context, FaultKind, Status, Thread
 from visim.engine.jit.nodes import NodeWriter
+from visim.engine.jit.payload import MORE_PARAMETERS, Filling, loop_text
 from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
@@ -47,6 +48,7 @@ class UnitWriter:
         self.unit = flow.code.unit
         self.text = Text(tests_bits=not module.version.has_mask_registers)
         self.is_kernel = self.unit.number == 0
+        self.payload = module.version.payload if self.is_kernel else None
         image = "%image" if module.flat else None
         shared = "%image" if module.has_calls else None
         self.storage = Storage(self.kernel, self.unit, self.text, image, shared)
@@ -72,9 +74,11 @@ class UnitWriter:
             NodeWriter(self, node).write()
         body = self.text.lines
         name = function_name(self.unit.number, self.flow.start[2])
+        linkage, more = ("" if self.is_kernel else "internal "), "#0"
+        if self.payload is not None:
+            linkage, more = "internal ", "alwaysinline #0"
         head = [
-            f"define {'' if self.is_kernel else 'internal '}i32 @{name}"
-            "(ptr %ctx, ptr %thread, i32 %mask) #0 {",
+            f"define {linkage}i32 @{name}({self._parameters}) {more} {{",
             "entry:",
             *self._prologue(),
         ]
@@ -114,6 +118,10 @@ class UnitWriter:
 
     # Function
 
+    @property
+    def _parameters(self) -> str:
+        return "ptr %ctx, ptr %thread, i32 %mask" + (MORE_PARAMETERS if self.payload else "")
+
     def _prologue(self) -> list[str]:
         lines = [*self._buffers, "  %image = load ptr, ptr %thread"]
         lines.append(
@@ -121,11 +129,10 @@ class UnitWriter:
             if self.module.has_calls
             else "  %clock = alloca i64\n  store i64 0, ptr %clock"
         )
+        lines += self._fresh_fields()
         lines += self._saved_storage()
-        filled = "%image" if self.is_kernel else None
-        shapes = affine.start(self.affine, self.storage, self.unit)
-        lines += self.storage.allocations(filled=filled)
-        lines += [*affine.allocations(self.affine), *shapes]
+        lines += self.storage.allocations(self._source)
+        lines += [*affine.allocations(self.affine), *self._inputs()]
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
         for entry in sorted({0, *self.flow.sites}):
             start = "%mask" if entry == self.flow.start[0] else "0"
@@ -137,6 +144,59 @@ class UnitWriter:
             lines.append(f"  %wait.{entry}.{place} = alloca i32")
             lines.append(f"  store i32 0, ptr %wait.{entry}.{place}")
         return lines
+
+    def _fresh_fields(self) -> list[str]:
+        """Set the fields of the thread that the function looks at, where nobody else has."""
+        if self.payload is None:
+            return []
+        wanted = {Thread.TURN_ENDS: TURN} if self.flow.loops else {}
+        if self.module.counts_depth:
+            wanted |= {Thread.DEPTH: 0, Thread.FRAME: 0}
+        lines: list[str] = []
+        for field, value in wanted.items():
+            name = f"%fresh.{field.name.lower()}"
+            lines.append(f"  {name} = getelementptr i64, ptr %thread, i64 {int(field)}")
+            lines.append(f"  store i64 {value}, ptr {name}")
+        return lines
+
+    def _source(self, place: int, size: int) -> str | None:
+        """Return the pointer to the image from which a variable is filled; None for zeros."""
+        if not self.is_kernel:
+            return None
+        return "%image" if self.payload is None else self.payload.source(place, size)
+
+    def _inputs(self) -> list[str]:
+        """Return the instructions that read the shapes of inputs, and the group's coordinates."""
+        lines: list[str] = []
+        for number, core in enumerate(self._input_cores()):
+            place = f"getelementptr i8, ptr %image, i64 {core.place}"
+            if self._is_alike(core):
+                place = f"getelementptr i64, ptr %cores, i64 {number}"
+            lines += [
+                f"  {core.name}.in = {place}",
+                f"  {core.name}.v = load {core.kind}, ptr {core.name}.in, align 1",
+                f"  store {core.kind} {core.name}.v, ptr {core.name}",
+            ]
+        if self.payload is not None:
+            lines += self.storage.coordinates(self.payload.places)
+        return lines
+
+    def _input_cores(self) -> list[InputCore]:
+        return list(affine.input_cores(self.affine, self.kernel, self.unit))
+
+    def _is_alike(self, core: InputCore) -> bool:
+        return self._source(core.place, 1) == "%payload"
+
+    def loop(self) -> str:
+        """Return the loop over threads into which the function, written before, is inlined."""
+        spans = [span for span in self.storage.spans() if self._source(*span) == "%payload"]
+        cores = [(core.kind, core.place) for core in self._input_cores()]
+        return loop_text(
+            function_name(self.unit.number, self.flow.start[2]),
+            Filling(tuple(spans), tuple(cores)),
+            image_bytes=self.kernel.register_bytes,
+            full=self.all_on if self.module.version.full else None,
+        )
 
     def _saved_storage(self) -> list[str]:
         """Begin a function's activation when its variables are in the shared image."""
@@ -162,12 +222,24 @@ class UnitWriter:
         if not self.module.has_calls:
             lines += [
                 "  %count = load i64, ptr %clock",
-                f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
-                "  store i64 %count, ptr %counted",
+                *self._counting(),
             ]
         if self.is_kernel and self.module.version.saving:
             lines += self.storage.saving("%image")
         return [*lines, "  ret i32 %faulted"]
+
+    def _counting(self) -> list[str]:
+        """Return the instructions that say how many instructions the thread has executed."""
+        if self.payload is None:
+            return [
+                f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
+                "  store i64 %count, ptr %counted",
+            ]
+        return [
+            "  %before = load i64, ptr %counted",
+            "  %with = add i64 %before, %count",
+            "  store i64 %with, ptr %counted",
+        ]
 
     # Shared memory
 

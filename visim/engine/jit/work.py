@@ -75,8 +75,9 @@ class NativeWork:
         chosen = runner.chosen(self.records)
         self.fields = words(int(Work.SIZE))
         self.task: Task | None = None
-        way = "stacked" if runner.first.uses_stacks else "direct"
-        function = scheduler().address(f"run_groups_{way}")
+        function = chosen[0].kernel
+        if runner.first.uses_stacks:
+            function = scheduler().address("run_groups_stacked")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill()
 
