@@ -60,60 +60,6 @@ clear.scratch:
 out:
   ret void
 }
-
-define internal void @start_thread_stacked(ptr %work, ptr %thread, ptr %ids, i64 %count)
-    alwaysinline #0 {
-entry:
-  %mp = getelementptr i64, ptr %work, i64 $W_MEMORY$
-  %memory = load i64, ptr %mp
-  %has.memory = icmp ne i64 %memory, 0
-  br i1 %has.memory, label %clear, label %cleared
-clear:
-  call void @visim_clear_memory(ptr %work, ptr %thread)
-  br label %cleared
-cleared:
-  %smp = getelementptr i64, ptr %thread, i64 $T_MASK$
-  %mask = load i64, ptr %smp
-  %empty = icmp eq i64 %mask, 0
-  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
-  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  store i64 %status, ptr %stp
-  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
-  store i64 0, ptr %ep
-  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
-  %top = load i64, ptr %topp
-  %kp = getelementptr i64, ptr %thread, i64 $T_STACK$
-  store i64 %top, ptr %kp
-  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
-  store i64 $TURN$, ptr %tep
-  %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
-  store i64 0, ptr %dp
-  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
-  store i64 0, ptr %frp
-  %image = load ptr, ptr %thread
-  %lp = getelementptr i64, ptr %work, i64 $W_PLACES$
-  %places = load ptr, ptr %lp
-  br label %head
-head:
-  %k = phi i64 [ 0, %cleared ], [ %next, %place ]
-  %end = icmp eq i64 %k, %count
-  br i1 %end, label %out, label %place
-place:
-  %pair = shl i64 %k, 1
-  %op = getelementptr i64, ptr %places, i64 %pair
-  %offset = load i64, ptr %op
-  %axp = getelementptr i64, ptr %op, i64 1
-  %axis = load i64, ptr %axp
-  %cp = getelementptr i64, ptr %ids, i64 %axis
-  %coordinate = load i64, ptr %cp
-  %low = trunc i64 %coordinate to i32
-  %register = getelementptr i8, ptr %image, i64 %offset
-  store i32 %low, ptr %register, align 1
-  %next = add i64 %k, 1
-  br label %head
-out:
-  ret void
-}
 """
 
 TELL = r"""

@@ -24,7 +24,7 @@ class Context(IntEnum):
     CACHE = 10
     COUNTS = 11
     BUDGET = 12
-    SCHEDULER = 13
+    FIRST = 13
     NOTHING = 14
     ARRIVED = 15
     PHASE = 16
@@ -33,7 +33,9 @@ class Context(IntEnum):
     SPARE = 19
     KERNEL = 20
     WATCHED = 21
-    SIZE = 24
+    TURN_PHASE = 22
+    HOME = 24
+    SIZE = 32
 
 
 class Work(IntEnum):
@@ -107,39 +109,48 @@ class BoxState(IntEnum):
 
 
 class Thread(IntEnum):
-    """Fields of a hardware thread."""
+    """Fields of a hardware thread.
+
+    From `STACK` on are the registers of one that has given way: its stack, what LLVM may keep
+    there for itself, where it goes on. It can go on when the group's phase is greater than `PHASE`.
+    """
 
     IMAGE = 0
     MASK = 1
     SCRATCH = 2
     SCRATCH_BASE = 3
     STATUS = 4
-    STACK = 5
-    EXECUTED = 6
-    PC = 7
-    UNIT = 8
-    FAULT = 9
-    ADDRESS = 10
-    CHANNEL = 11
-    CODE = 12
-    DEPTH = 13
-    PHASE = 14
-    TEMPLATE = 15
-    PRIVATE = 16
-    TOP = 17
-    USED = 18
-    TURN_ENDS = 19
-    SITE = 20
-    CHOSEN = 21
-    VALUE = 22
-    ANSWER = 23
-    FRAMES = 24
-    FRAME = 25
-    TRACE = 26
-    TRACE_END = 27
-    LOG = 28
-    LOG_END = 29
-    SIZE = 32
+    PHASE = 5
+    PC = 6
+    UNIT = 7
+    STACK = 8
+    BASE = 9
+    KEPT = 10
+    RESUMED = 11
+    NEXT = 12
+    INDEX = 13
+    TURN_ENDS = 14
+    EXECUTED = 15
+    FAULT = 16
+    ADDRESS = 17
+    CHANNEL = 18
+    CODE = 19
+    DEPTH = 20
+    TEMPLATE = 21
+    PRIVATE = 22
+    TOP = 23
+    USED = 24
+    SITE = 25
+    CHOSEN = 26
+    VALUE = 27
+    ANSWER = 28
+    FRAMES = 29
+    FRAME = 30
+    TRACE = 31
+    TRACE_END = 32
+    LOG = 33
+    LOG_END = 34
+    SIZE = 40
 
 
 class Status(IntEnum):
@@ -155,6 +166,10 @@ class Status(IntEnum):
     WAITING = 3
     PAUSED = 4
     ASKING = 5
+
+
+NEVER, ANYTIME = (1 << 63) - 1, (1 << 64) - 1
+"""In place of a phase: a thread that has ended, and one that waits for nobody (-1)."""
 
 
 class FaultKind(IntEnum):

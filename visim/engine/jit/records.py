@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from visim.engine.barriers import Ticket
 from visim.engine.base import TURN, ThreadStart
-from visim.engine.jit.layout import Status, Thread
+from visim.engine.jit.layout import ANYTIME, NEVER, Status, Thread
 
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
 _LINE = 64
+_COLOURS, _COLOUR = 32, 17 * _LINE
+"""So many stacks begin in different lines of the processor's cache, so far from each other."""
 
 
 @dataclass
@@ -49,6 +51,7 @@ class ThreadRecord:
         fields = self.fields
         fields[Thread.MASK] = start.mask
         fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
+        fields[Thread.PHASE] = ANYTIME if start.mask else NEVER
         fields[Thread.SCRATCH_BASE] = self.scratch_base = start.scratch_base
         fields[Thread.TURN_ENDS] = TURN
         self.waits = None
@@ -102,7 +105,8 @@ class Stacks:
     def top(self, number: int) -> int:
         """Return the end of stack `number`."""
         while len(self.tops) <= number:
-            self.tops.append((self._map(self.size) + self.size) & ~63)
+            shift = len(self.tops) % _COLOURS * _COLOUR
+            self.tops.append(((self._map(self.size) + self.size) & ~63) - shift)
         return self.tops[number]
 
     def frames(self, number: int, size: int) -> int:

@@ -197,7 +197,7 @@ class Runner:
         self.answers.meet(len(order))
         self.watcher.begin_group(group, len(order))
         for context in (found[1] for found in self.compiled.values()):
-            for name in (Context.ARRIVED, Context.PHASE, Context.SPARE):
+            for name in (Context.ARRIVED, Context.PHASE, Context.SPARE, Context.FIRST):
                 context[int(name)] = 0
         if self.first.has_host_turns:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
@@ -237,7 +237,7 @@ class Runner:
         if self.first.frame_bytes:
             fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
         if self.first.uses_stacks:
-            fields[Thread.STACK] = fields[Thread.TOP] = self.stacks.top(slot)
+            fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
         """Return the version of the code that threads run, and its context."""

@@ -13,7 +13,9 @@ from visim.engine.base import TURN
 from visim.engine.jit.groups import GROUPS, STARTING, TELL
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
+    ANYTIME,
     GROUP_BEGINS,
+    NEVER,
     NO_ROW,
     POLL,
     TABLE_ENTRY,
@@ -25,7 +27,7 @@ from visim.engine.jit.layout import (
     Thread,
     Work,
 )
-from visim.engine.jit.switching import BARRIER, GIVE_WAY, STACKED, SWITCH, WAITING
+from visim.engine.jit.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 
 DIRECT, STACKS = "direct", "stacked"
 ENTRIES = ("run_threads", "lead", "settle", "serve")
@@ -71,10 +73,12 @@ def numbered(text: str, *, is_x86: bool = True) -> str:
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
+    fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
     shown = {name: str(value) for name, value in fields.items()}
-    shown |= handover_numbers(is_x86=is_x86) | {"SWITCH": "\\0A".join(SWITCH)}
+    shown |= handover_numbers(is_x86=is_x86)
+    shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
     for name, value in shown.items():
         text = text.replace(f"${name}$", value)
     return text

@@ -5,35 +5,90 @@
 
 from __future__ import annotations
 
-_SAVED = ("rbp", "rbx", "r12", "r13", "r14", "r15")
+_CLOBBERED = (
+    *("rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"),
+    *(f"xmm{number}" for number in range(32)),
+    *(f"k{number}" for number in range(8)),
+    *("dirflag", "fpsr", "flags", "memory"),
+)
 SWITCH = (
-    *(f"pushq %{name}" for name in _SAVED),
-    "movq %rsp, (%rdi)",
-    "movq %rsi, %rsp",
-    *(f"popq %{name}" for name in reversed(_SAVED)),
-    "popq %rcx",
-    "jmpq *%rcx",
+    "leaq 1f(%rip), %rax",
+    "movq %rsp, (%rdx)",
+    "movq %rbp, 8(%rdx)",
+    "movq %rbx, 16(%rdx)",
+    "movq %rax, 24(%rdx)",
+    "movq (%rsi), %rsp",
+    "movq 8(%rsi), %rbp",
+    "movq 16(%rsi), %rbx",
+    "jmpq *24(%rsi)",
+    "1:",
+)
+"""Leaves one stack for another. What else code keeps in registers LLVM saves around this, so that
+there is no call, whose return the processor would predict wrongly."""
+
+OPERANDS = ",".join(
+    ("={rdi},={rsi},={rdx},0,1,2", *(f"~{{{register}}}" for register in _CLOBBERED))
 )
 
-GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$)"
+GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$, i64 $ANYTIME$)"
 
 WAITING = r"""
-define internal void @switch_stack(ptr %save, ptr %to) naked noinline #0 {
-  call void asm sideeffect "$SWITCH$", ""()
-  unreachable
+define internal ptr @switch_stack(ptr %ctx, ptr %from, ptr %to) alwaysinline #0 {
+  %found = call { ptr, ptr, ptr } asm sideeffect "$SWITCH$", "$OPERANDS$"(ptr %ctx, ptr %to,
+                                                                          ptr %from)
+  %who = extractvalue { ptr, ptr, ptr } %found, 2
+  ret ptr %who
 }
 
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status) alwaysinline #0 {
+define internal void @go_home(ptr %ctx, ptr %thread) alwaysinline #0 {
+  %own = getelementptr i64, ptr %thread, i64 $T_STACK$
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
+  %who = call ptr @switch_stack(ptr %ctx, ptr %own, ptr %home)
+  ret void
+}
+
+define internal void @suspend(ptr %ctx, ptr %thread, i64 %status, i64 %phase) alwaysinline #0 {
+entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 %status, ptr %sp
-  %save = getelementptr i64, ptr %thread, i64 $T_STACK$
-  %hp = getelementptr i64, ptr %ctx, i64 $C_SCHEDULER$
-  %home = load ptr, ptr %hp
-  call void @switch_stack(ptr %save, ptr %home)
+  %fp = getelementptr i64, ptr %thread, i64 $T_PHASE$
+  store i64 %phase, ptr %fp
+  %np = getelementptr i64, ptr %thread, i64 $T_NEXT$
+  %next = load ptr, ptr %np
+  %tpp = getelementptr i64, ptr %ctx, i64 $C_TURN_PHASE$
+  %own = getelementptr i64, ptr %thread, i64 $T_STACK$
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
+  %is.last = icmp eq ptr %next, null
+  br i1 %is.last, label %around, label %look
+around:
+  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
+  %now = load i64, ptr %pp
+  store i64 %now, ptr %tpp
+  %fsp = getelementptr i64, ptr %ctx, i64 $C_FIRST$
+  %first = load ptr, ptr %fsp
+  %nobody = icmp eq ptr %first, null
+  br i1 %nobody, label %go, label %look
+look:
+  %other = phi ptr [ %next, %entry ], [ %first, %around ]
+  %qp = getelementptr i64, ptr %other, i64 $T_PHASE$
+  %waits = load i64, ptr %qp
+  %over = load i64, ptr %tpp
+  %ready = icmp slt i64 %waits, %over
+  %there = getelementptr i64, ptr %other, i64 $T_STACK$
+  br i1 %ready, label %go, label %leave
+leave:
+  br label %go
+go:
+  %to = phi ptr [ %home, %around ], [ %there, %look ], [ %home, %leave ]
+  %who = call ptr @switch_stack(ptr %ctx, ptr %own, ptr %to)
   ret void
 }
 """
-"""How a thread gives way. Kernels have it inlined: after a switch each return is mispredicted."""
+"""How a thread gives way: to the thread whose turn is next, if that can run, else to the scheduler.
+
+Threads that follow each other name the next one (`NEXT`); behind the last one a turn of all of them
+begins. Who may run in a turn is decided by the phase at its start.
+"""
 
 BARRIER = r"""
 define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
@@ -58,36 +113,75 @@ wait:
   store i64 %arrived, ptr %ap
   br label %rest
 rest:
-  %tp = getelementptr i64, ptr %thread, i64 $T_PHASE$
-  store i64 %phase, ptr %tp
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$)
+  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$, i64 %phase)
   ret void
 }
 """
 
 STACKED = r"""
 define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "movq %r12, %rdi\0Amovq %r13, %rsi\0Acallq *%rbx\0Aud2", ""()
+  call void asm sideeffect "subq $$$PLACE$, %rsi\0Acallq *%rbx\0Aud2", ""()
   unreachable
 }
 
-define internal void @thread_main(ptr %ctx, ptr %thread) noinline #0 {
+define internal void @prepare_stack(ptr %thread, i64 %top) alwaysinline #0 {
+  %usedp = getelementptr i64, ptr %thread, i64 $T_USED$
+  store i64 %top, ptr %usedp
+  %stack = getelementptr i64, ptr %thread, i64 $T_STACK$
+  store i64 %top, ptr %stack
+  %kept = getelementptr i64, ptr %thread, i64 $T_KEPT$
+  store ptr @thread_main, ptr %kept
+  %resumed = getelementptr i64, ptr %thread, i64 $T_RESUMED$
+  store ptr @begin_thread, ptr %resumed
+  ret void
+}
+
+define internal void @thread_main(ptr %ctx, ptr %starter) noinline #0 {
+entry:
+  %usedp = getelementptr i64, ptr %starter, i64 $T_USED$
+  %used = load i64, ptr %usedp
+  br label %start
+start:
+  %thread = phi ptr [ %starter, %entry ], [ %next, %look ]
   %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
   %wrong = icmp ne i32 %failed, 0
-  %status = select i1 %wrong, i64 $S_FAULTED$, i64 $S_DONE$
-  call void @suspend(ptr %ctx, ptr %thread, i64 %status)
+  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  br i1 %wrong, label %fault, label %done
+done:
+  store i64 $S_DONE$, ptr %sp
+  %fp = getelementptr i64, ptr %thread, i64 $T_PHASE$
+  store i64 $NEVER$, ptr %fp
+  %np = getelementptr i64, ptr %thread, i64 $T_NEXT$
+  %next = load ptr, ptr %np
+  %is.last = icmp eq ptr %next, null
+  br i1 %is.last, label %leave, label %look
+look:
+  %qp = getelementptr i64, ptr %next, i64 $T_STATUS$
+  %status = load i64, ptr %qp
+  %is.new = icmp eq i64 %status, $S_READY$
+  br i1 %is.new, label %start, label %leave
+leave:
+  %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
+  store i64 %used, ptr %sparep
+  call void @suspend(ptr %ctx, ptr %thread, i64 $S_DONE$, i64 $NEVER$)
+  unreachable
+fault:
+  store i64 $S_FAULTED$, ptr %sp
+  call void @go_home(ptr %ctx, ptr %thread)
   unreachable
 }
 
 define internal i32 @visim_ask_stacked(ptr %ctx, ptr %thread, i64 %site, i64 %mask,
                                        i64 %value) noinline #0 {
-  %sp = getelementptr i64, ptr %thread, i64 $T_SITE$
-  store i64 %site, ptr %sp
+  %tp = getelementptr i64, ptr %thread, i64 $T_SITE$
+  store i64 %site, ptr %tp
   %mp = getelementptr i64, ptr %thread, i64 $T_CHOSEN$
   store i64 %mask, ptr %mp
   %vp = getelementptr i64, ptr %thread, i64 $T_VALUE$
   store i64 %value, ptr %vp
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_ASKING$)
+  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 $S_ASKING$, ptr %sp
+  call void @go_home(ptr %ctx, ptr %thread)
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   %answer = load i64, ptr %ap
   %short = trunc i64 %answer to i32
@@ -108,55 +202,45 @@ define internal void @answer(ptr %ctx, ptr %thread) noinline #0 {
   ret void
 }
 
-define internal void @resume(ptr %ctx, ptr %thread) alwaysinline #0 {
+define internal ptr @resume(ptr %ctx, ptr %thread) alwaysinline #0 {
 entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   %status = load i64, ptr %sp
-  %stp = getelementptr i64, ptr %thread, i64 $T_STACK$
-  %usedp = getelementptr i64, ptr %thread, i64 $T_USED$
-  %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
+  %stack = getelementptr i64, ptr %thread, i64 $T_STACK$
   %new = icmp eq i64 %status, $S_READY$
   br i1 %new, label %start, label %go
 start:
-  %own = load i64, ptr %stp
+  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
+  %own = load i64, ptr %topp
+  %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
   %spare = load i64, ptr %sparep
   store i64 0, ptr %sparep
   %free = icmp ne i64 %spare, 0
   %top = select i1 %free, i64 %spare, i64 %own
-  store i64 %top, ptr %usedp
-  %low = sub i64 %top, 72
-  store i64 %low, ptr %stp
-  %frame = inttoptr i64 %low to ptr
-  %f13 = getelementptr i64, ptr %frame, i64 2
-  store ptr %thread, ptr %f13
-  %f12 = getelementptr i64, ptr %frame, i64 3
-  store ptr %ctx, ptr %f12
-  %fbx = getelementptr i64, ptr %frame, i64 4
-  store ptr @thread_main, ptr %fbx
-  %fret = getelementptr i64, ptr %frame, i64 6
-  store ptr @begin_thread, ptr %fret
+  call void @prepare_stack(ptr %thread, i64 %top)
   br label %go
 go:
-  %stack = load ptr, ptr %stp
-  %home = getelementptr i64, ptr %ctx, i64 $C_SCHEDULER$
-  call void @switch_stack(ptr %home, ptr %stack)
-  %after = load i64, ptr %sp
-  switch i64 %after, label %out [ i64 $S_ASKING$, label %asks i64 $S_DONE$, label %done ]
+  %to = phi ptr [ %stack, %entry ], [ %stack, %start ], [ %who, %asks ]
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
+  %who = call ptr @switch_stack(ptr %ctx, ptr %home, ptr %to)
+  %record = getelementptr i8, ptr %who, i64 -$PLACE$
+  %ap = getelementptr i64, ptr %record, i64 $T_STATUS$
+  %after = load i64, ptr %ap
+  %asking = icmp eq i64 %after, $S_ASKING$
+  br i1 %asking, label %asks, label %out
 asks:
-  call void @answer(ptr %ctx, ptr %thread)
+  call void @answer(ptr %ctx, ptr %record)
   br label %go
-done:
-  %used = load i64, ptr %usedp
-  store i64 %used, ptr %sparep
-  br label %out
 out:
-  ret void
+  ret ptr %record
 }
 
 define i64 @turn(ptr %ctx, ptr %threads, i64 %n) #0 {
 entry:
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   %phase = load i64, ptr %pp
+  %tpp = getelementptr i64, ptr %ctx, i64 $C_TURN_PHASE$
+  store i64 %phase, ptr %tpp
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %j, %next ]
@@ -166,30 +250,29 @@ head:
 body:
   %tp = getelementptr ptr, ptr %threads, i64 %i
   %thread = load ptr, ptr %tp
-  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  %status = load i64, ptr %sp
   %qp = getelementptr i64, ptr %thread, i64 $T_PHASE$
   %waits = load i64, ptr %qp
-  %is.new = icmp eq i64 %status, $S_READY$
-  %is.waiting = icmp eq i64 %status, $S_WAITING$
-  %over = icmp ult i64 %waits, %phase
-  %released = and i1 %is.waiting, %over
-  %is.paused = icmp eq i64 %status, $S_PAUSED$
-  %either = or i1 %is.new, %released
-  %ready = or i1 %either, %is.paused
+  %over = load i64, ptr %tpp
+  %ready = icmp slt i64 %waits, %over
   br i1 %ready, label %run, label %next
 run:
-  call void @resume(ptr %ctx, ptr %thread)
+  %ip = getelementptr i64, ptr %thread, i64 $T_INDEX$
+  store i64 %i, ptr %ip
+  %who = call ptr @resume(ptr %ctx, ptr %thread)
+  %wip = getelementptr i64, ptr %who, i64 $T_INDEX$
+  %at = load i64, ptr %wip
+  %sp = getelementptr i64, ptr %who, i64 $T_STATUS$
   %after = load i64, ptr %sp
   %wrong = icmp eq i64 %after, $S_FAULTED$
   br i1 %wrong, label %fault, label %next
 next:
+  %last = phi i64 [ %i, %body ], [ %at, %run ]
   %more = phi i64 [ 0, %body ], [ 1, %run ]
   %ran.next = or i64 %ran, %more
-  %j = add i64 %i, 1
+  %j = add i64 %last, 1
   br label %head
 fault:
-  ret i64 %i
+  ret i64 %at
 out:
   %idle = xor i64 %ran, 1
   %idle.n = add i64 %n, %idle
@@ -206,6 +289,62 @@ again:
   br i1 %on, label %again, label %out
 out:
   ret i64 %at
+}
+
+define internal void @start_thread_stacked(ptr %work, ptr %thread, ptr %ids, i64 %count)
+    alwaysinline #0 {
+entry:
+  %mp = getelementptr i64, ptr %work, i64 $W_MEMORY$
+  %memory = load i64, ptr %mp
+  %has.memory = icmp ne i64 %memory, 0
+  br i1 %has.memory, label %clear, label %cleared
+clear:
+  call void @visim_clear_memory(ptr %work, ptr %thread)
+  br label %cleared
+cleared:
+  %smp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %smp
+  %empty = icmp eq i64 %mask, 0
+  %status = select i1 %empty, i64 $S_DONE$, i64 $S_READY$
+  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 %status, ptr %stp
+  %phase = select i1 %empty, i64 $NEVER$, i64 $ANYTIME$
+  %php = getelementptr i64, ptr %thread, i64 $T_PHASE$
+  store i64 %phase, ptr %php
+  %ep = getelementptr i64, ptr %thread, i64 $T_EXECUTED$
+  store i64 0, ptr %ep
+  %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
+  %top = load i64, ptr %topp
+  call void @prepare_stack(ptr %thread, i64 %top)
+  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
+  store i64 $TURN$, ptr %tep
+  %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
+  store i64 0, ptr %dp
+  %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
+  store i64 0, ptr %frp
+  %image = load ptr, ptr %thread
+  %lp = getelementptr i64, ptr %work, i64 $W_PLACES$
+  %places = load ptr, ptr %lp
+  br label %head
+head:
+  %k = phi i64 [ 0, %cleared ], [ %next, %place ]
+  %end = icmp eq i64 %k, %count
+  br i1 %end, label %out, label %place
+place:
+  %pair = shl i64 %k, 1
+  %op = getelementptr i64, ptr %places, i64 %pair
+  %offset = load i64, ptr %op
+  %axp = getelementptr i64, ptr %op, i64 1
+  %axis = load i64, ptr %axp
+  %cp = getelementptr i64, ptr %ids, i64 %axis
+  %coordinate = load i64, ptr %cp
+  %low = trunc i64 %coordinate to i32
+  %register = getelementptr i8, ptr %image, i64 %offset
+  store i32 %low, ptr %register, align 1
+  %next = add i64 %k, 1
+  br label %head
+out:
+  ret void
 }
 
 define internal i64 @run_group_stacked(ptr %ctx, ptr %work, ptr %records, i64 %n, ptr %ids,

@@ -11,7 +11,7 @@ from visim.engine.jit.affine import Affine, InputCore
 from visim.engine.jit.blocks import places
 from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
-from visim.engine.jit.layout import Context, FaultKind, Status, Thread
+from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
 from visim.engine.jit.nodes import NodeWriter
 from visim.engine.jit.payload import MORE_PARAMETERS, Filling, loop_text
 from visim.engine.jit.registers import RegisterAccess
@@ -293,7 +293,8 @@ class UnitWriter:
 
     def suspend(self) -> None:
         """Let other threads run, and begin a turn when they have."""
-        self.text.do(f"call void @suspend(ptr %ctx, ptr %thread, i64 {int(Status.PAUSED)})")
+        paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
+        self.text.do(f"call void @suspend(ptr %ctx, ptr %thread, {paused})")
         self.begin_turn()
 
     def begin_turn(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.entries import scheduler
-from visim.engine.jit.layout import Shared, Status, Thread, Work
+from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
 from visim.engine.jit.records import ThreadRecord, aligned, words
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class NativeWork:
             function = scheduler().address("run_groups_stacked")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill()
+        self._follow(chosen[1])
 
     def _fill(self) -> None:
         """Write what stays the same from run to run into the fields."""
@@ -107,6 +109,16 @@ class NativeWork:
         }
         for name, value in values.items():
             self.fields[int(name)] = value
+
+    def _follow(self, context: NDArray[np.uint64]) -> None:
+        """Say which thread has its turn after which; observers are told of each turn instead."""
+        if self.runner.watcher.is_ordered:
+            return
+        context[Context.FIRST] = self.records[0].address
+        for number, (record, after) in enumerate(pairwise([*self.records, None])):
+            if record is not None:
+                record.fields[Thread.INDEX] = number
+                record.fields[Thread.NEXT] = after.address if after is not None else 0
 
     def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         runner, fields = self.runner, record.fields
