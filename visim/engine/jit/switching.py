@@ -120,7 +120,7 @@ rest:
 
 STACKED = r"""
 define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "subq $$$PLACE$, %rsi\0Acallq *%rbx\0Aud2", ""()
+  call void asm sideeffect "subq $$$PLACE$, %rsi\0Apushq $$0\0Ajmpq *%rbx", ""()
   unreachable
 }
 
