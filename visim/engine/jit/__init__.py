@@ -150,9 +150,8 @@ class Prepared:
         if shared is not None:
             inputs = self._inputs.shapes(shared)
         slm_bytes = dispatch.slm_bytes
-        payload = None
-        if shared is not None and not self._first.uses_stacks:
-            payload = Payload.of(shared)
+        payload = None if shared is None else Payload.of(shared)
+        filled = None if payload is None else payload.filled
 
         def provide(full: bool, cr0: int) -> Compiled:
             version = Version(
@@ -168,7 +167,8 @@ class Prepared:
                 has_gathers=has_gathers(),
                 vector_lanes=vector_lanes(),
                 watched=tuple(sorted(wants & {PATHS, ACCESSES})),
-                payload=payload,
+                payload=None if self._first.uses_stacks else payload,
+                filled=filled if self._first.uses_stacks else None,
             )
             return self._compiled(version)
 

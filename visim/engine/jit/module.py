@@ -15,7 +15,7 @@ from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.messages import Sites
 from visim.engine.jit.native import IS_X86
-from visim.engine.jit.payload import ENTRY, Payload
+from visim.engine.jit.payload import ENTRY, Payload, Span
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
@@ -47,7 +47,8 @@ class Version:
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
     one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
     `watched` are the events that observers want of native code. `payload` says what threads start
-    with that a loop of the module runs (None: others start them).
+    with that a loop of the module runs (None: others start them), `filled` which registers others
+    fill before threads start (None: any).
     """
 
     full: bool
@@ -63,6 +64,7 @@ class Version:
     vector_lanes: int = 0
     watched: tuple[str, ...] = ()
     payload: Payload | None = None
+    filled: tuple[Span, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

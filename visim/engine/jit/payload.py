@@ -30,6 +30,11 @@ how many instructions the thread has executed goes to `counted`.
 """
 
 
+def overlaps(spans: Iterable[Span], first: int, size: int) -> bool:
+    """Whether some bytes of a part of the register image are in one of the spans."""
+    return any(start < first + size and first < stop for start, stop in spans)
+
+
 @dataclass(frozen=True, slots=True)
 class Payload:
     """Which registers threads find filled when they start; all other bytes are zero.
@@ -52,14 +57,17 @@ class Payload:
         own = set[tuple[int, bytes]].union(*filled) - alike
         return cls(_spans(alike), _spans(own), tuple(sorted(shared.places)))
 
+    @property
+    def filled(self) -> tuple[Span, ...]:
+        """All parts in which threads find something."""
+        coordinates = ((place, place + 4) for place, _ in self.places)
+        return tuple(sorted({*self.alike, *self.own, *coordinates}))
+
     def source(self, first: int, size: int) -> str | None:
         """Return the pointer to the image from which a variable is filled; None for zeros."""
-        end = first + size
-        if any(start < end and first < stop for start, stop in self.own):
+        if overlaps(self.own, first, size):
             return "%image"
-        if any(start < end and first < stop for start, stop in self.alike):
-            return "%payload"
-        return None
+        return "%payload" if overlaps(self.alike, first, size) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
 from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
 from visim.engine.jit.nodes import NodeWriter
-from visim.engine.jit.payload import MORE_PARAMETERS, Filling, loop_text
+from visim.engine.jit.payload import MORE_PARAMETERS, Filling, loop_text, overlaps
 from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
@@ -163,7 +163,10 @@ class UnitWriter:
         """Return the pointer to the image from which a variable is filled; None for zeros."""
         if not self.is_kernel:
             return None
-        return "%image" if self.payload is None else self.payload.source(place, size)
+        if self.payload is not None:
+            return self.payload.source(place, size)
+        filled = self.module.version.filled
+        return "%image" if filled is None or overlaps(filled, place, size) else None
 
     def _inputs(self) -> list[str]:
         """Return the instructions that read the shapes of inputs, and the group's coordinates."""
