@@ -7,6 +7,7 @@ entered the subroutine are active again, which is what makes most masks disappea
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -113,6 +114,26 @@ class Flow:
                     waiting.append(target)
         return False
 
+    def chains(self) -> list[list[Node]]:
+        """Return all nodes in order, in chains: only the node before leads to each but the first.
+
+        These are blocks of their own where the control register changes.
+        """
+        sources = Counter(target for targets in self.edges.values() for target in targets)
+        behind = {
+            key: target
+            for key, node in self.nodes.items()
+            for target in self.edges.get(key, ())
+            if node.block.transfer is None and sources[target] == 1 and self._is_plain(key, target)
+        }
+        heads = sorted(self.nodes.keys() - set(behind.values()))
+        return [[self.nodes[key] for key in _following(behind, head)] for head in heads]
+
+    def _is_plain(self, key: Key, target: Key) -> bool:
+        """Whether a node runs with the same channels as the one before."""
+        stays = key[0] == target[0] and target[:2] not in self.slots and target != self.start
+        return stays and self.nodes[key].waiting == self.nodes[target].waiting
+
     def exit_mode(self) -> int:
         """Return CR0 when the unit returns."""
         exits = self.exits.get(0, {self.start[2]})
@@ -130,6 +151,14 @@ class Flow:
                     full.discard(entry)
                     changed = True
         return full
+
+
+def _following(behind: dict[Key, Key], head: Key) -> Iterator[Key]:
+    """Return a key and those behind it."""
+    key: Key | None = head
+    while key is not None:
+        yield key
+        key = behind.get(key)
 
 
 def function_name(number: int, cr0: int) -> str:

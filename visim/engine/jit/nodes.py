@@ -1,4 +1,4 @@
-"""One node of a unit's graph as LLVM IR: its instructions, then where control goes.
+"""Nodes of a unit's graph as LLVM IR: their instructions, then where control goes.
 
 Channels that are not active wait at places; each place has a mask of them. Control goes to the
 lowest place, as in the reference interpreter: a place's merge adds those that wait to the active
@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from visim.engine.base import CALL_DEPTH
-from visim.engine.jit.blocks import expressions, operands
+from visim.engine.jit.blocks import Step, expressions, operands
 from visim.engine.jit.flow import function_name, is_uniform, passed
 from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.runs import Run, RunFinder
 from visim.engine.jit.slots import Row
-from visim.engine.jit.steps import StepWriter
+from visim.engine.jit.steps import StepWriter, is_dynamic
 from visim.engine.jit.strips import StripWriter, local_rows, may_have_strips, strip_of
 from visim.engine.jit.text import signed
 from visim.engine.jit.values import Values
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 
 class NodeWriter(StepWriter):
-    """Writes one node of the graph."""
+    """Writes one chain of nodes of the graph."""
 
     def write(self) -> None:
-        """Write the node's block."""
+        """Write the blocks of the chain."""
         self._begin()
         for run in self._runs():
             local = self._local(run)
@@ -53,21 +53,36 @@ class NodeWriter(StepWriter):
             if strip is not None:
                 StripWriter(self, run, strip, local).write()
                 self._forget(run)
-            elif not all(self.write_step(*each) for each in run.numbered()):
+                self._count_until(run.end)
+            elif not all(self._write_one(*each) for each in run.numbered()):
                 return
-        self._count(len(self.node.block.forms))
+        self._count_until(len(self.located))
         self._ending()
 
+    def _write_one(self, step: Step, place: int) -> bool:
+        """Write an instruction, and the end of its block; return whether control can go on."""
+        self._count_until(place)
+        return self.write_step(step, place)
+
+    def _count_until(self, place: int) -> None:
+        """Count the blocks that end in front of an instruction of the chain, or at its end."""
+        while self.uncounted and self.uncounted[0][1] <= place:
+            node, _ = self.uncounted.pop(0)
+            self.stand_in(node)
+            self._count(len(node.block.forms))
+
     def _runs(self) -> Iterator[Run]:
-        steps = self.node.block.before
+        steps = [step for _, _, step in self.located]
         if self.unit.module.flat or not may_have_strips(len(steps)):
-            return iter([Run(0, steps=list(steps))])
-        finder = RunFinder(self.unit.keeps_others, self._is_ragged, dynamic=self.dynamic)
+            return iter([Run(0, steps=steps)])
+        dynamic = any(is_dynamic(node) for node in self.chain)
+        finder = RunFinder(self.unit.keeps_others, self._is_ragged, dynamic=dynamic)
         return finder.runs(steps)
 
-    def _is_ragged(self, number: int, place: Place) -> bool:
+    def _is_ragged(self, position: int, place: Place) -> bool:
         """Whether an instruction writes a place with a shape that is a vector itself."""
-        slot = self.unit.affine.write_at(self.node.key, number, place)
+        node, number, _ = self.located[position]
+        slot = self.unit.affine.write_at(node.key, number, place)
         return slot is not None and slot.form is not None and slot.form.ragged
 
     def _local(self, run: Run) -> set[Row]:

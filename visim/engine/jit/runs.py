@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from visim.engine.jit.blocks import Step, expressions, places
+from visim.engine.jit.blocks import Step, expressions, places, writes_cr0
 from visim.engine.jit.callouts import follows_mode, needs_interpreter
 from visim.engine.jit.slots import Row, row_of
 from visim.engine.jit.storage import is_repeated, place_span
@@ -28,7 +28,7 @@ Bits = tuple[str, int]
 
 @dataclass
 class Run:
-    """Instructions of one block from `first` on, by their numbers.
+    """Instructions of a chain of blocks from `first` on, by their numbers.
 
     Attributes:
         lanes: how many channels the lane-wise ones have.
@@ -204,9 +204,9 @@ class RunFinder:
 
 
 def _is_plain(effect: Effect) -> bool:
-    """Whether an effect writes variables that only this unit has, or predicates."""
+    """Whether an effect writes variables that only this unit has, predicates or the mode."""
     if isinstance(effect, WriteRegister):
-        return _is_own(effect.place.variable)
+        return writes_cr0(effect) or _is_own(effect.place.variable)
     return isinstance(effect, WritePredicate)
 
 

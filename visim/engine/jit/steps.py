@@ -1,7 +1,9 @@
-"""The instructions of one node of a unit's graph as LLVM IR: messages, values, register writes."""
+"""The instructions of chains of nodes of a unit's graph as LLVM IR: messages, values, registers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.affine import ShapeReader
@@ -14,7 +16,7 @@ from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.storage import bits_vector
 from visim.engine.jit.values import Values
-from visim.engine.modes import CR0_USED, float_mode
+from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.sem.effects import (
     Fence,
     Message,
@@ -30,21 +32,47 @@ if TYPE_CHECKING:
     from visim.engine.jit.unit import UnitWriter
 
 
-class StepWriter:
-    """Writes the instructions of one node of the graph."""
+def mode_of(node: Node) -> FloatMode:
+    """Return how a node computes with floats."""
+    return float_mode(0 if node.key[2] == ANY_MODE else node.key[2] & CR0_USED)
 
-    def __init__(self, unit: UnitWriter, node: Node) -> None:
+
+def is_dynamic(node: Node) -> bool:
+    """Whether the interpreter computes what rounds in a node.
+
+    The ALT mode is rare, and treated as one that only the running program knows.
+    """
+    return node.key[2] == ANY_MODE or mode_of(node).alternate
+
+
+class StepWriter:
+    """Writes the instructions of one chain of nodes of the graph."""
+
+    def __init__(self, unit: UnitWriter, chain: Sequence[Node]) -> None:
         self.unit = unit
-        self.node = node
         self.text = unit.text
-        unknown = node.key[2] == ANY_MODE
-        self.mode = float_mode(0 if unknown else node.key[2] & CR0_USED)
-        # The ALT mode is rare: what rounds in it is the interpreter's, as in an unknown mode.
-        self.dynamic = unknown or self.mode.alternate
-        self.full = node.entry in unit.full and not node.waiting
-        self.repeats = unit.flow.repeats(node.key)
+        self.chain = chain
+        self.located = [
+            (node, number, step) for node in chain for number, step in enumerate(node.block.before)
+        ]
+        ends = accumulate(len(node.block.before) for node in chain)
+        self.uncounted = list(zip(chain, ends, strict=True))
+        self.stand_in(chain[0])
+        self.full = self.node.entry in unit.full and not self.node.waiting
+        self.repeats = unit.flow.repeats(self.node.key)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+
+    def stand_in(self, node: Node) -> None:
+        """Write what follows as code of a node of the chain."""
+        self.node = node
+        self.mode, self.dynamic = mode_of(node), is_dynamic(node)
+
+    def stand_at(self, place: int) -> int:
+        """Write what follows as code of an instruction of the chain; return its number there."""
+        node, number, _ = self.located[place]
+        self.stand_in(node)
+        return number
 
     def _begin(self) -> None:
         """Write how a node starts: with which channels."""
@@ -81,8 +109,9 @@ class StepWriter:
 
     # Steps
 
-    def write_step(self, step: Step, number: int) -> bool:
-        """Write one instruction; return whether control can go on behind it."""
+    def write_step(self, step: Step, place: int) -> bool:
+        """Write one instruction of the chain; return whether control can go on behind it."""
+        number = self.stand_at(place)
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False

@@ -144,13 +144,14 @@ class StripWriter:
         text.label(done)
         self._leave()
 
-    def _keep_shapes(self, number: int) -> None:
+    def _keep_shapes(self, place: int) -> None:
         """Note the shapes that an instruction writes: they are scalars, for all strips."""
         writer = self.writer
+        number = writer.stand_at(place)
         values = writer.new_values()
         reader = ShapeReader(self.text, self.storage, writer.unit.affine, writer.node.key, number)
         values.shapes = reader
-        step = self.run.steps[number - self.run.first]
+        step = self.run.steps[place - self.run.first]
         for slot, shape in writer.shapes(step, number, values):
             reader.keep(slot, shape)
 
@@ -229,7 +230,8 @@ class StripWriter:
         """Return the lines of one strip."""
         text = self.text
         outside, text.lines = text.lines, []
-        for _, step in self.run.lane_wise():
+        for place, step in self.run.lane_wise():
+            self.writer.stand_at(place)
             strip = _Strip(self, self.writer.new_values())
             writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
             found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]

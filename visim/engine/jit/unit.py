@@ -67,11 +67,10 @@ class UnitWriter:
 
     def write(self) -> str:
         """Return the function's text."""
-        order = sorted(self.flow.nodes.values(), key=lambda node: node.key)
         self.text.jump(f"b{self.names[self.flow.start]}")
-        for node in order:
-            self._entrances(node)
-            NodeWriter(self, node).write()
+        for chain in self.flow.chains():
+            self._entrances(chain[0])
+            NodeWriter(self, chain).write()
         body = self.text.lines
         name = function_name(self.unit.number, self.flow.start[2])
         linkage, more = ("" if self.is_kernel else "internal "), "#0"
