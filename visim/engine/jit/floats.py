@@ -136,6 +136,7 @@ class FloatWriter:
         """Make a function that runs `body` in a rounding mode.
 
         On x86 only MXCSR is set: LLVM's own way also loads the x87 unit's control word, slowly.
+        Seen from outside it has no effects, so that LLVM can leave it out where nobody asks.
         """
         lines = "\n  ".join(body)
         if self.library.is_x86:
@@ -144,7 +145,7 @@ class FloatWriter:
         self.library.intrinsic("llvm.set.rounding", "void", "i32")
         self.library.functions.setdefault(
             name,
-            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #0 {{\n"
+            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #1 {{\n"
             f"entry:\n  call void @llvm.set.rounding(i32 {_C_MODE[rounding]}) strictfp\n"
             f"  {lines}\n"
             f"  call void @llvm.set.rounding(i32 1) strictfp\n  ret {result} {value}\n}}",
@@ -167,7 +168,7 @@ class FloatWriter:
         self.library.functions.setdefault(usual, f"@{usual} = internal constant i32 {_MXCSR}")
         self.library.functions.setdefault(
             name,
-            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #0 {{\n"
+            f"define internal {result} @{name}({', '.join(parameters)}) noinline strictfp #1 {{\n"
             f"entry:\n  call void {load}(ptr @{mode})\n  {lines}\n"
             f"  call void {load}(ptr @{usual})\n  ret {result} {value}\n}}",
         )

@@ -149,6 +149,7 @@ class ModuleWriter:
                 calls_text(stacks=self.stacks),
                 self.library.render(),
                 "attributes #0 = { nounwind }",
+                "attributes #1 = { nounwind willreturn memory(none) }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
             ]

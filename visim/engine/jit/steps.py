@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import Node
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.messages import MessageWriter
+from visim.engine.jit.quotients import QuotientFinder
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.storage import bits_vector
@@ -52,9 +53,7 @@ class StepWriter:
         self.unit = unit
         self.text = unit.text
         self.chain = chain
-        self.located = [
-            (node, number, step) for node in chain for number, step in enumerate(node.block.before)
-        ]
+        self.located = list(self._located())
         ends = accumulate(len(node.block.before) for node in chain)
         self.uncounted = list(zip(chain, ends, strict=True))
         self.stand_in(chain[0])
@@ -62,6 +61,14 @@ class StepWriter:
         self.repeats = unit.flow.repeats(self.node.key)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+
+    def _located(self) -> Iterator[tuple[Node, int, Step]]:
+        """Return the chain's instructions, each with its node and its number there."""
+        finder, divides = QuotientFinder(), not self.unit.module.flat and len(self.chain) > 1
+        for node in self.chain:
+            mode = mode_of(node)
+            for number, step in enumerate(node.block.before):
+                yield node, number, finder.next(step, mode) if divides else step
 
     def stand_in(self, node: Node) -> None:
         """Write what follows as code of a node of the chain."""

@@ -1,0 +1,134 @@
+"""Integer division as Intel's compiler writes it gives the same on both engines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from visim.engine.jit import quotients
+from visim.engine.jit.quotients import QuotientFinder
+from visim.sem.effects import Effect
+
+from . import harness
+from .test_jit import compare
+
+HEAD = """.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=ud num_elts=32 align=wordx32
+.decl V41 v_type=G type=ud num_elts=32 align=wordx32
+.decl V42 v_type=G type=f num_elts=32 align=wordx32
+.decl V43 v_type=G type=df num_elts=32 align=wordx32
+.decl V44 v_type=G type=df num_elts=32 align=wordx32
+.decl V45 v_type=G type=df num_elts=32 align=wordx32
+.decl V46 v_type=G type=df num_elts=32 align=wordx32
+.decl V47 v_type=G type=ud num_elts=32 align=wordx32
+.decl V48 v_type=G type=ud num_elts=32 align=wordx32
+.decl P1 v_type=P num_elts=32
+.kernel_attr SimdSize=32
+.function "k"
+k:
+"""
+DIVISION = """
+    mov (M1, 32) V42(0,0)<1> V41(0,0)<1;1,0>
+    inv (M1, 32) V42(0,0)<1> V42(0,0)<1;1,0>
+    mov (M1, 32) V43(0,0)<1> V41(0,0)<1;1,0>
+    mov (M1, 32) V43(0,0)<1> (-)V43(0,0)<1;1,0>
+    mov (M1, 32) V44(0,0)<1> V42(0,0)<1;1,0>
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mad (M1, 32) V45(0,0)<1> V43(0,0)<1;1,0> V44(0,0)<1;1,0> 0x3ff0000000004000:df
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mov (M1, 32) V46(0,0)<1> V40(0,0)<1;1,0>
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mul (M1, 32) V46(0,0)<1> V44(0,0)<1;1,0> V46(0,0)<1;1,0>
+    mad (M1, 32) V45(0,0)<1> V46(0,0)<1;1,0> V45(0,0)<1;1,0> V46(0,0)<1;1,0>
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mov (M1, 32) V47(0,0)<1> V45(0,0)<1;1,0>
+"""
+LINES = DIVISION.strip().splitlines()
+OTHERS = {
+    "another correction": DIVISION.replace("4000:df", "2000:df"),
+    "no correction": DIVISION.replace("V45(0,0)<1;1,0> V46", "V46(0,0)<1;1,0> V46"),
+    "the nearest sums": DIVISION.replace("0x30:ud", "0x0:ud"),
+    "sums rounded up": DIVISION.replace("0x30:ud", "0x10:ud"),
+    "a numerator that changes": DIVISION.replace(
+        LINES[-1], f"add (M1, 32) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:ud\n{LINES[-1]}"
+    ),
+    "a divisor that changes": DIVISION.replace(
+        LINES[4], f"add (M1, 2) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud\n{LINES[4]}"
+    ),
+    "a reciprocal of some channels": DIVISION.replace("inv (M1", "(P1) inv (M1"),
+    "halves": DIVISION.replace(LINES[8], LINES[8].replace("32)", "16)")),
+    "signed numbers": DIVISION.replace("type=ud", "type=d"),
+}
+
+
+def values(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    edges = [0, 1, 2, 3, 5, 7, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFE, 0xFFFFFFFF, 65537]
+    n, d = rng.integers(0, 1 << 32, (2, 32), dtype=np.uint32)
+    d >>= rng.integers(0, 32, 32).astype(np.uint32)
+    n[:16], d[:16] = rng.choice(edges, 16), rng.choice(edges, 16)
+    n[16:24] = d[16:24] * np.uint32(3) - rng.integers(0, 2, 8, dtype=np.uint32)
+    return {"V40": n, "V41": d}
+
+
+@pytest.fixture
+def divisions(monkeypatch: pytest.MonkeyPatch) -> list[Effect]:
+    """The effects that have become divisions."""
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
+    found: list[Effect] = []
+    divided = QuotientFinder._divided  # pyright: ignore[reportPrivateUsage]
+
+    def noted(self: QuotientFinder, effect: Effect, mode: quotients.FloatMode) -> Effect:
+        new = divided(self, effect, mode)
+        found.extend([new] if new is not effect else [])
+        return new
+
+    monkeypatch.setattr(QuotientFinder, "_divided", noted)
+    return found
+
+
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
+@pytest.mark.parametrize("seed", range(6))
+def test_quotients_are_those_of_the_compilers_sums(
+    divisions: list[Effect], seed: int, mask: int
+) -> None:
+    kernel = harness.assemble(f"{HEAD}{DIVISION}    ret (M1, 1)\n", "pvc")
+    assert compare(kernel, values(seed), mask) is None
+    assert len(divisions) == 1
+
+
+def test_a_divisor_for_all_channels_is_found(divisions: list[Effect]) -> None:
+    text = DIVISION
+    for name in ("V41", "V42", "V43", "V44", "V45"):
+        text = text.replace(f"{name}(0,0)<1;1,0>", f"{name}(0,0)<0;1,0>")
+    lines = text.strip().splitlines()
+    lines[:7] = [line.replace("(M1, 32)", "(M1_NM, 1)") for line in lines[:7]]
+    lines[-3] = lines[-3].replace("V45(0,0)<1>", "V46(0,0)<1>")
+    lines[-1] = lines[-1].replace("V45(0,0)<0;1,0>", "V46(0,0)<1;1,0>")
+    kernel = harness.assemble("\n".join([HEAD, *lines, "    ret (M1, 1)\n"]), "pvc")
+    for seed in range(4):
+        assert compare(kernel, values(seed), 0xFFFF0FFE) is None
+    assert len(divisions) == 4
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_is_no_division_stays(divisions: list[Effect], other: str) -> None:
+    assert OTHERS[other] != DIVISION or other == "signed numbers"
+    head = HEAD.replace("V40 v_type=G type=ud", "V40 v_type=G type=d")
+    chosen = head if other == "signed numbers" else HEAD
+    kernel = harness.assemble(f"{chosen}{OTHERS[other]}    ret (M1, 1)\n", "pvc")
+    assert compare(kernel, values(9), 0xFFFFFFFF) is None
+    assert not divisions
+
+
+def test_a_divisor_that_some_channels_share_is_not_taken_for_all(divisions: list[Effect]) -> None:
+    """A scalar that channel 0 writes is not written where channel 0 is off."""
+    lines = [line.replace("(M1, 32)", "(M1, 1)") for line in LINES[:2]]
+    text = "\n".join([HEAD, *lines, *LINES[2:4]])
+    text += "\n    mov (M1, 32) V44(0,0)<1> V42(0,0)<0;1,0>\n"
+    text += "\n".join([*LINES[5:], "    ret (M1, 1)\n"])
+    kernel = harness.assemble(text, "pvc")
+    given = values(3) | {"V41": np.full(32, 7, np.uint32)}
+    assert compare(kernel, given, 0xFFFFFFFE) is None
+    assert not divisions
