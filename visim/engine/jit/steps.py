@@ -186,6 +186,7 @@ class StepWriter:
         mask = values.mask(write.mask)
         if not isinstance(write, WritePredicate):
             return values.value(write.value), mask
+        values.compare_rows(write.value, write.mask)
         if mask is not None and write.mask is not None:
             mask = values.bits(write.mask)
         return values.bits(write.value), mask

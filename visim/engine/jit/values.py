@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from visim import predefined
 from visim.engine.blocks import CR0
-from visim.engine.jit.affine import ShapeReader
+from visim.engine.jit.affine import ShapeReader, is_integer
 from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
 from visim.engine.jit.floats import FloatWriter, Library
+from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
@@ -111,6 +112,23 @@ class Values:
         if self.shapes is None:
             return None
         return self.shapes.shape(expr, channel_within(mask))
+
+    def compare_rows(self, expr: Expr, mask: Expr | None) -> None:
+        """Find the bits of a comparison of integers from shapes, if they tell, for lanes of a mask.
+
+        The other lanes get any bits.
+        """
+        if expr.uop.group is not Group.COMPARE or not is_integer(expr.args[0].type):
+            return
+        shapes = [self.shape(arg, mask) for arg in expr.args]
+        a, b = shapes
+        if a is None or b is None:
+            return
+        relations = RelationWriter(self.text, self.library)
+        is_signed = expr.args[0].type.is_signed
+        found = relations.bits(expr.uop.name, a, b, signed=is_signed)
+        if found is not None:
+            self._bits_known[expr] = found
 
     # Masks as numbers
 
