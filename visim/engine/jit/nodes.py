@@ -132,7 +132,9 @@ class NodeWriter(StepWriter):
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
         unit.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
-        self.text.do("call void @barrier(ptr %ctx, ptr %thread)")
+        before = self.text.let("load ptr, ptr %self")
+        after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
+        self.text.do(f"store ptr {after}, ptr %self")
         unit.begin_turn()
         self._fall()
 

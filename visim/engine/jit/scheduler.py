@@ -97,6 +97,8 @@ declare void @llvm.x86.sse2.pause()
 
 _TAIL = """
 attributes #0 = { nounwind }
+!0 = !{!"branch_weights", i32 1, i32 10000}
+!1 = !{!"branch_weights", i32 10000, i32 1}
 """
 
 _CALLS = r"""

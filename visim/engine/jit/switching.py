@@ -30,24 +30,23 @@ OPERANDS = ",".join(
     ("={rdi},={rsi},={rdx},0,1,2", *(f"~{{{register}}}" for register in _CLOBBERED))
 )
 
-GIVE_WAY = "call void @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$, i64 $ANYTIME$)"
+GIVE_WAY = "%self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$, i64 $ANYTIME$)"
 
 WAITING = r"""
-define internal ptr @switch_stack(ptr %ctx, ptr %from, ptr %to) alwaysinline #0 {
+define internal { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %from, ptr %to) alwaysinline #0 {
   %found = call { ptr, ptr, ptr } asm sideeffect "$SWITCH$", "$OPERANDS$"(ptr %ctx, ptr %to,
                                                                           ptr %from)
-  %who = extractvalue { ptr, ptr, ptr } %found, 2
-  ret ptr %who
+  ret { ptr, ptr, ptr } %found
 }
 
 define internal void @go_home(ptr %ctx, ptr %thread) alwaysinline #0 {
   %own = getelementptr i64, ptr %thread, i64 $T_STACK$
   %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
-  %who = call ptr @switch_stack(ptr %ctx, ptr %own, ptr %home)
+  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %own, ptr %home)
   ret void
 }
 
-define internal void @suspend(ptr %ctx, ptr %thread, i64 %status, i64 %phase) alwaysinline #0 {
+define internal ptr @suspend(ptr %ctx, ptr %thread, i64 %status, i64 %phase) alwaysinline #0 {
 entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 %status, ptr %sp
@@ -59,7 +58,7 @@ entry:
   %own = getelementptr i64, ptr %thread, i64 $T_STACK$
   %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
   %is.last = icmp eq ptr %next, null
-  br i1 %is.last, label %around, label %look
+  br i1 %is.last, label %around, label %look, !prof !0
 around:
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   %now = load i64, ptr %pp
@@ -75,23 +74,26 @@ look:
   %over = load i64, ptr %tpp
   %ready = icmp slt i64 %waits, %over
   %there = getelementptr i64, ptr %other, i64 $T_STACK$
-  br i1 %ready, label %go, label %leave
+  br i1 %ready, label %go, label %leave, !prof !1
 leave:
   br label %go
 go:
   %to = phi ptr [ %home, %around ], [ %there, %look ], [ %home, %leave ]
-  %who = call ptr @switch_stack(ptr %ctx, ptr %own, ptr %to)
-  ret void
+  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %own, ptr %to)
+  %place = extractvalue { ptr, ptr, ptr } %back, 1
+  %self = getelementptr i8, ptr %place, i64 -$PLACE$
+  ret ptr %self
 }
 """
 """How a thread gives way: to the thread whose turn is next, if that can run, else to the scheduler.
 
 Threads that follow each other name the next one (`NEXT`); behind the last one a turn of all of them
-begins. Who may run in a turn is decided by the phase at its start.
+begins. Who may run in a turn is decided by the phase at its start. The answer is the thread itself,
+which it would otherwise find on its stack: so the processor knows early who is next but one.
 """
 
 BARRIER = r"""
-define internal void @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
+define internal ptr @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   %before = load i64, ptr %ap
   %arrived = add i64 %before, 1
@@ -108,13 +110,13 @@ release:
   %alone = icmp eq i64 %n, 1
   br i1 %alone, label %on, label %rest
 on:
-  ret void
+  ret ptr %thread
 wait:
   store i64 %arrived, ptr %ap
   br label %rest
 rest:
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$, i64 %phase)
-  ret void
+  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$, i64 %phase)
+  ret ptr %self
 }
 """
 
@@ -163,7 +165,7 @@ look:
 leave:
   %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
   store i64 %used, ptr %sparep
-  call void @suspend(ptr %ctx, ptr %thread, i64 $S_DONE$, i64 $NEVER$)
+  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_DONE$, i64 $NEVER$)
   unreachable
 fault:
   store i64 $S_FAULTED$, ptr %sp
@@ -222,7 +224,8 @@ start:
 go:
   %to = phi ptr [ %stack, %entry ], [ %stack, %start ], [ %who, %asks ]
   %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
-  %who = call ptr @switch_stack(ptr %ctx, ptr %home, ptr %to)
+  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %home, ptr %to)
+  %who = extractvalue { ptr, ptr, ptr } %back, 2
   %record = getelementptr i8, ptr %who, i64 -$PLACE$
   %ap = getelementptr i64, ptr %record, i64 $T_STATUS$
   %after = load i64, ptr %ap

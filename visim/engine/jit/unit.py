@@ -133,6 +133,7 @@ class UnitWriter:
         lines += self.storage.allocations(self._source)
         lines += [*affine.allocations(self.affine), *self._inputs()]
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
+        lines += ["  %self = alloca ptr", "  store ptr %thread, ptr %self"]
         for entry in sorted({0, *self.flow.sites}):
             start = "%mask" if entry == self.flow.start[0] else "0"
             for what in ACTIVATION:
@@ -296,7 +297,7 @@ class UnitWriter:
     def suspend(self) -> None:
         """Let other threads run, and begin a turn when they have."""
         paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
-        self.text.do(f"call void @suspend(ptr %ctx, ptr %thread, {paused})")
+        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {paused})")
         self.begin_turn()
 
     def begin_turn(self) -> None:
