@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import Ticket
-from visim.engine.base import TURN, ThreadStart
+from visim.engine.base import ThreadStart
 from visim.engine.jit.layout import ANYTIME, NEVER, Status, Thread
 
 STACK_BYTES = 1 << 20
@@ -53,7 +53,6 @@ class ThreadRecord:
         fields[Thread.STATUS] = Status.READY if start.mask else Status.DONE
         fields[Thread.PHASE] = ANYTIME if start.mask else NEVER
         fields[Thread.SCRATCH_BASE] = self.scratch_base = start.scratch_base
-        fields[Thread.TURN_ENDS] = TURN
         self.waits = None
         for offset, data in start.registers:
             self.octets[offset : offset + len(data)] = data

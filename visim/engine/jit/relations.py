@@ -32,7 +32,8 @@ class RelationWriter:
     def bits(self, relation: str, a: Shape, b: Shape, *, signed: bool) -> str | None:
         """Return in which lanes a relation holds, as the low bits of an i64.
 
-        None stands for shapes that are not a row with neighbours one apart and a number.
+        None stands for shapes that are not two numbers, or a row with neighbours one apart and a
+        number.
 
         Args:
             relation: `eq`, `ne`, `lt` or `le`.
@@ -40,6 +41,8 @@ class RelationWriter:
             b: the right side, as wide.
             signed: whether elements are signed.
         """
+        if _is_number(a) and _is_number(b):
+            return self._of_numbers(relation, a, b, signed=signed)
         swapped = is_uniform(a)
         row, number = (b, a) if swapped else (a, b)
         if not _is_row(row) or not is_uniform(number) or number.form.signed is not None:
@@ -65,6 +68,16 @@ class RelationWriter:
             found = self._text.let(f"xor i64 {found}, {(1 << row.lanes) - 1}")
         return found
 
+    def _of_numbers(self, relation: str, a: Shape, b: Shape, *, signed: bool) -> str:
+        """Return all lanes or none."""
+        text = self._text
+        if relation in {"lt", "le"}:
+            relation = ("s" if signed else "u") + relation
+        holds = text.let(f"icmp {relation} i{a.form.bits} {a.cores[0]}, {b.cores[0]}")
+        if a.lanes == 1:
+            return text.let(f"zext i1 {holds} to i64")
+        return text.let(f"select i1 {holds}, i64 {(1 << a.lanes) - 1}, i64 0")
+
     def _equal(self, first: str, number: str, row: Shape) -> str:
         """Return the bit of the lane of a piece that is a number."""
         text, bits = self._text, row.form.bits
@@ -75,13 +88,12 @@ class RelationWriter:
         one = text.let(f"zext i1 {inside} to i64")
         return text.let(f"shl i64 {one}, {place}")
 
-    def _below(
-        self, first: str, limit: str, row: Shape, *, signed: bool, with_equal: bool
-    ) -> str:
+    def _below(self, first: str, limit: str, row: Shape, *, signed: bool, with_equal: bool) -> str:
         """Return the bits of the lanes of a piece that are below a limit."""
         text, bits, piece = self._text, row.form.bits, row.form.piece
-        start, end = self._ordered(first, bits, signed=signed), self._ordered(
-            limit, bits, signed=signed
+        start, end = (
+            self._ordered(first, bits, signed=signed),
+            self._ordered(limit, bits, signed=signed),
         )
         if with_equal:
             end = text.let(f"add i64 {end}, 1")
@@ -111,6 +123,10 @@ class RelationWriter:
             count = text.let(f"call i64 {function}(i64 {count}, i64 {bound})")
         top = text.let(f"shl i64 1, {count}")
         return text.let(f"add i64 {top}, -1")
+
+
+def _is_number(shape: Shape) -> bool:
+    return is_uniform(shape) and shape.form.signed is None and len(set(shape.cores)) == 1
 
 
 def _is_row(shape: Shape) -> bool:

@@ -9,7 +9,6 @@ Python run on the worker's own stack.
 
 from __future__ import annotations
 
-from visim.engine.base import TURN
 from visim.engine.jit.groups import GROUPS, STARTING, TELL
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
@@ -75,7 +74,7 @@ def numbered(text: str, *, is_x86: bool = True) -> str:
     fields |= {f"S_{status.name}": int(status) for status in Status}
     fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
-    fields |= {"TURN": TURN, "POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
+    fields |= {"POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
     shown = {name: str(value) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86)
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
@@ -103,7 +102,7 @@ attributes #0 = { nounwind }
 
 _CALLS = r"""
 declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
-declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64, i64)
+declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
 declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
 
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
@@ -113,9 +112,9 @@ define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, 
   ret i1 %found
 }
 
-define internal i32 @pause(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit)
+define internal i32 @pause(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
     alwaysinline #0 {
-  %stop = call i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit)
+  %stop = call i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
   ret i32 %stop
 }
 
@@ -227,7 +226,7 @@ define i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %v
   ret i32 %answer
 }
 
-define i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %executed, i64 %pc, i64 %unit) #0 {
+define i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %pc, i64 %unit) #0 {
 entry:
   %pp = getelementptr i64, ptr %thread, i64 $T_PC$
   store i64 %pc, ptr %pp
@@ -246,9 +245,6 @@ ask:
   br i1 %stop, label %end, label %on
 on:
   $PAUSE$
-  %ep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
-  %ends = add i64 %executed, $TURN$
-  store i64 %ends, ptr %ep
   ret i32 0
 end:
   ret i32 1

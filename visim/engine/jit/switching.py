@@ -319,8 +319,6 @@ cleared:
   %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
   %top = load i64, ptr %topp
   call void @prepare_stack(ptr %thread, i64 %top)
-  %tep = getelementptr i64, ptr %thread, i64 $T_TURN_ENDS$
-  store i64 $TURN$, ptr %tep
   %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
   store i64 0, ptr %dp
   %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$

@@ -128,6 +128,7 @@ class UnitWriter:
             if self.module.has_calls
             else "  %clock = alloca i64\n  store i64 0, ptr %clock"
         )
+        lines += self._first_turn()
         lines += self._fresh_fields()
         lines += self._saved_storage()
         lines += self.storage.allocations(self._source)
@@ -145,13 +146,21 @@ class UnitWriter:
             lines.append(f"  store i32 0, ptr %wait.{entry}.{place}")
         return lines
 
+    def _first_turn(self) -> list[str]:
+        """Note until when a thread that starts may run; functions that are called share that."""
+        place = "alloca i64"
+        if self.module.has_calls:
+            place = f"getelementptr i64, ptr %thread, i64 {int(Thread.TURN_ENDS)}"
+        lines = [f"  %turn.ends = {place}"]
+        if self.is_kernel:
+            lines.append(f"  store i64 {TURN}, ptr %turn.ends")
+        return lines
+
     def _fresh_fields(self) -> list[str]:
         """Set the fields of the thread that the function looks at, where nobody else has."""
         if self.payload is None:
             return []
-        wanted = {Thread.TURN_ENDS: TURN} if self.flow.loops else {}
-        if self.module.counts_depth:
-            wanted |= {Thread.DEPTH: 0, Thread.FRAME: 0}
+        wanted = {Thread.DEPTH: 0, Thread.FRAME: 0} if self.module.counts_depth else {}
         lines: list[str] = []
         for field, value in wanted.items():
             name = f"%fresh.{field.name.lower()}"
@@ -303,20 +312,21 @@ class UnitWriter:
     def begin_turn(self) -> None:
         """Note until when the thread may run before others have a turn."""
         now = self.text.let(f"load i64, ptr {self.clock}")
-        self.set_thread(Thread.TURN_ENDS, self.text.let(f"add i64 {now}, {TURN}"))
+        ends = self.text.let(f"add i64 {now}, {TURN}")
+        self.text.do(f"store i64 {ends}, ptr %turn.ends")
 
     def pause(self, pc: int) -> None:
         """Let others run where the thread's turn is over; a place in each loop has to."""
         text = self.text
         now = text.let(f"load i64, ptr {self.clock}")
-        over = text.let(f"icmp uge i64 {now}, {self.thread(Thread.TURN_ENDS)}")
+        ends = text.let("load i64, ptr %turn.ends")
+        over = text.let(f"icmp uge i64 {now}, {ends}")
         late, on = text.fresh("late"), text.fresh("on")
         text.unlikely(over, late, on)
         text.label(late)
-        stop = text.let(
-            f"call i32 @pause(ptr %ctx, ptr %thread, i64 {now}, i64 {pc}, i64 {self.unit.number})"
-        )
+        stop = text.let(f"call i32 @pause(ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number})")
         self.fault_if(text.let(f"icmp ne i32 {stop}, 0"), FaultKind.HOST, pc)
+        self.begin_turn()
         text.jump(on)
         text.label(on)
 
