@@ -148,7 +148,7 @@ class ModuleWriter:
                 *functions,
                 calls_text(stacks=self.stacks),
                 self.library.render(),
-                "attributes #0 = { nounwind }",
+                f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
                 "attributes #1 = { nounwind willreturn memory(none) }",
                 '!0 = !{!"branch_weights", i32 1, i32 10000}',
                 '!1 = !{!"branch_weights", i32 10000, i32 1}',
@@ -156,6 +156,13 @@ class ModuleWriter:
         )
         watched = self.watched_sites.sites
         return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
+
+    def _stack_alignment(self) -> int:
+        """Return how many bytes a register for vectors has.
+
+        LLVM does not align the stack by itself for what it keeps there for want of registers.
+        """
+        return 4 * max(4, self.version.vector_lanes)
 
     def survey(self) -> Traits:
         """Return what is to be known before a version is chosen.
