@@ -24,7 +24,7 @@ import visim
 import visim.opencl
 from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
-from benchmarks.pocl import built
+from benchmarks.pocl import built, visim_argument
 
 SAMPLES = 2000
 PROCESSES = 5
@@ -75,8 +75,7 @@ def first_launches(device: str) -> dict[str, list[float]]:
 def first_launch(bench: Benchmark, program: visim.Program, values: dict[str, Any]) -> list[float]:
     """Return the seconds from `bind` to the end of the launch: by the clock, of the processor."""
     one = bench.launches(values)[0]
-    args = [values.get(name, name) for name in one.args]
-    args = [visim.Local(arg.nbytes) if hasattr(arg, "nbytes") and not hasattr(arg, "dtype") else arg for arg in args]
+    args = [visim_argument(values.get(name, name)) for name in one.args]
     sizes: dict[str, Any] = {"global_size": one.global_size, "local_size": one.local_size}
     processor, clock = time.process_time(), time.perf_counter()
     program[one.kernel].bind(args, **sizes, engine="jit")()

@@ -72,7 +72,7 @@ def bound_launches(
     """Return what launches a benchmark on the JIT, on the arrays as they are."""
     return [
         program[one.kernel].bind(
-            [_visim_argument(values.get(name, name)) for name in one.args],
+            [visim_argument(values.get(name, name)) for name in one.args],
             global_size=one.global_size,
             local_size=one.local_size,
             engine="jit",
@@ -101,7 +101,8 @@ def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
     return Side(run, lambda name: arrays[name], time.perf_counter() - start)
 
 
-def _visim_argument(value: Any) -> Any:
+def visim_argument(value: Any) -> Any:
+    """Return a benchmark's value as visim takes it."""
     return visim.Local(value.nbytes) if isinstance(value, pocl.LocalBytes) else value
 
 

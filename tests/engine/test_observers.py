@@ -84,7 +84,7 @@ class InRows(harness.Group):
     """Groups whose threads native code starts by itself."""
 
     def shared_starts(self) -> SharedStarts:
-        return SharedStarts(self.starts, (), (0, 0, 0), (self.group_count, 1, 1))
+        return SharedStarts(self.starts, (), (), (0, 0, 0), (self.group_count, 1, 1))
 
 
 def both(

@@ -20,6 +20,7 @@ from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
+from visim.records import record
 
 CALL_DEPTH = 10_000
 """Calls that a thread may have open."""
@@ -41,19 +42,22 @@ class ThreadStart:
     scratch_base: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SharedStarts:
     """What the threads of all groups of a dispatch have in common.
 
-    `starts` has each thread's start in group 0; in other groups they differ only in the group's
-    coordinates, which stand as UD at `places`: pairs of a byte offset in the register image and
-    an axis (0 for x). Group number n has the coordinates `first` plus n split by `groups`, x
-    fastest. `private` has a row of memory for each thread, which is zero when a thread starts. Its
-    address stands as UQ in the registers at `private_places` and nowhere else, so that engines can
-    put another one there for groups that run at the same time (None: they cannot).
+    `starts` says how each thread of a group starts, but for the registers `common` that are the
+    same in all of them, and for the group's coordinates, which stand as UD at `places`: pairs of a
+    byte offset in the register image and an axis (0 for x). Dispatches of a kernel with the same
+    `starts` have their `common` registers at the same places. Group number n has the coordinates
+    `first` plus n split by `groups`, x fastest. `private` has a row of memory for each thread,
+    which is zero when a thread starts. Its address stands as UQ in the registers at
+    `private_places` and nowhere else, so that engines can put another one there for groups that
+    run at the same time (None: they cannot).
     """
 
     starts: tuple[ThreadStart, ...]
+    common: tuple[tuple[int, bytes], ...]
     places: tuple[tuple[int, int], ...]
     first: tuple[int, int, int]
     groups: tuple[int, int, int]
@@ -132,7 +136,7 @@ class StopFlag(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunOptions:
     """What a run may cost and in which order it goes.
 

@@ -65,7 +65,8 @@ class LinkedKernel:
 
     `units[0]` is the kernel. `register_bytes` is the size of the register image. `predefined` and
     `file_scope` are the places in it of what all units share, by index and by name. `symbols` are
-    the addresses of the program's variables in memory, by name.
+    the addresses of the program's variables in memory, by name. `origin` is a digest of the file
+    that all of it comes of, where that is one file; it says the same as the units' texts.
     """
 
     name: str
@@ -76,6 +77,7 @@ class LinkedKernel:
     predefined: dict[int, int]
     symbols: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
     file_scope: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
+    origin: str | None = None
 
     @property
     def kernel(self) -> Unit:

@@ -25,6 +25,9 @@ NULL_PAGE = 4096
 """Flat addresses below this are taken for null pointers with a small offset."""
 
 
+_BYTE = np.dtype(np.uint8)
+
+
 class HasBytes(Protocol):
     """Memory that can show itself as an array, such as `visim.Buffer`."""
 
@@ -106,6 +109,13 @@ def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
         ArgumentError: The array is not C-contiguous, or holds Python objects; names `name`.
     """
     array = memory if isinstance(memory, np.ndarray) else memory.array(np.uint8)
+    if (
+        type(array) is np.ndarray
+        and array.dtype is _BYTE
+        and array.ndim == 1
+        and array.flags.c_contiguous
+    ):
+        return array
     if not array.flags.c_contiguous:
         raise ArgumentError(
             f"{name}: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"
@@ -123,9 +133,13 @@ class Allocation:
         host: Its bytes, one-dimensional and contiguous; kept, not copied.
         writable: Whether stores are allowed.
         base: Address of the first byte; None for the host's own address (flat memory).
+        address: The host's own address of the first byte, where it is known already.
     """
 
-    __slots__ = ("_base", "_elements", "base", "end", "host", "name", "size", "writable")
+    __slots__ = (
+        *("_base", "_elements", "address", "base"),
+        *("end", "host", "name", "size", "writable"),
+    )
 
     def __init__(
         self,
@@ -133,14 +147,16 @@ class Allocation:
         host: Bytes,
         writable: bool,
         base: int | None = None,
+        address: int | None = None,
     ) -> None:
         self.name = name
         self.host = host
         self.writable = writable
         self.size = host.size
-        self.base = int(host.ctypes.data) if base is None else base
+        self.address = int(host.ctypes.data) if address is None else address
+        self.base = self.address if base is None else base
         self.end = self.base + self.size
-        self._base = np.array(self.base, np.uint64)
+        self._base: Vector | None = None
         self._elements: dict[np.dtype[Any], Vector] = {}
 
     def elements(self, element: np.dtype[Any]) -> Vector:
@@ -157,6 +173,8 @@ class Allocation:
 
         Subtraction of unsigned numbers wraps, so an address below the base is a huge offset.
         """
+        if self._base is None:
+            self._base = np.array(self.base, np.uint64)
         offsets = addresses - self._base
         if max(offsets.tolist()) > self.size - size:
             return None

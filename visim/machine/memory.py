@@ -64,6 +64,11 @@ class Space:
         """All allocations in the order in which they were added."""
         return tuple(self._allocations)
 
+    @property
+    def allocation_count(self) -> int:
+        """How many allocations there are."""
+        return len(self._allocations)
+
     def _add(self, allocation: Allocation) -> None:
         self._allocations.append(allocation)
         self._readable.add(allocation)
@@ -315,10 +320,14 @@ class Memory(Space):
         Raises:
             ArgumentError: The array is not C-contiguous or holds Python objects.
         """
+        return self.allocate(memory, name).base
+
+    def allocate(self, memory: NDArray[Any] | HasBytes, name: str) -> Allocation:
+        """Do as `add` does, but return the allocation."""
         host = byte_view(memory, name)
         allocation = Allocation(name, host, bool(host.flags.writeable))
         self._add(allocation)
-        return allocation.base
+        return allocation
 
     def add_private(self, nbytes: int, name: str, alignment: int = 64) -> int:
         """Add `nbytes` of zeroed memory of visim's own and return its address.

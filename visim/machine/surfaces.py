@@ -60,10 +60,14 @@ class Surface(Space):
     name = "surface"
 
     def __init__(
-        self, memory: NDArray[Any] | HasBytes, name: str, dropped: Dropped | None = None
+        self,
+        memory: NDArray[Any] | HasBytes,
+        name: str,
+        dropped: Dropped | None = None,
+        address: int | None = None,
     ) -> None:
         host = byte_view(memory, name)
-        super().__init__([Allocation(name, host, bool(host.flags.writeable), 0)])
+        super().__init__([Allocation(name, host, bool(host.flags.writeable), 0, address)])
         self.dropped = Dropped() if dropped is None else dropped
         self.width: int | None = None
         self.height: int | None = None
@@ -89,7 +93,7 @@ class Surface(Space):
     @property
     def host_address(self) -> int:
         """Where the surface's first byte is in the host's memory."""
-        return self._allocations[0].host.ctypes.data
+        return self._allocations[0].address
 
     def _refuse(self, kind: AccessKind, address: int, size: int, channel: int, reason: str) -> None:
         if reason != OUT_OF_RANGE:
@@ -129,15 +133,27 @@ class Surfaces:
         """Stores and atomics that were out of range, at least in part, and were dropped there."""
         return self._dropped.writes
 
-    def bind(self, index: int, memory: NDArray[Any] | HasBytes, name: str) -> Surface:
+    def bind(
+        self,
+        index: int,
+        memory: NDArray[Any] | HasBytes,
+        name: str,
+        address: int | None = None,
+    ) -> Surface:
         """Bind an array or buffer, in place, to an index; it replaces what was bound there.
+
+        Args:
+            index: The binding table index.
+            memory: The array or buffer.
+            name: What messages call it.
+            address: Where its first byte is in the host's memory, if that is known already.
 
         Raises:
             ArgumentError: The index is not in 0..255, or the array is not C-contiguous.
         """
         if not 0 <= index < BINDING_TABLE_SIZE:
             raise ArgumentError(f"{name}: binding table index {index} is not in 0..255")
-        surface = Surface(memory, name, self._dropped)
+        surface = Surface(memory, name, self._dropped, address)
         self._bound[index] = surface
         self._counters.pop(index, None)
         self._images.pop(index, None)

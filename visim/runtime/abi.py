@@ -14,7 +14,6 @@ import ctypes
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
-from visim.machine.allocations import byte_view
 from visim.machine.images import ImageMemory
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
@@ -32,6 +30,7 @@ from visim.machine.surfaces import (
     SURFACE_STATE_BYTES,
     Surfaces,
 )
+from visim.records import record
 from visim.runtime import values
 from visim.runtime.buffers import Local
 from visim.runtime.geometry import (
@@ -65,7 +64,7 @@ _IMPLICIT_BYTES = 96
 _IMPLICIT_BASE = 0x4000_0000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """An argument in the form that the payload needs.
 
@@ -80,6 +79,9 @@ class Bound:
     image: ImageMemory | None = None
     sampler: SamplerState | None = None
     state: int = 0
+
+
+_NOTHING = Bound()
 
 
 class _Preparation:
@@ -146,16 +148,17 @@ class _Preparation:
         if found is None:
             self.bound[index] = Bound()
             return
-        address, state = self.memory.add(found, name), 0
-        host = byte_view(found, name)
+        allocation, state = self.memory.allocate(found, name), 0
+        address, host = allocation.address, allocation.host
         if index in self.layout.bindless:
             free = self._free_surface(name)
-            self.surfaces.bind(free, _from_aligned_address(host), name)
+            self.surfaces.bind(free, _from_aligned_address(host, address), name, address & ~3)
             state = free * SURFACE_STATE_BYTES
         self.bound[index] = Bound(address=address, state=state)
         for entry in self.kernel.binding_table:
             if entry.arg_index == index:
-                self.surfaces.bind(entry.bti_value, _from_aligned_address(host), name)
+                whole = _from_aligned_address(host, address)
+                self.surfaces.bind(entry.bti_value, whole, name, address & ~3)
 
     def _bind_image(self, index: int, value: object, name: str) -> None:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
@@ -349,7 +352,7 @@ def _entry_bytes(
         return struct.pack("<3I", *_SIZES[entry.arg_type](geometry, walk))
     if entry.arg_type in _ADDRESSES:
         return struct.pack("<Q", addresses.get(entry.arg_type, 0))
-    argument = bound.get(entry.arg_index, Bound())
+    argument = bound.get(entry.arg_index, _NOTHING)
     if entry.arg_type in IMAGE_ENTRIES and argument.image is not None:
         return struct.pack("<I", IMAGE_ENTRIES[entry.arg_type](argument.image))
     if entry.arg_type in SAMPLER_ENTRIES and argument.sampler is not None:
@@ -412,13 +415,12 @@ def _own_memory(size: int) -> NDArray[np.uint8]:
     return raw[start : start + size]
 
 
-def _from_aligned_address(host: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _from_aligned_address(host: NDArray[np.uint8], address: int) -> NDArray[np.uint8]:
     """Return a view that begins at the aligned address from which a surface has to start.
 
     The up to three bytes in front belong to the same word and so to memory that exists; programs
     skip them by the buffer_offset in their payload.
     """
-    address = int(host.ctypes.data)
     skipped = address & 3
     if not skipped or not host.size:
         return host

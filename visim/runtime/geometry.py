@@ -13,6 +13,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from visim.engine.schedule import Dependency, Wave, read_dependency, schedule
 from visim.errors import ArgumentError
+from visim.records import record
 from visim.target import Platform
 from visim.target import platform as find_platform
 
@@ -39,7 +41,7 @@ _KIBIBYTE = 1024
 _AXES = "xyz"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sizes:
     """The sizes that a caller gave to `Kernel.launch`; None where nothing was given."""
 
@@ -79,7 +81,7 @@ class Walk:
         return (first[0] + x, first[1] + y, first[2] + z)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NDRange:
     """A launch in work-items.
 
@@ -93,14 +95,14 @@ class NDRange:
     dimensions: int
     is_local_size_chosen: bool = False
 
-    @property
+    @cached_property
     def group_count(self) -> Triple:
         """Groups in each dimension, the smaller ones included."""
         pairs = zip(self.global_size, self.local_size, strict=True)
         x, y, z = (-(-size // local) for size, local in pairs)
         return (x, y, z)
 
-    @property
+    @cached_property
     def walks(self) -> tuple[Walk, ...]:
         """The groups: first the full ones, then the smaller ones at each edge and corner."""
         parts: list[list[tuple[int, int, int]]] = []
@@ -192,13 +194,18 @@ def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
     extent, dimensions = triple(sizes.global_size, "global_size")
     given = sizes.global_offset
     offset = (0, 0, 0) if given is None else triple(given, "global_offset", least=0)[0]
-    if sizes.local_size is not None:
-        local = triple(sizes.local_size, "local_size")[0]
-    else:
-        local = required or (_largest_divisor(extent[0]), 1, 1)
+    local = None if sizes.local_size is None else triple(sizes.local_size, "local_size")[0]
+    return _checked_range(extent, local, offset, dimensions, required)
+
+
+@lru_cache(maxsize=256)
+def _checked_range(
+    extent: Triple, given: Triple | None, offset: Triple, dimensions: int, required: Triple | None
+) -> NDRange:
+    """Return a geometry once more, or for the first time; the sizes are integers by now."""
+    local = given or required or (_largest_divisor(extent[0]), 1, 1)
     _check_local_size(local, extent, required)
-    chosen = sizes.local_size is None
-    return NDRange(extent, local, offset, dimensions, chosen)
+    return NDRange(extent, local, offset, dimensions, given is None)
 
 
 def bare_geometry(sizes: Sizes, device: Platform) -> ThreadGroups | ThreadSpace:

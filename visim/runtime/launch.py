@@ -17,6 +17,7 @@ from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
 from visim.module import Unit
+from visim.records import record
 from visim.runtime.geometry import Sizes
 from visim.runtime.handles import CancelledError, LaunchHandle
 from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
@@ -53,7 +54,7 @@ class LaunchKeywords(TypedDict, total=False):
     wait: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LaunchOptions:
     """The options of a launch as given; `check` refuses what is wrong or not there."""
 
@@ -108,7 +109,7 @@ class LaunchOptions:
             self.counts_forms,
             workers=self.workers,
             checked=self.checks == "on",
-            observers=tuple(item for item in self.observers if isinstance(item, Observer)),
+            observers=tuple([item for item in self.observers if isinstance(item, Observer)]),
         )
 
     def check(self) -> LaunchOptions:
@@ -125,15 +126,17 @@ class LaunchOptions:
                 )
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
+        _check_integer("seed", self.seed, 0)
+        for name, value in (("workers", self.workers), ("budget", self.budget)):
+            if value is not None:
+                _check_integer(name, value, 1)
+        if self.collect == () and not self.surfaces and not self.samplers:
+            return self
         collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
         for name in collect:
             if name not in _COLLECTABLE:
                 known = ", ".join(_COLLECTABLE)
                 raise ArgumentError(f"collect: {name!r} cannot be collected; known: {known}")
-        _check_integer("seed", self.seed, 0)
-        for name in ("workers", "budget"):
-            if getattr(self, name) is not None:
-                _check_integer(name, getattr(self, name), 1)
         surfaces = {
             _check_integer("surfaces", index, 0): value
             for index, value in (self.surfaces or {}).items()
@@ -145,7 +148,7 @@ class LaunchOptions:
         return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Launch:
     """A kernel with everything that a launch needs; calling it launches again.
 
@@ -165,7 +168,7 @@ class Launch:
     _run_options: RunOptions = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_run_options", self.options.run_options)
+        self._run_options = self.options.run_options
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -220,6 +223,8 @@ class Launch:
 
     def _acquire(self, stop: Event | None) -> None:
         """Wait until no other launch of this object runs."""
+        if self._lock.acquire(blocking=False):
+            return
         while not self._lock.acquire(timeout=_PATIENCE_S):
             if stop is not None and stop.is_set():
                 raise CancelledError("the launch was cancelled before it began")

@@ -6,6 +6,7 @@ collected, so that one look finds everything that is wrong with a file.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -104,7 +105,10 @@ class Contents:
         module = Module(
             self.isa_version, (kernel.unit, *functions), None, self.variables, self.externals
         )
-        return link_kernel(module, kernel.unit, device, symbols)
+        linked = link_kernel(module, kernel.unit, device, symbols)
+        if self.raw is None:
+            return linked
+        return replace(linked, origin=hashlib.sha256(self.raw).hexdigest())
 
 
 def read_program(source: ProgramSource, device: str | None, *, strict: bool = False) -> Contents:

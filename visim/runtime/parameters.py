@@ -5,6 +5,8 @@ Facts: runtime_abi section 1 (`kernels_misc_info`) and section 2 (argument table
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from visim.binary.zebin import ArgInfo, PayloadArgument, ZeKernel
@@ -31,6 +33,7 @@ def parameters(kernel: ZeKernel) -> tuple[Parameter, ...]:
     return tuple(_parameter(kernel, index, described.get(index)) for index in range(highest + 1))
 
 
+@cache
 def value_type(parameter: Parameter) -> ValueType:
     """Return the type of an argument that is passed by value."""
     size = parameter.size or 0

@@ -84,11 +84,14 @@ def dimension_bytes(platform: Platform, simd_size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class OfThreads:
-    """What a group's threads have: local ids [thread, dimension, channel], masks, registers."""
+    """What a group's threads have: local ids [thread, dimension, channel], and how they start.
+
+    `own` lacks the arguments and what depends on the group, `first` only the arguments.
+    """
 
     ids: NDArray[np.uint16]
-    masks: tuple[int, ...]
-    registers: tuple[tuple[Register, ...], ...]
+    own: tuple[ThreadStart, ...]
+    first: tuple[ThreadStart, ...]
 
 
 class PayloadLayout:
@@ -126,7 +129,7 @@ class PayloadLayout:
         self.cross_slices = cross
         self.private_places = self._private_places()
         self.written = written(kernel)
-        self._of_threads: dict[Triple, OfThreads] = {}
+        self._of_threads: dict[tuple[Triple, int, int], OfThreads] = {}
 
     def _check_states(self) -> None:
         """Refuse code that looks for states in memory, which the metadata does not tell it."""
@@ -177,22 +180,38 @@ class PayloadLayout:
             "estimation have such inputs)"
         )
 
-    def of_threads(self, local_size: Triple) -> OfThreads:
-        """Return what the threads of groups of a size have, whatever the launch."""
-        found = self._of_threads.get(local_size)
+    def of_threads(self, local_size: Triple, *, implicit: int = 0, scratch: int = 0) -> OfThreads:
+        """Return what the threads of groups of a size have, but for arguments and the group's id.
+
+        Args:
+            local_size: the size of the groups.
+            implicit: where in scratch memory the ImplicitArgs structure stands.
+            scratch: bytes of scratch memory of a thread.
+        """
+        key = local_size, implicit, scratch
+        found = self._of_threads.get(key)
         if found is None:
             order = self.kernel.execution_env.work_group_walk_order_dimensions
             ids = local_ids(local_size, self.simd_size, order)
             masks = thread_masks(math.prod(local_size), self.simd_size)
-            registers = [
-                (*self._own_registers(ids[thread]), *self.header.thread_registers(thread, mask))
-                for thread, mask in enumerate(masks)
+            bases = _scratch_bases(self, len(masks), scratch)
+            own = tuple(
+                self._own_start(ids[thread], thread, mask, base)
+                for thread, (mask, base) in enumerate(zip(masks, bases, strict=True))
+            )
+            first = [
+                self.header.started(start, (0, 0, 0), t, implicit) for t, start in enumerate(own)
             ]
-            found = OfThreads(ids, tuple(masks), tuple(registers))
+            found = OfThreads(ids, own, tuple(first))
             if len(self._of_threads) >= _MOST_SIZES:
                 self._of_threads.clear()
-            self._of_threads[local_size] = found
+            self._of_threads[key] = found
         return found
+
+    def _own_start(self, ids: NDArray[np.uint16], thread: int, mask: int, base: int) -> ThreadStart:
+        """Return how a thread starts, but for the arguments and what depends on the group."""
+        registers = *self._own_registers(ids), *self.header.thread_registers(thread, mask)
+        return ThreadStart(registers, mask, base)
 
     def _own_registers(self, ids: NDArray[np.uint16]) -> Iterator[Register]:
         own = self.thread_bytes(ids)
@@ -232,11 +251,9 @@ class WalkDispatch:
         self._slm_bytes = slm_bytes
         self._implicit = implicit
         self._private = private
-        threads = layout.of_threads(walk.local_size)
-        self._masks = threads.masks
-        self._scratch = _scratch_bases(layout, len(self._masks), scratch_bytes)
-        shared = tuple(piece.cut(cross_thread) for piece in layout.cross_slices)
-        self._registers = [shared + own for own in threads.registers]
+        of_threads = layout.of_threads(walk.local_size, implicit=implicit, scratch=scratch_bytes)
+        self._own, self._first = of_threads.own, of_threads.first
+        self._common = tuple([piece.cut(cross_thread) for piece in layout.cross_slices])
 
     @property
     def group_count(self) -> int:
@@ -251,7 +268,7 @@ class WalkDispatch:
     def threads(self, group: int) -> int:
         """Return how many hardware threads a group has; all have the same number."""
         del group
-        return len(self._masks)
+        return len(self._own)
 
     def group_id(self, group: int) -> Triple:
         """Return the coordinates of group `group` in the whole launch."""
@@ -261,17 +278,18 @@ class WalkDispatch:
         """Return how a thread starts; its private memory is zero then."""
         if self._private is not None:
             self._private[thread] = 0
-        group_id = self._walk.group_id(group)
-        base = self._scratch[thread]
-        r0 = self._header.r0(group_id, thread, implicit=self._implicit, scratch=base)
-        registers = self._registers[thread] + self._header.group_registers(group_id, r0)
-        return ThreadStart(registers, self._masks[thread], base)
+        own = ThreadStart(
+            self._common + self._own[thread].registers,
+            self._own[thread].mask,
+            self._own[thread].scratch_base,
+        )
+        return self._header.started(own, self._walk.group_id(group), thread, self._implicit)
 
     def shared_starts(self) -> SharedStarts:
         """Return what the threads of all groups have in common."""
-        threads = range(len(self._masks))
         return SharedStarts(
-            tuple(self.start(0, thread) for thread in threads),
+            self._first,
+            self._common,
             self._header.group_places,
             self._walk.first_group,
             self._walk.groups,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+from visim.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class TaintUse:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """The facts of one launch.
 
@@ -75,10 +77,10 @@ class Report:
     compile_s: float
     fidelity: tuple[FormUse, ...] | None
     dropped_accesses: int
-    notes: tuple[str, ...] = field(default=())
-    printf: str = ""
-    append_counters: Mapping[int, int] = field(default_factory=dict[int, int])
-    taint: tuple[TaintUse, ...] | None = None
+    notes: tuple[str, ...]
+    printf: str
+    append_counters: Mapping[int, int]
+    taint: tuple[TaintUse, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form that `--json` prints."""

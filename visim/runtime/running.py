@@ -58,6 +58,33 @@ class Outcome:
     lost_bytes: int = 0
     counters: dict[int, int] = field(default_factory=dict[int, int])
 
+    def add(self, found: Exit) -> None:
+        """Add what a range of groups did, the last one so far."""
+        total = self.exit
+        if not total.threads:
+            self.exit = found
+            return
+        total.groups += found.groups
+        total.threads += found.threads
+        total.executed += found.executed
+        total.fault, total.stopped = found.fault, found.stopped
+        if found.reached is not None:
+            total.reached = (total.reached or Counter()) + found.reached
+        for form, count in found.forms.items():
+            total.forms[form] = total.forms.get(form, 0) + count
+
+
+def _exits(
+    plan: LaunchPlan, executable: Executable, options: RunOptions, printed: PrintedText | None
+) -> Iterator[Exit]:
+    """Run the groups in as large ranges as the options allow; yield how each of them ended."""
+    if printed is not None or options.stop is not None or options.seed:
+        yield from _Run(executable, options, printed).exits(plan)
+        return
+    for part in plan.parts:
+        for order in part.orders:
+            yield executable.run(order, part.dispatch, part.machine, options)
+
 
 def run_plan(
     plan: LaunchPlan, executable: Executable, options: RunOptions, receiver: Receiver
@@ -73,13 +100,12 @@ def run_plan(
     printed = None
     if plan.printf is not None:
         printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
-    run = _Run(executable, options, printed)
     surfaces, outcome = plan.surfaces, Outcome()
     surfaces.reset_counters()
     dropped = surfaces.dropped_reads + surfaces.dropped_writes
     began = time.perf_counter()
-    for found in run.exits(plan):
-        _add(outcome.exit, found)
+    for found in _exits(plan, executable, options, printed):
+        outcome.add(found)
         if found.fault is not None or found.stopped is not None:
             break
     outcome.wall_s = time.perf_counter() - began
@@ -149,14 +175,3 @@ class _Run:
 def _between_groups(part: Part, group: int) -> Fault:
     message = "the launch was cancelled"
     return Fault("cancelled", "cancelled", message, group=part.dispatch.group_id(group))
-
-
-def _add(total: Exit, found: Exit) -> None:
-    total.groups += found.groups
-    total.threads += found.threads
-    total.executed += found.executed
-    total.fault, total.stopped = found.fault, found.stopped
-    if found.reached is not None:
-        total.reached = (total.reached or Counter()) + found.reached
-    for form, count in found.forms.items():
-        total.forms[form] = total.forms.get(form, 0) + count

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim import predefined
-from visim.engine.base import Dispatch, Machine
+from visim.engine.base import Dispatch, Machine, ThreadStart
 from visim.engine.schedule import Wave
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import Surfaces
+from visim.records import record
 from visim.runtime import values
 from visim.runtime.geometry import Triple, has_wide_thread_space
 from visim.runtime.images import Image, sampler_argument
@@ -37,7 +37,7 @@ _DISPATCH_MASK = 8
 _UW = struct.Struct("<H")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """Groups of one local size, and the memory that they run on.
 
@@ -59,7 +59,7 @@ class Part:
             yield cast("list[int]", wave.tolist())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LaunchPlan:
     """A launch that is ready to run, as often as wanted.
 
@@ -73,7 +73,7 @@ class LaunchPlan:
     printf: NDArray[np.uint8] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tables:
     """What a caller binds by index: surfaces of the binding table, and samplers."""
 
@@ -117,6 +117,14 @@ class ThreadHeader:
             (y, _UD.pack(group_id[1])),
             (z, _UD.pack(group_id[2])),
         )
+
+    def started(
+        self, own: ThreadStart, group_id: Triple, thread: int, implicit: int
+    ) -> ThreadStart:
+        """Return how a thread of a group starts, given what it has in all groups."""
+        r0 = self.r0(group_id, thread, implicit=implicit, scratch=own.scratch_base)
+        registers = own.registers + self.group_registers(group_id, r0)
+        return ThreadStart(registers, own.mask, own.scratch_base)
 
     @property
     def group_places(self) -> tuple[tuple[int, int], ...]:

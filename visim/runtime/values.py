@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from visim.errors import ArgumentError
 from visim.lex import nearest
 from visim.runtime.buffers import Buffer
 
+_SINGLE = Struct("<f")
 ParameterKind = Literal["buffer", "value", "local", "image", "sampler"]
 Memory = NDArray[Any] | Buffer
 
@@ -189,21 +191,31 @@ def _python_number(value: float, name: str, kind: ValueType) -> bytes:
     if kind.is_brain:
         return _brain_float(_as_float(value, name, kind), name, kind)
     if kind.dtype.kind == "f":
-        number = _as_float(value, name, kind)
-        with np.errstate(over="ignore"):
-            converted = kind.dtype.type(number)
-        if math.isfinite(number) and not np.isfinite(converted):
-            raise _out_of_range(value, name, kind)
-        return converted.tobytes()
+        return _float_bytes(_as_float(value, name, kind), name, kind)
     if isinstance(value, float) and not value.is_integer():
         raise ArgumentError(f"argument {name!r}: {value!r} is no integer, expected {kind.name}")
-    limits = np.iinfo(kind.dtype)
-    if not limits.min <= value <= limits.max:
+    signed = kind.dtype.kind == "i"
+    try:
+        return int(value).to_bytes(kind.size, "little", signed=signed)
+    except OverflowError:
+        limits = np.iinfo(kind.dtype)
         raise ArgumentError(
             f"argument {name!r}: {value} is out of the range {limits.min}..{limits.max} of "
             f"{kind.name}"
-        )
-    return int(value).to_bytes(kind.size, "little", signed=kind.dtype.kind == "i")
+        ) from None
+
+
+def _float_bytes(value: float, name: str, kind: ValueType) -> bytes:
+    if kind.size == _SINGLE.size:
+        try:
+            return _SINGLE.pack(value)
+        except OverflowError:
+            raise _out_of_range(value, name, kind) from None
+    with np.errstate(over="ignore"):
+        converted = np.array(value, kind.dtype)
+    if math.isfinite(value) and not np.isfinite(converted):
+        raise _out_of_range(value, name, kind)
+    return converted.tobytes()
 
 
 def _as_float(value: float, name: str, kind: ValueType) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,13 @@ import pytest
 
 import visim
 from tests.unit.runtime.test_workers import HEAD, STORE
-from visim.engine.jit import kept
+from visim.diag import Source
+from visim.engine.jit import Prepared, kept
 from visim.engine.jit.module import ModuleWriter
 from visim.errors import InternalError
+from visim.linker import link_kernel
+from visim.target import platform
+from visim.text import read_text
 
 GROUPS = 4
 
@@ -62,6 +67,22 @@ def test_a_kernel_that_differs_in_one_number_is_another(written: list[str]) -> N
     found = launch(HEAD.replace("0x1:ud", "0x5:ud") + STORE)
     assert np.array_equal(found, np.arange(GROUPS) + 5)
     assert written == ["survey", "write"] * 2
+
+
+def test_kernels_of_one_file_are_found_by_the_file_and_their_name(
+    written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAD + STORE
+    module = read_text(Source("k.visaasm", text))
+    linked = link_kernel(module, module.kernels[0], platform("pvc"))
+    Prepared(replace(linked, origin="one file"))
+    assert written == ["survey"]
+    monkeypatch.setattr(kept, "show_unit", None)
+    Prepared(replace(linked, origin="one file"))
+    assert written == ["survey"]
+    Prepared(replace(linked, origin="another file"))
+    Prepared(replace(linked, origin="one file", name="other"))
+    assert written == ["survey"] * 3
 
 
 def test_faults_of_kept_code_name_their_instruction(written: list[str]) -> None:

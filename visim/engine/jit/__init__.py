@@ -6,17 +6,16 @@ effects to LLVM IR as text. Only `native` knows llvmlite, and imports it when a 
 
 from __future__ import annotations
 
-import contextlib
-import weakref
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 
 import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
+from visim.engine.jit.affine import InputShape
 from visim.engine.jit.answers import Halt
 from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.inputs import Inputs
@@ -25,7 +24,8 @@ from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, u
 from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.payload import Payload
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
-from visim.engine.jit.run import Runner, shared_starts
+from visim.engine.jit.run import Runner, Target, shared_starts
+from visim.engine.jit.teams import Teams, traits
 from visim.engine.jit.tracing import ACCESSES, PATHS
 from visim.engine.jit.work import private_memory
 from visim.engine.jit.workers import Team, available_workers
@@ -34,8 +34,12 @@ from visim.linker.program import LinkedKernel
 
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
-LEAST_STEPS = 10_000
-"""Native code is done with fewer instructions before another worker is awake."""
+LEAST_STEPS = 64_000
+"""Native code does fewer instructions in less than what it costs to ask another worker.
+
+That is about 25 us, also where the other one is awake in time; an instruction of a hardware thread
+takes half a nanosecond to two.
+"""
 
 
 class Jit:
@@ -52,27 +56,6 @@ class Jit:
         return Prepared(kernel)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """The workers of a dispatch, and what else they were made for."""
-
-    dispatch: weakref.ref[Dispatch]
-    traits: object
-    team: Team
-
-
-@dataclass(frozen=True, slots=True)
-class _Forget:
-    """Removes what is kept for a dispatch when that is gone."""
-
-    kept: dict[int, _Kept]
-    key: int
-
-    def __call__(self, reference: object) -> None:
-        """Remove it."""
-        self.kept.pop(self.key, None)
-
-
 class Prepared:
     """A kernel and its compiled versions."""
 
@@ -80,7 +63,7 @@ class Prepared:
         self.kernel = kernel
         self.saving = saving
         self._versions: dict[Version, Compiled] = {}
-        self._kept: dict[int, _Kept] = {}
+        self._teams = Teams()
         self._lock = Lock()
         self._compiling = Lock()
         self._entries = Kept(kernel)
@@ -94,18 +77,16 @@ class Prepared:
     ) -> Exit:
         """Run the groups one after another; a fault ends the run and is returned."""
         with self._lock:
-            team = self._prepared_team(len(groups), dispatch, machine, options)
+            team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
             found = team.run(groups, options)
-            dropped = sum(runner.take_dropped() for runner in team.runners)
-            machine.surfaces.note_dropped_reads(dropped)
-            self._report(team.runners, found, options)
+            machine.surfaces.note_dropped_reads(team.take_dropped())
+            if options.observers:
+                self._report(team.runners, found, options)
             return found
 
     def _report(self, runners: Sequence[Runner], found: Exit, options: RunOptions) -> None:
         """Report to observers what is known when groups have ended."""
-        if not options.observers:
-            return
         observers = Observers(options.observers)
         if observers.block_counts:
             total: Counter[BlockPlace] = Counter()
@@ -119,85 +100,82 @@ class Prepared:
             for observe in observers.fault:
                 observe(fault)
 
-    def _prepared_team(
-        self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
-    ) -> Team:
-        """Return the workers of a launch; one that is repeated has them already.
-
-        They are forgotten with the dispatch, which they must not keep alive.
-        """
-        kept, traits = self._kept.get(id(dispatch)), _traits(groups, machine, options)
-        if kept is not None and kept.dispatch() is dispatch and kept.traits == traits:
-            return kept.team
-        team = self._new_team(groups, dispatch, machine, options)
-        with contextlib.suppress(TypeError):
-            reference = weakref.ref(dispatch, _Forget(self._kept, id(dispatch)))
-            # The new workers may have added memory.
-            traits = _traits(groups, machine, options)
-            self._kept[id(dispatch)] = _Kept(reference, traits, team)
+    def _team(self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions) -> Team:
+        """Return the workers of a launch: those that ran it before, idle ones, or new ones."""
+        team = self._teams.of(dispatch, groups, machine, options)
+        if team is not None:
+            return team
+        shared = None if options.seed else shared_starts(dispatch)
+        workers = self._workers(groups, dispatch, shared, options)
+        if self._first.has_host_turns:
+            shared = None
+        private = private_memory(machine, shared, workers)
+        targets = [Target(dispatch, shared, machine, own) for own in private]
+        inputs = () if shared is None else self._inputs.shapes(shared)
+        form = None if shared is None else _form(shared, inputs, targets, options)
+        team = None if form is None else self._teams.idle(form)
+        if team is None:
+            team = self._new_team(form, inputs, targets, options)
+        else:
+            team.aim(targets)
+        self._teams.keep(team, dispatch, groups, machine, options)
         return team
 
     def _new_team(
-        self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions
+        self,
+        form: Hashable,
+        inputs: tuple[InputShape, ...],
+        targets: Sequence[Target],
+        options: RunOptions,
     ) -> Team:
-        wants = Observers(options.observers).wants
-        shared = None if options.seed else shared_starts(dispatch)
-        alone = options.seed or wants & ORDERED
-        workers = 1 if alone else self._workers(groups, dispatch, shared, options)
-        inputs = ()
-        if self._first.has_host_turns:
-            shared = None
-        if shared is not None:
-            inputs = self._inputs.shapes(shared)
-        slm_bytes = dispatch.slm_bytes
+        wants, shared = Observers(options.observers).wants, targets[0].shared
         payload = None if shared is None else Payload.of(shared)
         filled = None if payload is None else payload.filled
+        version = Version(
+            full=True,
+            slm_bytes=targets[0].dispatch.slm_bytes,
+            budgeted=options.budget is not None,
+            counting=options.count_forms or "block_counts" in wants,
+            saving=self.saving,
+            inputs=inputs,
+            checked=options.checked,
+            has_mask_registers=has_mask_registers(),
+            has_gathers=has_gathers(),
+            vector_lanes=vector_lanes(),
+            watched=tuple(sorted(wants & {PATHS, ACCESSES})),
+            payload=None if self._first.uses_stacks else payload,
+            filled=filled if self._first.uses_stacks else None,
+        )
 
         def provide(full: bool, cr0: int) -> Compiled:
-            version = Version(
-                full,
-                slm_bytes,
-                cr0=cr0,
-                budgeted=options.budget is not None,
-                counting=options.count_forms or "block_counts" in wants,
-                saving=self.saving,
-                inputs=inputs,
-                checked=options.checked,
-                has_mask_registers=has_mask_registers(),
-                has_gathers=has_gathers(),
-                vector_lanes=vector_lanes(),
-                watched=tuple(sorted(wants & {PATHS, ACCESSES})),
-                payload=None if self._first.uses_stacks else payload,
-                filled=filled if self._first.uses_stacks else None,
-            )
-            return self._compiled(version)
+            return self._compiled(replace(version, full=full, cr0=cr0))
 
         halt, first = Halt(), self._first
-        stacks, private = self._worker_stacks(workers), private_memory(machine, shared, workers)
         runners = [
-            Runner(self.kernel, provide, first, dispatch, shared, machine, options, halt, *own)
-            for own in zip(stacks, private, strict=True)
+            Runner(self.kernel, provide, first, target, options, halt, stacks)
+            for target, stacks in zip(targets, self._worker_stacks(len(targets)), strict=True)
         ]
-        return Team(runners, halt)
+        return Team(runners, halt, form)
 
     def _workers(
         self, groups: int, dispatch: Dispatch, shared: SharedStarts | None, options: RunOptions
     ) -> int:
         """Return how many workers run a dispatch.
 
-        There is one where the threads of all groups use the same memory, or where it would be done
-        before another one is awake.
+        There is one where the threads of all groups use the same memory, where somebody looks at
+        their order, or where it would be done before another one is awake.
         """
-        most = available_workers(options)
+        if options.seed or (options.observers and Observers(options.observers).wants & ORDERED):
+            return 1
         if shared is None or self._first.has_host_turns:
             shares = shared is not None and shared.private is not None
             if shares or not (shared or getattr(dispatch, "groups_are_independent", False)):
                 return 1
-            return max(1, min(most, groups // LEAST_GROUPS))
+            return max(1, min(available_workers(options), groups // LEAST_GROUPS))
         if shared.private is not None and shared.private_places is None:
             return 1
         steps = groups * len(shared.starts) * self._first.weight
-        return min(most, groups) if steps >= LEAST_STEPS else 1
+        return min(available_workers(options), groups) if steps >= LEAST_STEPS else 1
 
     def _worker_stacks(self, workers: int) -> list[Stacks]:
         while len(self._stacks) < workers:
@@ -225,18 +203,19 @@ class Prepared:
         return ModuleWriter(self.kernel, version, self._codes).survey()
 
 
-def _traits(groups: int, machine: Machine, options: RunOptions) -> object:
-    """Return what else the workers of a dispatch are made for."""
+def _form(
+    shared: SharedStarts,
+    inputs: tuple[InputShape, ...],
+    targets: Sequence[Target],
+    options: RunOptions,
+) -> Hashable:
+    """Return what launches have in common that the same team can run, one after another."""
+    machine, private = targets[0].machine, shared.private
     return (
-        id(machine),
-        len(machine.memory.allocations),
-        groups,
-        options.budget,
-        options.seed,
-        options.count_forms,
-        options.workers,
-        options.checked,
-        Observers(options.observers).wants if options.observers else None,
+        *(shared.starts, shared.places, shared.private_places, inputs, len(targets)),
+        *(targets[0].dispatch.slm_bytes, machine.scratch_bytes),
+        None if private is None else private.shape,
+        traits(options),
     )
 
 

@@ -27,14 +27,18 @@ from visim.engine.jit.watching import Watcher
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import Allocation, MemoryViolation
-from visim.machine.memory import Space
-from visim.machine.surfaces import SharedLocalMemory, Window
+from visim.machine.memory import Memory, Space
+from visim.machine.surfaces import SharedLocalMemory, Surfaces, Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
 from visim.sem.effects import Space as SpaceKind
 
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
 )
+
+
+NO_MACHINE = Machine(Memory(), Surfaces())
+"""The memory of nobody: what workers have between launches."""
 
 
 @dataclass
@@ -63,7 +67,6 @@ class Answers:
 
     Args:
         kernel: the program.
-        machine: the memory of the launch.
         slm: the shared local memory of the worker's groups.
         exchange: the exchange area.
         run: tells whether the run has to stop; made to when an exception has to be raised.
@@ -73,29 +76,25 @@ class Answers:
     def __init__(
         self,
         kernel: LinkedKernel,
-        machine: Machine,
         slm: SharedLocalMemory,
         exchange: NDArray[np.uint8],
         run: Stoppable,
         watcher: Watcher,
     ) -> None:
         self._kernel = kernel
-        self._machine = machine
+        self._machine = NO_MACHINE
         self._slm = slm
         self._run = run
         self._watcher = watcher
         self._endings = Endings(kernel)
-        arguments = machine.implicit_arguments
         self._arguments: Space | None = None
-        if arguments is not None:
-            allocation = Allocation("implicit arguments", arguments, False, 0)
-            self._arguments = Window("flat", [allocation])
+        self._known_host: Host | None = None
         self.by_address: dict[int, ThreadRecord] = {}
         self.code: Compiled | None = None
         self.refusal: Fault | None = None
         self.failure: BaseException | None = None
         self.callback = _CALLBACK(self.answer)
-        self.use(exchange)
+        self._exchange = exchange
         self.meet(1)
 
     @property
@@ -105,11 +104,24 @@ class Answers:
 
     def use(self, exchange: NDArray[np.uint8]) -> None:
         """Take an area through which values are exchanged."""
-        context = Context(np.zeros(0, np.uint8), np.zeros(0, np.bool_))
-        context.flat, context.surfaces = self._machine.memory, self._machine.surfaces
-        context.slm, context.arguments = self._slm, self._arguments
-        self._exchange = exchange
-        self._host = Host(self._kernel, exchange, context)
+        self._exchange, self._known_host = exchange, None
+
+    def aim(self, machine: Machine) -> None:
+        """Take the memory of a launch."""
+        self._machine, self._known_host, self._arguments = machine, None, None
+        if machine.implicit_arguments is not None:
+            parts = [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
+            self._arguments = Window("flat", parts)
+
+    @property
+    def _host(self) -> Host:
+        """What does call-outs on the memory of the launch."""
+        if self._known_host is None:
+            context = Context(np.zeros(0, np.uint8), np.zeros(0, np.bool_))
+            context.flat, context.surfaces = self._machine.memory, self._machine.surfaces
+            context.slm, context.arguments = self._slm, self._arguments
+            self._known_host = Host(self._kernel, self._exchange, context)
+        return self._known_host
 
     def meet(self, threads: int) -> None:
         """Begin a group of so many threads."""

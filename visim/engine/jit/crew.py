@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from threading import Lock, Thread
+from struct import Struct
+from threading import Thread
 
 import numpy as np
+from numpy.typing import NDArray
 
-from visim.engine.jit.entries import FUNCTION, Function, address_of, scheduler
+from visim.engine.jit.entries import FUNCTION, Function, address_of, function_at, scheduler
 from visim.engine.jit.layout import Box
-from visim.engine.jit.records import words
+from visim.engine.jit.records import octets_of, words
 
 Call = tuple[int, int, int]
 """A call of a native function: its address and its first two arguments."""
+
+
+_CALL = Struct("4Q")
+"""The fields of a box from `Box.FUNCTION` to `Box.ANSWER`."""
 
 
 class _Box:
@@ -26,13 +32,47 @@ class _Box:
     def __init__(self) -> None:
         self.fields = words(int(Box.SIZE))
         self.address = int(self.fields.ctypes.data)
+        self._octets = octets_of(self.fields)
 
     def fill(self, call: Call) -> None:
-        self.fields[Box.FUNCTION : Box.ANSWER + 1] = (*call, 0)
+        _CALL.pack_into(self._octets, 8 * Box.FUNCTION, *call, 0)
 
     @property
     def answer(self) -> int:
         return int(self.fields[Box.ANSWER])
+
+
+class _Gang:
+    """A thread that leads, and others of which it asks as many as it needs."""
+
+    def __init__(self) -> None:
+        self.leader = _Box()
+        self._helpers: list[_Box] = []
+        self._table: NDArray[np.uint64] = np.zeros(0, np.uint64)
+
+    def boxes(self, count: int) -> list[_Box]:
+        """Return the boxes for so many calls, the leader's first."""
+        if count - 1 > len(self._helpers):
+            self._helpers += [_start() for _ in range(count - 1 - len(self._helpers))]
+            self._table = np.array([box.address for box in self._helpers], np.uint64)
+        return [self.leader, *self._helpers[: count - 1]]
+
+    def run(self, calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
+        boxes = self.boxes(len(calls))
+        for box, call in zip(boxes, calls, strict=True):
+            box.fill(call)
+        functions, place = scheduler().functions, int(self._table.ctypes.data)
+        step, raised, left = functions["lead"], None, 1
+        while left:
+            try:
+                left = step(place, self.leader.address, len(calls) - 1)
+            except BaseException as error:
+                raised = error
+                abandon()
+            step = functions["settle"]
+        if raised is not None:
+            raise raised
+        return [box.answer for box in boxes]
 
 
 class Crew:
@@ -43,9 +83,7 @@ class Crew:
 
     def forget(self) -> None:
         """Know no threads, as after a fork, which takes none along."""
-        self._lock = Lock()
-        self._helpers: list[_Box] = []
-        self._leaders: list[_Box] = []
+        self._idle: list[_Gang] = []
 
     def run(self, calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
         """Make calls at the same time, the first one here; return what they return.
@@ -59,16 +97,16 @@ class Crew:
         """
         if len(calls) == 1:
             function, context, work = calls[0]
-            return [FUNCTION(function)(context, work, 0)]
-        with self._lock:
-            leader = self._leaders.pop() if self._leaders else _Box()
-            helpers = [self._helpers.pop() if self._helpers else _start() for _ in calls[1:]]
+            return [function_at(function)(context, work, 0)]
+        idle = self._idle
         try:
-            return _run([leader, *helpers], calls, abandon)
+            gang = idle.pop()
+        except IndexError:
+            gang = _Gang()
+        try:
+            return gang.run(calls, abandon)
         finally:
-            with self._lock:
-                self._leaders.append(leader)
-                self._helpers += helpers
+            idle.append(gang)
 
     def run_jobs(self, jobs: Sequence[Callable[[], None]], abandon: Callable[[], None]) -> None:
         """Run Python's functions at the same time; an exception of one is raised again."""
@@ -89,25 +127,6 @@ class Crew:
         self.run([(address_of(callback), 0, 0) for callback in callbacks], abandon)
         if errors:
             raise errors[0]
-
-
-def _run(boxes: Sequence[_Box], calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
-    for box, call in zip(boxes, calls, strict=True):
-        box.fill(call)
-    leader, helpers = boxes[0], boxes[1:]
-    table = np.array([box.address for box in helpers], np.uint64)
-    functions, place = scheduler().functions, int(table.ctypes.data)
-    step, raised, left = functions["lead"], None, 1
-    while left:
-        try:
-            left = step(place, leader.address, len(helpers))
-        except BaseException as error:
-            raised = error
-            abandon()
-        step = functions["settle"]
-    if raised is not None:
-        raise raised
-    return [box.answer for box in boxes]
 
 
 def _start() -> _Box:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, cast
 
@@ -69,6 +69,12 @@ def _object_code() -> bytes:
         code = object_code(text, made_for)
         kept.put(key, code)
     return code
+
+
+@lru_cache(maxsize=64)
+def function_at(address: int) -> Function:
+    """Return native code at an address as a function that Python calls."""
+    return FUNCTION(address)
 
 
 def address_of(function: Function) -> int:

@@ -54,17 +54,26 @@ class Inputs:
             (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
         ]
         self._known: dict[object, tuple[InputShape, ...]] = {}
+        self._last: tuple[tuple[ThreadStart, ...], object, tuple[InputShape, ...]] | None = None
 
     def shapes(self, shared: SharedStarts) -> tuple[InputShape, ...]:
         """Return the shapes that rows have in every thread of a dispatch."""
+        parts = [_common_part(shared, place, row) for row, place in self._rows]
+        key = shared.starts, tuple(parts)
+        if self._last is not None and self._last[0] is key[0] and self._last[1] == key[1]:
+            return self._last[2]
         masks = tuple(start.mask for start in shared.starts)
-        parts = [_part(shared.starts, place, row) for row, place in self._rows]
-        key = masks, tuple(parts)
-        if key not in self._known:
+        parts = [
+            part or _part(shared.starts, place, row)
+            for part, (row, place) in zip(parts, self._rows, strict=True)
+        ]
+        known = masks, tuple(parts)
+        if known not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = self._looked_up(np.array(masks, np.uint64), parts)
-        return self._known[key]
+            self._known[known] = self._looked_up(np.array(masks, np.uint64), parts)
+        self._last = *key, self._known[known]
+        return self._known[known]
 
     def _looked_up(
         self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
@@ -83,6 +92,14 @@ class Inputs:
 
 _Part = tuple[int, tuple[bytes, ...]]
 """Where a row begins in a register that threads start with, and what each thread finds there."""
+
+
+def _common_part(shared: SharedStarts, place: int, row: Row) -> _Part | None:
+    for offset, data in shared.common:
+        delta, end = place - offset, place - offset + row.end - row.offset
+        if delta >= 0 and end <= len(data):
+            return delta, (data,) * len(shared.starts)
+    return None
 
 
 def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:

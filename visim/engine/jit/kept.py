@@ -9,7 +9,8 @@ is written again then.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -145,21 +146,41 @@ class Kept:
         places = [(unit.offsets, unit.others) for unit in kernel.units]
         layout = (kernel.register_bytes, kernel.predefined, dict(kernel.file_scope), places)
         return key_of(
-            *(show_unit(unit.unit, object_version(NEWEST)) for unit in kernel.units),
+            *self._texts(),
             repr((kernel.platform.name, kernel.simd_size, layout)),
             repr(sorted((name, kernel.symbols[name]) for name in named)),
             own_code(),
         )
 
+    def _texts(self) -> Iterator[str]:
+        """Yield what says which instructions and variables there are.
+
+        Writing the texts of units takes milliseconds, so it is done only for programs that are
+        not one file.
+        """
+        kernel = self._kernel
+        if kernel.origin is not None:
+            yield f"{kernel.origin} {kernel.name}"
+            return
+        for unit in kernel.units:
+            yield show_unit(unit.unit, object_version(NEWEST))
+
 
 @cache
 def own_code() -> str:
     """Return a digest of visim's own code, by the sizes and times of its files."""
-    found: list[str] = []
-    for path in sorted(Path(__file__).parents[2].rglob("*.py")):
-        status = path.stat()
-        found.append(f"{path} {status.st_size} {status.st_mtime_ns}")
-    return key_of(*found)
+    return key_of(*sorted(_files(Path(__file__).parents[2])))
+
+
+def _files(folder: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the path, size and time of each file of code in a folder and those below it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _files(entry.path)
 
 
 def _packed(facts: Facts, code: bytes) -> bytes:

@@ -32,7 +32,7 @@ from visim.sem.effects import (
     Synchronization,
 )
 
-_TURNS = 16
+_TURNS = 100
 """How often a loop is assumed to turn."""
 
 

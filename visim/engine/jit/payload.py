@@ -55,7 +55,7 @@ class Payload:
         filled = [set(start.registers) for start in shared.starts]
         alike = set[tuple[int, bytes]].intersection(*filled)
         own = set[tuple[int, bytes]].union(*filled) - alike
-        return cls(_spans(alike), _spans(own), tuple(sorted(shared.places)))
+        return cls(_spans(alike.union(shared.common)), _spans(own), tuple(sorted(shared.places)))
 
     @property
     def filled(self) -> tuple[Span, ...]:

@@ -38,7 +38,7 @@ class ThreadRecord:
     waits: Ticket | None = None
 
     def __post_init__(self) -> None:
-        self.octets = memoryview(cast("Any", self.image))
+        self.octets = octets_of(self.image)
 
     def clear(self) -> None:
         """Make everything zero, as in a new record."""
@@ -124,6 +124,11 @@ class Stacks:
 def words(count: int) -> NDArray[np.uint64]:
     """Return zeros in cache lines of their own, so that workers do not slow each other down."""
     return aligned(8 * count + 128)[: 8 * count].view(np.uint64)
+
+
+def octets_of(array: NDArray[Any]) -> memoryview:
+    """Return the memory of an array in the form that Python writes quickest."""
+    return memoryview(cast("Any", array))
 
 
 def aligned(size: int) -> NDArray[np.uint8]:

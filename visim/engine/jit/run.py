@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.faults import CANCELLED
-from visim.engine.jit.answers import Answers, Halt
+from visim.engine.jit.answers import NO_MACHINE, Answers, Halt
 from visim.engine.jit.blocks import ANY_MODE, CR0
 from visim.engine.jit.endings import Endings
 from visim.engine.jit.entries import scheduler
@@ -21,37 +21,54 @@ from visim.engine.jit.kept import Compiled
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
-    SURFACE_ENTRY,
-    TABLE_ENTRY,
     Context,
     Status,
     Thread,
 )
 from visim.engine.jit.module import Traits
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, words
+from visim.engine.jit.tables import Tables
 from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork, Task
 from visim.engine.observers import NOBODY, BlockPlace, Observers
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
-from visim.machine.surfaces import BINDING_TABLE_SIZE, SharedLocalMemory
+from visim.machine.surfaces import SharedLocalMemory
+from visim.records import record
+
+_SURFACES, _TABLE = int(Context.SURFACES), int(Context.TABLE)
+_TABLE_ENTRIES = int(Context.TABLE_ENTRIES)
+_ARGUMENTS, _ARGUMENT_BYTES = int(Context.ARGUMENTS), int(Context.ARGUMENT_BYTES)
+
+
+@record
+class Target:
+    """What a worker is aimed at: a launch's groups and memory, and private memory of its own.
+
+    `shared` is None where Python starts the threads.
+    """
+
+    dispatch: Dispatch
+    shared: SharedStarts | None
+    machine: Machine
+    private: NDArray[np.uint8] | None
 
 
 class Runner:
-    """One run of a range of groups on compiled code."""
+    """One worker of a launch: runs ranges of its groups on compiled code.
+
+    It is made for launches of one form (see `teams`), and aimed at one of them at a time.
+    """
 
     def __init__(
         self,
         kernel: LinkedKernel,
         provide: Callable[[bool, int], Compiled],
         first: Traits,
-        dispatch: Dispatch,
-        shared: SharedStarts | None,
-        machine: Machine,
+        target: Target,
         options: RunOptions,
         halt: Halt,
         stacks: Stacks,
-        private: NDArray[np.uint8] | None,
     ) -> None:
         self.kernel = kernel
         self.provide = provide
@@ -59,26 +76,43 @@ class Runner:
         self.compiled: dict[tuple[bool, int], tuple[Compiled, NDArray[np.uint64]]] = {}
         self.cr0 = kernel.predefined[CR0]
         self.halt = halt
-        self.private = private
-        self.dispatch: Dispatch = _weak(dispatch)
-        self.shared = shared
-        self.machine = machine
         self.options = options
         self.stacks = stacks
         self.exit = Exit()
         self.full_mask = (1 << kernel.simd_size) - 1
-        self.slm = SharedLocalMemory(dispatch.slm_bytes)
+        self.slm = SharedLocalMemory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
         self.exchange = aligned(EXCHANGE_BYTES)
-        self.watcher = Watcher(kernel, self.dispatch)
-        self.answers = Answers(kernel, machine, self.slm, self.exchange, self, self.watcher)
+        self.watcher = Watcher(kernel, target.dispatch)
+        self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
         self.nothing = np.zeros(512, np.uint8)
-        self._tables()
+        self.tables = Tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
         self.block_counts: Counter[BlockPlace] = Counter()
+        self.aim(target)
+
+    def aim(self, target: Target) -> None:
+        """Take over a launch; nothing of the one before is left."""
+        self.dispatch: Dispatch = _weak(target.dispatch)
+        self.shared, self.machine, self.private = target.shared, target.machine, target.private
+        self.watcher.dispatch = self.dispatch
+        self.answers.aim(target.machine)
+        self.tables.fill(target.machine)
+        for cache in self._caches:
+            cache.fill(0)
+        for _, context in self.compiled.values():
+            self._point(context)
+        if self._work is not None and target.shared is not None:
+            self._work.aim(target.shared)
+
+    def release(self) -> None:
+        """Let go of the launch: of its memory, and of those that observe it."""
+        self.options, self.watcher.observers = RunOptions(), NOBODY
+        self.machine, self.shared, self.private = NO_MACHINE, None, None
+        self.answers.aim(NO_MACHINE)
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
@@ -88,44 +122,16 @@ class Runner:
         self.watcher.observers = Observers(options.observers) if options.observers else NOBODY
         self.answers.refusal = self.answers.failure = None
 
-    # Tables that native code reads
-
-    def _tables(self) -> None:
-        flat = self.machine.memory.allocations
-        table = np.zeros((max(1, len(flat)), TABLE_ENTRY // 8), np.uint64)
-        for row, one in zip(table, flat, strict=False):
-            row[:] = (one.base, one.size, one.writable)
-        self.table, self.table_entries = table, len(flat)
-        surfaces = np.zeros((BINDING_TABLE_SIZE + 1, SURFACE_ENTRY // 8), np.uint64)
-        for index in self.machine.surfaces.bound:
-            (one,) = self.machine.surfaces[index].allocations
-            writable = one.size if one.writable else 0
-            surfaces[index, :3] = (one.host.ctypes.data, one.size, writable)
-        self.surfaces = surfaces
-
-    def take_dropped(self) -> int:
-        """Return how many blocks native code has read beyond surfaces since it was asked last."""
-        counts = self.surfaces[:, 3]
-        total = int(counts.sum())
-        counts.fill(0)
-        return total
-
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
         count = len(compiled.facts.places)
         self._caches.append(words(max(1, count) * CACHE_ENTRY // 8))
-        arguments, slm = self.machine.implicit_arguments, self.slm.bytes
         values = {
             Context.CALLBACK: self.answers.address,
             Context.EXCHANGE: self.exchange.ctypes.data,
-            Context.SLM: slm.ctypes.data,
-            Context.SLM_BYTES: slm.size,
+            Context.SLM: self.slm.bytes.ctypes.data,
+            Context.SLM_BYTES: self.slm.bytes.size,
             Context.SCRATCH_BYTES: self.machine.scratch_bytes,
-            Context.ARGUMENTS: 0 if arguments is None else arguments.ctypes.data,
-            Context.ARGUMENT_BYTES: 0 if arguments is None else arguments.size,
-            Context.SURFACES: self.surfaces.ctypes.data,
-            Context.TABLE: self.table.ctypes.data,
-            Context.TABLE_ENTRIES: self.table_entries,
             Context.CACHE: self._caches[-1].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
             Context.KERNEL: compiled.kernel,
@@ -135,7 +141,16 @@ class Runner:
         }
         for name, value in values.items():
             context[int(name)] = value
+        self._point(context)
         return context
+
+    def _point(self, context: NDArray[np.uint64]) -> None:
+        """Tell native code where the memory of the launch is."""
+        tables, arguments = self.tables, self.machine.implicit_arguments
+        context[_SURFACES], context[_TABLE] = tables.surfaces_at, tables.flat_at
+        context[_TABLE_ENTRIES] = tables.flat_entries
+        context[_ARGUMENTS] = 0 if arguments is None else arguments.ctypes.data
+        context[_ARGUMENT_BYTES] = 0 if arguments is None else arguments.size
 
     # Groups
 
@@ -226,9 +241,9 @@ class Runner:
     def reserve(self, count: int) -> None:
         """Have records of so many threads."""
         known, sizes = len(self.records), (self.kernel.register_bytes, self.machine.scratch_bytes)
-        for record in new_records(known, max(0, count - known), *sizes):
-            self.records.append(record)
-            self.answers.by_address[record.address] = record
+        for one in new_records(known, max(0, count - known), *sizes):
+            self.records.append(one)
+            self.answers.by_address[one.address] = one
 
     def fill(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         """Write how a thread starts into the record of a slot."""

@@ -59,17 +59,17 @@ class _Notes:
 
 
 class Watcher:
-    """Reports the events of one runner's threads.
+    """Reports the events of one runner's threads, which run the groups of `dispatch`.
 
     `places` and `sites` are what the numbers in notes stand for, in the code that threads run.
     """
 
     def __init__(self, kernel: LinkedKernel, dispatch: Dispatch) -> None:
         self.observers = NOBODY
+        self.dispatch = dispatch
         self.places: Sequence[BlockPlace] = ()
         self.sites: Sequence[AccessSite] = ()
         self._kernel = kernel
-        self._dispatch = dispatch
         self._group: Triple = (0, 0, 0)
         self._notes: dict[int, _Notes] = {}
         self._turn: list[ThreadRecord] = []
@@ -83,9 +83,9 @@ class Watcher:
 
     def begin_group(self, number: int, threads: int) -> None:
         """Begin a thread group."""
-        self._group = group = self._dispatch.group_id(number)
+        self._group = group = self.dispatch.group_id(number)
         for observe in self.observers.group_begin:
-            observe(GroupStart(self._kernel, group, threads, self._dispatch.slm_bytes))
+            observe(GroupStart(self._kernel, group, threads, self.dispatch.slm_bytes))
 
     def begin_thread(self, record: ThreadRecord) -> None:
         """Give a thread that starts empty buffers."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from struct import Struct
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,10 +14,13 @@ from numpy.typing import NDArray
 from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.entries import scheduler
 from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
-from visim.engine.jit.records import ThreadRecord, aligned, words
+from visim.engine.jit.records import ThreadRecord, aligned, octets_of, words
 
 if TYPE_CHECKING:
     from visim.engine.jit.run import Runner
+
+_EXTENT = Struct("5Q")
+"""The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
 
 CHUNKS = 32
 """How often each worker comes back for more groups, about."""
@@ -43,7 +47,7 @@ class Task:
 
     def begin(self) -> None:
         """Let workers take groups from the first one on."""
-        self.shared[Shared.NEXT] = self.shared[Shared.STOP] = 0
+        self.shared.fill(0)
 
 
 def private_memory(
@@ -64,28 +68,30 @@ class NativeWork:
 
     def __init__(self, runner: Runner, shared: SharedStarts) -> None:
         self.runner = runner
-        self.shared = shared
         runner.reserve(len(shared.starts))
         self.records = runner.records
-        self.private = runner.private
         self.templates: list[NDArray[np.uint8]] = []
+        self.starts: list[memoryview] = []
+        self._common: tuple[tuple[int, bytes], ...] = ()
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
         self.places = np.array(sorted(shared.places, key=lambda place: place[1]), np.uint64)
         chosen = runner.chosen(self.records)
         self.fields = words(int(Work.SIZE))
+        self.totals = self.fields[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
         self.task: Task | None = None
         function = chosen[0].kernel
         if runner.first.uses_stacks:
             function = scheduler().address("run_groups_stacked")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
-        self._fill()
+        self._fill(shared)
+        self.aim(shared)
         self._follow(chosen[1])
 
-    def _fill(self) -> None:
-        """Write what stays the same from run to run into the fields."""
-        runner, shared, private = self.runner, self.shared, self.private
+    def _fill(self, shared: SharedStarts) -> None:
+        """Write what all dispatches of a form have in common into the fields."""
+        runner, private = self.runner, self.runner.private
         along_row = sum(axis == 0 for _, axis in shared.places)
         private_bytes = 0 if private is None else private[0].nbytes
         image_bytes = runner.kernel.register_bytes if self.templates else 0
@@ -96,11 +102,6 @@ class NativeWork:
             Work.PLACES: self.places.ctypes.data,
             Work.ALL_PLACES: len(shared.places),
             Work.ROW_PLACES: len(shared.places) if self.templates else along_row,
-            Work.WIDTH: shared.groups[0],
-            Work.HEIGHT: shared.groups[1],
-            Work.FIRST_X: shared.first[0],
-            Work.FIRST_Y: shared.first[1],
-            Work.FIRST_Z: shared.first[2],
             Work.MEMORY: bool(image_bytes or private_bytes or scratch_bytes),
             Work.IMAGE_BYTES: image_bytes,
             Work.PRIVATE_BYTES: private_bytes,
@@ -123,18 +124,35 @@ class NativeWork:
     def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         runner, fields = self.runner, record.fields
         runner.fill(record, start, slot)
-        if self.private is not None:
-            fields[Thread.PRIVATE] = self.private[slot].ctypes.data
-            for place in self.shared.private_places or ():
-                record.image[place : place + 8].view(np.uint64)[0] = self.private.ctypes.data
         if runner.first.writes_image:
             self.templates.append(record.image.copy())
             fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
+            self.starts.append(octets_of(self.templates[-1]))
+        else:
+            self.starts.append(record.octets)
+
+    def aim(self, shared: SharedStarts) -> None:
+        """Take over a dispatch of the same form."""
+        _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
+        for register in shared.common:
+            if register not in self._common:
+                offset, data = register
+                for octets in self.starts:
+                    octets[offset : offset + len(data)] = data
+        self._common = shared.common
+        private = self.runner.private
+        if private is None:
+            return
+        address = private.ctypes.data
+        for slot, octets in enumerate(self.starts):
+            self.records[slot].fields[Thread.PRIVATE] = address + slot * private.strides[0]
+            for place in shared.private_places or ():
+                octets[place : place + 8] = address.to_bytes(8, "little")
 
     def begin(self, task: Task) -> None:
         """Take a task."""
         fields, watcher = self.fields, self.runner.watcher
-        fields[Work.DONE_GROUPS : Work.EXECUTED + 1] = 0
+        self.totals.fill(0)
         if watcher.is_ordered:
             watcher.begin_range(self.records, direct=not self.runner.first.uses_stacks)
         if task is not self.task:
@@ -147,7 +165,7 @@ class NativeWork:
         runner, fields = self.runner, self.fields
         if runner.answers.failure is not None:
             raise runner.answers.failure
-        groups, threads, executed = fields[Work.DONE_GROUPS : Work.EXECUTED + 1].tolist()
+        groups, threads, executed = self.totals.tolist()
         runner.exit.groups += groups
         runner.exit.threads += threads
         runner.exit.executed += executed

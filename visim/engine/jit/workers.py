@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
-from threading import Lock, current_thread, main_thread
+from threading import Lock, get_ident, main_thread
 from types import FrameType
-from typing import Self
 
 from visim.engine.base import Exit, RunOptions
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.answers import Halt
 from visim.engine.jit.crew import CREW
-from visim.engine.jit.run import Runner
+from visim.engine.jit.run import Runner, Target
 from visim.engine.jit.work import CHUNKS, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
 
+_Handler = Callable[[int, FrameType | None], object]
 _SIGNALS = import_module("_signal")
 """What `signal` is made of: before Python 3.12 the enumerations around it take microseconds."""
 
@@ -34,11 +34,14 @@ class Team:
     Args:
         runners: one for each worker.
         halt: makes all of them stop soon.
+        form: what dispatches have in common that the team can be aimed at; None: only the first.
     """
 
-    def __init__(self, runners: Sequence[Runner], halt: Halt) -> None:
+    def __init__(self, runners: Sequence[Runner], halt: Halt, form: Hashable) -> None:
         self.runners = runners
+        self.form = form
         self._halt = halt
+        self._interrupts = _Interrupts(halt)
         self._task: Task | None = None
 
     def run(self, groups: Sequence[int], options: RunOptions) -> Exit:
@@ -50,11 +53,29 @@ class Team:
         self._halt.wanted = False
         for runner in self.runners:
             runner.begin(options)
-        with _Interrupts(self._halt) as interrupts:
-            is_native = self.runners[0].shared is not None
+        is_native = self.runners[0].shared is not None
+        before = self._interrupts.begin()
+        try:
             found = self._natively(groups) if is_native else self._singly(groups)
-        interrupts.raise_again(found)
+        finally:
+            self._interrupts.end(before)
+        if self._interrupts.came:
+            self._interrupts.raise_again(before, found)
         return found
+
+    def aim(self, targets: Sequence[Target]) -> None:
+        """Take over a launch, with a target for each worker."""
+        for runner, target in zip(self.runners, targets, strict=True):
+            runner.aim(target)
+
+    def release(self) -> None:
+        """Let go of the launch's memory."""
+        for runner in self.runners:
+            runner.release()
+
+    def take_dropped(self) -> int:
+        """Return how many blocks native code has read beyond surfaces since it was asked last."""
+        return sum([runner.tables.take_dropped() for runner in self.runners])
 
     def _abandon(self) -> None:
         self._halt.wanted = True
@@ -65,14 +86,17 @@ class Team:
         first = self.runners[0]
         threads = max(1, len(first.shared.starts)) if first.shared is not None else 1
         step = max(1, _THREADS_BETWEEN_LOOKS * len(self.runners) // threads)
-        total, end = Exit(), None
-        while total.groups < len(groups) and end is None:
+        done, end = 0, None
+        while done < len(groups) and end is None:
             if first.is_stopped:
-                first.end(CANCELLED.unplaced(), groups[total.groups])
+                first.end(CANCELLED.unplaced(), groups[done])
                 end = first.exit
                 break
-            count, end = self._share(groups[total.groups : total.groups + step])
-            total.groups += count
+            count, end = self._share(groups[done : done + step])
+            done += count
+        if len(self.runners) == 1:
+            return first.exit
+        total = Exit(done)
         if end is not None:
             total.fault, total.stopped = end.fault, end.stopped
         for runner in self.runners:
@@ -87,12 +111,12 @@ class Team:
         task.begin()
         calls = [runner.begin_task(task) for runner in self.runners]
         answers = CREW.run(calls, self._abandon)
-        ends: list[tuple[int, Exit]] = []
+        count, end = len(groups), None
         for runner, answer in zip(self.runners, answers, strict=True):
             place = runner.end_task(task, answer)
-            if place is not None:
-                ends.append((place, runner.exit))
-        return min(ends, key=lambda found: found[0], default=(len(groups), None))
+            if place is not None and (end is None or place < count):
+                count, end = place, runner.exit
+        return count, end
 
     # Threads that Python starts
 
@@ -154,32 +178,36 @@ class _Interrupts:
 
     def __init__(self, halt: Halt) -> None:
         self._halt = halt
-        self._came: list[FrameType | None] = []
-        self._before: Callable[[int, FrameType | None], object] | None = None
+        self.came: list[FrameType | None] = []
 
-    def __enter__(self) -> Self:
-        if current_thread() is main_thread():
-            before = _SIGNALS.getsignal(signal.SIGINT)
-            if callable(before):
-                self._before = before
-                _SIGNALS.signal(signal.SIGINT, self._note)
-        return self
+    def begin(self) -> _Handler | None:
+        """Take over, where a handler of the program's is called; return that."""
+        self.came.clear()
+        if get_ident() != main_thread().ident:
+            return None
+        before = _SIGNALS.getsignal(signal.SIGINT)
+        if not callable(before):
+            return None
+        _SIGNALS.signal(signal.SIGINT, self._note)
+        return before
 
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            _SIGNALS.signal(signal.SIGINT, self._before)
+    @staticmethod
+    def end(before: _Handler | None) -> None:
+        """Give back to the program's handler."""
+        if before is not None:
+            _SIGNALS.signal(signal.SIGINT, before)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         del number
-        self._came.append(frame)
+        self.came.append(frame)
         self._halt.wanted = True
 
-    def raise_again(self, found: Exit) -> None:
+    def raise_again(self, before: _Handler | None, found: Exit) -> None:
         """Let the program's own handler do what it does, now that nothing runs."""
-        if not self._came or self._before is None:
+        if before is None:
             return
         try:
-            self._before(signal.SIGINT, self._came[0])
+            before(signal.SIGINT, self.came[0])
         except KeyboardInterrupt as interrupt:
             if found.stopped is not None:
                 interrupt.add_note(f"interrupted at {found.stopped.place}")
