@@ -11,18 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
+from visim.engine.jit.bounds import Bounds, BoundsWriter
 from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import (
-    CACHE_ENTRY,
     EXCHANGE_BYTES,
     EXCHANGE_DATA,
-    SURFACE_ENTRY,
     Context,
     FaultKind,
-    Thread,
 )
-from visim.engine.jit.rows import Bounds, Rows, RowWriter
+from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, Window, has_window
 from visim.engine.jit.shapes import Shape, ragged
 from visim.engine.jit.text import scalar_bytes, scalar_type, signed, vector_type
@@ -77,7 +75,9 @@ class MessageWriter:
         self.text = unit.text
         self.values = values
         self.pc = pc
+        self.repeats = repeats
         self.rows = RowWriter(unit.text, unit.module.library)
+        self.bounds = BoundsWriter(unit, values)
         self.scattered = ScatterWriter(unit, self.rows, repeats=repeats)
 
     def message(self, effect: MemoryMessage) -> None:
@@ -104,7 +104,7 @@ class MessageWriter:
         text, lanes, parts = self.text, effect.addresses.lanes, effect.components
         scalar = scalar_type(effect.type)
         access = self._access("load", effect, lanes, scalar, parts)
-        bounds = self._bounds(effect, site, access.size)
+        bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         if way is None:
             self._general(access, effect, bounds, site, None)
@@ -135,7 +135,7 @@ class MessageWriter:
         access = self._access("store", effect, lanes, scalar, parts)
         values = [self.values.value(value) for value in effect.values]
         mask = self.values.mask(effect.mask)
-        bounds = self._bounds(effect, site, access.size)
+        bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         if way is None:
             self._general(access, effect, bounds, site, None, values)
@@ -194,7 +194,10 @@ class MessageWriter:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
         if shape is not None and _is_row(shape, access):
-            return self.rows.rows(shape, bounds, checked=access.checked)
+            rows = self.rows.rows(shape, bounds, checked=access.checked)
+            if self._is_followed(effect):
+                self.rows.prefetch(rows)
+            return rows
         if access.parts > MOST_PARTS:
             return None
         if shape is not None and has_window(shape):
@@ -203,6 +206,11 @@ class MessageWriter:
             return None
         addresses = self._addresses(effect, None)
         return self.scattered.far_window(addresses, access.lanes, bounds, mask)
+
+    def _is_followed(self, effect: Load | Store | Atomic) -> bool:
+        """Whether threads that start after this one are likely to move the rows behind its own."""
+        shared = effect.space in {Space.FLAT, Space.SURFACE}
+        return shared and self.unit.payload is not None and not self.repeats
 
     def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
         """Return the shape of a message's addresses; those of 32 bits have one in any case."""
@@ -235,11 +243,14 @@ class MessageWriter:
         if effect.surface is not None:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
         function = general_function(self.unit.module.library, access)
+        cache = self.bounds.cache(site) if access.flat else "null"
         well = text.let(
-            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {bounds.cache}, "
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {cache}, "
             f"i64 {bounds.start}, i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
+        if access.flat:
+            self.bounds.remember(site, cache)
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
 
     def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
@@ -273,7 +284,7 @@ class MessageWriter:
         own = effect.space in {Space.SLM, Space.SCRATCH}
         access = replace(found, operation=effect.operation, own=own)
         values = [self.values.value(operand) for operand in effect.operands]
-        bounds = self._bounds(effect, site, access.size)
+        bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         if not isinstance(way, Window):
             self._general(access, effect, bounds, site, None, values)
@@ -326,9 +337,9 @@ class MessageWriter:
         refer, done = self._labels("refer", "done")
         function = beyond_function(self.unit.module.library)
         size = effect.count * effect.type.bytes
+        entry = self.bounds.entry(effect)
         loaded = text.let(
-            f"call i1 @{function}(ptr {self._entry(effect)}, i64 {self._address}, ptr {place}, "
-            f"i64 {size})"
+            f"call i1 @{function}(ptr {entry}, i64 {self._address}, ptr {place}, i64 {size})"
         )
         text.branch(loaded, done, refer)
         text.label(refer)
@@ -354,7 +365,7 @@ class MessageWriter:
 
     def _block(self, effect: LoadBlock | StoreBlock, site: int, size: int) -> tuple[str, str, str]:
         """Begin the common case of a block; return its pointer and the labels `slow` and `join`."""
-        text, bounds = self.text, self._bounds(effect, site, size)
+        text, bounds = self.text, self.bounds.of(effect, site, size)
         fast, look, slow, join = self._labels("fast", "look", "slow", "join")
         kind = scalar_type(effect.address.type)
         address = self.values.scalar(effect.address)
@@ -371,11 +382,12 @@ class MessageWriter:
             text.label(look)
             area = self.unit.context_pointer(Context.EXCHANGE)
             text.do(f"store i64 {address}, ptr {area}, align 8")
-            write = int(isinstance(effect, StoreBlock))
+            write, cache = int(isinstance(effect, StoreBlock)), self.bounds.cache(site)
             known = text.let(
-                f"call i1 @flat_check(ptr %ctx, ptr {bounds.cache}, ptr {area}, i64 1, "
+                f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, "
                 f"i64 {size}, i64 {write})"
             )
+            self.bounds.remember(site, cache)
             text.branch(known, fast, slow)
         text.label(fast)
         return self.rows.pointer(offset, bounds), slow, join
@@ -408,67 +420,8 @@ class MessageWriter:
         self.text.label(run)
         return begin, True, end
 
-    # Bounds
-
     def _labels(self, *hints: str) -> list[str]:
         return [self.text.fresh(hint) for hint in hints]
-
-    def _bounds(self, effect: MemoryMessage, site: int, size: int) -> Bounds:
-        """Find where a message's space begins and ends."""
-        unit = self.unit
-        match effect.space:
-            case Space.FLAT:
-                return self._flat_bounds(site)
-            case Space.SLM:
-                return Bounds(
-                    "0", str(max(0, unit.slm_bytes - size + 1)), unit.context(Context.SLM)
-                )
-            case Space.SCRATCH:
-                room = self._room(unit.context(Context.SCRATCH_BYTES), size)
-                start = unit.thread(Thread.SCRATCH_BASE)
-                return Bounds(start, room, unit.thread(Thread.SCRATCH))
-            case Space.ARGUMENT:
-                room = self._room(unit.context(Context.ARGUMENT_BYTES), size)
-                return Bounds("0", room, unit.context(Context.ARGUMENTS))
-            case _:
-                return self._surface(effect, size)
-
-    def _flat_bounds(self, site: int) -> Bounds:
-        """Return the bounds of the allocation in which the message's last access was."""
-        text = self.text
-        cache = text.let(
-            f"getelementptr i8, ptr {self.unit.context_pointer(Context.CACHE)}, "
-            f"i64 {site * CACHE_ENTRY}"
-        )
-        base = text.let(f"load i64, ptr {cache}, align 8")
-        second = text.let(f"getelementptr i8, ptr {cache}, i64 8")
-        return Bounds(base, text.let(f"load i64, ptr {second}, align 8"), base, cache)
-
-    def _room(self, size: str, wanted: int) -> str:
-        """Return how many offsets hold `wanted` bytes in memory of `size` bytes."""
-        text = self.text
-        rest = text.let(f"sub i64 {size}, {wanted - 1}")
-        some = text.let(f"icmp sgt i64 {rest}, 0")
-        return text.let(f"select i1 {some}, i64 {rest}, i64 0")
-
-    def _entry(self, effect: MemoryMessage) -> str:
-        """Return where the binding table has the surface of a message."""
-        text, surface = self.text, effect.surface
-        if surface is None:
-            raise TypeError("a surface message without a surface")
-        index = text.let(f"zext i32 {self.values.scalar(surface)} to i64")
-        known = text.let(f"icmp ult i64 {index}, 256")
-        safe = text.let(f"select i1 {known}, i64 {index}, i64 256")
-        byte = text.let(f"mul i64 {safe}, {SURFACE_ENTRY}")
-        table = self.unit.context_pointer(Context.SURFACES)
-        return text.let(f"getelementptr i8, ptr {table}, i64 {byte}")
-
-    def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
-        text, entry = self.text, self._entry(effect)
-        base = text.let(f"load i64, ptr {entry}, align 8")
-        reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
-        place = text.let(f"getelementptr i8, ptr {entry}, i64 {8 if reads else 16}")
-        return Bounds("0", self._room(text.let(f"load i64, ptr {place}, align 8"), size), base)
 
 
 def _is_row(shape: Shape, access: Access) -> bool:
@@ -476,7 +429,3 @@ def _is_row(shape: Shape, access: Access) -> bool:
     if shape.form.ragged or access.operation is not None:
         return False
     return access.verb == "load" or shape.form.stride == access.size
-
-
-def _only_reads(effect: MemoryMessage) -> bool:
-    return isinstance(effect, Atomic) and effect.operation.value == "load"

@@ -7,11 +7,12 @@ thread to thread within a group is read from the registers that Python has fille
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from visim.engine.base import SharedStarts
 from visim.engine.jit.groups import GROUPS, TELL
+from visim.engine.jit.layout import CACHE_ENTRY, Context
 from visim.engine.jit.scheduler import DIRECT, numbered
 
 Span = tuple[int, int]
@@ -21,13 +22,18 @@ ENTRY = "run_groups_direct"
 """The function of a module that starts its threads itself."""
 
 MORE_PARAMETERS = (
-    ", i32 %group.0, i32 %group.1, i32 %group.2, ptr %payload, ptr %cores, ptr %counted"
+    ", i32 %group.0, i32 %group.1, i32 %group.2, ptr %payload, ptr %cores, ptr %known, ptr %counted"
 )
 """What a kernel's function that is inlined into the loop over threads has beside the rest.
 
 `payload` has the registers that all threads start with alike, `cores` the scalars of their shapes;
-how many instructions the thread has executed goes to `counted`.
+`known` has where each message to flat memory was last; how many instructions the thread has
+executed is added to `counted`.
 """
+
+KNOWN_ENTRY = 24
+"""Bytes of what is known of a message: the last allocation's base, the first offset refused, the
+first one refused for rows."""
 
 
 def overlaps(spans: Iterable[Span], first: int, size: int) -> bool:
@@ -77,10 +83,13 @@ class Filling:
     Attributes:
         spans: parts of the register image.
         cores: for each number of 64 bits in `cores`, its type and its place in the image.
+        reaches: the messages to flat memory by number, each with how many bytes lie between the
+            first element of a row and its last one.
     """
 
     spans: tuple[Span, ...]
     cores: tuple[tuple[str, int], ...]
+    reaches: Mapping[int, int]
 
 
 def loop_text(kernel: str, filling: Filling, *, image_bytes: int, full: int | None) -> str:
@@ -94,9 +103,9 @@ def loop_text(kernel: str, filling: Filling, *, image_bytes: int, full: int | No
     """
     marks = {
         "MASK": _OWN_MASK if full is None else _FULL_MASK.replace("$ALL$", str(full)),
-        "PREPARE": "\n".join(_prepare(filling, image_bytes)),
+        "PREPARE": "\n".join([*_prepare(filling, image_bytes), *_remembered(filling.reaches)]),
         "KERNEL": kernel,
-        "GIVEN": ", ptr %payload, ptr %cores, ptr %counted",
+        "GIVEN": ", ptr %payload, ptr %cores, ptr %known, ptr %counted",
         "ASK": "visim_host_direct",
         "WAY": DIRECT,
     }
@@ -127,6 +136,17 @@ def _prepare(filling: Filling, image_bytes: int) -> Iterable[str]:
         yield f"  store {kind} %core.{number}, ptr %core.to.{number}"
 
 
+def _remembered(reaches: Mapping[int, int]) -> Iterable[str]:
+    """Return the instructions that copy what the worker remembers of messages."""
+    yield f"  %known = alloca [{KNOWN_ENTRY * (max(reaches, default=0) + 1)} x i8], align 8"
+    yield f"  %caches.at = getelementptr i64, ptr %ctx, i64 {int(Context.CACHE)}"
+    yield "  %caches = load ptr, ptr %caches.at"
+    for site, reach in reaches.items():
+        yield f"  %cache.{site} = getelementptr i8, ptr %caches, i64 {site * CACHE_ENTRY}"
+        yield f"  %known.{site} = getelementptr i8, ptr %known, i64 {site * KNOWN_ENTRY}"
+        yield f"  call void @remember(ptr %cache.{site}, ptr %known.{site}, i64 {reach})"
+
+
 def _spans(registers: Iterable[tuple[int, bytes]]) -> tuple[Span, ...]:
     return tuple(sorted({(first, first + len(data)) for first, data in registers}))
 
@@ -148,9 +168,24 @@ run:
 
 _GROUP = r"""
 declare void @visim_clear_memory(ptr, ptr)
+declare i64 @llvm.usub.sat.i64(i64, i64)
+
+define internal void @remember(ptr %cache, ptr %known, i64 %reach) alwaysinline #0 {
+  %base = load i64, ptr %cache
+  store i64 %base, ptr %known
+  %lp = getelementptr i64, ptr %cache, i64 1
+  %limit = load i64, ptr %lp
+  %klp = getelementptr i64, ptr %known, i64 1
+  store i64 %limit, ptr %klp
+  %row = call i64 @llvm.usub.sat.i64(i64 %limit, i64 %reach)
+  %krp = getelementptr i64, ptr %known, i64 2
+  store i64 %row, ptr %krp
+  ret void
+}
 
 define internal i64 @run_group_direct(ptr %ctx, ptr %work, ptr %records, i64 %n, ptr %ids,
-                                      i64 %count, ptr %payload, ptr %cores, ptr %counted)
+                                      i64 %count, ptr %payload, ptr %cores, ptr %known,
+                                      ptr %counted)
     alwaysinline #0 {
 entry:
   %mp = getelementptr i64, ptr %work, i64 $W_MEMORY$
@@ -177,7 +212,7 @@ clear:
 cleared:
   $MASK$
   %failed = call i32 @$KERNEL$(ptr %ctx, ptr %thread, i32 %mask, i32 %x, i32 %y, i32 %z,
-                               ptr %payload, ptr %cores, ptr %counted)
+                               ptr %payload, ptr %cores, ptr %known, ptr %counted)
   %wrong = icmp ne i32 %failed, 0
   br i1 %wrong, label %out, label %next
 next:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.atomics import atomic_lines
+from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.floats import Library
 from visim.engine.jit.general import Access
 from visim.engine.jit.lanes import indexed, lanes_function, move_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.rows import Bounds, Rows, RowWriter
+from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.shapes import Form, Shape
 from visim.engine.jit.text import Text, numbers, scalar_bytes, signed, splat
 

@@ -63,6 +63,7 @@ class UnitWriter:
         self.slots, self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
+        self.reaches: dict[int, int] = {}
         self._buffers: list[str] = []
 
     def write(self) -> str:
@@ -205,7 +206,7 @@ class UnitWriter:
         cores = [(core.kind, core.place) for core in self._input_cores()]
         return loop_text(
             function_name(self.unit.number, self.flow.start[2]),
-            Filling(tuple(spans), tuple(cores)),
+            Filling(tuple(spans), tuple(cores), self.reaches),
             image_bytes=self.kernel.register_bytes,
             full=self.all_on if self.module.version.full else None,
         )
