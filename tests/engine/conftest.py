@@ -17,11 +17,15 @@ ON_BOTH = {
     "test_older_messages",
     "test_operands",
     "test_synchronization",
+    "test_turns",
 }
 """Modules whose tests run on both engines.
 
 The others compile much code: `test_jit` runs some of their programs on the JIT.
 """
+
+ALSO_NATIVELY = {"test_calls", "test_faults", "test_synchronization", "test_turns"}
+"""Modules whose tests also run where native code starts the threads."""
 
 ALSO_ON_BOTH = {
     "test_a_fused_pair_shares_the_rows",
@@ -36,12 +40,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules on both engines, the others on the interpreter."""
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
     if module in ON_BOTH or test in ALSO_ON_BOTH:
-        metafunc.parametrize("engine", list(harness.ENGINES), indirect=True)
+        engines = harness.ENGINES_AND_STARTS if module in ALSO_NATIVELY else harness.ENGINES
+        metafunc.parametrize("engine", list(engines), indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The engine on which `harness.run` runs."""
     name = getattr(request, "param", "interpreter")
-    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES[name])
+    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES_AND_STARTS[name])
     return name

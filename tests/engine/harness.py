@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from visim.diag import Source
 from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
+from visim.engine.base import Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.interp import Interpreter, Prepared
 from visim.errors import Fault
 from visim.linker import link_kernel
@@ -106,6 +106,14 @@ class Group:
 
     def start(self, group: int, thread: int) -> ThreadStart:
         return self.starts[thread]
+
+
+@dataclass(frozen=True)
+class GroupsAlike(Group):
+    """A dispatch of groups whose threads all start alike, so that native code starts them."""
+
+    def shared_starts(self) -> SharedStarts:
+        return SharedStarts(self.starts, (), (0, 0, 0), (self.group_count, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -205,6 +213,18 @@ class OnJit:
         return ended, records[min(len(records), len(dispatch.starts)) - 1].image
 
 
+class OnJitNatively(OnJit):
+    """Runs kernels on the JIT, whose native code starts the threads."""
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group; return how it ended and the registers of the last thread."""
+        return super().run(
+            kernel, GroupsAlike(dispatch.starts, dispatch.slm_bytes), machine, options
+        )
+
+
 class Chosen:
     """The engine on which `Kernel.run` runs."""
 
@@ -218,6 +238,8 @@ class Chosen:
 
 
 ENGINES = {"interpreter": OnInterpreter(), "jit": OnJit()}
+NATIVELY = "jit natively"
+ENGINES_AND_STARTS = ENGINES | {NATIVELY: OnJitNatively()}
 CHOSEN = Chosen()
 
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from visim.engine.jit.floats import Library
-from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.engine.jit.native import IS_X86, NativeCode, object_code, processor
+from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.scattered import core_range
 from visim.engine.jit.shapes import (
     Form,
@@ -40,6 +41,13 @@ def run(text: Text, value: str, lanes: int, bits: int) -> np.ndarray:
     found = np.zeros(lanes, f"i{bits // 8}")
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.addresses["f"])(found.ctypes.data)
     return found
+
+
+def run_scalar(text: Text, value: str, library: Library) -> int:
+    """Compute an i64 natively."""
+    body = "\n".join(text.lines)
+    code = native(f"{library.render()}\ndefine i64 @f() {{\nentry:\n{body}\n  ret i64 {value}\n}}")
+    return ctypes.CFUNCTYPE(ctypes.c_uint64)(code.addresses["f"])()
 
 
 NUMBERS = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -164,3 +172,59 @@ def test_the_cores_in_range_are_found(sign: bool, scale: int) -> None:
             assert found.tolist() == [first, min(count, 2**31 - 1)]
 
     check()
+
+
+NEAR_ENDS = st.sampled_from([0, 2**15, 2**16, 2**31, 2**32]).flatmap(
+    lambda end: st.integers(end - 20, end + 20)
+)
+RELATIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from([*RELATIONS]),
+    st.lists(NEAR_ENDS, min_size=1, max_size=2),
+    NEAR_ENDS,
+    st.sampled_from([16, 32]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_the_lanes_of_a_row_that_compare_are_exact_even_where_it_wraps(
+    relation: str, firsts: list[int], number: int, bits: int, sign: bool, swapped: bool
+) -> None:
+    """A row of 16 lanes, in one piece or two, on either side of a number."""
+    text, library = Text(), Library(is_x86=IS_X86)
+    cores = tuple(str(signed(first, bits)) for first in firsts)
+    kind = np.dtype(f"{'i' if sign else 'u'}{bits // 8}")
+    each = 16 // len(firsts)
+    row = np.array(firsts, np.int64).repeat(each) + np.arange(16) % each
+    unsigned = row.astype(f"u{bits // 8}").astype(np.int64).reshape(-1, each)
+    exact = bool((np.diff(unsigned) == 1).all())
+    sides = [linear(16, bits, cores, 1, exact=exact), uniform(16, bits, str(signed(number, bits)))]
+    values = [row.astype(kind), np.full(16, number, np.int64).astype(kind)]
+    if swapped:
+        sides, values = sides[::-1], values[::-1]
+    mask = RelationWriter(text, library).bits(relation, sides[0], sides[1], signed=sign)
+    assert mask is not None
+    found = run_scalar(text, mask, library)
+    assert found == sum(1 << lane for lane in np.flatnonzero(RELATIONS[relation](*values)).tolist())
+
+
+@pytest.mark.parametrize(("relation", "holds"), [("lt", True), ("le", True), ("eq", False)])
+def test_numbers_compare_in_all_lanes_or_in_none(relation: str, holds: bool) -> None:
+    text, library = Text(), Library(is_x86=IS_X86)
+    below, above = uniform(8, 32, "-3"), uniform(8, 32, "4")
+    mask = RelationWriter(text, library).bits(relation, below, above, signed=True)
+    assert mask is not None
+    assert run_scalar(text, mask, library) == (0xFF if holds else 0)
+
+
+def test_other_shapes_are_compared_as_vectors() -> None:
+    writer = RelationWriter(Text(), Library(is_x86=IS_X86))
+    row, number = linear(16, 32, ("5",), 1, exact=True), uniform(16, 32, "9")
+    assert writer.bits("lt", linear(16, 32, ("5",), 4, exact=True), number, signed=False) is None
+    assert writer.bits("lt", row, row, signed=False) is None
+    assert (
+        writer.bits("lt", linear(16, 32, ("1",) * 4, 1, exact=True), number, signed=False) is None
+    )
+    assert writer.bits("lt", linear(16, 64, ("5",), 1, exact=True), number, signed=False) is None

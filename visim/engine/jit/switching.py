@@ -60,15 +60,17 @@ entry:
   %is.last = icmp eq ptr %next, null
   br i1 %is.last, label %around, label %look, !prof !0
 around:
-  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
-  %now = load i64, ptr %pp
-  store i64 %now, ptr %tpp
   %fsp = getelementptr i64, ptr %ctx, i64 $C_FIRST$
   %first = load ptr, ptr %fsp
   %nobody = icmp eq ptr %first, null
-  br i1 %nobody, label %go, label %look
+  br i1 %nobody, label %go, label %begin
+begin:
+  %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
+  %now = load i64, ptr %pp
+  store i64 %now, ptr %tpp
+  br label %look
 look:
-  %other = phi ptr [ %next, %entry ], [ %first, %around ]
+  %other = phi ptr [ %next, %entry ], [ %first, %begin ]
   %qp = getelementptr i64, ptr %other, i64 $T_PHASE$
   %waits = load i64, ptr %qp
   %over = load i64, ptr %tpp
