@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from threading import Event, Timer
+
 import numpy as np
 import pytest
 
-from .harness import Threads, run
+from visim.engine.base import RunOptions
+
+from . import harness
+from .harness import Threads, assemble, run
 
 TICKET = """
     lsc_load.ugm (M1_NM, 1) V44:d32 flat[V41]:a64
@@ -34,7 +39,14 @@ LOOP = f"""
 """
 """V42 rounds, in each of which a thread works for V43 turns of a loop before it waits."""
 
-LONG = 6000
+ENDLESS = """\
+.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=ud num_elts=1 align=dword
+.kernel_attr SimdSize=16
+"""
+
+LONG = 2600
 """So many turns of the inner loop take longer than a thread's turn lasts."""
 
 
@@ -105,10 +117,19 @@ def test_the_budget_of_a_thread_counts_across_barriers():
     assert order[:6] == [0, 1, 2] * 2
 
 
+@pytest.mark.parametrize("how", ["barrier", "sbarrier.signal\nsbarrier.wait"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_threads_that_meet_for_ever_can_be_cancelled(how, seed):
+    kernel = assemble(f"{ENDLESS}again:\n{how}\njmp (M1, 1) again\n", "pvc")
+    stop = Event()
+    Timer(0.1, stop.set).start()
+    ended = kernel.run({"V40": each(0, 1, 2)}, options=RunOptions(stop=stop, seed=seed))
+    assert ended.exit.stopped is not None
+    assert ended.exit.stopped.category == "cancelled"
+
+
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_shuffled_turns_are_those_of_the_interpreter(seed, monkeypatch):
-    from . import harness
-
     ended, order = launch(LOOP, [3, 3, 3, 3], [1, LONG, 1, 1], seed=seed)
     monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["interpreter"])
     wanted = launch(LOOP, [3, 3, 3, 3], [1, LONG, 1, 1], seed=seed)

@@ -34,6 +34,7 @@ class Context(IntEnum):
     KERNEL = 20
     WATCHED = 21
     TURN_PHASE = 22
+    TURNS = 23
     HOME = 24
     SIZE = 32
 
@@ -198,6 +199,9 @@ NO_ROW = 1 << 63
 
 TURNS_BETWEEN_LOOKS = 100
 """How many turns of threads pass from one look at what the host wants to the next."""
+
+BARRIERS_BETWEEN_LOOKS = 10_000
+"""How many turns of groups pass, which may end at barriers, where turns are short."""
 
 
 EXCHANGE_DATA = 1024

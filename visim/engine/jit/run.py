@@ -326,6 +326,9 @@ class Runner:
             if nobody_ran or not threads:
                 fault = self.endings.deadlock(everyone, threads) if threads else None
                 break
+            if self.is_stopped:
+                fault = self.endings.cancelled(threads[0])
+                break
             if shuffled:
                 shuffled.shuffle(threads)
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
@@ -350,6 +353,8 @@ class Runner:
             if at < len(ready):
                 fault = self.fault_of(ready[at])
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
+            if threads and fault is None and self.is_stopped:
+                fault = self.endings.cancelled(threads[0])
             if shuffled:
                 shuffled.shuffle(threads)
             self.watcher.begin_turn(threads)

@@ -13,6 +13,7 @@ from visim.engine.jit.groups import GROUPS, STARTING, TELL
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
     ANYTIME,
+    BARRIERS_BETWEEN_LOOKS,
     GROUP_BEGINS,
     NEVER,
     NO_ROW,
@@ -21,6 +22,7 @@ from visim.engine.jit.layout import (
     TURN_ENDS,
     TURNS_BETWEEN_LOOKS,
     Context,
+    FaultKind,
     Shared,
     Status,
     Thread,
@@ -74,8 +76,9 @@ def numbered(text: str, *, is_x86: bool = True) -> str:
     fields |= {f"S_{status.name}": int(status) for status in Status}
     fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
+    fields |= {"TURNS": BARRIERS_BETWEEN_LOOKS, "HOST": FaultKind.HOST}
     fields |= {"POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
-    shown = {name: str(value) for name, value in fields.items()}
+    shown = {name: str(int(value)) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86)
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
     for name, value in shown.items():

@@ -68,7 +68,12 @@ begin:
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   %now = load i64, ptr %pp
   store i64 %now, ptr %tpp
-  br label %look
+  %lp = getelementptr i64, ptr %ctx, i64 $C_TURNS$
+  %left = load i64, ptr %lp
+  %less = sub i64 %left, 1
+  store i64 %less, ptr %lp
+  %late = icmp slt i64 %less, 0
+  br i1 %late, label %go, label %look, !prof !0
 look:
   %other = phi ptr [ %next, %entry ], [ %first, %begin ]
   %qp = getelementptr i64, ptr %other, i64 $T_PHASE$
@@ -80,7 +85,7 @@ look:
 leave:
   br label %go
 go:
-  %to = phi ptr [ %home, %around ], [ %there, %look ], [ %home, %leave ]
+  %to = phi ptr [ %home, %around ], [ %home, %begin ], [ %there, %look ], [ %home, %leave ]
   %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %own, ptr %to)
   %place = extractvalue { ptr, ptr, ptr } %back, 1
   %self = getelementptr i8, ptr %place, i64 -$PLACE$
@@ -291,7 +296,24 @@ again:
   %at = call i64 @turn(ptr %ctx, ptr %threads, i64 %n)
   %heard = call i1 @tell(ptr %ctx, ptr %threads, i64 $TURN_ENDS$, i64 0)
   %on = icmp eq i64 %at, %n
-  br i1 %on, label %again, label %out
+  br i1 %on, label %count, label %out
+count:
+  %lp = getelementptr i64, ptr %ctx, i64 $C_TURNS$
+  %left = load i64, ptr %lp
+  %less = sub i64 %left, 1
+  store i64 %less, ptr %lp
+  %late = icmp slt i64 %less, 0
+  br i1 %late, label %ask, label %again
+ask:
+  store i64 $TURNS$, ptr %lp
+  %record = load ptr, ptr %threads
+  %answer = call i32 @visim_ask(ptr %ctx, ptr %record, i64 $POLL$, i64 0, i64 0)
+  %stop = icmp ne i32 %answer, 0
+  br i1 %stop, label %end, label %again
+end:
+  %kp = getelementptr i64, ptr %record, i64 $T_FAULT$
+  store i64 $HOST$, ptr %kp
+  ret i64 0
 out:
   ret i64 %at
 }
