@@ -113,7 +113,7 @@ class GroupsAlike(Group):
     """A dispatch of groups whose threads all start alike, so that native code starts them."""
 
     def shared_starts(self) -> SharedStarts:
-        return SharedStarts(self.starts, (), (0, 0, 0), (self.group_count, 1, 1))
+        return SharedStarts(self.starts, (), (), (0, 0, 0), (self.group_count, 1, 1))
 
 
 @dataclass(frozen=True)
