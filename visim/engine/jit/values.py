@@ -120,8 +120,7 @@ class Values:
         """
         if expr.uop.group is not Group.COMPARE or not is_integer(expr.args[0].type):
             return
-        shapes = [self.shape(arg, mask) for arg in expr.args]
-        a, b = shapes
+        a, b = (self.shape(arg, mask) for arg in expr.args)
         if a is None or b is None:
             return
         relations = RelationWriter(self.text, self.library)

@@ -116,10 +116,10 @@ class NativeWork:
         if self.runner.watcher.is_ordered:
             return
         context[Context.FIRST] = self.records[0].address
-        for number, (record, after) in enumerate(pairwise([*self.records, None])):
-            if record is not None:
-                record.fields[Thread.INDEX] = number
-                record.fields[Thread.NEXT] = after.address if after is not None else 0
+        for number, record in enumerate(self.records):
+            record.fields[Thread.INDEX] = number
+        for record, after in pairwise(self.records):
+            record.fields[Thread.NEXT] = after.address
 
     def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
         runner, fields = self.runner, record.fields
