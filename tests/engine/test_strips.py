@@ -100,6 +100,20 @@ def test_masks_types_and_predicates_are_those_of_the_interpreter(
     assert {loop.strip for loop in loops} == ({width} if width < 32 else set())
 
 
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
+def test_a_loop_goes_on_behind_a_change_of_the_mode(
+    monkeypatch: pytest.MonkeyPatch, loops: list[strips.StripWriter], mask: int
+) -> None:
+    monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
+    start = TEXT[: TEXT.index("    cmp.lt")]
+    rounded = "    mad (M1, 32) V43(0,0)<1> V43(0,0)<1;1,0> 0x3f000001:f V43(0,0)<1;1,0>\n"
+    switch = "    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x{}:ud\n"
+    modes = "".join(switch.format(bits) + rounded for bits in ("10", "30", "4f0", "0"))
+    kernel = harness.assemble(f"{start}{rounded}{modes}    ret (M1, 1)\n", "pvc")
+    assert compare(kernel, values(8), mask) is None
+    assert len(loops) == 1
+
+
 @pytest.mark.parametrize("seed", range(100, 104))
 def test_random_programs_are_those_of_the_interpreter(
     loops: list[strips.StripWriter], seed: int
