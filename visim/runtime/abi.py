@@ -59,6 +59,7 @@ from visim.runtime.threads import (
 )
 from visim.runtime.values import Parameter
 
+_THREE = struct.Struct("<3I")
 _SLM_GRANULE = 1024
 _IMPLICIT_BYTES = 96
 _IMPLICIT_BASE = 0x4000_0000
@@ -256,7 +257,7 @@ class _Preparation:
         return Part(dispatch, machine)
 
     def _has(self, arg_type: str) -> bool:
-        return any(entry.arg_type == arg_type for entry in self.kernel.payload)
+        return arg_type in self.layout.kinds
 
     def _printf_buffer(self) -> NDArray[np.uint8] | None:
         if not self._has("printf_buffer"):
@@ -321,7 +322,7 @@ def cross_thread_data(
         bound: the explicit arguments by index.
         addresses: of memory that visim provides, by the name of the table's entry.
     """
-    table = bytearray(max((p.offset + p.size for p in kernel.payload), default=0))
+    table = bytearray(max([p.offset + p.size for p in kernel.payload], default=0))
     for entry in kernel.payload:
         if entry.size:
             data = _entry_bytes(entry, geometry, walk, bound, addresses)[: entry.size]
@@ -348,8 +349,9 @@ def _entry_bytes(
     bound: Mapping[int, Bound],
     addresses: Mapping[str, int],
 ) -> bytes:
-    if entry.arg_type in _SIZES:
-        return struct.pack("<3I", *_SIZES[entry.arg_type](geometry, walk))
+    sizes = _SIZES.get(entry.arg_type)
+    if sizes is not None:
+        return _THREE.pack(*sizes(geometry, walk))
     if entry.arg_type in _ADDRESSES:
         return struct.pack("<Q", addresses.get(entry.arg_type, 0))
     argument = bound.get(entry.arg_index, _NOTHING)

@@ -265,8 +265,10 @@ class Launch:
 
     def _inexact(self, report: Report) -> Fault | None:
         """Return the fault of a run that had to be exact and was not."""
+        if not self.options.require_exact:
+            return None
         inexact = [use for use in report.fidelity or () if not use.is_exact]
-        if not self.options.require_exact or not inexact:
+        if not inexact:
             return None
         listed = ", ".join(f"{use.form} ({use.exactness}, {use.count} times)" for use in inexact)
         message = f"require_exact: instructions ran whose results are not bit-exact: {listed}"

@@ -98,7 +98,7 @@ class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
 
     `written` are the arguments whose memory the kernel writes, `bindless` those whose state it
-    finds by an offset in its payload.
+    finds by an offset in its payload, `kinds` the types of all entries of its payload.
 
     Raises:
         UnsupportedError: the kernel needs something that visim cannot give it.
@@ -129,6 +129,7 @@ class PayloadLayout:
         self.cross_slices = cross
         self.private_places = self._private_places()
         self.written = written(kernel)
+        self.kinds = frozenset(entry.arg_type for entry in kernel.payload)
         self._of_threads: dict[tuple[Triple, int, int], OfThreads] = {}
 
     def _check_states(self) -> None:

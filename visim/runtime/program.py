@@ -16,6 +16,7 @@ from visim.engine.base import Engine
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
+from visim.module import Unit
 from visim.output import write_file
 from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
@@ -356,8 +357,9 @@ class Kernel:
             engine, executables = named.name, self._pool(named, taint=chosen.tracks_taint)
         compile_s = time.perf_counter() - began
         platform = self._linked.platform.name
-        units = tuple(linked.unit for linked in self._linked.units)
-        return Launch(self.name, platform, engine, executables, plan, chosen, compile_s, units)
+        return Launch(
+            *(self.name, platform, engine, executables, plan, chosen, compile_s, self._units)
+        )
 
     def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
         """Return the engine of a launch that names none, and the kernel as it prepared it.
@@ -405,6 +407,10 @@ class Kernel:
     @cached_property
     def _linked(self) -> LinkedKernel:
         return self._contents.link(self._kernel, self._platform())
+
+    @cached_property
+    def _units(self) -> tuple[Unit, ...]:
+        return tuple(linked.unit for linked in self._linked.units)
 
     @cached_property
     def _weight(self) -> Weight:

@@ -47,6 +47,7 @@ class Teams:
     def __init__(self) -> None:
         self._kept: dict[int, tuple[weakref.ref[Dispatch], _Kept]] = {}
         self._idle: deque[Team] = deque(maxlen=MOST_IDLE)
+        self._weak_end = weakref.WeakMethod(self._end)
 
     def of(
         self, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
@@ -88,12 +89,12 @@ class Teams:
 
     def _forget(self, key: int) -> Callable[[object], None]:
         """Return what is called when a dispatch is gone, which may be at any moment."""
-        known = weakref.WeakMethod(self._end)
+        end = self._weak_end
 
         def forget(reference: object) -> None:
-            end = known()
-            if end is not None:
-                end(key, reference)
+            known = end()
+            if known is not None:
+                known(key, reference)
 
         return forget
 
