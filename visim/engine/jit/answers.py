@@ -21,8 +21,8 @@ from visim.engine.jit.endings import Endings
 from visim.engine.jit.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.kept import Compiled
 from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, GROUP_BEGINS, POLL
-from visim.engine.jit.messages import SiteInfo
 from visim.engine.jit.records import ThreadRecord
+from visim.engine.jit.sites import SiteInfo
 from visim.engine.jit.watching import Watcher
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel

@@ -13,6 +13,7 @@ from typing import cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.storage import check_place
+from visim.engine.jit.uniform import decided_by_one
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace
@@ -22,6 +23,7 @@ from visim.sem.effects import (
     Atomic,
     Effect,
     FusedExchange,
+    Goto,
     Load,
     LoadBlock,
     Place,
@@ -130,6 +132,9 @@ class UnitCode:
                 pc += 1
                 continue
             step, transfer = self._instruction(pc)
+            if isinstance(transfer, Goto):
+                before = [effect for one in steps for effect in one.effects]
+                transfer = decided_by_one(transfer, before, self.kernel.simd_size)
             forms.append(form_name(instruction))
             steps.append(step)
             pc += 1

@@ -7,15 +7,13 @@ goes to the reference memory in Python, through the callback of the context.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.bounds import Bounds, BoundsWriter
-from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import (
-    EXCHANGE_BYTES,
     EXCHANGE_DATA,
     Context,
     FaultKind,
@@ -33,38 +31,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteInfo:
-    """A message of the program: its effect and place."""
+class Ready:
+    """A load or store of lanes after a look where they are.
 
-    effect: MemoryMessage
-    unit: int
-    pc: int
-
-
-@dataclass
-class Sites:
-    """All messages and call-outs of a module, by number.
-
-    `exchange_bytes` is the size of the exchange area that they need.
+    `way` are all lanes at once (None: there is only the general form), `mask` are the lanes that
+    are on as a vector (None: all), `bits` the same as i64, `given` are the values to be stored.
     """
 
-    known: list[SiteInfo | CallOut] = field(default_factory=list["SiteInfo | CallOut"])
-    exchange_bytes: int = EXCHANGE_BYTES
+    effect: Load | Store
+    site: int
+    access: Access
+    bounds: Bounds
+    way: Rows | Window | None
+    mask: str | None
+    bits: str
+    given: list[str]
 
-    def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
-        """Give a message its number."""
-        self.known.append(SiteInfo(effect, unit, pc))
-        return len(self.known) - 1
-
-    def add_callout(self, callout: CallOut, size: int) -> int:
-        """Give a call-out, whose values take `size` bytes, its number."""
-        self.known.append(callout)
-        self.reserve(size)
-        return len(self.known) - 1
-
-    def reserve(self, size: int) -> None:
-        """Make sure that the exchange area has `size` bytes."""
-        self.exchange_bytes = max(self.exchange_bytes, size)
+    @property
+    def moves_some(self) -> bool:
+        """Whether the host can store some lanes of a row."""
+        return len(self.given) == 1 and scalar_bytes(self.access.scalar) >= 4
 
 
 class MessageWriter:
@@ -80,100 +66,112 @@ class MessageWriter:
         self.bounds = BoundsWriter(unit, values)
         self.scattered = ScatterWriter(unit, self.rows, repeats=repeats)
 
-    def message(self, effect: MemoryMessage) -> None:
+    def ready(self, effect: Load | Store) -> Ready:
+        """Look where all lanes of a message are; this branches nowhere."""
+        # Values are written where they are first asked for: before anything branches.
+        self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
+        lanes, given = effect.addresses.lanes, list[str]()
+        if isinstance(effect, Load):
+            access = self._access(
+                "load", effect, lanes, scalar_type(effect.type), effect.components
+            )
+        else:
+            given = [self.values.value(value) for value in effect.values]
+            access = self._access(
+                "store", effect, lanes, scalar_type(effect.values[0].type), len(given)
+            )
+        site = self._site(effect)
+        bounds = self.bounds.of(effect, site, access.size)
+        way = self._way(effect, bounds, access)
+        mask = self.values.mask(effect.mask)
+        return Ready(effect, site, access, bounds, way, mask, self._mask, given)
+
+    def finish(self, ready: Ready) -> None:
+        """Write a message that has been looked at; what it returns becomes known to the values."""
+        if isinstance(ready.effect, Load):
+            self._load(ready)
+        else:
+            self._store(ready)
+
+    def message(self, effect: LoadBlock | StoreBlock | Atomic) -> None:
         """Write one message; what it returns becomes known to the values."""
-        site = self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
-        if isinstance(effect, Load | Store | Atomic):
-            # Values are written where they are first asked for: before anything branches.
-            self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
+        site = self._site(effect)
         match effect:
-            case Load():
-                self._load(effect, site)
-            case Store():
-                self._store(effect, site)
             case LoadBlock():
                 self._load_block(effect, site)
             case StoreBlock():
                 self._store_block(effect, site)
             case Atomic():
+                self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
                 self._atomic(effect, site)
+
+    def _site(self, effect: MemoryMessage) -> int:
+        return self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
 
     # Vectors of channels
 
-    def _load(self, effect: Load, site: int) -> None:
-        text, lanes, parts = self.text, effect.addresses.lanes, effect.components
-        scalar = scalar_type(effect.type)
-        access = self._access("load", effect, lanes, scalar, parts)
-        bounds = self.bounds.of(effect, site, access.size)
-        way = self._way(effect, bounds, access)
+    def _load(self, ready: Ready) -> None:
+        text, access, way = self.text, ready.access, ready.way
+        loaded = self.values.loaded
         if way is None:
-            self._general(access, effect, bounds, site, None)
-            self.values.loaded[id(effect)] = self._results(access)
+            self.general(ready)
+            loaded[id(ready.effect)] = self.results(ready)
             return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
-            found = self.rows.load(way, scalar, parts)
+            found = self.rows.load(way, access.scalar, access.parts)
         else:
-            found = self.scattered.load(way, scalar, parts)
+            found = self.scattered.load(way, access.scalar, access.parts)
         direct = text.block
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, way.shape)
-        others, general = self._results(access), text.block
+        self.general(ready)
+        others, general = self.results(ready), text.block
         text.jump(join)
         text.label(join)
-        self.values.loaded[id(effect)] = [
+        loaded[id(ready.effect)] = [
             text.let(f"phi {access.vector} [ {a}, %{direct} ], [ {b}, %{general} ]")
             for a, b in zip(found, others, strict=True)
         ]
 
-    def _store(self, effect: Store, site: int) -> None:
-        text, lanes, parts = self.text, effect.addresses.lanes, len(effect.values)
-        scalar = scalar_type(effect.values[0].type)
-        access = self._access("store", effect, lanes, scalar, parts)
-        values = [self.values.value(value) for value in effect.values]
-        mask = self.values.mask(effect.mask)
-        bounds = self.bounds.of(effect, site, access.size)
-        way = self._way(effect, bounds, access)
+    def _store(self, ready: Ready) -> None:
+        text, way = self.text, ready.way
         if way is None:
-            self._general(access, effect, bounds, site, None, values)
+            self.general(ready)
             return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
-        stored = True
-        if not isinstance(way, Rows):
-            self.scattered.store(way, scalar, values)
-        elif mask is None:
-            self.rows.store(way.pointers, lanes, scalar, values)
+        if isinstance(way, Rows):
+            self.store_rows(ready, way, general)
         else:
-            stored = self._store_masked(way, scalar, values, mask, join)
-        text.jump(join if stored else general)
+            self.scattered.store(way, ready.access.scalar, ready.given)
+        text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, way.shape, values)
+        self.general(ready)
         text.jump(join)
         text.label(join)
 
-    def _store_masked(
-        self, way: Rows, scalar: str, values: list[str], mask: str, join: str
-    ) -> bool:
-        """Store all lanes of rows and go to `join` where all are on, else only those of the mask.
-
-        Return whether the latter can be done here.
-        """
-        text, lanes, (every, some) = self.text, way.shape.lanes, self._labels("every", "some")
-        whole = text.let(f"icmp eq i64 {self._mask}, {signed((1 << lanes) - 1, 64)}")
-        text.branch(whole, every, some)
+    def store_rows(self, ready: Ready, way: Rows, general: str = "") -> None:
+        """Store rows, which fit; go to `general` where that is not possible for some lanes."""
+        text, access, values = self.text, ready.access, ready.given
+        if ready.mask is None:
+            self.rows.store(way.pointers, access.lanes, access.scalar, values)
+            return
+        every, some, stored = self._labels("every", "some", "stored")
+        whole = text.let(f"icmp eq i64 {ready.bits}, {signed((1 << access.lanes) - 1, 64)}")
+        text.branch(whole, every, some if ready.moves_some else general)
         text.label(every)
-        self.rows.store(way.pointers, lanes, scalar, values)
-        text.jump(join)
+        self.rows.store(way.pointers, access.lanes, access.scalar, values)
+        if not ready.moves_some:
+            return
+        text.jump(stored)
         text.label(some)
-        if len(values) > 1 or scalar_bytes(scalar) < 4:
-            return False
-        self.rows.store_masked(way.pointers, lanes, scalar, values[0], mask)
-        return True
+        self.rows.store_masked(way.pointers, access.lanes, access.scalar, values[0], ready.mask)
+        text.jump(stored)
+        text.label(stored)
 
     def _access(
         self, verb: str, effect: Load | Store | Atomic, lanes: int, scalar: str, parts: int
@@ -221,6 +219,16 @@ class MessageWriter:
         return found
 
     # The general form
+
+    def general(self, ready: Ready) -> None:
+        """Do a message that has been looked at in its general form."""
+        shape = None if ready.way is None else ready.way.shape
+        self._mask = ready.bits
+        self._general(ready.access, ready.effect, ready.bounds, ready.site, shape, ready.given)
+
+    def results(self, ready: Ready) -> list[str]:
+        """Read what the general form has loaded."""
+        return self._results(ready.access)
 
     def _general(
         self,

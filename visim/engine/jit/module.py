@@ -13,10 +13,10 @@ from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
-from visim.engine.jit.messages import Sites
 from visim.engine.jit.native import IS_X86
 from visim.engine.jit.payload import ENTRY, Payload, Span
 from visim.engine.jit.scheduler import calls_text
+from visim.engine.jit.sites import Sites
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, frame_bytes

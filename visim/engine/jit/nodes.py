@@ -51,6 +51,7 @@ class NodeWriter(StepWriter):
             local = self._local(run)
             strip = strip_of(run, local, self.unit.module.version.vector_lanes)
             if strip is not None:
+                self.joint.flush()
                 StripWriter(self, run, strip, local).write()
                 self._forget(run)
                 self._count_until(run.end)
@@ -68,6 +69,7 @@ class NodeWriter(StepWriter):
         """Count the blocks that end in front of an instruction of the chain, or at its end."""
         while self.uncounted and self.uncounted[0][1] <= place:
             node, _ = self.uncounted.pop(0)
+            self.joint.flush()
             self.stand_in(node)
             self._count(len(node.block.forms))
 
@@ -164,6 +166,7 @@ class NodeWriter(StepWriter):
         for leaf, name in zip(leaves, found, strict=True):
             values.know(leaf, name)
         self._effects(after, values, len(self.node.block.steps) - 1)
+        self.joint.flush()
         self._fall()
 
     def _set_active(self, value: str) -> None:

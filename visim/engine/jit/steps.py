@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import Node
+from visim.engine.jit.joint import JointWriter
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.messages import MessageWriter
 from visim.engine.jit.quotients import QuotientFinder
@@ -20,8 +22,10 @@ from visim.engine.jit.values import Values
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.sem.effects import (
     Fence,
+    Load,
     Message,
     RegisterWrite,
+    Store,
     WriteAddress,
     WriteIndirect,
     WritePredicate,
@@ -59,6 +63,7 @@ class StepWriter:
         self.stand_in(chain[0])
         self.full = self.node.entry in unit.full and not self.node.waiting
         self.repeats = unit.flow.repeats(self.node.key)
+        self.joint = JointWriter(unit)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
 
@@ -119,6 +124,7 @@ class StepWriter:
     def write_step(self, step: Step, place: int) -> bool:
         """Write one instruction of the chain; return whether control can go on behind it."""
         number = self.stand_at(place)
+        self.joint.before(step, dynamic=self.dynamic)
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False
@@ -140,10 +146,22 @@ class StepWriter:
             unit.tracing.effect(values, effect, step.pc)
             if isinstance(effect, Message) and is_called_out(effect):
                 self.unit.callouts.message(values, effect, step.effects)
+            elif isinstance(effect, Load | Store):
+                ready = messages.ready(effect)
+                if self.joint.take(
+                    step, messages, ready, partial(self._writes, step, values, number)
+                ):
+                    return
+                messages.finish(ready)
             elif isinstance(effect, MemoryMessage):
                 messages.message(effect)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
+        self._writes(step, values, number)
+
+    def _writes(self, step: Step, values: Values, number: int) -> None:
+        """Write the registers that an instruction writes."""
+        unit = self.unit
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
         found = [(w, *self._found(w, values)) for w in writes]
         kept = self.shapes(step, number, values)
@@ -153,7 +171,7 @@ class StepWriter:
             else:
                 self._write(write, value, mask, values)
         for slot, shape in kept:
-            reader.keep(slot, shape)
+            values.keep(slot, shape)
         for write in writes:
             if isinstance(write, WritePredicate):
                 self._remember(write, values)

@@ -12,7 +12,7 @@ from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpr
 from visim.engine.jit.floats import FloatWriter, Library
 from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.shapes import Shape
-from visim.engine.jit.slots import channel_within
+from visim.engine.jit.slots import Slot, channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
 from visim.engine.modes import CR0_USED, FloatMode
@@ -128,6 +128,11 @@ class Values:
         found = relations.bits(expr.uop.name, a, b, signed=is_signed)
         if found is not None:
             self._bits_known[expr] = found
+
+    def keep(self, slot: Slot, shape: Shape) -> None:
+        """Store the scalars of a shape that is written to a slot."""
+        if self.shapes is not None:
+            self.shapes.keep(slot, shape)
 
     # Masks as numbers
 

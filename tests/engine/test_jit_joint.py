@@ -1,0 +1,140 @@
+"""Messages of the JIT that are checked together do what they do one after another.
+
+Kernels have several loads in rows, what computes their addresses between them, and stores. Where
+one of them is out of range, those in front of it have been done, and the fault names it.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions, SharedStarts
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+LANES = 32
+ELEMENTS = 256
+LOADS, STORES = 3, 2
+CASES = 30
+
+DECLARATIONS = f"""
+.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=uq num_elts=2 align=wordx32
+.decl V41 v_type=G type=d num_elts={LOADS + STORES} align=wordx32
+.decl V42 v_type=G type=uw num_elts={LANES} align=wordx32
+"""
+
+
+def whole_kernel(form: str, wide: int, stride: int) -> str:
+    """Return a kernel whose rows begin at the elements in V41, with `stride` from lane to lane.
+
+    The lanes' numbers come from V42, an input whose rows the launch knows.
+    """
+    lines = DECLARATIONS.strip().splitlines()
+    registers = range(50, 50 + LOADS + STORES)
+    for kind, first, elements in (
+        ("d", 0, LANES),
+        ("uq", 10, LANES),
+        ("ud", 20, LANES * wide),
+        ("d", 30, LANES),
+        ("q", 40, LANES),
+        ("q", 50, LANES),
+    ):
+        lines += [
+            f".decl V{n + first} v_type=G type={kind} num_elts={elements} align=wordx32"
+            for n in registers
+        ]
+    lines.append(f".input V42 offset=64 size={2 * LANES}")
+    lines += [f".kernel_attr SimdSize={LANES}", '.function "k"', "k:"]
+    for number, n in enumerate(registers):
+        row, base = "(0,0)<1;1,0>", f"V40(0,{int(number >= LOADS)})<0;1,0>"
+        lines += [
+            f"    mul (M1, 32) V{n}(0,0)<1> V42{row} {stride:#x}:d",
+            f"    add (M1, 32) V{n + 30}(0,0)<1> V{n}{row} V41(0,{number})<0;1,0>",
+            f"    mov (M1, 32) V{n + 40}(0,0)<1> V{n + 30}{row}",
+            f"    shl (M1, 32) V{n + 50}(0,0)<1> V{n + 40}{row} 0x2:q",
+            f"    add (M1, 32) V{n + 10}(0,0)<1> V{n + 50}{row} {base}",
+        ]
+        if number < LOADS:
+            lines.append(f"    lsc_load.ugm (M1, 32)  V{n + 20}:{form}  flat[V{n + 10}]:a64")
+    for number in range(STORES):
+        target, source = 50 + LOADS + number, 70 + number
+        for part in range(wide):
+            at = f"({2 * part},0)"
+            lines.append(
+                f"    add (M1, 32) V{target + 20}{at}<1> "
+                f"V{source}{at}<1;1,0> V{source + 1}{at}<1;1,0>"
+            )
+    for number in range(STORES):
+        n = 50 + LOADS + number
+        lines.append(f"    lsc_store.ugm (M1, 32)  flat[V{n + 10}]:a64  V{n + 20}:{form}")
+    return "\n".join([*lines, "    ret (M1, 1)", ""])
+
+
+class Dispatch(harness.Group):
+    """One group whose threads start with rows in their inputs, which the JIT looks up."""
+
+    def shared_starts(self) -> SharedStarts:
+        return SharedStarts(self.starts, (), (), (0, 0, 0), (1, 1, 1))
+
+
+class Case:
+    """What a seed makes: where rows begin, mostly in range, and the channels that are on."""
+
+    def __init__(self, kernel: harness.Kernel, seed: str, wide: int, stride: int) -> None:
+        rng = random.Random(seed)
+        self.given = np.frombuffer(rng.randbytes(4 * ELEMENTS), np.uint32)
+        self.data, self.out = self.given.copy(), np.zeros(ELEMENTS, np.uint32)
+        self.memory = Memory()
+        bases = [self.memory.add(self.data, "data"), self.memory.add(self.out, "out")]
+        room = ELEMENTS - (LANES - 1) * abs(stride) - wide
+        starts = [rng.randrange(room + 1) for _ in range(LOADS + STORES)]
+        if stride < 0:
+            starts = [start + (LANES - 1) * -stride for start in starts]
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            beyond = rng.choice([-1, -ELEMENTS, ELEMENTS - LANES // 2, ELEMENTS, 1 << 29])
+            starts[rng.randrange(len(starts))] = beyond
+        mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, rng.getrandbits(LANES) | 1, 0xFFF0, 0x80000000])
+        registers = (
+            (kernel.place("V40"), np.array(bases, np.uint64).tobytes()),
+            (kernel.place("V41"), np.array(starts, np.int32).tobytes()),
+            (kernel.place("V42"), np.arange(LANES, dtype=np.uint16).tobytes()),
+        )
+        self.group = Dispatch((harness.ThreadStart(registers, mask),))
+
+    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
+        """Run it; return how it ended and what was stored."""
+        self.data[:], self.out[:] = self.given, 0
+        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
+        return ended, self.out.tobytes()
+
+
+FORMS = [
+    ("d32", 1, 1),
+    ("d32", 1, 0),
+    ("d32", 1, -1),
+    ("d32x2", 2, 2),
+    ("d32x4", 4, 0),
+    ("d32", 1, 3),
+]
+
+
+@pytest.mark.parametrize(("form", "wide", "stride"), FORMS)
+def test_joint_messages_do_what_single_ones_do(form: str, wide: int, stride: int) -> None:
+    kernel = harness.assemble(whole_kernel(form, wide, stride), "pvc")
+    engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
+    for number in range(CASES):
+        case = Case(kernel, f"{form} {stride} {number}", wide, stride)
+        (want, wanted), (got, found) = (case.run(engine, RunOptions()) for engine in engines)
+        assert got.fault == want.fault, number
+        assert found == wanted, number
+        faults.add(want.fault is not None)
+    assert faults == {False, True}

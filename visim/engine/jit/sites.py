@@ -1,0 +1,44 @@
+"""The messages and call-outs of a module, by the numbers that native code knows them by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from visim.engine.jit.blocks import MemoryMessage
+from visim.engine.jit.callouts import CallOut
+from visim.engine.jit.layout import EXCHANGE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class SiteInfo:
+    """A message of the program: its effect and place."""
+
+    effect: MemoryMessage
+    unit: int
+    pc: int
+
+
+@dataclass
+class Sites:
+    """All messages and call-outs of a module, by number.
+
+    `exchange_bytes` is the size of the exchange area that they need.
+    """
+
+    known: list[SiteInfo | CallOut] = field(default_factory=list["SiteInfo | CallOut"])
+    exchange_bytes: int = EXCHANGE_BYTES
+
+    def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
+        """Give a message its number."""
+        self.known.append(SiteInfo(effect, unit, pc))
+        return len(self.known) - 1
+
+    def add_callout(self, callout: CallOut, size: int) -> int:
+        """Give a call-out, whose values take `size` bytes, its number."""
+        self.known.append(callout)
+        self.reserve(size)
+        return len(self.known) - 1
+
+    def reserve(self, size: int) -> None:
+        """Make sure that the exchange area has `size` bytes."""
+        self.exchange_bytes = max(self.exchange_bytes, size)
