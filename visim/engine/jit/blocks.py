@@ -133,7 +133,7 @@ class UnitCode:
                 continue
             step, transfer = self._instruction(pc)
             if isinstance(transfer, Goto):
-                before = [effect for one in steps for effect in one.effects]
+                before = [one.effects for one in steps]
                 transfer = decided_by_one(transfer, before, self.kernel.simd_size)
             forms.append(form_name(instruction))
             steps.append(step)

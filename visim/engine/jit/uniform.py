@@ -17,10 +17,11 @@ from visim.sem.uops import Group
 _LANE_WISE = {Group.INTEGER, Group.BITS, Group.COMPARE, Group.FLOAT, Group.ROUND, Group.CONVERT}
 
 
-def decided_by_one(goto: Goto, effects: Sequence[Effect], channels: int) -> Goto:
-    """Return a jump of `channels` channels, behind some effects of its block, by one bit.
+def decided_by_one(goto: Goto, before: Sequence[Sequence[Effect]], channels: int) -> Goto:
+    """Return a jump of `channels` channels by one bit.
 
-    Where that is not exact, it is the jump that was given.
+    `before` are the effects of the instructions in front of it in its block. Where one bit would
+    not be exact, the jump is returned as it is.
     """
     mask = goto.mask
     if mask is None or goto.offset or mask.lanes < channels or mask.uop.name != "and":
@@ -30,33 +31,38 @@ def decided_by_one(goto: Goto, effects: Sequence[Effect], channels: int) -> Goto
         return goto
     flipped = condition.uop.name == "not"
     leaf = condition.args[0] if flipped else condition
-    if leaf.uop.name != "predicate" or not _is_uniform(leaf, effects):
+    if leaf.uop.name != "predicate" or not _is_uniform(leaf, before):
         return goto
     one = Expr(leaf.uop, leaf.type, 1, (), leaf.attribute)
     return replace(goto, mask=broadcast(~one if flipped else one, mask.lanes))
 
 
-def _is_uniform(leaf: Expr, effects: Sequence[Effect]) -> bool:
-    """Whether the effects leave the same bit in all lanes of a predicate."""
+def _is_uniform(leaf: Expr, before: Sequence[Sequence[Effect]]) -> bool:
+    """Whether instructions leave the same bit in all lanes of a predicate."""
     variable, offset = leaf.attribute
     missing = set(range(offset, offset + leaf.lanes))
     value, sources = None, set[int]()
-    for effect in reversed(effects):
-        if isinstance(effect, WriteRegister) and effect.place.variable.index in sources:
+    for effects in reversed(before):
+        if value is not None and any(_changes(effect, sources) for effect in effects):
             return False
-        if not isinstance(effect, WritePredicate) or effect.variable is not variable:
-            if value is not None and not isinstance(effect, WriteRegister | WritePredicate):
+        for effect in effects:
+            if not isinstance(effect, WritePredicate) or effect.variable is not variable:
+                continue
+            found = _same(effect.value, sources)
+            if effect.mask is not None or found is None or found != (value or found):
                 return False
-            continue
-        read = set[int]()
-        found = _same(effect.value, read)
-        if effect.mask is not None or found is None or found != (value or found):
-            return False
-        value, sources = found, sources | read
-        missing -= set(range(effect.offset, effect.offset + effect.value.lanes))
+            value = found
+            missing -= set(range(effect.offset, effect.offset + effect.value.lanes))
         if not missing:
             return True
     return False
+
+
+def _changes(effect: Effect, sources: set[int]) -> bool:
+    """Whether an effect may change one of some variables."""
+    if isinstance(effect, WriteRegister):
+        return effect.place.variable.index in sources
+    return not isinstance(effect, WritePredicate)
 
 
 def _same(expr: Expr, read: set[int]) -> tuple[object, ...] | None:
@@ -66,7 +72,7 @@ def _same(expr: Expr, read: set[int]) -> tuple[object, ...] | None:
     """
     match expr.uop.name:
         case "constant":
-            return ("constant", expr.type, expr.attribute)
+            return ("constant", expr.type, repr(expr.attribute))
         case "read" if is_repeated(expr.attribute):
             place = expr.attribute
             read.add(place.variable.index)
