@@ -1,18 +1,15 @@
 """Where messages may go: each space's first address, its limit, where the host has it.
 
-Of flat memory a message remembers the allocation in which its last access was. In the loop over
-threads (`payload`) that is in variables of the loop, which are taken anew when it has changed.
+Of flat memory a message remembers the allocation in which its last access was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.layout import CACHE_ENTRY, SURFACE_ENTRY, Context, Thread
-from visim.engine.jit.payload import KNOWN_ENTRY
 from visim.engine.jit.values import Values
 from visim.sem.effects import Atomic, Load, LoadBlock, Space
 
@@ -24,15 +21,12 @@ if TYPE_CHECKING:
 class Bounds:
     """Where a message goes, as names of i64: `start` is subtracted from addresses.
 
-    The differences below `limit` are in range; `host` is added to them. `row_limit` gives, for so
-    many bytes from a row's first element to its last one, the limit of the first one's difference,
-    where that is known without computing it.
+    The differences below `limit` are in range; `host` is added to them.
     """
 
     start: str
     limit: str
     host: str
-    row_limit: Callable[[int], str] | None = None
 
 
 class BoundsWriter:
@@ -51,8 +45,7 @@ class BoundsWriter:
                 return self._flat(site)
             case Space.SLM:
                 limit = max(0, unit.slm_bytes - size + 1)
-                slm = unit.context(Context.SLM)
-                return Bounds("0", str(limit), slm, lambda reach: str(max(0, limit - reach)))
+                return Bounds("0", str(limit), unit.context(Context.SLM))
             case Space.SCRATCH:
                 room = self._room(unit.context(Context.SCRATCH_BYTES), size)
                 start = unit.thread(Thread.SCRATCH_BASE)
@@ -74,20 +67,9 @@ class BoundsWriter:
 
     def _flat(self, site: int) -> Bounds:
         """Return the bounds of the allocation in which the message's last access was."""
-        unit = self.unit
-        if unit.payload is None:
-            cache = self.cache(site)
-            base = self._word(cache, 0)
-            return Bounds(base, self._word(cache, 1), base)
-        known = self._known(site)
-        base = self._word(known, 0)
-        unit.reaches[site] = 0
-
-        def row_limit(reach: int) -> str:
-            unit.reaches[site] = reach
-            return self._word(known, 2)
-
-        return Bounds(base, self._word(known, 1), base, row_limit)
+        cache = self.cache(site)
+        base = self._word(cache, 0)
+        return Bounds(base, self._word(cache, 1), base)
 
     def _word(self, pointer: str, number: int) -> str:
         place = self.text.let(f"getelementptr i64, ptr {pointer}, i64 {number}")
@@ -97,15 +79,6 @@ class BoundsWriter:
         """Return the pointer to what the worker remembers of the message's last access."""
         caches = self.unit.context_pointer(Context.CACHE)
         return self.text.let(f"getelementptr i8, ptr {caches}, i64 {site * CACHE_ENTRY}")
-
-    def _known(self, site: int) -> str:
-        return self.text.let(f"getelementptr i8, ptr %known, i64 {site * KNOWN_ENTRY}")
-
-    def remember(self, site: int, cache: str) -> None:
-        """Take what the worker remembers into the loop's variables, after it may have changed."""
-        if self.unit.payload is not None:
-            known, reach = self._known(site), self.unit.reaches[site]
-            self.text.do(f"call void @remember(ptr {cache}, ptr {known}, i64 {reach})")
 
     # Surfaces
 

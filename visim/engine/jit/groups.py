@@ -1,7 +1,7 @@
 """Groups in native code: taking the next ones, starting threads that have stacks of their own.
 
-`scheduler` puts the numbers of fields in. The loop over groups is part of each kernel whose threads
-run directly (`payload`), and once in the scheduler for those that run on stacks.
+`scheduler` puts the numbers of fields in, and makes a function of each way to run threads. Those
+that run directly are started by their kernel's own code (`payload`), a row of groups at a time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ entry:
   br i1 %nobody, label %on, label %ask
 ask:
   %record = load ptr, ptr %records
-  %answer = call i32 @$ASK$(ptr %ctx, ptr %record, i64 %what, i64 %number, i64 0)
+  %answer = call i32 @visim_ask(ptr %ctx, ptr %record, i64 %what, i64 %number, i64 0)
   %well = icmp eq i32 %answer, 0
   ret i1 %well
 on:
@@ -120,7 +120,9 @@ entry:
   %at = alloca [3 x i64]
   %aty = getelementptr i64, ptr %at, i64 1
   %atz = getelementptr i64, ptr %at, i64 2
-  $PREPARE$
+  %tgp = getelementptr i64, ptr %work, i64 $W_TOGETHER$
+  %together.field = load i64, ptr %tgp
+  %together = icmp ne i64 %together.field, 0
   br label %take
 take:
   %row.before = phi i64 [ $NO_ROW$, %entry ], [ %row.now, %head ]
@@ -171,22 +173,42 @@ run:
   %on = call i1 @tell(ptr %ctx, ptr %records, i64 $GROUP_BEGINS$, i64 %number)
   br i1 %on, label %start, label %good
 start:
-  %failed = call i64 @run_group_$WAY$(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
-                                      i64 %count$GIVEN$)
-  %wrong = icmp ne i64 %failed, 0
+  $RUN$
+  %done = load i64, ptr %donep
+  %done.now = add i64 %done, %ran
+  store i64 %done.now, ptr %donep
+  %j = add i64 %i, %ran
   br i1 %wrong, label %bad, label %next
 next:
-  %done = load i64, ptr %donep
-  %done.next = add i64 %done, 1
-  store i64 %done.next, ptr %donep
-  %j = add i64 %i, 1
   br label %head
 good:
   ret i64 0
 bad:
   %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
-  store i64 %i, ptr %fgp
+  store i64 %j, ptr %fgp
   store atomic i64 1, ptr %stop release, align 8
   ret i64 %failed
 }
 """
+
+RUN_STACKED = r"""
+  %failed = call i64 @run_group_stacked(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
+                                        i64 %count)
+  %wrong = icmp ne i64 %failed, 0
+  %ran = select i1 %wrong, i64 0, i64 1
+"""
+
+RUN_DIRECT = r"""
+  %row.rest = sub i64 %width, %x
+  %chunk.rest = sub i64 %last, %i
+  %rest = call i64 @llvm.umin.i64(i64 %row.rest, i64 %chunk.rest)
+  %most = select i1 %together, i64 %rest, i64 1
+  %at.y = load i64, ptr %aty
+  %at.z = load i64, ptr %atz
+  %kp = getelementptr i64, ptr %ctx, i64 $C_KERNEL$
+  %kernel = load ptr, ptr %kp
+  %ran = call i64 %kernel(ptr %ctx, ptr %work, i64 %gx, i64 %at.y, i64 %at.z, i64 %most)
+  %wrong = icmp ult i64 %ran, %most
+  %failed = zext i1 %wrong to i64
+"""
+"""The kernel runs groups of a row, and says how many have ended well."""

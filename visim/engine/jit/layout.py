@@ -44,7 +44,8 @@ class Work(IntEnum):
 
     `PLACES` are pairs of a byte offset in the registers and an axis, of which the first
     `ROW_PLACES` differ between groups of a row. `MEMORY` says that threads start with registers or
-    memory to be cleared. The fields from `DONE_GROUPS` on are answers.
+    memory to be cleared, `TOGETHER` that successive groups of a row can be run by one call.
+    The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
     GROUPS = 0
@@ -71,7 +72,8 @@ class Work(IntEnum):
     EXECUTED = 21
     FAULT_THREAD = 22
     FAULT_GROUP = 23
-    SIZE = 24
+    TOGETHER = 24
+    SIZE = 32
 
 
 class Shared(IntEnum):

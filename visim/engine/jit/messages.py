@@ -257,8 +257,6 @@ class MessageWriter:
             f"i64 {bounds.start}, i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
             f"i64 {site}, i64 {surface})"
         )
-        if access.flat:
-            self.bounds.remember(site, cache)
         self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
 
     def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
@@ -395,7 +393,6 @@ class MessageWriter:
                 f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, "
                 f"i64 {size}, i64 {write})"
             )
-            self.bounds.remember(site, cache)
             text.branch(known, fast, slow)
         text.label(fast)
         return self.rows.pointer(offset, bounds), slow, join

@@ -14,7 +14,7 @@ from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.native import IS_X86
-from visim.engine.jit.payload import ENTRY, Payload, Span
+from visim.engine.jit.payload import DECLARATIONS, Payload, Span
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.sites import Sites
 from visim.engine.jit.slots import Row
@@ -136,17 +136,14 @@ class ModuleWriter:
         """
         flows = self._looked_at()
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-        units = [UnitWriter(self, flow) for flow in flows.values()]
-        functions = [unit.write() for unit in units]
+        functions = [UnitWriter(self, flow).write() for flow in flows.values()]
         entry = function_name(0, self.version.cr0)
-        if self.version.payload is not None:
-            entry = ENTRY
-            functions.append(units[0].loop())
         text = "\n".join(
             [
                 _HEAD,
                 *functions,
                 calls_text(stacks=self.stacks),
+                DECLARATIONS,
                 self.library.render(),
                 f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
                 "attributes #1 = { nounwind willreturn memory(none) }",

@@ -59,11 +59,11 @@ class RowWriter:
 
     def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
         """Return tests whether a row's first element and its last one are in range."""
-        text = self.text
-        if reach > 0 and bounds.row_limit is not None:
-            return [text.let(f"icmp ult i64 {first}, {bounds.row_limit(reach)}")]
+        text, limit = self.text, bounds.limit
+        if reach > 0 and limit.isdigit():
+            return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
         ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
-        return [text.let(f"icmp ult i64 {end}, {bounds.limit}") for end in (first, *ends)]
+        return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
 
     def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
         text, bits = self.text, shape.form.bits

@@ -9,7 +9,7 @@ Python run on the worker's own stack.
 
 from __future__ import annotations
 
-from visim.engine.jit.groups import GROUPS, STARTING, TELL
+from visim.engine.jit.groups import GROUPS, RUN_DIRECT, RUN_STACKED, STARTING, TELL
 from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
     ANYTIME,
@@ -31,7 +31,7 @@ from visim.engine.jit.layout import (
 from visim.engine.jit.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 
 DIRECT, STACKS = "direct", "stacked"
-ENTRIES = ("run_threads", "lead", "settle", "serve")
+ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
 STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
 CALLED = ("visim_flat_check", "visim_clear_memory", "visim_pause_direct", "visim_host_direct")
 STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked")
@@ -40,14 +40,11 @@ STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked")
 
 def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
-    parts = [_HEAD, _TEXT, STARTING, _way(DIRECT, "", "visim_ask")]
+    parts = [_HEAD, _TEXT, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
     if is_x86:
-        tell, groups = TELL.replace("$ASK$", "visim_ask"), GROUPS.replace("$WAY$", STACKS)
-        for mark, found in (("PREPARE", ""), ("GIVEN", "")):
-            groups = groups.replace(f"${mark}$", found)
-        way = _way(STACKS, GIVE_WAY, "visim_ask_stacked")
-        parts += [_HEAD_X86, tell, way, groups, WAITING, STACKED]
-    return numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
+        way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
+        parts += [_HEAD_X86, way, WAITING, STACKED]
+    return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
 
 
 def calls_text(*, stacks: bool) -> str:
@@ -56,18 +53,18 @@ def calls_text(*, stacks: bool) -> str:
     With `stacks` every thread runs on a stack of its own.
     """
     text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
-    return numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
+    return _numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
 
 
-def _way(name: str, give_way: str, ask: str) -> str:
+def _way(name: str, give_way: str, ask: str, run: str) -> str:
     """Return the functions that there are of each way to run threads."""
-    text = _BOTH_WAYS
-    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("WAY", name)):
+    text = _BOTH_WAYS + GROUPS
+    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("RUN", run), ("WAY", name)):
         text = text.replace(f"${mark}$", found)
     return text
 
 
-def numbered(text: str, *, is_x86: bool = True) -> str:
+def _numbered(text: str, *, is_x86: bool) -> str:
     """Put in the numbers of fields and states."""
     fields = {f"T_{field.name}": int(field) for field in Thread}
     fields |= {f"C_{field.name}": int(field) for field in Context}

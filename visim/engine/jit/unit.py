@@ -13,7 +13,7 @@ from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
 from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
 from visim.engine.jit.nodes import NodeWriter
-from visim.engine.jit.payload import MORE_PARAMETERS, Filling, loop_text, overlaps
+from visim.engine.jit.payload import PARAMETERS, TAIL, Loop, overlaps
 from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
@@ -63,7 +63,6 @@ class UnitWriter:
         self.slots, self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
-        self.reaches: dict[int, int] = {}
         self._buffers: list[str] = []
 
     def write(self) -> str:
@@ -74,14 +73,11 @@ class UnitWriter:
             NodeWriter(self, chain).write()
         body = self.text.lines
         name = function_name(self.unit.number, self.flow.start[2])
-        linkage, more = ("" if self.is_kernel else "internal "), "#0"
+        linkage = "" if self.is_kernel else "internal "
+        kind, parameters, prologue = "i32", "ptr %ctx, ptr %thread, i32 %mask", self._prologue()
         if self.payload is not None:
-            linkage, more = "internal ", "alwaysinline #0"
-        head = [
-            f"define {linkage}i32 @{name}({self._parameters}) {more} {{",
-            "entry:",
-            *self._prologue(),
-        ]
+            kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
+        head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
 
     def _analysis(self) -> tuple[Slots, Affine]:
@@ -118,17 +114,15 @@ class UnitWriter:
 
     # Function
 
-    @property
-    def _parameters(self) -> str:
-        return "ptr %ctx, ptr %thread, i32 %mask" + (MORE_PARAMETERS if self.payload else "")
-
     def _prologue(self) -> list[str]:
         lines = [*self._buffers, "  %image = load ptr, ptr %thread"]
         lines.append(
             f"  %clock = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}"
             if self.module.has_calls
-            else "  %clock = alloca i64\n  store i64 0, ptr %clock"
+            else "  %clock = alloca i64"
         )
+        if not self.module.has_calls:
+            lines.append("  store i64 0, ptr %clock")
         lines += self._first_turn()
         lines += self._fresh_fields()
         lines += self._saved_storage()
@@ -181,15 +175,11 @@ class UnitWriter:
     def _inputs(self) -> list[str]:
         """Return the instructions that read the shapes of inputs, and the group's coordinates."""
         lines: list[str] = []
-        for number, core in enumerate(self._input_cores()):
-            place = f"getelementptr i8, ptr %image, i64 {core.place}"
-            if self._is_alike(core):
-                place = f"getelementptr i64, ptr %cores, i64 {number}"
-            lines += [
-                f"  {core.name}.in = {place}",
-                f"  {core.name}.v = load {core.kind}, ptr {core.name}.in, align 1",
-                f"  store {core.kind} {core.name}.v, ptr {core.name}",
-            ]
+        for core in self._input_cores():
+            if not self._is_alike(core):
+                lines.append(f"  {core.name}.at = getelementptr i8, ptr %image, i64 {core.place}")
+                lines.append(f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1")
+            lines.append(f"  store {core.kind} {core.name}.v, ptr {core.name}")
         if self.payload is not None:
             lines += self.storage.coordinates(self.payload.places)
         return lines
@@ -200,16 +190,17 @@ class UnitWriter:
     def _is_alike(self, core: InputCore) -> bool:
         return self._source(core.place, 1) == "%payload"
 
-    def loop(self) -> str:
-        """Return the loop over threads into which the function, written before, is inlined."""
-        spans = [span for span in self.storage.spans() if self._source(*span) == "%payload"]
-        cores = [(core.kind, core.place) for core in self._input_cores()]
-        return loop_text(
-            function_name(self.unit.number, self.flow.start[2]),
-            Filling(tuple(spans), tuple(cores), self.reaches),
-            image_bytes=self.kernel.register_bytes,
-            full=self.all_on if self.module.version.full else None,
+    def _in_loop(self, prologue: list[str]) -> list[str]:
+        """Return a thread's prologue in a loop over threads, which makes room for all of them."""
+        loop = Loop(
+            self.kernel.register_bytes,
+            tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
+            tuple(core for core in self._input_cores() if self._is_alike(core)),
+            self.all_on if self.module.version.full else None,
         )
+        room = [line for line in prologue if " = alloca " in line]
+        rest = [line for line in prologue if " = alloca " not in line]
+        return [*room, *loop.head(), *rest]
 
     def _saved_storage(self) -> list[str]:
         """Begin a function's activation when its variables are in the shared image."""
@@ -233,26 +224,17 @@ class UnitWriter:
         lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
         lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
         if not self.module.has_calls:
-            lines += [
-                "  %count = load i64, ptr %clock",
-                *self._counting(),
-            ]
+            lines.append("  %count = load i64, ptr %clock")
         if self.is_kernel and self.module.version.saving:
             lines += self.storage.saving("%image")
-        return [*lines, "  ret i32 %faulted"]
-
-    def _counting(self) -> list[str]:
-        """Return the instructions that say how many instructions the thread has executed."""
-        if self.payload is None:
-            return [
+        if self.payload is not None:
+            return [*lines, TAIL]
+        if not self.module.has_calls:
+            lines += [
                 f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
                 "  store i64 %count, ptr %counted",
             ]
-        return [
-            "  %before = load i64, ptr %counted",
-            "  %with = add i64 %before, %count",
-            "  store i64 %with, ptr %counted",
-        ]
+        return [*lines, "  ret i32 %faulted"]
 
     # Shared memory
 

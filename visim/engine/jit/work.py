@@ -45,6 +45,11 @@ class Task:
         chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
         return cls(groups, numbers, chunk, words(int(Shared.SIZE)))
 
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether each group's number is the next one's but for one."""
+        return isinstance(self.groups, range) and self.groups.step == 1
+
     def begin(self) -> None:
         """Let workers take groups from the first one on."""
         self.shared.fill(0)
@@ -81,9 +86,8 @@ class NativeWork:
         self.fields = words(int(Work.SIZE))
         self.totals = self.fields[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
         self.task: Task | None = None
-        function = chosen[0].kernel
-        if runner.first.uses_stacks:
-            function = scheduler().address("run_groups_stacked")
+        way = "stacked" if runner.first.uses_stacks else "direct"
+        function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill(shared)
         self.aim(shared)
@@ -158,6 +162,8 @@ class NativeWork:
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
+            apart = self.runner.dispatch.slm_bytes or watcher.is_ordered
+            fields[Work.TOGETHER] = task.is_consecutive and not apart
             self.task = task
 
     def end(self, task: Task, answer: int) -> int | None:
