@@ -1,7 +1,4 @@
-"""Where messages may go: each space's first address, its limit, where the host has it.
-
-Of flat memory a message remembers the allocation in which its last access was.
-"""
+"""Where messages may go: each space's first address, its limit, where the host has it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.native import IS_X86
-from visim.engine.jit.payload import DECLARATIONS, Payload, Span
+from visim.engine.jit.payload import Payload, Span
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.sites import Sites
 from visim.engine.jit.slots import Row
@@ -143,7 +143,6 @@ class ModuleWriter:
                 _HEAD,
                 *functions,
                 calls_text(stacks=self.stacks),
-                DECLARATIONS,
                 self.library.render(),
                 f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
                 "attributes #1 = { nounwind willreturn memory(none) }",

@@ -179,6 +179,3 @@ out:
   ret i64 %ended
 """
 """What follows a thread that has executed `%count` instructions and maybe `%faulted`."""
-
-DECLARATIONS = "declare void @visim_clear_memory(ptr, ptr)"
-"""What the loop calls."""

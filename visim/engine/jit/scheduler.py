@@ -104,6 +104,7 @@ _CALLS = r"""
 declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
 declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
 declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
+declare void @visim_clear_memory(ptr, ptr)
 
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
                                i64 %write) alwaysinline #0 {

@@ -167,7 +167,7 @@ class UnitWriter:
         """Return the pointer to the image from which a variable is filled; None for zeros."""
         if not self.is_kernel:
             return None
-        if self.payload is not None:
+        if self.payload is not None and not self.module.version.saving:
             return self.payload.source(place, size)
         filled = self.module.version.filled
         return "%image" if filled is None or overlaps(filled, place, size) else None

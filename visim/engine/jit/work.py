@@ -47,7 +47,7 @@ class Task:
 
     @property
     def is_consecutive(self) -> bool:
-        """Whether each group's number is the next one's but for one."""
+        """Whether each group has the number after that of the one before."""
         return isinstance(self.groups, range) and self.groups.step == 1
 
     def begin(self) -> None:
@@ -162,7 +162,7 @@ class NativeWork:
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
-            apart = self.runner.dispatch.slm_bytes or watcher.is_ordered
+            apart = bool(fields[Work.SLM_BYTES]) or watcher.is_ordered
             fields[Work.TOGETHER] = task.is_consecutive and not apart
             self.task = task
 
