@@ -1,0 +1,53 @@
+"""Code is made for processors that this host may not be: AVX-512, and the least x86-64.
+
+The code is not run here: `tests/engine/test_processors.py` runs what the host can.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import visim
+import visim.opencl
+from tests.opencl.case import Case, LocalBytes
+from tests.opencl.cases import CASES
+from visim.engine.jit import kept, native
+
+CHOSEN = [case for case in CASES if not case.keeps_state][3::13]
+
+
+class _Made(Exception):
+    """Object code is there, and goes no further."""
+
+
+def _keep_out(code: bytes, names: object) -> None:
+    del names
+    assert code[:4] == b"\x7fELF"
+    raise _Made
+
+
+@pytest.mark.skipif(not native.IS_X86, reason="this host is no x86-64")
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v4"])
+@pytest.mark.parametrize("device", ["pvc", "dg2"])
+@pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
+def test_code_is_made(case: Case, device: str, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if device not in case.devices:
+        pytest.skip(case.devices_why)
+    try:
+        program = visim.opencl.build(case.text, device=device, options=case.options)
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+    monkeypatch.setenv("VISIM_CPU", level)
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
+    monkeypatch.setattr(kept, "NativeCode", _keep_out)
+    values, launch = case.values(), case.launches[0]
+    args = [values[name] for name in launch.names]
+    bound = program[launch.kernel].bind(
+        [visim.Local(arg.nbytes) if isinstance(arg, LocalBytes) else arg for arg in args],
+        global_size=launch.global_size,
+        local_size=launch.local_size,
+        global_offset=launch.global_offset,
+        engine="jit",
+    )
+    with pytest.raises(_Made):
+        bound()
