@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit import native
+from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -37,6 +38,22 @@ READS = {
         "lsc_load.slm (M1, 32)  V45:{0}  flat[V41]:a32"
     ),
 }
+
+UNREAD = {
+    name: " ".join(["V41", "V42"][: operation.operand_count] + ["%null"] * 2).split()[:2]
+    for name, _, operation in LSC_ATOMICS
+}
+"""The operands of each atomic operation whose result nobody wants."""
+for _name, (_first, _second) in UNREAD.items():
+    READS[f"{_name}.ugm"] = (
+        f"lsc_atomic_{_name}.ugm (M1, 32)  %null:{{0}}  flat[V43]:a64  {_first}  {_second}\n"
+        "lsc_load.ugm (M1, 32)  V45:{0}  flat[V43]:a64"
+    )
+    READS[f"{_name}.slm"] = (
+        "lsc_store.slm (M1, 32)  flat[V41]:a32  V42:{0}\n"
+        f"lsc_atomic_{_name}.slm (M1, 32)  %null:{{0}}  flat[V42]:a32  {_first}  {_second}\n"
+        "lsc_load.slm (M1, 32)  V45:{0}  flat[V42]:a32"
+    )
 
 Pattern = NDArray[np.int64]
 
@@ -214,6 +231,13 @@ def test_addresses_without_a_base_reach_the_same_memory(form: str) -> None:
 )
 def test_atomics_and_shared_memory_give_the_same(text: Text) -> None:
     compare(text)
+
+
+@pytest.mark.parametrize(
+    "verb", [*(f"{name}.slm" for name in UNREAD), "iinc.ugm", "xor.ugm", "umin.ugm", "icas.ugm"]
+)
+def test_atomics_whose_results_nobody_reads_leave_the_same(verb: str) -> None:
+    compare(Text("d32", "ud", 0, verb=verb), cases=CASES // 2)
 
 
 @pytest.mark.parametrize("text", [Text("d32"), Text("d32", "ud", 2), Text("d32", "uq", 0)])

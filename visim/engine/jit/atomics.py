@@ -5,7 +5,13 @@ Memory that only this thread's worker can reach needs no atomic instructions of 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.lanes import each_lane_function, indexed, lanes_function
 from visim.sem.effects import AtomicOperation as Op
+
+if TYPE_CHECKING:
+    from visim.engine.jit.general import Access
 
 _SIMPLE = {
     Op.ADD: "add",
@@ -23,11 +29,13 @@ _COMPARED = {Op.UMIN: "ult", Op.UMAX: "ugt", Op.SMIN: "slt", Op.SMAX: "sgt"}
 _FLOAT = {16: "half", 32: "float", 64: "double"}
 
 
-def atomic_lines(operation: Op, lanes: int, scalar: str, *, own: bool) -> list[str]:
+def atomic_lines(
+    operation: Op, lanes: int, scalar: str, *, own: bool, returns: bool = True
+) -> list[str]:
     """Return the body of a loop over lanes: do `operation` at the pointer `%p`.
 
-    Operands are vectors at `%data`; the first is replaced by what the operation returns. `own`
-    says that only this worker reaches the memory.
+    Operands are vectors at `%data`; the first is replaced by what the operation `returns`, if
+    anybody reads that. `own` says that only this worker reaches the memory.
     """
     bits = int(scalar[1:])
     return [
@@ -36,7 +44,39 @@ def atomic_lines(operation: Op, lanes: int, scalar: str, *, own: bool) -> list[s
         f"  %va = load {scalar}, ptr %pr, align {bits // 8}",
         f"  %vb = load {scalar}, ptr %pb, align {bits // 8}",
         *(_own(operation, bits) if own else _shared(operation, bits)),
+        *([f"  store {scalar} {_returned(operation)}, ptr %pr"] if returns else []),
+        "  br label %next",
     ]
+
+
+def atomic_function(access: Access, name: str, scale: int) -> str:
+    """Return a function that does an atomic operation at the lanes of a window, in their order.
+
+    Where memory is this worker's own, all lanes are done without looking at the mask if that is
+    full. The host's atomic instructions take so long that the mask does not matter.
+    """
+    if access.operation is None:
+        raise TypeError("an atomic message without an operation")
+    lines = atomic_lines(
+        access.operation, access.lanes, access.scalar, own=access.own, returns=access.returns
+    )
+    if not access.own:
+        return lanes_function(name, [*indexed("%lane", scale), *lines])
+
+    def done(lane: str, n: str) -> list[str]:
+        return [f"  call void @{name}.one(ptr %p{n}, ptr %data, i64 {lane})"]
+
+    one = "\n".join(
+        [
+            f"define internal void @{name}.one(ptr %p, ptr %data, i64 %lane) alwaysinline #0 {{",
+            "body:",
+            *lines,
+            "next:",
+            "  ret void",
+            "}",
+        ]
+    )
+    return one + "\n" + each_lane_function(name, access.lanes, scale, done)
 
 
 def _returned(operation: Op) -> str:
@@ -48,31 +88,26 @@ def _own(operation: Op, bits: int) -> list[str]:
         f"  %old = load i{bits}, ptr %p, align 1",
         *_combined(operation, bits),
         f"  store i{bits} %new, ptr %p, align 1",
-        f"  store i{bits} {_returned(operation)}, ptr %pr",
-        "  br label %next",
     ]
 
 
 def _shared(operation: Op, bits: int) -> list[str]:
     align, scalar = bits // 8, f"i{bits}"
-    done = [f"  store {scalar} {_returned(operation)}, ptr %pr", "  br label %next"]
     if operation is Op.LOAD:
-        return [f"  %old = load atomic {scalar}, ptr %p seq_cst, align {align}", *done]
+        return [f"  %old = load atomic {scalar}, ptr %p seq_cst, align {align}"]
     if operation in _SIMPLE:
         word = _SIMPLE[operation]
-        return [f"  %old = atomicrmw {word} ptr %p, {scalar} %va seq_cst, align {align}", *done]
+        return [f"  %old = atomicrmw {word} ptr %p, {scalar} %va seq_cst, align {align}"]
     if operation in {Op.INC, Op.DEC, Op.PREDEC}:
         word = "add" if operation is Op.INC else "sub"
         return [
             f"  %old = atomicrmw {word} ptr %p, {scalar} 1 seq_cst, align {align}",
             f"  %new = sub {scalar} %old, 1",
-            *done,
         ]
     if operation is Op.CMPXCHG:
         return [
             f"  %pair = cmpxchg ptr %p, {scalar} %va, {scalar} %vb seq_cst seq_cst, align {align}",
             f"  %old = extractvalue {{ {scalar}, i1 }} %pair, 0",
-            *done,
         ]
     return [
         f"  %first = load atomic {scalar}, ptr %p monotonic, align {align}",
@@ -85,7 +120,6 @@ def _shared(operation: Op, bits: int) -> list[str]:
         f"  %took = extractvalue {{ {scalar}, i1 }} %pair, 1",
         "  br i1 %took, label %kept, label %again",
         "kept:",
-        *done,
     ]
 
 

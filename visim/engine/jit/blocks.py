@@ -193,6 +193,11 @@ def expressions(effects: Sequence[Effect]) -> list[Expr]:
     return list(seen)
 
 
+def readers(message: Effect, nodes: Sequence[Expr]) -> list[Expr]:
+    """Return those of an instruction's nodes that read what a message returns."""
+    return [expr for expr in nodes if expr.uop.name == "loaded" and expr.attribute[0] is message]
+
+
 def places(effects: Sequence[Effect], nodes: Sequence[Expr] | None = None) -> list[Place]:
     """Return all places in registers that some effects, made of `nodes`, read or write."""
     if nodes is None:

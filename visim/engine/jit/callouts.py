@@ -19,6 +19,7 @@ from visim.engine.jit.blocks import (
     control_value,
     expressions,
     operands,
+    readers,
     writes_cr0,
 )
 from visim.engine.jit.layout import Context, FaultKind
@@ -138,9 +139,8 @@ class CallOutWriter:
     def message(self, values: Values, effect: Message, effects: Sequence[Effect]) -> None:
         """Write a message; what it returns to an instruction's `effects` becomes known."""
         leaves: dict[int, list[Expr]] = {}
-        for expr in expressions(effects):
-            if expr.uop.name == "loaded" and expr.attribute[0] is effect:
-                leaves.setdefault(expr.attribute[1], []).append(expr)
+        for expr in readers(effect, expressions(effects)):
+            leaves.setdefault(expr.attribute[1], []).append(expr)
         outputs = tuple(group[0] for group in leaves.values())
         found = self.call(values, effect, operands(effect), outputs)
         for group, name in zip(leaves.values(), found, strict=True):

@@ -28,7 +28,7 @@ class Access:
 
     `size` is what each lane reaches, in bytes; `flat` says that addresses are looked up among the
     allocations; `checked` that what is out of range is noticed; `own` that no other worker can
-    reach the memory.
+    reach the memory; `returns` that somebody reads what an atomic operation returns.
     """
 
     verb: str
@@ -39,6 +39,7 @@ class Access:
     flat: bool
     checked: bool
     own: bool = False
+    returns: bool = True
     operation: AtomicOperation | None = None
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from visim.engine.jit.layout import EXCHANGE_DATA
 from visim.engine.jit.text import signed
 
@@ -69,27 +71,58 @@ def lanes_function(name: str, body: list[str], before: list[str] | None = None) 
     )
 
 
-def move_function(name: str, verb: str, lanes: int, size: int, scale: int) -> str:
-    """Return a function that loads or stores `size` bytes for each lane, values lane after lane.
+def each_lane_function(
+    name: str, lanes: int, scale: int, done: Callable[[str, str], list[str]]
+) -> str:
+    """Return a function that does the same for each lane of a mask, lowest first.
 
-    It has no branches if all lanes are on.
+    `done` returns the code for a lane, given its number and what is put behind names; `%p` with
+    that behind it points to the lane. There are no branches if all lanes are on.
     """
+    whole = [
+        f"  %all = icmp eq i64 %mask, {signed((1 << lanes) - 1, 64)}",
+        "  br i1 %all, label %whole, label %some",
+        "whole:",
+    ]
+    for lane in range(0, lanes - 1, 2):
+        whole += [*_two_indexed(lane, scale), *done(str(lane), f".{lane}")]
+        whole += done(str(lane + 1), f".{lane + 1}")
+    if lanes % 2:
+        last = lanes - 1
+        whole += [*indexed(str(last), scale, f".{last}"), *done(str(last), f".{last}")]
+    body = [*indexed("%lane", scale), *done("%lane", ""), "  br label %next"]
+    return lanes_function(name, body, [*whole, "  ret void"])
+
+
+def _two_indexed(lane: int, scale: int) -> list[str]:
+    """Return code that makes pointers to a lane and the next, whose indices are loaded at once."""
+    return [
+        f"  %at.{lane} = getelementptr i32, ptr %area, i64 {lane}",
+        f"  %two.{lane} = load i64, ptr %at.{lane}, align 4",
+        f"  %low.{lane} = trunc i64 %two.{lane} to i32",
+        f"  %wide.{lane} = sext i32 %low.{lane} to i64",
+        f"  %wide.{lane + 1} = ashr i64 %two.{lane}, 32",
+        *(
+            line
+            for n in (lane, lane + 1)
+            for line in (
+                f"  %offset.{n} = mul i64 %wide.{n}, {scale}",
+                f"  %p.{n} = getelementptr i8, ptr %base, i64 %offset.{n}",
+            )
+        ),
+    ]
+
+
+def move_function(name: str, verb: str, lanes: int, size: int, scale: int) -> str:
+    """Return a function that loads or stores `size` bytes for each lane, values lane after lane."""
 
     def moved(lane: str, n: str) -> list[str]:
         here, there = f"ptr %value{n}", f"ptr %p{n}"
         ends = f"{here}, {there}" if verb == "load" else f"{there}, {here}"
         return [
-            *indexed(lane, scale, n),
             f"  %byte{n} = mul i64 {lane}, {size}",
             f"  %value{n} = getelementptr i8, ptr %data, i64 %byte{n}",
             f"  call void @llvm.memcpy.p0.p0.i64({ends}, i64 {size}, i1 false)",
         ]
 
-    whole = [
-        f"  %all = icmp eq i64 %mask, {signed((1 << lanes) - 1, 64)}",
-        "  br i1 %all, label %whole, label %some",
-        "whole:",
-        *(line for lane in range(lanes) for line in moved(str(lane), f".{lane}")),
-        "  ret void",
-    ]
-    return lanes_function(name, [*moved("%lane", ""), "  br label %next"], whole)
+    return each_lane_function(name, lanes, scale, moved)

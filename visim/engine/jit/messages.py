@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from visim.engine.jit.blocks import MemoryMessage
+from visim.engine.jit.blocks import MemoryMessage, readers
 from visim.engine.jit.bounds import Bounds, BoundsWriter
 from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import (
@@ -93,8 +93,11 @@ class MessageWriter:
         else:
             self._store(ready)
 
-    def message(self, effect: LoadBlock | StoreBlock | Atomic) -> None:
-        """Write one message; what it returns becomes known to the values."""
+    def message(self, effect: LoadBlock | StoreBlock | Atomic, nodes: Sequence[Expr]) -> None:
+        """Write one message of the instruction that has these nodes.
+
+        What it returns becomes known to the values.
+        """
         site = self._site(effect)
         match effect:
             case LoadBlock():
@@ -103,7 +106,7 @@ class MessageWriter:
                 self._store_block(effect, site)
             case Atomic():
                 self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
-                self._atomic(effect, site)
+                self._atomic(effect, site, returns=bool(readers(effect, nodes)))
 
     def _site(self, effect: MemoryMessage) -> int:
         return self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
@@ -284,11 +287,11 @@ class MessageWriter:
     def _data(self, area: str, offset: int) -> str:
         return self.text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA + offset}")
 
-    def _atomic(self, effect: Atomic, site: int) -> None:
+    def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:
         lanes, scalar = effect.addresses.lanes, scalar_type(effect.type)
         found = self._access("atomic." + effect.operation.value, effect, lanes, scalar, 1)
         own = effect.space in {Space.SLM, Space.SCRATCH}
-        access = replace(found, operation=effect.operation, own=own)
+        access = replace(found, operation=effect.operation, own=own, returns=returns)
         values = [self.values.value(operand) for operand in effect.operands]
         bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)

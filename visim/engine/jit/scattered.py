@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from visim.engine.jit.atomics import atomic_lines
+from visim.engine.jit.atomics import atomic_function
 from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.floats import Library
 from visim.engine.jit.general import Access
-from visim.engine.jit.lanes import indexed, lanes_function, move_function
+from visim.engine.jit.lanes import move_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.shapes import Form, Shape
@@ -318,15 +318,10 @@ class ScatterWriter:
 
         Return what it returns.
         """
-        text, lanes = self.text, window.lanes
-        if access.operation is None:
-            raise TypeError("an atomic message without an operation")
-        way = "own." if access.own else ""
-        name = f"{access.verb}.{way}lanes.{lanes}.{access.scalar}.{window.scale}"
+        text, way = self.text, ("own." if access.own else "") + ("" if access.returns else "void.")
+        name = f"{access.verb}.{way}lanes.{window.lanes}.{access.scalar}.{window.scale}"
         if name not in self.library.functions:
-            done = atomic_lines(access.operation, lanes, access.scalar, own=access.own)
-            body = [*indexed("%lane", window.scale), *done]
-            self.library.functions[name] = lanes_function(name, body)
+            self.library.functions[name] = atomic_function(access, name, window.scale)
         data = self._data(max(1, len(operands)) * access.vector_bytes)
         for part, operand in enumerate(operands):
             place = text.let(f"getelementptr i8, ptr {data}, i64 {part * access.vector_bytes}")

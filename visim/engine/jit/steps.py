@@ -154,7 +154,7 @@ class StepWriter:
                     return
                 messages.finish(ready)
             elif isinstance(effect, MemoryMessage):
-                messages.message(effect)
+                messages.message(effect, step.expressions)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         self._writes(step, values, number)
