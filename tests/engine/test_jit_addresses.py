@@ -71,8 +71,9 @@ def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
         case 3:
             found = rng.choice([2, 3, 5]) * count + rng.randrange(lanes)
         case 4:
-            pieces = [rng.randrange(ELEMENTS - 8) for _ in range(lanes // 8)]
-            found = np.concatenate([piece + np.arange(8) for piece in pieces])
+            size = rng.choice([2, 4, 8])
+            pieces = [rng.randrange(ELEMENTS - 8) for _ in range(lanes // size)]
+            found = np.concatenate([piece + np.arange(size) for piece in pieces])
         case 5:
             found = start + (count ^ rng.choice([1, 2, 4, 8, 16]))
         case 6:

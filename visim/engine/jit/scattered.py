@@ -184,17 +184,14 @@ class ScatterWriter:
     def load(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Return `parts` vectors of the elements at the lanes of a window, which fits."""
         text, found = self.text, list[tuple[list[str], str]]()
-        row, apart, join = (text.fresh(hint) for hint in ("row", "apart", "loaded"))
-        piece = self._branch(window, scalar, parts, row, apart)
-        if piece:
-            text.label(row)
-            rows = _rows(
-                window.lanes, piece, parts * scalar_bytes(scalar), self._rows(window, piece)
-            )
-            found.append((self.rows.load(rows, scalar, parts), row))
+        join, size = text.fresh("loaded"), parts * scalar_bytes(scalar)
+        for piece in _pieces(window, scalar, size):
+            apart = self._begin_rows(window, piece, size)
+            rows = _rows(window.lanes, piece, size, self._rows(window, piece))
+            found.append((self.rows.load(rows, scalar, parts), text.block))
             text.jump(join)
-        text.label(apart)
-        found.append((self._gathered(window, scalar, parts), apart))
+            text.label(apart)
+        found.append((self._gathered(window, scalar, parts), text.block))
         text.jump(join)
         text.label(join)
         vector = f"<{window.lanes} x {scalar}>"
@@ -257,16 +254,15 @@ class ScatterWriter:
     def store(self, window: Window, scalar: str, values: list[str]) -> None:
         """Store vectors at the lanes of a window, which fits, lowest lane first."""
         text, parts = self.text, len(values)
-        row, apart, join = (text.fresh(hint) for hint in ("row", "apart", "stored"))
-        piece = self._branch(window, scalar, parts, row, apart)
-        if piece:
-            text.label(row)
+        join, size = text.fresh("stored"), parts * scalar_bytes(scalar)
+        for piece in _pieces(window, scalar, size):
+            apart = self._begin_rows(window, piece, size)
             self.rows.store(self._rows(window, piece), window.lanes, scalar, values)
             text.jump(join)
-        text.label(apart)
+            text.label(apart)
         woven = self.rows.woven(values, window.lanes, scalar)
         vector = f"<{window.lanes * parts} x {scalar}>"
-        self._call("store", window, parts * scalar_bytes(scalar), f"{vector} {woven}")
+        self._call("store", window, size, f"{vector} {woven}")
         text.jump(join)
         text.label(join)
 
@@ -331,16 +327,13 @@ class ScatterWriter:
 
     # Rows
 
-    def _branch(self, window: Window, scalar: str, parts: int, row: str, apart: str) -> int:
-        """Go to `row` where all pieces of a window are rows, else to `apart`.
+    def _begin_rows(self, window: Window, piece: int, size: int) -> str:
+        """Begin code for where all pieces of so many lanes are rows of elements of `size` bytes.
 
-        Return the lanes of a piece, 0 where there cannot be rows.
+        Return the label for where they are not.
         """
-        text, lanes, size = self.text, window.lanes, parts * scalar_bytes(scalar)
-        piece = min(lanes, _ROW_BYTES // max(4, scalar_bytes(scalar)))
-        if size % window.scale or lanes % piece:
-            text.jump(apart)
-            return 0
+        text, lanes = self.text, window.lanes
+        row, apart = text.fresh("row"), text.fresh("apart")
         step, kind = size // window.scale, f"<{lanes} x i32>"
         first = text.let(f"extractelement {kind} {window.index}, i64 0")
         last = text.let(f"extractelement {kind} {window.index}, i64 {piece - 1}")
@@ -357,7 +350,8 @@ class ScatterWriter:
         wanted = text.let(f"add {kind} {firsts}, {steps}")
         other = text.let(f"icmp ne {kind} {window.index}, {wanted}")
         text.branch(self._none(other, lanes), row, apart)
-        return piece
+        text.label(row)
+        return apart
 
     def _rows(self, window: Window, piece: int) -> list[str]:
         """Return where the pieces of a window begin."""
@@ -375,6 +369,17 @@ class ScatterWriter:
 def _rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
     """Return pieces of rows that begin at some pointers."""
     return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
+
+
+def _pieces(window: Window, scalar: str, size: int) -> tuple[int, ...]:
+    """Return how many neighbours may turn out to be rows, if any; `size` is a lane's bytes.
+
+    Pairs are what is left of rows where elements are exchanged over short distances.
+    """
+    most = min(window.lanes, _ROW_BYTES // max(4, scalar_bytes(scalar)))
+    if size % window.scale or window.lanes % most:
+        return ()
+    return (most, 2) if most > 2 else (most,)
 
 
 def _suits_hardware(window: Window, scalar: str) -> bool:
