@@ -22,6 +22,7 @@ EXP = LOG = SIN = COS = POW = Exactness(0.51, METHOD)
 RSQRT = Exactness(0.51, "computed in single precision, its error corrected once")
 
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+_BIASED = 1.5 * 2.0**52 + 1023
 _TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
 _HALF_PI = tuple(map(float.fromhex, ("0x1.921fb5p+0", "0x1.110b46p-26", "0x1.1a62633145c07p-54")))
 
@@ -53,7 +54,7 @@ def single_precision(
 
 def exp2(x: Nearest) -> Nearest:
     """Return two to the power of F values."""
-    return _exp2_core(x.double()).single()
+    return _exp2_core(_bounded(x).double()).single()
 
 
 def log2(x: Nearest) -> Nearest:
@@ -68,7 +69,7 @@ def power(x: Nearest, y: Nearest) -> Nearest:
     magnitude = x.magnitude()
     log = choose(magnitude < math.inf, _log2_core(magnitude), magnitude.double())
     log = choose(magnitude.equals(0.0), -math.inf, log)
-    return _exp2_core(y.double() * log).single()
+    return _exp2_core(_bounded(y.double() * log)).single()
 
 
 def sine(x: Nearest) -> Nearest:
@@ -102,10 +103,18 @@ def reciprocal_square_root(x: Nearest) -> Nearest:
     return choose(error.equals(error), better, first)
 
 
-def _exp2_core(t: Nearest) -> Nearest:
-    """Return 2**t in DF, with a relative error below 2**-34."""
+def _bounded(t: Nearest) -> Nearest:
+    """Return t, or +-200 beyond, where powers of two are as far out of the range of F."""
     t = choose(t < -200.0, -200.0, t)
-    t = choose(t > 200.0, 200.0, t)
+    return choose(t > 200.0, 200.0, t)
+
+
+def _exp2_core(t: Nearest) -> Nearest:
+    """Return 2**t in DF for |t| up to 200, with a relative error below 2**-34.
+
+    The sum that the power of two is made of has the biased exponent in its lowest bits; what is
+    above it is shifted out.
+    """
     whole = t.rounded()
     r = t - whole
     q = polynomial(
@@ -118,7 +127,7 @@ def _exp2_core(t: Nearest) -> Nearest:
         float.fromhex("0x1.445c83fdd9277p-13"),
         float.fromhex("0x1.fde5e8ff7098dp-17"),
     )
-    scale = ((whole.to(D).to(Q) + 1023) << 52).bits_as(DF)
+    scale = ((whole + _BIASED).expr.bits_as(Q) << 52).bits_as(DF)
     return (q * r + 1.0) * Nearest(scale)
 
 

@@ -67,6 +67,17 @@ def test_a_function_of_one_source_keeps_its_bound(mnemonic: str, draw, exact: Ex
                 assert error_in_ulp(y, exact(mpmath.mpf(float(x)))) <= bound + 1e-9, (x, y)
 
 
+def test_powers_of_two_are_exact_and_end_where_f_does():
+    whole = np.arange(-160, 160, dtype=np.float32).reshape(-1, SAMPLES)
+    with np.errstate(over="ignore"):
+        for row in whole:
+            expected = np.exp2(row.astype(np.float64)).astype(np.float32)
+            np.testing.assert_array_equal(evaluate("exp", row), expected)
+    ends = np.resize(np.array([-np.inf, -3e38, -0.0, 0.0, 3e38, np.inf, np.nan], "f4"), SAMPLES)
+    expected = np.resize(np.array([0, 0, 1, 1, np.inf, np.inf, np.nan], "f4"), SAMPLES)
+    np.testing.assert_array_equal(evaluate("exp", ends), expected)
+
+
 def test_a_power_keeps_its_bound():
     rng = np.random.default_rng(8)
     with mpmath.workprec(120):
