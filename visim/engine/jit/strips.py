@@ -14,6 +14,7 @@ from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.runs import Bits, Run
 from visim.engine.jit.slots import Row, row_of
 from visim.engine.jit.storage import bits_vector, is_repeated, vector_bits
+from visim.engine.jit.sums import Sums
 from visim.engine.jit.text import scalar_type
 from visim.errors import InternalError
 from visim.sem.effects import Place, WritePredicate, WriteRegister
@@ -36,6 +37,9 @@ REGISTERS = 16
 
 STEPS_A_ROW = 3
 """How many instructions a loop needs for each row that passes through memory."""
+
+_SUM_BITS = 32
+"""Sums of numbers of this width are looked for."""
 
 
 def may_have_strips(steps: int) -> bool:
@@ -121,6 +125,7 @@ class StripWriter:
         self.storage = self.writer.unit.storage
         self.number = f"%{self.text.fresh('strip')}"
         self.first = f"{self.number}.first"
+        self.sums = Sums(self.text, self.strip, _SUM_BITS)
 
     def write(self) -> None:
         """Write the instructions that lead, the loop, and what it leaves in variables."""
@@ -232,7 +237,7 @@ class StripWriter:
         outside, text.lines = text.lines, []
         for place, step in self.run.lane_wise():
             self.writer.stand_at(place)
-            strip = _Strip(self, self.writer.new_values())
+            strip = _Strip(self, replace(self.writer.new_values(), sums=self.sums))
             writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
             found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
             for write, value, mask in found:

@@ -14,6 +14,7 @@ from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
+from visim.engine.jit.sums import Sums
 from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
 from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
@@ -39,7 +40,7 @@ class Values:
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
     below `simd` are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
-    look at channels that are off.
+    look at channels that are off. `sums` has what straight code has added up so far.
     """
 
     text: Text
@@ -55,6 +56,7 @@ class Values:
     registers: Registers
     callouts: CallOutWriter
     shapes: ShapeReader | None = None
+    sums: Sums | None = None
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
@@ -229,6 +231,8 @@ class Values:
             return self._broadcast(expr)
         if _is_number(expr) and not self.fresh:
             return bits_vector(self.text, self.bits(expr), 0, expr.lanes)
+        if self.sums is not None and self.sums.takes(expr):
+            return self.sums.write(expr, self.value)
         args = [self.value(arg) for arg in expr.args]
         match expr.uop.group:
             case Group.INTEGER:
