@@ -5,7 +5,7 @@ the repository. Samples of both sides alternate; a probe of the processor before
 pair tells whether something else ran meanwhile. Each side is timed from the enqueue to the end of
 the launches, by the clock and in processor time of all threads, which means something on a busy
 machine too; ratios are those of the best samples, PoCL's time over visim's. Results are compared
-with each other. `--held-out` takes the kernels that visim was not tuned on instead.
+with each other. `--held-out` takes 14 other kernels instead.
 """
 
 from __future__ import annotations

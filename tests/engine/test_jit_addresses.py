@@ -40,7 +40,7 @@ READS = {
 }
 
 UNREAD = {
-    name: " ".join(["V41", "V42"][: operation.operand_count] + ["%null"] * 2).split()[:2]
+    name: (["V41", "V42"][: operation.operand_count] + ["%null"] * 2)[:2]
     for name, _, operation in LSC_ATOMICS
 }
 """The operands of each atomic operation whose result nobody wants."""

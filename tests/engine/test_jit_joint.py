@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions, SharedStarts
+from visim.engine.base import Exit, Machine, RunOptions
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -79,13 +79,6 @@ def whole_kernel(form: str, wide: int, stride: int) -> str:
     return "\n".join([*lines, "    ret (M1, 1)", ""])
 
 
-class Dispatch(harness.Group):
-    """One group whose threads start with rows in their inputs, which the JIT looks up."""
-
-    def shared_starts(self) -> SharedStarts:
-        return SharedStarts(self.starts, (), (), (0, 0, 0), (1, 1, 1))
-
-
 class Case:
     """What a seed makes: where rows begin, mostly in range, and the channels that are on."""
 
@@ -108,7 +101,7 @@ class Case:
             (kernel.place("V41"), np.array(starts, np.int32).tobytes()),
             (kernel.place("V42"), np.arange(LANES, dtype=np.uint16).tobytes()),
         )
-        self.group = Dispatch((harness.ThreadStart(registers, mask),))
+        self.group = harness.GroupsAlike((harness.ThreadStart(registers, mask),))
 
     def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
         """Run it; return how it ended and what was stored."""

@@ -38,6 +38,8 @@ again:
 
 FIRST = "    cmp.lt (M1_NM, 16) P1 V42(0,0)<0;1,0> V40(0,0)<0;1,0>"
 SECOND = "    cmp.lt (M5_NM, 16) P1 V42(0,0)<0;1,0> V40(0,0)<0;1,0>"
+OVERRUN = "    mov (M1_NM, 1) V41(4,0)<1> 0x64:d"
+"""Writes V42, which stands behind V41."""
 CHANGE = "    add (M1_NM, 1) V42(0,0)<1> V42(0,0)<0;1,0> 0x1:d"
 
 UNIFORM = {
@@ -51,6 +53,7 @@ APART = {
     "other numbers": ([FIRST, SECOND.replace("V40(0,0)", "V40(0,1)")], ""),
     "other relations": ([FIRST, SECOND.replace("cmp.lt", "cmp.le")], ""),
     "changed between": ([FIRST, CHANGE, SECOND], ""),
+    "changed through another variable": ([FIRST, OVERRUN, SECOND], ""),
     "channels that are on": ([FIRST.replace("_NM", ""), SECOND], ""),
     "each channel": ([FIRST.replace("V42(0,0)<0", "V41(0,0)<1"), SECOND], ""),
 }

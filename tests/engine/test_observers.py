@@ -7,7 +7,7 @@ import pytest
 
 import visim
 from visim.engine import jit
-from visim.engine.base import Machine, RunOptions, SharedStarts, ThreadStart
+from visim.engine.base import Machine, RunOptions, ThreadStart
 from visim.engine.jit import watching
 from visim.engine.jit.module import ModuleText, ModuleWriter
 from visim.machine.memory import Memory
@@ -80,13 +80,6 @@ def kernel_of(body: str) -> harness.Kernel:
     return harness.assemble("\n".join(lines) + "\n", "pvc")
 
 
-class InRows(harness.Group):
-    """Groups whose threads native code starts by itself."""
-
-    def shared_starts(self) -> SharedStarts:
-        return SharedStarts(self.starts, (), (), (0, 0, 0), (self.group_count, 1, 1))
-
-
 def both(
     kernel: harness.Kernel, values, mask=None, *, seed=0, dispatch=harness.Group
 ) -> list[Recorder]:
@@ -110,7 +103,7 @@ def check_equal(got: list, want: list) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "dispatch"), [(0, harness.Group), (1, harness.Group), (0, InRows)]
+    ("seed", "dispatch"), [(0, harness.Group), (1, harness.Group), (0, harness.GroupsAlike)]
 )
 @pytest.mark.parametrize("body", [DIVERGED, MEETING, LOOP, LOOP + MEETING + DIVERGED, OUT_OF_RANGE])
 def test_all_events_are_equal_and_in_the_same_order(body: str, seed: int, dispatch: type) -> None:
@@ -122,7 +115,7 @@ def test_all_events_are_equal_and_in_the_same_order(body: str, seed: int, dispat
 
 def test_barriers_and_loops_take_the_same_way_where_native_code_starts_threads() -> None:
     body = LOOP + "\nbarrier\n" + DIVERGED + LOOP.replace("again", "once_more") + "\nbarrier\n"
-    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, dispatch=InRows)
+    want, got = both(kernel_of(ADDRESSES + body), VARIABLES, dispatch=harness.GroupsAlike)
     check_equal(got.events, want.events)
     assert [event[0] for event in want.events].count("end") == 2 * THREADS
 
@@ -136,7 +129,7 @@ def test_what_an_observer_raises_ends_the_launch() -> None:
     for prepared in (kernel_of(DIVERGED).prepared, jit.Prepared(kernel_of(DIVERGED).linked)):
         machine, options = Machine(Memory(), Surfaces()), RunOptions(observers=(Angry(),))
         with pytest.raises(LookupError):
-            prepared.run(range(2), InRows((start,), 256, 2), machine, options)
+            prepared.run(range(2), harness.GroupsAlike((start,), 256, 2), machine, options)
 
 
 @pytest.mark.parametrize("seed", range(100, 108))
@@ -149,7 +142,7 @@ def test_random_control_flow_takes_the_same_way(seed: int) -> None:
     assert got.counts == want.counts
 
 
-@pytest.mark.parametrize("dispatch", [harness.Group, InRows])
+@pytest.mark.parametrize("dispatch", [harness.Group, harness.GroupsAlike])
 def test_full_buffers_change_nothing(monkeypatch: pytest.MonkeyPatch, dispatch: type) -> None:
     monkeypatch.setattr(watching, "TRACE_ENTRIES", 3)
     monkeypatch.setattr(watching, "LOG_WORDS", 40)

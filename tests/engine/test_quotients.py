@@ -58,7 +58,6 @@ OTHERS = {
     ),
     "a reciprocal of some channels": DIVISION.replace("inv (M1", "(P1) inv (M1"),
     "halves": DIVISION.replace(LINES[8], LINES[8].replace("32)", "16)")),
-    "signed numbers": DIVISION.replace("type=ud", "type=d"),
 }
 
 
@@ -114,10 +113,16 @@ def test_a_divisor_for_all_channels_is_found(divisions: list[Effect]) -> None:
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_is_no_division_stays(divisions: list[Effect], other: str) -> None:
-    assert OTHERS[other] != DIVISION or other == "signed numbers"
+    assert OTHERS[other] != DIVISION
+    kernel = harness.assemble(f"{HEAD}{OTHERS[other]}    ret (M1, 1)\n", "pvc")
+    assert compare(kernel, values(9), 0xFFFFFFFF) is None
+    assert not divisions
+
+
+def test_signed_numbers_are_divided_as_written(divisions: list[Effect]) -> None:
     head = HEAD.replace("V40 v_type=G type=ud", "V40 v_type=G type=d")
-    chosen = head if other == "signed numbers" else HEAD
-    kernel = harness.assemble(f"{chosen}{OTHERS[other]}    ret (M1, 1)\n", "pvc")
+    assert head != HEAD
+    kernel = harness.assemble(f"{head}{DIVISION}    ret (M1, 1)\n", "pvc")
     assert compare(kernel, values(9), 0xFFFFFFFF) is None
     assert not divisions
 

@@ -48,6 +48,8 @@ ENDLESS = """\
 
 LONG = 2600
 """So many turns of the inner loop take longer than a thread's turn lasts."""
+FAR = 1_000_000_000
+"""A budget that ends threads only when nothing else does."""
 
 
 def each(*values: int) -> Threads:
@@ -122,8 +124,11 @@ def test_the_budget_of_a_thread_counts_across_barriers():
 def test_threads_that_meet_for_ever_can_be_cancelled(how, seed):
     kernel = assemble(f"{ENDLESS}again:\n{how}\njmp (M1, 1) again\n", "pvc")
     stop = Event()
-    Timer(0.1, stop.set).start()
-    ended = kernel.run({"V40": each(0, 1, 2)}, options=RunOptions(stop=stop, seed=seed))
+    timer = Timer(0.1, stop.set)
+    timer.start()
+    options = RunOptions(stop=stop, seed=seed, budget=FAR)
+    ended = kernel.run({"V40": each(0, 1, 2)}, options=options)
+    timer.join()
     assert ended.exit.stopped is not None
     assert ended.exit.stopped.category == "cancelled"
 

@@ -5,6 +5,8 @@ The code is not run here: `tests/engine/test_processors.py` runs what the host c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import visim
@@ -14,6 +16,14 @@ from tests.opencl.cases import CASES
 from visim.engine.jit import kept, native
 
 CHOSEN = [case for case in CASES if not case.keeps_state][3::13]
+
+
+def _made_for(wanted: native.Processor) -> Callable[[str, native.Processor], bytes]:
+    def make(text: str, processor: native.Processor) -> bytes:
+        assert processor == wanted
+        return native.object_code(text, processor)
+
+    return make
 
 
 class _Made(Exception):
@@ -40,6 +50,7 @@ def test_code_is_made(case: Case, device: str, level: str, monkeypatch: pytest.M
     monkeypatch.setenv("VISIM_CPU", level)
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     monkeypatch.setattr(kept, "NativeCode", _keep_out)
+    monkeypatch.setattr(kept, "object_code", _made_for(native.Processor(level)))
     values, launch = case.values(), case.launches[0]
     args = [values[name] for name in launch.names]
     bound = program[launch.kernel].bind(

@@ -116,7 +116,8 @@ def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
         and array.ndim == 1
         and array.flags.c_contiguous
     ):
-        return array
+        # A view of our own: what callers do to an array's shape, type or flags later stays theirs.
+        return array.view()
     if not array.flags.c_contiguous:
         raise ArgumentError(
             f"{name}: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"

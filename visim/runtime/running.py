@@ -5,6 +5,7 @@ Knows plans and engines, neither options nor reports.
 
 from __future__ import annotations
 
+import operator
 import random
 import time
 from collections import Counter
@@ -136,7 +137,7 @@ class _Run:
         if not self._options.seed:
             return order
         shuffled = list(order)
-        random.Random(self._options.seed).shuffle(shuffled)
+        random.Random(operator.index(self._options.seed)).shuffle(shuffled)
         return shuffled
 
     def _sequence(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from threading import Barrier, current_thread
+from threading import Barrier, Thread, current_thread
 
 import pytest
 
@@ -48,6 +48,31 @@ def test_jobs_run_at_the_same_time() -> None:
     for _ in range(3):
         crew.run_jobs([job] * 3, nothing)
     assert len(names) in {2, 3}
+
+
+def test_threads_that_were_started_stay_when_one_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, started = Thread.start, list[Thread]()
+
+    def once(thread: Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    crew, together, ran = Crew(), Barrier(3), set[Thread]()
+
+    def job() -> None:
+        together.wait(PATIENCE_S)
+        ran.add(current_thread())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Thread, "start", once)
+        with pytest.raises(RuntimeError, match="can't start"):
+            crew.run_jobs([nothing] * 3, nothing)
+    crew.run_jobs([job] * 3, nothing)
+    assert started[0] in ran
 
 
 def test_an_exception_is_raised_again_when_all_have_ended() -> None:

@@ -147,6 +147,35 @@ def test_nothing_of_a_launch_stays_alive(launcher: Launcher) -> None:
         gc.enable()
 
 
+def test_an_observer_is_let_go_when_its_run_has_ended(launcher: Launcher) -> None:
+    class Watching(Observer):
+        pass
+
+    plan, observer = launcher.plan(array()), Watching()
+    gone = weakref.ref(observer)
+    launcher.run(plan, observers=(observer,))
+    del observer
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_run_that_raises_leaves_no_counts_to_the_next(launcher: Launcher) -> None:
+    class Stopping(Observer):
+        begun = 0
+
+        def group_begin(self, group: object) -> None:
+            self.begun += 1
+            if self.begun == 3:
+                raise RuntimeError("seen enough")
+
+    plan, watching = launcher.plan(array()), Stopping()
+    with pytest.raises(RuntimeError, match="seen enough"):
+        launcher.run(plan, count_forms=True, observers=(watching,))
+    again = launcher.run(plan, count_forms=True, observers=(watching,))
+    alone = launcher.run(launcher.plan(array()), count_forms=True)
+    assert again.forms == alone.forms
+
+
 def test_memory_of_the_launch_before_is_out_of_range(launcher: Launcher) -> None:
     memory = np.zeros(64, np.uint32)
     launcher.launch(memory, groups=32)

@@ -37,6 +37,14 @@ class TestAllocations:
         array[2] = 7
         assert memory.load(at(base, 8), None, F4)[0] == 7
 
+    def test_what_becomes_of_the_callers_array_object_is_the_callers(self, memory):
+        array = np.zeros(8, np.uint8)
+        base = memory.add(array, "x")
+        array.shape = 2, 4
+        array.flags.writeable = False
+        memory.store(at(base, 4), None, np.array([9], np.uint8))
+        assert array.tolist() == [[0] * 4, [9, 0, 0, 0]]
+
     def test_memory_keeps_the_array_alive(self, memory):
         base = memory.add(np.full(1000, 5, np.uint32), "x")
         assert memory.load(at(base, 0, 3996), None, U4).tolist() == [5, 5]

@@ -69,7 +69,7 @@ class Prepared:
         self._entries = Kept(kernel)
         self._first = self._entries.traits(saving=saving, survey=self._survey)
         self._inputs = Inputs(kernel, self._first.rows)
-        deep = self._first.has_recursion
+        deep = self._first.has_calls
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
 
     def run(
@@ -79,8 +79,11 @@ class Prepared:
         with self._lock:
             team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
-            found = team.run(groups, options)
-            machine.surfaces.note_dropped_reads(team.take_dropped())
+            try:
+                found = team.run(groups, options)
+            finally:
+                machine.surfaces.note_dropped_reads(team.take_dropped())
+                team.rest()
             if options.observers:
                 self._report(team.runners, found, options)
             return found

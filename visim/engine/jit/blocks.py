@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
-from visim.engine.jit.storage import check_place
+from visim.engine.jit.storage import check_place, fits_variable
 from visim.engine.jit.uniform import decided_by_one
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
@@ -132,7 +132,7 @@ class UnitCode:
                 pc += 1
                 continue
             step, transfer = self._instruction(pc)
-            if isinstance(transfer, Goto):
+            if isinstance(transfer, Goto) and self._is_apart(steps):
                 before = [one.effects for one in steps]
                 transfer = decided_by_one(transfer, before, self.kernel.simd_size)
             forms.append(form_name(instruction))
@@ -144,6 +144,11 @@ class UnitCode:
         if start == pc:
             steps.append(Step(pc, (), Refusal(pc, RUNS_OFF, undefined=True)))
         return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+
+    def _is_apart(self, steps: Sequence[Step]) -> bool:
+        """Whether instructions reach no variable through another one."""
+        grf = self.kernel.platform.grf_bytes
+        return all(fits_variable(place, grf) for step in steps for place in step.places)
 
     def _instruction(self, pc: int) -> tuple[Step, Transfer | Synchronization | None]:
         try:

@@ -47,15 +47,17 @@ class _Gang:
 
     def __init__(self) -> None:
         self.leader = _Box()
-        self._helpers: list[_Box] = []
+        self._others: list[_Box] = []
         self._table: NDArray[np.uint64] = np.zeros(0, np.uint64)
 
     def boxes(self, count: int) -> list[_Box]:
         """Return the boxes for so many calls, the leader's first."""
-        if count - 1 > len(self._helpers):
-            self._helpers += [_start() for _ in range(count - 1 - len(self._helpers))]
-            self._table = np.array([box.address for box in self._helpers], np.uint64)
-        return [self.leader, *self._helpers[: count - 1]]
+        while len(self._others) < count - 1:
+            # One by one: a thread that waits needs its box, also if the next one does not start.
+            self._others.append(_start())
+        if self._table.size < len(self._others):
+            self._table = np.array([box.address for box in self._others], np.uint64)
+        return [self.leader, *self._others[: count - 1]]
 
     def run(self, calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
         boxes = self.boxes(len(calls))

@@ -1,4 +1,4 @@
-"""Groups in native code: taking the next ones, starting threads that have stacks of their own.
+"""Groups in native code: taking the next ones, clearing the memory that their threads start with.
 
 `scheduler` puts the numbers of fields in, and makes a function of each way to run threads. Those
 that run directly are started by their kernel's own code (`payload`), a row of groups at a time.

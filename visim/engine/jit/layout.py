@@ -14,7 +14,6 @@ class Context(IntEnum):
     CALLBACK = 0
     EXCHANGE = 1
     SLM = 2
-    SLM_BYTES = 3
     SCRATCH_BYTES = 4
     ARGUMENTS = 5
     ARGUMENT_BYTES = 6
@@ -25,7 +24,6 @@ class Context(IntEnum):
     COUNTS = 11
     BUDGET = 12
     FIRST = 13
-    NOTHING = 14
     ARRIVED = 15
     PHASE = 16
     THREADS = 17
@@ -137,7 +135,6 @@ class Thread(IntEnum):
     FAULT = 16
     ADDRESS = 17
     CHANNEL = 18
-    CODE = 19
     DEPTH = 20
     TEMPLATE = 21
     PRIVATE = 22

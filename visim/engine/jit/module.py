@@ -1,4 +1,4 @@
-"""One LLVM module: the functions of a kernel's units, the helpers they need, the thread loop."""
+"""One LLVM module: the functions of a kernel's units and the helpers they need."""
 
 from __future__ import annotations
 
@@ -77,9 +77,8 @@ class Traits:
     """
 
     uses_stacks: bool
-    has_barriers: bool
     has_host_turns: bool
-    has_recursion: bool
+    has_calls: bool
     writes_image: bool
     rows: tuple[Row, ...]
     frame_bytes: int
@@ -169,9 +168,8 @@ class ModuleWriter:
         flows = self._looked_at()
         return Traits(
             uses_stacks=self.stacks,
-            has_barriers=self.has_barriers,
             has_host_turns=self.has_host_turns,
-            has_recursion=self.has_calls,
+            has_calls=self.has_calls,
             writes_image=self.flat or self.has_calls or self.version.saving,
             rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
             frame_bytes=self.frame_bytes,

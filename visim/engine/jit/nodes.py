@@ -8,7 +8,6 @@ channels, a place's wake starts again with them alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.blocks import Step, expressions, operands
@@ -36,9 +35,6 @@ from visim.sem.effects import (
 )
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
-
-if TYPE_CHECKING:
-    pass
 
 
 class NodeWriter(StepWriter):

@@ -11,6 +11,7 @@ from visim.engine.jit.text import Text, numbers, scalar_bytes
 
 _LINE = 64
 _AHEAD = 3072
+_MOST_AHEAD = 2048
 """How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
 KiB are slower (measured on Zen 3), and so is one request for two lines."""
 
@@ -78,11 +79,17 @@ class RowWriter:
         return self.text.let(f"inttoptr i64 {address} to ptr")
 
     def prefetch(self, rows: Rows) -> None:
-        """Ask for the rows at a distance, which need not be memory of anybody."""
+        """Ask for the rows at a distance, which need not be memory of anybody.
+
+        Of longer rows most lines are between what lanes move, and those that go down are behind.
+        """
         form = rows.shape.form
+        span = form.stride * form.piece
+        if not 0 <= span <= _MOST_AHEAD:
+            return
         function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
         for pointer in rows.pointers:
-            for line in range(0, abs(form.stride) * form.piece, _LINE):
+            for line in range(0, span, _LINE):
                 place = self._at(pointer, _AHEAD + line)
                 self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")
 

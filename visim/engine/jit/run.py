@@ -54,6 +54,9 @@ class Target:
     private: NDArray[np.uint8] | None
 
 
+_NO_OPTIONS = RunOptions()
+
+
 class Runner:
     """One worker of a launch: runs ranges of its groups on compiled code.
 
@@ -86,7 +89,6 @@ class Runner:
         self.exchange = aligned(EXCHANGE_BYTES)
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
-        self.nothing = np.zeros(512, np.uint8)
         self.tables = Tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
@@ -110,15 +112,21 @@ class Runner:
 
     def release(self) -> None:
         """Let go of the launch: of its memory, and of those that observe it."""
-        self.options, self.watcher.observers = RunOptions(), NOBODY
+        self.rest()
         self.machine, self.shared, self.private = NO_MACHINE, None, None
         self.answers.aim(NO_MACHINE)
+
+    def rest(self) -> None:
+        """Let go of those that have observed a run."""
+        self.options, self.watcher.observers = _NO_OPTIONS, NOBODY
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
         self.block_counts.clear()
+        for _, counters in self._counters:
+            counters.fill(0)
         self.watcher.observers = Observers(options.observers) if options.observers else NOBODY
         self.answers.refusal = self.answers.failure = None
 
@@ -130,13 +138,11 @@ class Runner:
             Context.CALLBACK: self.answers.address,
             Context.EXCHANGE: self.exchange.ctypes.data,
             Context.SLM: self.slm.bytes.ctypes.data,
-            Context.SLM_BYTES: self.slm.bytes.size,
             Context.SCRATCH_BYTES: self.machine.scratch_bytes,
             Context.CACHE: self._caches[-1].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
             Context.KERNEL: compiled.kernel,
             Context.BUDGET: self.options.budget or 0,
-            Context.NOTHING: self.nothing.ctypes.data,
             Context.WATCHED: self.shared is not None and self.watcher.is_ordered,
         }
         for name, value in values.items():
@@ -390,4 +396,4 @@ def shared_starts(dispatch: Dispatch) -> SharedStarts | None:
     return None if describe is None else describe()
 
 
-__all__ = ["Runner", "Stacks"]
+__all__ = ["Runner"]

@@ -407,11 +407,6 @@ def vector_bits(text: Text, vector: str, lanes: int) -> str:
     return text.let(f"zext i{lanes} {narrow} to i64") if lanes < 64 else narrow
 
 
-def element_type(kind: DataType) -> str:
-    """Return the integer type as wide as `kind`."""
-    return f"i{kind.bits}"
-
-
 @lru_cache(maxsize=4096)
 def _span(offsets: tuple[int, ...], size: int) -> tuple[int, list[int]] | None:
     """Return how many elements cover all offsets and where each lane is, if that is dense."""

@@ -29,7 +29,7 @@ class _Kept:
     machine: Machine
     allocations: int
     groups: int
-    options: RunOptions
+    traits: tuple[Hashable, ...]
 
     def suits(self, groups: int, machine: Machine, options: RunOptions) -> bool:
         """Whether the team can run a launch of its dispatch as it stands."""
@@ -37,7 +37,7 @@ class _Kept:
             machine is self.machine
             and machine.memory.allocation_count == self.allocations
             and groups == self.groups
-            and (options is self.options or traits(options) == traits(self.options))
+            and traits(options) == self.traits
         )
 
 
@@ -75,7 +75,7 @@ class Teams:
         self._end(key)
         with contextlib.suppress(TypeError):
             reference = weakref.ref(dispatch, self._forget(key))
-            self._kept[key] = (reference, _Kept(team, machine, count, groups, options))
+            self._kept[key] = (reference, _Kept(team, machine, count, groups, traits(options)))
 
     def _end(self, key: int, gone: object = None) -> None:
         """Make the team of a dispatch idle; `gone` is the reference to one that is no more."""

@@ -26,7 +26,6 @@ from visim.sem.effects import (
 if TYPE_CHECKING:
     from visim.engine.jit.module import ModuleWriter
 
-Registers = RegisterAccess
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
 
@@ -377,4 +376,4 @@ class UnitWriter:
         return f"{prefix}{self.names[key]}"
 
 
-__all__ = ["Registers", "UnitWriter", "frame_bytes"]
+__all__ = ["UnitWriter", "frame_bytes"]

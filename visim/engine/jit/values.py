@@ -21,10 +21,10 @@ from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
 from visim.sem.expr import Expr
 from visim.sem.uops import Group
-from visim.types import BF, BOOL, UD, DataType
+from visim.types import BOOL, DataType
 
 if TYPE_CHECKING:
-    from visim.engine.jit.unit import Registers
+    from visim.engine.jit.registers import RegisterAccess
 
 _PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
 _ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma"}
@@ -53,7 +53,7 @@ class Values:
     full: bool
     simd: int
     clock: str
-    registers: Registers
+    registers: RegisterAccess
     callouts: CallOutWriter
     shapes: ShapeReader | None = None
     sums: Sums | None = None
@@ -484,4 +484,4 @@ def _low_bits(lanes: int) -> int:
     return -1 if lanes == 64 else (1 << lanes) - 1
 
 
-__all__ = ["BF", "UD", "Values"]
+__all__ = ["Values"]

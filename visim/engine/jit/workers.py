@@ -68,6 +68,11 @@ class Team:
         for runner, target in zip(self.runners, targets, strict=True):
             runner.aim(target)
 
+    def rest(self) -> None:
+        """Let go of those that have observed a run."""
+        for runner in self.runners:
+            runner.rest()
+
     def release(self) -> None:
         """Let go of the launch's memory."""
         for runner in self.runners:
