@@ -131,9 +131,14 @@ class Crew:
             raise errors[0]
 
 
+_SERVED: list[_Box] = []
+"""Boxes that threads look at, as long as the process lives."""
+
+
 def _start() -> _Box:
     """Start a thread; return its box."""
     box = _Box()
+    _SERVED.append(box)
     serve = scheduler().functions["serve"]
     Thread(target=serve, args=(box.address, 0, 0), name="visim worker", daemon=True).start()
     return box
