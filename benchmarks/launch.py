@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ import visim.opencl
 from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
 from benchmarks.pocl import built, visim_argument
+from benchmarks.sampling import least
 
 SAMPLES = 2000
 PROCESSES = 5
@@ -36,16 +36,6 @@ SOURCE = """
 kernel void axpy(float a, global const float *x, global float *y) {
     y[get_global_id(0)] += a * x[get_global_id(0)];
 }"""
-
-
-def least(run: Callable[[], object], samples: int = SAMPLES) -> float:
-    """Return the seconds of the best sample."""
-    best = float("inf")
-    for _ in range(samples):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
 
 
 def show_repeated(device: str) -> None:
@@ -61,7 +51,7 @@ def show_repeated(device: str) -> None:
         ("kernel.launch", lambda: kernel.launch([2.0, x, y], **sizes)),
     ):
         run()
-        print(f"  {name}: {1e6 * least(run):.1f} us")
+        print(f"  {name}: {1e6 * least(run, SAMPLES):.1f} us")
 
 
 def first_launches(folder: Path) -> dict[str, list[float]]:

@@ -25,6 +25,7 @@ import numpy as np
 from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
 from benchmarks.pocl import bound_launches, built
+from benchmarks.sampling import least
 
 WORKERS = os.cpu_count() or 1
 SAMPLES = 9
@@ -98,16 +99,6 @@ def bound(name: str, scale: float, workers: int = WORKERS) -> tuple[Callable[[],
     return run, values
 
 
-def seconds(run: Callable[[], None]) -> float:
-    """Return the time of the best sample."""
-    best = float("inf")
-    for _ in range(SAMPLES):
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def show_memory() -> None:
     """Print what a launch of 16 Mi work-items takes; has to come first, before memory is taken."""
     bound("saxpy", 0.01)  # the compiler has its memory
@@ -127,20 +118,20 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         library, width = c_library(folder)
     run, values = bound("triad", scale)
-    pairs = [(c_triad(library, values), seconds(run)) for _ in range(SAMPLES)]
+    pairs = [(c_triad(library, values), least(run, SAMPLES)) for _ in range(SAMPLES)]
     theirs, ours = (min(column) for column in zip(*pairs, strict=True))
     print(f"triad: {12e-9 * len(values['a']) / ours:.1f} GB/s, {theirs / ours:.0%} of C's")
     best = max(peak(library, width) for _ in range(3))
     print(f"multiply-adds in C: {best / 1e9:.0f} GFLOP/s")
     run, values = bound("sgemm_tiled", scale)
     n = int(values["n"])
-    share = 2 * n**3 / seconds(run) / best
+    share = 2 * n**3 / least(run, SAMPLES) / best
     print(f"sgemm_tiled: {share:.0%} of them")
     run, values = bound("nbody", scale)
-    share = 20 * len(values["p"]) ** 2 / seconds(run) / best
+    share = 20 * len(values["p"]) ** 2 / least(run, SAMPLES) / best
     print(f"nbody, 20 operations for each pair: {share:.0%} of them")
     for name in ("nbody", "mandel", "blackscholes", "sha256", "sgemm_tiled", "spilldp"):
-        one, all_of_them = (seconds(bound(name, scale, count)[0]) for count in (1, WORKERS))
+        one, all_of_them = (least(bound(name, scale, count)[0], SAMPLES) for count in (1, WORKERS))
         print(f"{name}: {WORKERS} workers are {one / all_of_them:.2f} times as fast as one")
 
 

@@ -127,6 +127,15 @@ class Exit:
     stopped: Fault | None = None
     reached: Counter[Reached] | None = None
 
+    def add_work(self, found: Exit) -> None:
+        """Add what the threads of other groups did; how many groups ended, and how, stays."""
+        self.threads += found.threads
+        self.executed += found.executed
+        if found.reached is not None:
+            self.reached = (self.reached or Counter()) + found.reached
+        for form, count in found.forms.items():
+            self.forms[form] = self.forms.get(form, 0) + count
+
 
 class StopFlag(Protocol):
     """Tells a run to stop, from another thread (`threading.Event` is one)."""

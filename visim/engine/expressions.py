@@ -218,10 +218,7 @@ class ValueBuilder:
             case "execution":
                 first = expr.attribute
                 return self.bind(self.context.execution[first : first + expr.lanes])
-            case "addresses":
-                variable, element = expr.attribute
-                return self._view(self.other(variable.name, element, expr.lanes, "uint32"))
-            case "state":
+            case "addresses" | "state":
                 variable, element = expr.attribute
                 return self._view(self.other(variable.name, element, expr.lanes, "uint32"))
             case "address":
@@ -232,19 +229,23 @@ class ValueBuilder:
                 address = self.kernel.address(expr.attribute)
                 return self.bind(np.full(expr.lanes, address, np.uint64))
             case "clock":
-                clock, full = self.bind(self.context.clock), self.bind(np.full)
-                uint32 = self.bind(np.uint32)
-                count = f"{clock}({expr.attribute})"
-                return self.temporary(f"{full}({expr.lanes}, {count}, {uint32})")
+                return self._clock(expr)
             case "gather":
-                gather, image = self.bind(lanes.gather), self.bind(self.context.image)
-                dtype = self.bind(np.dtype(expr.type.numpy))
-                addresses = self.value(expr.args[0])
-                return self.temporary(f"{gather}({image}, {addresses}, {dtype})")
+                return self._gather(expr)
             case _:
                 effect, component = expr.attribute
                 found = self._loaded[id(effect)]
                 return f"{found}[:, {component}]" if components(effect) > 1 else found
+
+    def _clock(self, expr: Expr) -> str:
+        clock, full = self.bind(self.context.clock), self.bind(np.full)
+        count, uint32 = f"{clock}({expr.attribute})", self.bind(np.uint32)
+        return self.temporary(f"{full}({expr.lanes}, {count}, {uint32})")
+
+    def _gather(self, expr: Expr) -> str:
+        gather, image = self.bind(lanes.gather), self.bind(self.context.image)
+        dtype = self.bind(np.dtype(expr.type.numpy))
+        return self.temporary(f"{gather}({image}, {self.value(expr.args[0])}, {dtype})")
 
     def _fused(self, thread: int, place: Place) -> str:
         start = self.kernel.offset(self.unit, place.variable) + place.offset

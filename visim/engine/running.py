@@ -11,16 +11,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.accesses import SiteTable
 from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
 from visim.engine.base import CALL_DEPTH, TURN, Dispatch, Exit, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
-from visim.engine.context import Context
 from visim.engine.faults import (
     CANCELLED,
     TOO_DEEP,
@@ -38,11 +36,10 @@ from visim.engine.faults import (
 from visim.engine.frames import Exchange, Frame, Thread
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
-from visim.engine.observers import BlockNumbers
 from visim.engine.reports import Reports
-from visim.engine.taint import ShadowMemory, Tracker
+from visim.engine.taint import ShadowMemory
 from visim.errors import Fault
-from visim.linker.program import FUNCTION_HANDLE, LinkedKernel, LinkedUnit
+from visim.linker.program import FUNCTION_HANDLE, LinkedUnit
 from visim.machine.allocations import Allocation, MemoryViolation
 from visim.machine.memory import Space
 from visim.machine.surfaces import SharedLocalMemory, Window
@@ -59,6 +56,9 @@ from visim.sem.effects import (
     Yield,
 )
 
+if TYPE_CHECKING:
+    from visim.engine.interp import Prepared
+
 CHANNELS = 64
 
 _CR0 = 14
@@ -73,25 +73,11 @@ class Stopped(Exception):
         super().__init__(fault.message)
 
 
-class Bound(Protocol):
-    """A kernel with the register image that its threads use in turn."""
-
-    kernel: LinkedKernel
-    context: Context
-    tracker: Tracker | None
-    numbers: BlockNumbers
-    sites: SiteTable
-
-    def tables_for(self, reports: Reports) -> list[BlockTable]:
-        """Return the blocks of all units, as observers want them."""
-        ...
-
-
 class Run:
     """One run of a range of groups."""
 
     def __init__(
-        self, prepared: Bound, dispatch: Dispatch, machine: Machine, options: RunOptions
+        self, prepared: Prepared, dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> None:
         self.kernel = kernel = prepared.kernel
         self.context = context = prepared.context

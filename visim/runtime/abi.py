@@ -150,16 +150,16 @@ class _Preparation:
             self.bound[index] = Bound()
             return
         allocation, state = self.memory.allocate(found, name), 0
-        address, host = allocation.address, allocation.host
+        address, indices = allocation.address, list[int]()
         if index in self.layout.bindless:
-            free = self._free_surface(name)
-            self.surfaces.bind(free, _from_aligned_address(host, address), name, address & ~3)
-            state = free * SURFACE_STATE_BYTES
+            indices = [self._free_surface(name)]
+            state = indices[0] * SURFACE_STATE_BYTES
         self.bound[index] = Bound(address=address, state=state)
-        for entry in self.kernel.binding_table:
-            if entry.arg_index == index:
-                whole = _from_aligned_address(host, address)
-                self.surfaces.bind(entry.bti_value, whole, name, address & ~3)
+        indices += [e.bti_value for e in self.kernel.binding_table if e.arg_index == index]
+        if indices:
+            whole = _from_aligned_address(allocation.host, address)
+            for place in indices:
+                self.surfaces.bind(place, whole, name, address & ~3)
 
     def _bind_image(self, index: int, value: object, name: str) -> None:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from visim.binary.isafile import (
@@ -46,7 +47,7 @@ class LoadedKernel:
     metadata: ZeKernel | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contents:
     """What a file holds, read and understood.
 
@@ -106,9 +107,11 @@ class Contents:
             self.isa_version, (kernel.unit, *functions), None, self.variables, self.externals
         )
         linked = link_kernel(module, kernel.unit, device, symbols)
-        if self.raw is None:
-            return linked
-        return replace(linked, origin=hashlib.sha256(self.raw).hexdigest())
+        return linked if self._digest is None else replace(linked, origin=self._digest)
+
+    @cached_property
+    def _digest(self) -> str | None:
+        return None if self.raw is None else hashlib.sha256(self.raw).hexdigest()
 
 
 def read_program(source: ProgramSource, device: str | None, *, strict: bool = False) -> Contents:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -279,12 +279,9 @@ class WalkDispatch:
         """Return how a thread starts; its private memory is zero then."""
         if self._private is not None:
             self._private[thread] = 0
-        own = ThreadStart(
-            self._common + self._own[thread].registers,
-            self._own[thread].mask,
-            self._own[thread].scratch_base,
-        )
-        return self._header.started(own, self._walk.group_id(group), thread, self._implicit)
+        group_id = self._walk.group_id(group)
+        own = self._header.started(self._own[thread], group_id, thread, self._implicit)
+        return replace(own, registers=self._common + own.registers)
 
     def shared_starts(self) -> SharedStarts:
         """Return what the threads of all groups have in common."""

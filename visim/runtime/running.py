@@ -8,11 +8,11 @@ from __future__ import annotations
 import operator
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from visim.engine.base import Executable, Exit, RunOptions
+from visim.engine.faults import CANCELLED
 from visim.errors import Fault
 from visim.runtime.printf import BadRecord, PrintedText, PrintfBuffer, Receiver
 from visim.runtime.threads import LaunchPlan, Part
@@ -66,25 +66,8 @@ class Outcome:
             self.exit = found
             return
         total.groups += found.groups
-        total.threads += found.threads
-        total.executed += found.executed
+        total.add_work(found)
         total.fault, total.stopped = found.fault, found.stopped
-        if found.reached is not None:
-            total.reached = (total.reached or Counter()) + found.reached
-        for form, count in found.forms.items():
-            total.forms[form] = total.forms.get(form, 0) + count
-
-
-def _exits(
-    plan: LaunchPlan, executable: Executable, options: RunOptions, printed: PrintedText | None
-) -> Iterator[Exit]:
-    """Run the groups in as large ranges as the options allow; yield how each of them ended."""
-    if printed is not None or options.stop is not None or options.seed:
-        yield from _Run(executable, options, printed).exits(plan)
-        return
-    for part in plan.parts:
-        for order in part.orders:
-            yield executable.run(order, part.dispatch, part.machine, options)
 
 
 def run_plan(
@@ -105,7 +88,7 @@ def run_plan(
     surfaces.reset_counters()
     dropped = surfaces.dropped_reads + surfaces.dropped_writes
     began = time.perf_counter()
-    for found in _exits(plan, executable, options, printed):
+    for found in _Run(executable, options, printed).exits(plan):
         outcome.add(found)
         if found.fault is not None or found.stopped is not None:
             break
@@ -174,5 +157,4 @@ class _Run:
 
 
 def _between_groups(part: Part, group: int) -> Fault:
-    message = "the launch was cancelled"
-    return Fault("cancelled", "cancelled", message, group=part.dispatch.group_id(group))
+    return replace(CANCELLED.unplaced(), group=part.dispatch.group_id(group))

@@ -95,22 +95,30 @@ _Part = tuple[int, tuple[bytes, ...]]
 
 
 def _common_part(shared: SharedStarts, place: int, row: Row) -> _Part | None:
-    for offset, data in shared.common:
-        delta, end = place - offset, place - offset + row.end - row.offset
-        if delta >= 0 and end <= len(data):
-            return delta, (data,) * len(shared.starts)
-    return None
+    number = _holding(shared.common, place, row)
+    if number is None:
+        return None
+    offset, data = shared.common[number]
+    return place - offset, (data,) * len(shared.starts)
 
 
 def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:
-    for number, (offset, data) in enumerate(starts[0].registers):
-        delta, end = place - offset, place - offset + row.end - row.offset
-        if delta < 0 or end > len(data):
-            continue
-        parts = [start.registers[number] for start in starts]
-        if any(part[0] != offset or len(part[1]) != len(data) for part in parts):
-            return None
-        return delta, tuple(part[1] for part in parts)
+    number = _holding(starts[0].registers, place, row)
+    if number is None:
+        return None
+    offset, data = starts[0].registers[number]
+    parts = [start.registers[number] for start in starts]
+    if any(part[0] != offset or len(part[1]) != len(data) for part in parts):
+        return None
+    return place - offset, tuple(part[1] for part in parts)
+
+
+def _holding(registers: Sequence[tuple[int, bytes]], place: int, row: Row) -> int | None:
+    """Return the number of the first register that has all of a row."""
+    size = row.end - row.offset
+    for number, (offset, data) in enumerate(registers):
+        if offset <= place and place + size <= offset + len(data):
+            return number
     return None
 
 

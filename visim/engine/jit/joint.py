@@ -148,7 +148,9 @@ class JointWriter:
         found, offset = list[list[str]](), EXCHANGE_DATA + max(sizes)
         for one, size in zip(waiting, sizes, strict=True):
             one.writer.general(one.ready)
-            found.append(self._leave(one, offset) if _stays(one) else one.writer.results(one.ready))
+            found.append(
+                self._leave(one, offset) if _stays(one) else one.writer.results(one.ready.access)
+            )
             offset += size
         self.unit.module.sites.reserve(offset)
         return found
@@ -169,13 +171,13 @@ class JointWriter:
         starts = [offset + piece * size for piece in range(len(one.way.pointers))]
         if form.step:
             text.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {self._at(area, offset)}, "
-                f"ptr {self._at(area, EXCHANGE_DATA)}, i64 {access.vector_bytes}, i1 false)"
+                f"call void @llvm.memcpy.p0.p0.i64(ptr {text.at(area, offset)}, "
+                f"ptr {text.at(area, EXCHANGE_DATA)}, i64 {access.vector_bytes}, i1 false)"
             )
         else:
             for piece, start in enumerate(starts):
                 self._leave_one(one, area, piece, start)
-        return [self._at(area, start) for start in starts]
+        return [text.at(area, start) for start in starts]
 
     def _leave_one(self, one: _Waiting, area: str, piece: int, offset: int) -> None:
         """Leave what the first channel of a piece that is on has loaded."""
@@ -186,21 +188,16 @@ class JointWriter:
         cttz = one.writer.rows.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         lane = text.let(f"call i64 {cttz}(i64 {bits}, i1 true)")
         for part in range(access.parts):
-            vector = self._at(area, EXCHANGE_DATA + part * access.vector_bytes)
-            first = self._at(vector, piece * lanes * size)
+            vector = text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
+            first = text.at(vector, piece * lanes * size)
             source = text.let(f"getelementptr {access.scalar}, ptr {first}, i64 {lane}")
             found = text.let(f"load {access.scalar}, ptr {source}, align 1")
-            place = self._at(area, offset + part * size)
+            place = text.at(area, offset + part * size)
             text.do(f"store {access.scalar} {found}, ptr {place}, align 1")
 
-    def _at(self, pointer: str, offset: int) -> str:
-        return self.text.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-
     def _store(self, waiting: list[_Waiting]) -> None:
-        text, (direct, general, join) = (
-            self.text,
-            map(self.text.fresh, ("direct", "general", "join")),
-        )
+        text = self.text
+        direct, general, join = map(text.fresh, ("direct", "general", "join"))
         text.likely(self._fits(waiting), direct, general)
         text.label(direct)
         for one in waiting:

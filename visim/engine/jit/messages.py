@@ -13,11 +13,7 @@ from typing import TYPE_CHECKING
 from visim.engine.jit.blocks import MemoryMessage, readers
 from visim.engine.jit.bounds import Bounds, BoundsWriter
 from visim.engine.jit.general import Access, beyond_function, general_function
-from visim.engine.jit.layout import (
-    EXCHANGE_DATA,
-    Context,
-    FaultKind,
-)
+from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, Window, has_window
 from visim.engine.jit.shapes import Shape, ragged
@@ -118,7 +114,7 @@ class MessageWriter:
         loaded = self.values.loaded
         if way is None:
             self.general(ready)
-            loaded[id(ready.effect)] = self.results(ready)
+            loaded[id(ready.effect)] = self.results(ready.access)
             return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
@@ -131,7 +127,7 @@ class MessageWriter:
         text.jump(join)
         text.label(general)
         self.general(ready)
-        others, general = self.results(ready), text.block
+        others, general = self.results(ready.access), text.block
         text.jump(join)
         text.label(join)
         loaded[id(ready.effect)] = [
@@ -229,10 +225,6 @@ class MessageWriter:
         self._mask = ready.bits
         self._general(ready.access, ready.effect, ready.bounds, ready.site, shape, ready.given)
 
-    def results(self, ready: Ready) -> list[str]:
-        """Read what the general form has loaded."""
-        return self._results(ready.access)
-
     def _general(
         self,
         access: Access,
@@ -248,7 +240,7 @@ class MessageWriter:
         area = self.unit.context_pointer(Context.EXCHANGE)
         text.do(f"store <{lanes} x i64> {addresses}, ptr {area}, align 8")
         for part, value in enumerate(values):
-            place = self._data(area, part * access.vector_bytes)
+            place = text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
             text.do(f"store {access.vector} {value}, ptr {place}, align 8")
         surface = "0"
         if effect.surface is not None:
@@ -273,19 +265,15 @@ class MessageWriter:
         lanes = effect.addresses.lanes
         return self.text.let(f"zext <{lanes} x i{bits}> {vector} to <{lanes} x i64>")
 
-    def _results(self, access: Access) -> list[str]:
-        """Read what the general form has left."""
+    def results(self, access: Access) -> list[str]:
+        """Read what the general form has left: a vector for each component."""
         text = self.text
         area = self.unit.context_pointer(Context.EXCHANGE)
-        return [
-            text.let(
-                f"load {access.vector}, ptr {self._data(area, part * access.vector_bytes)}, align 8"
-            )
+        places = [
+            text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
             for part in range(access.parts)
         ]
-
-    def _data(self, area: str, offset: int) -> str:
-        return self.text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA + offset}")
+        return [text.let(f"load {access.vector}, ptr {place}, align 8") for place in places]
 
     def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:
         lanes, scalar = effect.addresses.lanes, scalar_type(effect.type)
@@ -297,7 +285,7 @@ class MessageWriter:
         way = self._way(effect, bounds, access)
         if not isinstance(way, Window):
             self._general(access, effect, bounds, site, None, values)
-            self.values.loaded[id(effect)] = self._results(access)
+            self.values.loaded[id(effect)] = self.results(access)
             return
         text, (direct, general, join) = self.text, self._labels("direct", "general", "join")
         aligned = self.scattered.aligned(way, access.size)
@@ -307,7 +295,7 @@ class MessageWriter:
         text.jump(join)
         text.label(general)
         self._general(access, effect, bounds, site, way.shape, values)
-        (other,), general = self._results(access), text.block
+        (other,), general = self.results(access), text.block
         text.jump(join)
         text.label(join)
         self.values.loaded[id(effect)] = [
@@ -339,7 +327,7 @@ class MessageWriter:
     def _uncommon_block(self, effect: LoadBlock, site: int) -> str:
         """Load a block that is not, or not surely, in range; return where it is then."""
         text = self.text
-        place = self._data(self.unit.context_pointer(Context.EXCHANGE), 0)
+        place = text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
         if effect.space is not Space.SURFACE:
             self._refer(effect, site, None)
             return place
@@ -407,7 +395,7 @@ class MessageWriter:
         text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)
         text.do(f"store i64 {self._address}, ptr {area}, align 8")
         if given is not None:
-            text.do(f"store {given[1]} {given[0]}, ptr {self._data(area, 0)}, align 1")
+            text.do(f"store {given[1]} {given[0]}, ptr {text.at(area, EXCHANGE_DATA)}, align 1")
         surface = "0"
         if effect.surface is not None:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")

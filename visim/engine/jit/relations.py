@@ -91,10 +91,8 @@ class RelationWriter:
     def _below(self, first: str, limit: str, row: Shape, *, signed: bool, with_equal: bool) -> str:
         """Return the bits of the lanes of a piece that are below a limit."""
         text, bits, piece = self._text, row.form.bits, row.form.piece
-        start, end = (
-            self._ordered(first, bits, signed=signed),
-            self._ordered(limit, bits, signed=signed),
-        )
+        start = self._ordered(first, bits, signed=signed)
+        end = self._ordered(limit, bits, signed=signed)
         if with_equal:
             end = text.let(f"add i64 {end}, 1")
         distance = text.let(f"sub i64 {end}, {start}")

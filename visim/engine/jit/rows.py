@@ -90,7 +90,7 @@ class RowWriter:
         function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
         for pointer in rows.pointers:
             for line in range(0, span, _LINE):
-                place = self._at(pointer, _AHEAD + line)
+                place = self.text.at(pointer, _AHEAD + line)
                 self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")
 
     # Loads
@@ -117,16 +117,11 @@ class RowWriter:
             return self._interleaved(pointer, scalar, form.piece, parts)
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
 
-    def _at(self, pointer: str, offset: int) -> str:
-        if not offset:
-            return pointer
-        return self.text.let(f"getelementptr i8, ptr {pointer}, i64 {offset}")
-
     def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
-        return self.text.let(f"load {scalar}, ptr {self._at(pointer, offset)}, align 1")
+        return self.text.let(f"load {scalar}, ptr {self.text.at(pointer, offset)}, align 1")
 
     def _vector(self, pointer: str, scalar: str, lanes: int, offset: int) -> str:
-        place = self._at(pointer, offset)
+        place = self.text.at(pointer, offset)
         return self.text.let(f"load <{lanes} x {scalar}>, ptr {place}, align 1")
 
     def _interleaved(self, pointer: str, scalar: str, lanes: int, parts: int) -> list[str]:

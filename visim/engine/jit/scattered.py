@@ -286,8 +286,7 @@ class ScatterWriter:
     def _data(self, size: int) -> str:
         """Return where values stand, of which there are `size` bytes."""
         self.unit.module.sites.reserve(EXCHANGE_DATA + size)
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        return self.text.let(f"getelementptr i8, ptr {area}, i64 {EXCHANGE_DATA}")
+        return self.text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
 
     def _do(self, name: str, window: Window, mask: str) -> None:
         text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)

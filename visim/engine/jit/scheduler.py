@@ -73,8 +73,9 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"S_{status.name}": int(status) for status in Status}
     fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
-    fields |= {"TURNS": BARRIERS_BETWEEN_LOOKS, "HOST": FaultKind.HOST}
-    fields |= {"POLL": POLL, "PATIENCE": TURNS_BETWEEN_LOOKS, "ENTRY": TABLE_ENTRY}
+    fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}
+    fields |= {"BARRIERS_BETWEEN_LOOKS": BARRIERS_BETWEEN_LOOKS}
+    fields |= {"POLL": POLL, "HOST": FaultKind.HOST, "ENTRY": TABLE_ENTRY}
     shown = {name: str(int(value)) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86)
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
@@ -222,6 +223,23 @@ define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 
 """
 
 _BOTH_WAYS = r"""
+define internal i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %left, i64 %most)
+    alwaysinline #0 {
+entry:
+  %before = load i64, ptr %left
+  %less = sub i64 %before, 1
+  store i64 %less, ptr %left
+  %look = icmp slt i64 %less, 0
+  br i1 %look, label %ask, label %on
+ask:
+  store i64 %most, ptr %left
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
+  %stop = icmp ne i32 %answer, 0
+  ret i1 %stop
+on:
+  ret i1 false
+}
+
 define i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) #0 {
   %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
   ret i32 %answer
@@ -234,15 +252,7 @@ entry:
   %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
   store i64 %unit, ptr %up
   %lp = getelementptr i64, ptr %ctx, i64 $C_PATIENCE$
-  %left = load i64, ptr %lp
-  %less = sub i64 %left, 1
-  store i64 %less, ptr %lp
-  %look = icmp slt i64 %less, 0
-  br i1 %look, label %ask, label %on
-ask:
-  store i64 $PATIENCE$, ptr %lp
-  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
-  %stop = icmp ne i32 %answer, 0
+  %stop = call i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %lp, i64 $TURNS_BETWEEN_LOOKS$)
   br i1 %stop, label %end, label %on
 on:
   $PAUSE$

@@ -145,15 +145,15 @@ class Storage:
     def pointer(self, variable: General, offset: int) -> str:
         """Return a pointer to byte `offset` of a root variable."""
         if self.image is not None:
-            return self._at(self.image, self.kernel.offset(self.unit, variable) + offset)
+            return self.text.at(self.image, self.kernel.offset(self.unit, variable) + offset)
         if self.shared is not None and variable.is_shared:
-            return self._at(self.shared, self.kernel.shared_offset(variable) + offset)
+            return self.text.at(self.shared, self.kernel.shared_offset(variable) + offset)
         key = f"file {variable.name}" if variable.is_file_scope else str(variable.index)
         if key not in self.generals:
             size = root_bytes(variable, self.kernel.platform.grf_bytes)
             place = self.kernel.offset(self.unit, variable)
             self.generals[key] = (f"%g{len(self.generals)}", size, place)
-        return self._at(self.generals[key][0], offset)
+        return self.text.at(self.generals[key][0], offset)
 
     def element(self, name: str, number: int, count: int) -> str:
         """Return a pointer to an element of an address, surface or sampler variable."""
@@ -161,15 +161,12 @@ class Storage:
         if not known:
             known, place = f"%o{len(self.others)}", self.unit.others[name]
         self.others[name] = (known, max(size, 4 * (number + count)), place)
-        return self._at(known, 4 * number)
+        return self.text.at(known, 4 * number)
 
     def bits(self, name: str) -> str:
         """Return the pointer to the 64 bits of a predicate variable."""
         self.predicates.setdefault(name, self.unit.others[name])
         return f"%p{list(self.predicates).index(name)}"
-
-    def _at(self, base: str, offset: int) -> str:
-        return base if not offset else self.text.let(f"getelementptr i8, ptr {base}, i64 {offset}")
 
     # Places
 

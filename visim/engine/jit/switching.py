@@ -299,16 +299,8 @@ again:
   br i1 %on, label %count, label %out
 count:
   %lp = getelementptr i64, ptr %ctx, i64 $C_TURNS$
-  %left = load i64, ptr %lp
-  %less = sub i64 %left, 1
-  store i64 %less, ptr %lp
-  %late = icmp slt i64 %less, 0
-  br i1 %late, label %ask, label %again
-ask:
-  store i64 $TURNS$, ptr %lp
   %record = load ptr, ptr %threads
-  %answer = call i32 @visim_ask(ptr %ctx, ptr %record, i64 $POLL$, i64 0, i64 0)
-  %stop = icmp ne i32 %answer, 0
+  %stop = call i1 @has_to_stop_direct(ptr %ctx, ptr %record, ptr %lp, i64 $BARRIERS_BETWEEN_LOOKS$)
   br i1 %stop, label %end, label %again
 end:
   %kp = getelementptr i64, ptr %record, i64 $T_FAULT$

@@ -107,6 +107,10 @@ class Text:
         """Add an instruction without a result."""
         self.lines.append(f"  {code}")
 
+    def at(self, pointer: str, offset: int) -> str:
+        """Return a pointer to a byte behind another pointer."""
+        return self.let(f"getelementptr i8, ptr {pointer}, i64 {offset}") if offset else pointer
+
     def label(self, name: str) -> None:
         """Begin a block."""
         self.lines.append(f"{name}:")

@@ -152,14 +152,13 @@ class UnitWriter:
 
     def _fresh_fields(self) -> list[str]:
         """Set the fields of the thread that the function looks at, where nobody else has."""
-        if self.payload is None:
+        if self.payload is None or not self.module.counts_depth:
             return []
-        wanted = {Thread.DEPTH: 0, Thread.FRAME: 0} if self.module.counts_depth else {}
         lines: list[str] = []
-        for field, value in wanted.items():
+        for field in (Thread.DEPTH, Thread.FRAME):
             name = f"%fresh.{field.name.lower()}"
             lines.append(f"  {name} = getelementptr i64, ptr %thread, i64 {int(field)}")
-            lines.append(f"  store i64 {value}, ptr {name}")
+            lines.append(f"  store i64 0, ptr {name}")
         return lines
 
     def _source(self, place: int, size: int) -> str | None:

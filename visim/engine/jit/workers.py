@@ -105,7 +105,7 @@ class Team:
         if end is not None:
             total.fault, total.stopped = end.fault, end.stopped
         for runner in self.runners:
-            _add(total, runner.exit)
+            total.add_work(runner.exit)
         return total
 
     def _share(self, groups: Sequence[int]) -> tuple[int, Exit | None]:
@@ -148,7 +148,7 @@ class Team:
         total = Exit()
         for _, found in sorted(ends, key=lambda end: end[0]):
             total.groups += found.groups
-            _add(total, found)
+            total.add_work(found)
             total.fault, total.stopped = found.fault, found.stopped
             if found.fault is not None or found.stopped is not None:
                 break
@@ -217,10 +217,3 @@ class _Interrupts:
             if found.stopped is not None:
                 interrupt.add_note(f"interrupted at {found.stopped.place}")
             raise
-
-
-def _add(total: Exit, found: Exit) -> None:
-    total.threads += found.threads
-    total.executed += found.executed
-    for form, count in found.forms.items():
-        total.forms[form] = total.forms.get(form, 0) + count
