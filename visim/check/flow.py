@@ -13,6 +13,7 @@ from visim.isa import Instruction
 from visim.isa.flow import Branch, FunctionCall, SwitchJump
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.registry import named_labels
+from visim.isa.sync import LscFence
 from visim.module import Unit, UnitKind
 from visim.operands import ExecSize
 from visim.predefined import SURFACES
@@ -377,8 +378,11 @@ def slm_has_a_size(at: UnitSite) -> Iterator[Wrong]:
 
 
 def uses_slm(item: Instruction) -> bool:
-    """Whether an instruction accesses shared local memory."""
+    """Whether an instruction accesses shared local memory; fences order what there is, if any.
+
+    Compilers put a fence of shared local memory before each barrier, also in kernels without it.
+    """
     if getattr(item, "sfid", None) == "slm":
-        return True
+        return not isinstance(item, LscFence)
     surface = getattr(getattr(item, "surface", None), "variable", getattr(item, "surface", None))
     return surface == SURFACES[0]

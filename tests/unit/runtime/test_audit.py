@@ -89,6 +89,10 @@ def test_local_arguments_announce_shared_local_memory():
     assert not codes(kernel(payload=(pointer,)), source)
 
 
+def test_a_fence_needs_no_shared_local_memory():
+    assert not codes(kernel(), text("lsc_fence.slm.none.group"))
+
+
 def test_findings_have_the_severity_of_their_rule():
     unit = read_text(Source("k.visaasm", text(simd=8))).kernels[0]
     (finding,) = audit(kernel(), unit, platform("skl"))
