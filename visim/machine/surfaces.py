@@ -133,6 +133,11 @@ class Surfaces:
         """Stores and atomics that were out of range, at least in part, and were dropped there."""
         return self._dropped.writes
 
+    @property
+    def dropped(self) -> int:
+        """Accesses of both kinds."""
+        return self._dropped.reads + self._dropped.writes
+
     def bind(
         self,
         index: int,
@@ -192,6 +197,8 @@ class Surfaces:
     @property
     def counters(self) -> dict[int, int]:
         """The append counters that were used, by binding table index."""
+        if not self._counters:
+            return {}
         return {index: self.counter(index) for index in sorted(self._counters)}
 
     def reset_counters(self) -> None:

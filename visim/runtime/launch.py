@@ -166,9 +166,13 @@ class Launch:
     units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
     _run_options: RunOptions = field(init=False, repr=False)
+    _tracks_taint: bool = field(init=False, repr=False)
+    _notes: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._run_options = self.options.run_options
+        self._tracks_taint = self.options.tracks_taint
+        self._notes = tuple(_notes(self.options, self.engine))
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -195,7 +199,8 @@ class Launch:
             CancelledError: it was stopped; the message says where.
             FaultError: it stopped with a fault; `.report` says how far it came.
         """
-        self._acquire(stop)
+        if not self._lock.acquire(blocking=False):
+            self._wait(stop)
         try:
             found = self._outcome(stop, receiver or current_receiver())
         finally:
@@ -212,8 +217,8 @@ class Launch:
     def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
         """Run the plan on an executable that nobody else uses."""
         options = self._run_options
-        if stop is not None or self.options.tracks_taint:
-            shadow = ShadowMemory() if self.options.tracks_taint else None
+        if stop is not None or self._tracks_taint:
+            shadow = ShadowMemory() if self._tracks_taint else None
             options = replace(options, stop=stop, shadow=shadow)
         executable = self.executables.borrow()
         try:
@@ -221,47 +226,24 @@ class Launch:
         finally:
             self.executables.give_back(executable)
 
-    def _acquire(self, stop: Event | None) -> None:
+    def _wait(self, stop: Event | None) -> None:
         """Wait until no other launch of this object runs."""
-        if self._lock.acquire(blocking=False):
-            return
         while not self._lock.acquire(timeout=_PATIENCE_S):
             if stop is not None and stop.is_set():
                 raise CancelledError("the launch was cancelled before it began")
 
     def _report(self, found: Outcome) -> Report:
         total = found.exit
-        fidelity = _fidelity(total.forms) if self.options.counts_forms else None
+        instructions = total.executed if "instructions" in self.options.collect else None
+        fidelity = _fidelity(total.forms) if self._run_options.count_forms else None
+        notes = self._notes + _losses(found) if found.lost_bytes else self._notes
+        taint = _taint(total.reached or {}) if self._tracks_taint else None
+        # By position: names would take twice the time, which repeated launches notice.
         return Report(
-            kernel=self.kernel,
-            engine=self.engine,
-            platform=self.platform,
-            geometry=self.plan.geometry,
-            groups=total.groups,
-            threads=total.threads,
-            instructions=total.executed if "instructions" in self.options.collect else None,
-            wall_s=found.wall_s,
-            compile_s=self.compile_s,
-            fidelity=fidelity,
-            dropped_accesses=found.dropped,
-            notes=tuple(self._notes(found)),
-            printf=found.printed,
-            append_counters=found.counters,
-            taint=_taint(total.reached or {}) if self.options.tracks_taint else None,
+            *(self.kernel, self.engine, self.platform, self.plan.geometry),
+            *(total.groups, total.threads, instructions, found.wall_s, self.compile_s),
+            *(fidelity, found.dropped, notes, found.printed, found.counters, taint),
         )
-
-    def _notes(self, found: Outcome) -> Iterator[str]:
-        if self.options.checks == "off" and self.engine == "jit":
-            yield "checks='off': nobody looked whether accesses were in range"
-        elif self.options.checks == "off":
-            yield f"checks='off' changes nothing on the {self.engine}: all checks were on"
-        if (self.options.workers or 1) > 1 and self.engine == "interpreter":
-            yield f"the {self.engine} ran on one worker"
-        if found.lost_bytes:
-            yield (
-                f"printf: {found.lost_bytes} bytes of records are lost; groups printed more than "
-                f"the {PRINTF_BYTES} bytes that the buffer holds"
-            )
 
     def _inexact(self, report: Report) -> Fault | None:
         """Return the fault of a run that had to be exact and was not."""
@@ -316,6 +298,23 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
     return number
+
+
+def _notes(options: LaunchOptions, engine: str) -> Iterator[str]:
+    """Yield what the reports of all launches with some options note."""
+    if options.checks == "off" and engine == "jit":
+        yield "checks='off': nobody looked whether accesses were in range"
+    elif options.checks == "off":
+        yield f"checks='off' changes nothing on the {engine}: all checks were on"
+    if (options.workers or 1) > 1 and engine == "interpreter":
+        yield f"the {engine} ran on one worker"
+
+
+def _losses(found: Outcome) -> tuple[str, ...]:
+    return (
+        f"printf: {found.lost_bytes} bytes of records are lost; groups printed more than "
+        f"the {PRINTF_BYTES} bytes that the buffer holds",
+    )
 
 
 def _taint(reached: Mapping[Reached, int]) -> tuple[TaintUse, ...]:

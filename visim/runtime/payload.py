@@ -247,6 +247,7 @@ class WalkDispatch:
         private: NDArray[np.uint8] | None,
     ) -> None:
         self._walk = walk
+        self._group_count = walk.group_count
         self._header = layout.header
         self._private_places = layout.private_places
         self._slm_bytes = slm_bytes
@@ -259,7 +260,7 @@ class WalkDispatch:
     @property
     def group_count(self) -> int:
         """How many groups there are."""
-        return self._walk.group_count
+        return self._group_count
 
     @property
     def slm_bytes(self) -> int:

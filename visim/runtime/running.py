@@ -8,12 +8,13 @@ from __future__ import annotations
 import operator
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from visim.engine.base import Executable, Exit, RunOptions
 from visim.engine.faults import CANCELLED
 from visim.errors import Fault
+from visim.records import record
 from visim.runtime.printf import BadRecord, PrintedText, PrintfBuffer, Receiver
 from visim.runtime.threads import LaunchPlan, Part
 
@@ -44,7 +45,7 @@ class ExecutablePool:
         self._idle.append(executable)
 
 
-@dataclass(slots=True)
+@record
 class Outcome:
     """What a run did.
 
@@ -52,22 +53,12 @@ class Outcome:
     counters that it used, by binding table index.
     """
 
-    exit: Exit = field(default_factory=Exit)
-    wall_s: float = 0.0
-    dropped: int = 0
-    printed: str = ""
-    lost_bytes: int = 0
-    counters: dict[int, int] = field(default_factory=dict[int, int])
-
-    def add(self, found: Exit) -> None:
-        """Add what a range of groups did, the last one so far."""
-        total = self.exit
-        if not total.threads:
-            self.exit = found
-            return
-        total.groups += found.groups
-        total.add_work(found)
-        total.fault, total.stopped = found.fault, found.stopped
+    exit: Exit
+    wall_s: float
+    dropped: int
+    printed: str
+    lost_bytes: int
+    counters: Mapping[int, int]
 
 
 def run_plan(
@@ -84,20 +75,33 @@ def run_plan(
     printed = None
     if plan.printf is not None:
         printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
-    surfaces, outcome = plan.surfaces, Outcome()
+    surfaces = plan.surfaces
     surfaces.reset_counters()
-    dropped = surfaces.dropped_reads + surfaces.dropped_writes
+    dropped = surfaces.dropped
     began = time.perf_counter()
+    total = None
     for found in _Run(executable, options, printed).exits(plan):
-        outcome.add(found)
+        total = found if total is None else _added(total, found)
         if found.fault is not None or found.stopped is not None:
             break
-    outcome.wall_s = time.perf_counter() - began
-    outcome.dropped = surfaces.dropped_reads + surfaces.dropped_writes - dropped
-    outcome.counters = surfaces.counters
-    if printed is not None:
-        outcome.printed, outcome.lost_bytes = printed.text, printed.lost_bytes
-    return outcome
+    return Outcome(
+        Exit() if total is None else total,
+        time.perf_counter() - began,
+        surfaces.dropped - dropped,
+        "" if printed is None else printed.text,
+        0 if printed is None else printed.lost_bytes,
+        surfaces.counters,
+    )
+
+
+def _added(total: Exit, found: Exit) -> Exit:
+    """Return what ranges of groups did, `found` being what the last one did."""
+    if not total.threads:
+        return found
+    total.groups += found.groups
+    total.add_work(found)
+    total.fault, total.stopped = found.fault, found.stopped
+    return total
 
 
 class _Run:
@@ -112,18 +116,23 @@ class _Run:
         self._most_printed = 0.0
 
     def exits(self, plan: LaunchPlan) -> Iterator[Exit]:
+        options = self._options
+        at_once = self._printed is None and options.stop is None
         for part in plan.parts:
             for order in part.orders:
-                yield from self._sequence(part, self._shuffled(order))
+                groups = self._shuffled(order) if options.seed else order
+                if at_once:
+                    yield self._executable.run(groups, part.dispatch, part.machine, options)
+                else:
+                    yield from self._in_pieces(part, groups)
 
     def _shuffled(self, order: Sequence[int]) -> Sequence[int]:
-        if not self._options.seed:
-            return order
         shuffled = list(order)
         random.Random(operator.index(self._options.seed)).shuffle(shuffled)
         return shuffled
 
-    def _sequence(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
+    def _in_pieces(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
+        """Run groups some at a time, to look in between what they print and whether to stop."""
         start = 0
         step = 1 if self._printed is not None else len(order)
         while start < len(order):

@@ -9,7 +9,7 @@ Facts: runtime_abi section 2 (r0, and addressing of private data); DESIGN 2.2 (t
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -50,13 +50,11 @@ class Part:
     waves: tuple[Wave, ...] | None = None
 
     @property
-    def orders(self) -> Iterator[Sequence[int]]:
+    def orders(self) -> Iterable[Sequence[int]]:
         """The groups in sequences that run one after another."""
         if self.waves is None or len(self.waves) == 1:
-            yield range(self.dispatch.group_count)
-            return
-        for wave in self.waves:
-            yield cast("list[int]", wave.tolist())
+            return (range(self.dispatch.group_count),)
+        return (cast("list[int]", wave.tolist()) for wave in self.waves)
 
 
 @record

@@ -79,11 +79,7 @@ class Prepared:
         with self._lock:
             team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
-            try:
-                found = team.run(groups, options)
-            finally:
-                machine.surfaces.note_dropped_reads(team.take_dropped())
-                team.rest()
+            found = team.run(groups, options)
             if options.observers:
                 self._report(team.runners, found, options)
             return found

@@ -8,73 +8,84 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from struct import Struct
 from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.jit.entries import FUNCTION, Function, address_of, function_at, scheduler
-from visim.engine.jit.layout import Box
+from visim.engine.jit.layout import Box, Call
 from visim.engine.jit.records import octets_of, words
 
-Call = tuple[int, int, int]
-"""A call of a native function: its address and its first two arguments."""
 
+class Calls:
+    """Calls to make at the same time, as native code sees them; they can be made again and again.
 
-_CALL = Struct("4Q")
-"""The fields of a box from `Box.FUNCTION` to `Box.ANSWER`."""
+    Args:
+        calls: for each call the address of a native function and its first two arguments. The
+            first one is made by the thread that asks.
+    """
+
+    def __init__(self, calls: Sequence[tuple[int, int, int]]) -> None:
+        self.count = len(calls)
+        fields = words(int(Call.SIZE) * self.count)
+        for number, call in enumerate(calls):
+            start = number * Call.SIZE
+            fields[start : start + len(call)] = call
+        self.address = int(fields.ctypes.data)
+        self._octets = octets_of(fields)
+        self._first, self._arguments = function_at(calls[0][0]), calls[0][1:]
+
+    def make_first(self) -> int:
+        """Make the first call alone; return what it returns."""
+        return self._first(*self._arguments, 0)
+
+    @property
+    def answers(self) -> list[int]:
+        """What all calls have returned."""
+        return self._octets[int(Call.ANSWER) :: int(Call.SIZE)].tolist()
 
 
 class _Box:
-    """A call that a thread is to make, as native code sees it."""
+    """Where a thread that waits is told which call to make."""
 
     def __init__(self) -> None:
         self.fields = words(int(Box.SIZE))
         self.address = int(self.fields.ctypes.data)
-        self._octets = octets_of(self.fields)
-
-    def fill(self, call: Call) -> None:
-        _CALL.pack_into(self._octets, 8 * Box.FUNCTION, *call, 0)
-
-    @property
-    def answer(self) -> int:
-        return int(self.fields[Box.ANSWER])
 
 
 class _Gang:
-    """A thread that leads, and others of which it asks as many as it needs."""
+    """Threads that make calls beside a thread that leads; it asks as many as it needs."""
 
     def __init__(self) -> None:
-        self.leader = _Box()
-        self._others: list[_Box] = []
+        self._boxes: list[_Box] = []
         self._table: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        self._place = 0
+        self._functions = scheduler().functions
 
-    def boxes(self, count: int) -> list[_Box]:
-        """Return the boxes for so many calls, the leader's first."""
-        while len(self._others) < count - 1:
+    def _reserve(self, count: int) -> None:
+        """Have so many threads."""
+        while len(self._boxes) < count:
             # One by one: a thread that waits needs its box, also if the next one does not start.
-            self._others.append(_start())
-        if self._table.size < len(self._others):
-            self._table = np.array([box.address for box in self._others], np.uint64)
-        return [self.leader, *self._others[: count - 1]]
+            self._boxes.append(_start())
+        self._table = np.array([box.address for box in self._boxes], np.uint64)
+        self._place = int(self._table.ctypes.data)
 
-    def run(self, calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
-        boxes = self.boxes(len(calls))
-        for box, call in zip(boxes, calls, strict=True):
-            box.fill(call)
-        functions, place = scheduler().functions, int(self._table.ctypes.data)
-        step, raised, left = functions["lead"], None, 1
+    def run(self, calls: Calls, abandon: Callable[[], None]) -> list[int]:
+        others = calls.count - 1
+        if self._table.size < others:
+            self._reserve(others)
+        step, raised, left = self._functions["lead"], None, 1
         while left:
             try:
-                left = step(place, self.leader.address, len(calls) - 1)
+                left = step(self._place, calls.address, others)
             except BaseException as error:
                 raised = error
                 abandon()
-            step = functions["settle"]
+            step = self._functions["settle"]
         if raised is not None:
             raise raised
-        return [box.answer for box in boxes]
+        return calls.answers
 
 
 class Crew:
@@ -87,7 +98,7 @@ class Crew:
         """Know no threads, as after a fork, which takes none along."""
         self._idle: list[_Gang] = []
 
-    def run(self, calls: Sequence[Call], abandon: Callable[[], None]) -> list[int]:
+    def run(self, calls: Calls, abandon: Callable[[], None]) -> list[int]:
         """Make calls at the same time, the first one here; return what they return.
 
         A call that no other thread has begun when the first one ends is not made, and returns 0.
@@ -97,9 +108,8 @@ class Crew:
             calls: what to do.
             abandon: makes all calls end soon.
         """
-        if len(calls) == 1:
-            function, context, work = calls[0]
-            return [function_at(function)(context, work, 0)]
+        if calls.count == 1:
+            return [calls.make_first()]
         idle = self._idle
         try:
             gang = idle.pop()
@@ -126,7 +136,7 @@ class Crew:
             return FUNCTION(call)
 
         callbacks = [guarded(job) for job in jobs]
-        self.run([(address_of(callback), 0, 0) for callback in callbacks], abandon)
+        self.run(Calls([(address_of(callback), 0, 0) for callback in callbacks]), abandon)
         if errors:
             raise errors[0]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 
-from visim.engine.jit.layout import Box, BoxState
+from visim.engine.jit.layout import Box, BoxState, Call
 
 _FUTEX = {"x86_64": 202, "amd64": 202, "aarch64": 98, "arm64": 98}
 """The number of Linux's system call, by machine."""
@@ -24,6 +24,7 @@ _PATIENCE_NS = 20_000_000
 def handover_numbers(*, is_x86: bool) -> dict[str, str]:
     """Return the numbers that `HANDOVER` has by name."""
     found = {f"B_{field.name}": int(field) for field in Box}
+    found |= {f"L_{field.name}": int(field) for field in Call}
     found |= {f"X_{state.name}": int(state) for state in BoxState}
     found |= {"FUTEX": _FUTEX.get(platform.machine().lower(), 0), "WAIT": _WAIT, "WAKE": _WAKE}
     found |= {"LOOKS": _LOOKS, "PATIENCE_NS": _PATIENCE_NS}
@@ -40,15 +41,15 @@ define internal void @wake(ptr %box) noinline #0 {
   ret void
 }
 
-define internal void @call_box(ptr %box) noinline #0 {
-  %fp = getelementptr i64, ptr %box, i64 $B_FUNCTION$
+define internal void @make(ptr %call) noinline #0 {
+  %fp = getelementptr i64, ptr %call, i64 $L_FUNCTION$
   %function = load ptr, ptr %fp
-  %cp = getelementptr i64, ptr %box, i64 $B_CONTEXT$
+  %cp = getelementptr i64, ptr %call, i64 $L_CONTEXT$
   %context = load ptr, ptr %cp
-  %wp = getelementptr i64, ptr %box, i64 $B_WORK$
+  %wp = getelementptr i64, ptr %call, i64 $L_WORK$
   %work = load ptr, ptr %wp
   %answer = call i64 %function(ptr %context, ptr %work, i64 0)
-  %ap = getelementptr i64, ptr %box, i64 $B_ANSWER$
+  %ap = getelementptr i64, ptr %call, i64 $L_ANSWER$
   store i64 %answer, ptr %ap
   ret void
 }
@@ -84,7 +85,9 @@ take:
 missed:
   br label %look
 run:
-  call void @call_box(ptr %box)
+  %lp = getelementptr i64, ptr %box, i64 $B_CALL$
+  %call = load ptr, ptr %lp
+  call void @make(ptr %call)
   %before = atomicrmw xchg ptr %box, i32 $X_EMPTY$ seq_cst
   %awaited = icmp eq i32 %before, $X_AWAITED$
   br i1 %awaited, label %tell, label %ended
@@ -151,7 +154,7 @@ out:
   ret i64 %left
 }
 
-define i64 @lead(ptr %boxes, ptr %own, i64 %n) #0 {
+define i64 @lead(ptr %boxes, ptr %calls, i64 %n) #0 {
 entry:
   br label %head
 head:
@@ -159,8 +162,15 @@ head:
   %end = icmp eq i64 %i, %n
   br i1 %end, label %run, label %body
 body:
+  %j = add i64 %i, 1
+  %at = mul i64 %j, $L_SIZE$
+  %call = getelementptr i64, ptr %calls, i64 %at
+  %ap = getelementptr i64, ptr %call, i64 $L_ANSWER$
+  store i64 0, ptr %ap
   %bp = getelementptr ptr, ptr %boxes, i64 %i
   %box = load ptr, ptr %bp
+  %lp = getelementptr i64, ptr %box, i64 $B_CALL$
+  store ptr %call, ptr %lp
   %before = atomicrmw xchg ptr %box, i32 $X_POSTED$ seq_cst
   %asleep = icmp eq i32 %before, $X_ASLEEP$
   br i1 %asleep, label %rouse, label %next
@@ -168,10 +178,9 @@ rouse:
   call void @wake(ptr %box)
   br label %next
 next:
-  %j = add i64 %i, 1
   br label %head
 run:
-  call void @call_box(ptr %own)
+  call void @make(ptr %calls)
   %left = call i64 @settle(ptr %boxes, ptr null, i64 %n)
   ret i64 %left
 }

@@ -82,17 +82,21 @@ class Shared(IntEnum):
     SIZE = 16
 
 
-class Box(IntEnum):
-    """Fields of a call that a thread is to make: a function, its arguments, what it returned.
+class Call(IntEnum):
+    """Fields of a call of native code: a function, its arguments, what it has returned."""
 
-    Only the first four bytes of `STATE` count.
-    """
+    FUNCTION = 0
+    CONTEXT = 1
+    WORK = 2
+    ANSWER = 3
+    SIZE = 4
+
+
+class Box(IntEnum):
+    """Fields that tell a thread which call to make; of `STATE` the first four bytes count."""
 
     STATE = 0
-    FUNCTION = 8
-    CONTEXT = 9
-    WORK = 10
-    ANSWER = 11
+    CALL = 8
     SIZE = 16
 
 

@@ -29,8 +29,8 @@ from visim.engine.jit.module import Traits
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, words
 from visim.engine.jit.tables import Tables
 from visim.engine.jit.watching import Watcher
-from visim.engine.jit.work import NativeWork, Task
-from visim.engine.observers import NOBODY, BlockPlace, Observers
+from visim.engine.jit.work import NativeWork
+from visim.engine.observers import BlockPlace
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import SharedLocalMemory
@@ -111,24 +111,33 @@ class Runner:
             self._work.aim(target.shared)
 
     def release(self) -> None:
-        """Let go of the launch: of its memory, and of those that observe it."""
-        self.rest()
+        """Let go of the memory of the launch."""
         self.machine, self.shared, self.private = NO_MACHINE, None, None
         self.answers.aim(NO_MACHINE)
 
     def rest(self) -> None:
-        """Let go of those that have observed a run."""
-        self.options, self.watcher.observers = _NO_OPTIONS, NOBODY
+        """End a run: say what native code has counted, let go of those that have observed it."""
+        dropped = self.tables.take_dropped()
+        if dropped:
+            self.machine.surfaces.note_dropped_reads(dropped)
+        self.options = _NO_OPTIONS
+        self.watcher.watch(())
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
-        self.block_counts.clear()
-        for _, counters in self._counters:
-            counters.fill(0)
-        self.watcher.observers = Observers(options.observers) if options.observers else NOBODY
+        self.watcher.watch(options.observers)
         self.answers.refusal = self.answers.failure = None
+        if self._counts:
+            self.block_counts.clear()
+            for _, counters in self._counters:
+                counters.fill(0)
+
+    @property
+    def _counts(self) -> bool:
+        """Whether somebody wants to know how often blocks are executed."""
+        return self.options.count_forms or bool(self.watcher.observers.block_counts)
 
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
@@ -160,28 +169,18 @@ class Runner:
 
     # Groups
 
-    def begin_task(self, task: Task) -> tuple[int, int, int]:
-        """Return the native function that runs groups of a task, and its arguments.
-
-        Native code makes each thread's registers from what all groups have in common.
-        """
+    def native_work(self) -> NativeWork:
+        """Return that by which native code runs groups, from what all of them have in common."""
         if self._work is None:
             if self.shared is None:
                 raise InternalError("a dispatch whose groups have nothing in common")
             self._work = NativeWork(self, self.shared)
-        self._work.begin(task)
-        return self._work.call
-
-    def end_task(self, task: Task, answer: int) -> int | None:
-        """Take what native code has answered; return the place of a group that faulted."""
-        place = None if self._work is None else self._work.end(task, answer)
-        self._take_counters()
-        return place
+        return self._work
 
     def singly(self, groups: Sequence[int]) -> None:
         """Run groups one after another, each thread started from Python."""
         self._single_groups(groups)
-        self._take_counters()
+        self.take_counts()
 
     def _single_groups(self, groups: Sequence[int]) -> None:
         for group in groups:
@@ -368,9 +367,9 @@ class Runner:
         self.exit.executed += sum(int(t.fields[Thread.EXECUTED]) for t in everyone)
         return fault
 
-    def _take_counters(self) -> None:
-        """Note how often blocks were executed, where native code counts."""
-        if not self.options.count_forms and not self.watcher.observers.block_counts:
+    def take_counts(self) -> None:
+        """Note how often blocks were executed, where somebody wants to know."""
+        if not self._counts:
             return
         for compiled, counters in self._counters:
             facts = compiled.facts

@@ -24,6 +24,7 @@ class Tables:
         words = SURFACE_ENTRY // 8
         self._surfaces = np.zeros((BINDING_TABLE_SIZE + 1) * words, np.uint64)
         self.surfaces_at = int(self._surfaces.ctypes.data)
+        self._words = octets_of(self._surfaces)
         self._bound: tuple[int, ...] = ()
         self._make_room(_LEAST_ENTRIES)
 
@@ -51,11 +52,10 @@ class Tables:
 
     def take_dropped(self) -> int:
         """Return how many blocks native code has read beyond surfaces since it was asked last."""
-        total = 0
+        total, counts = 0, self._words
         for index in self._bound:
             place = index * (SURFACE_ENTRY // 8) + _UNREAD
-            count = self._surfaces.item(place)
-            if count:
-                self._surfaces[place] = 0
-                total += count
+            if counts[place]:
+                total += counts[place]
+                counts[place] = 0
         return total

@@ -30,6 +30,7 @@ class _Kept:
     allocations: int
     groups: int
     traits: tuple[Hashable, ...]
+    options: RunOptions | None
 
     def suits(self, groups: int, machine: Machine, options: RunOptions) -> bool:
         """Whether the team can run a launch of its dispatch as it stands."""
@@ -37,7 +38,7 @@ class _Kept:
             machine is self.machine
             and machine.memory.allocation_count == self.allocations
             and groups == self.groups
-            and traits(options) == self.traits
+            and (options is self.options or traits(options) == self.traits)
         )
 
 
@@ -73,9 +74,12 @@ class Teams:
         """Keep the team of a dispatch, which it must not keep alive."""
         key, count = id(dispatch), machine.memory.allocation_count
         self._end(key)
+        # Options with observers would keep these alive.
+        known = None if options.observers else options
         with contextlib.suppress(TypeError):
             reference = weakref.ref(dispatch, self._forget(key))
-            self._kept[key] = (reference, _Kept(team, machine, count, groups, traits(options)))
+            kept = _Kept(team, machine, count, groups, traits(options), known)
+            self._kept[key] = (reference, kept)
 
     def _end(self, key: int, gone: object = None) -> None:
         """Make the team of a dispatch idle; `gone` is the reference to one that is no more."""

@@ -18,7 +18,15 @@ from visim.engine.base import Dispatch
 from visim.engine.jit.layout import Status, Thread
 from visim.engine.jit.records import ThreadRecord
 from visim.engine.jit.tracing import ACCESSES, PATHS
-from visim.engine.observers import NOBODY, ORDERED, BlockPlace, GroupStart, ThreadPath
+from visim.engine.observers import (
+    NOBODY,
+    ORDERED,
+    BlockPlace,
+    GroupStart,
+    Observer,
+    Observers,
+    ThreadPath,
+)
 from visim.linker.program import LinkedKernel
 
 TRACE_ENTRIES = 4096
@@ -62,10 +70,11 @@ class Watcher:
     """Reports the events of one runner's threads, which run the groups of `dispatch`.
 
     `places` and `sites` are what the numbers in notes stand for, in the code that threads run.
+    `is_ordered` says whether somebody wants events in the order of execution.
     """
 
     def __init__(self, kernel: LinkedKernel, dispatch: Dispatch) -> None:
-        self.observers = NOBODY
+        self.observers, self.is_ordered = NOBODY, False
         self.dispatch = dispatch
         self.places: Sequence[BlockPlace] = ()
         self.sites: Sequence[AccessSite] = ()
@@ -76,10 +85,12 @@ class Watcher:
         self._records: list[ThreadRecord] = []
         self._direct = False
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether somebody wants events in the order of execution."""
-        return bool(self.observers.wants & ORDERED)
+    def watch(self, observers: Sequence[Observer]) -> None:
+        """Report to observers, and to nobody else."""
+        if not observers and self.observers is NOBODY:
+            return
+        self.observers = Observers(observers) if observers else NOBODY
+        self.is_ordered = bool(self.observers.wants & ORDERED)
 
     def begin_group(self, number: int, threads: int) -> None:
         """Begin a thread group."""

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 _EXTENT = Struct("5Q")
 """The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
 
+_NEXT, _STOP = int(Shared.NEXT), int(Shared.STOP)
+_NOTHING_DONE = octets_of(np.zeros(3, np.uint64))
+"""What native code adds up, from `Work.DONE_GROUPS` to `Work.EXECUTED`, before it begins."""
+
 CHUNKS = 32
 """How often each worker comes back for more groups, about."""
 
@@ -33,7 +37,8 @@ class Task:
     groups: Sequence[int]
     numbers: NDArray[np.uint64]
     chunk: int
-    shared: NDArray[np.uint64]
+    shared: memoryview
+    shared_at: int
 
     @classmethod
     def of(cls, groups: Sequence[int], workers: int) -> Task:
@@ -43,7 +48,8 @@ class Task:
         else:
             numbers = np.array(groups, np.uint64)
         chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
-        return cls(groups, numbers, chunk, words(int(Shared.SIZE)))
+        shared = words(int(Shared.SIZE))
+        return cls(groups, numbers, chunk, octets_of(shared), int(shared.ctypes.data))
 
     @property
     def is_consecutive(self) -> bool:
@@ -52,7 +58,7 @@ class Task:
 
     def begin(self) -> None:
         """Let workers take groups from the first one on."""
-        self.shared.fill(0)
+        self.shared[_NEXT] = self.shared[_STOP] = 0
 
 
 def private_memory(
@@ -84,7 +90,7 @@ class NativeWork:
         self.places = np.array(sorted(shared.places, key=lambda place: place[1]), np.uint64)
         chosen = runner.chosen(self.records)
         self.fields = words(int(Work.SIZE))
-        self.totals = self.fields[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
+        self.totals = octets_of(self.fields)[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
         self.task: Task | None = None
         way = "stacked" if runner.first.uses_stacks else "direct"
         function = scheduler().address(f"run_groups_{way}")
@@ -156,12 +162,12 @@ class NativeWork:
     def begin(self, task: Task) -> None:
         """Take a task."""
         fields, watcher = self.fields, self.runner.watcher
-        self.totals.fill(0)
+        self.totals[:] = _NOTHING_DONE
         if watcher.is_ordered:
             watcher.begin_range(self.records, direct=not self.runner.first.uses_stacks)
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
-            fields[Work.SHARED], fields[Work.CHUNK] = task.shared.ctypes.data, task.chunk
+            fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
             apart = bool(fields[Work.SLM_BYTES]) or watcher.is_ordered
             fields[Work.TOGETHER] = task.is_consecutive and not apart
             self.task = task
@@ -175,6 +181,7 @@ class NativeWork:
         runner.exit.groups += groups
         runner.exit.threads += threads
         runner.exit.executed += executed
+        runner.take_counts()
         faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
         if runner.watcher.is_ordered:
             runner.watcher.end_range(faulted)

@@ -12,9 +12,9 @@ from types import FrameType
 from visim.engine.base import Exit, RunOptions
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.answers import Halt
-from visim.engine.jit.crew import CREW
+from visim.engine.jit.crew import CREW, Calls
 from visim.engine.jit.run import Runner, Target
-from visim.engine.jit.work import CHUNKS, Task
+from visim.engine.jit.work import CHUNKS, NativeWork, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
 
@@ -43,6 +43,11 @@ class Team:
         self._halt = halt
         self._interrupts = _Interrupts(halt)
         self._task: Task | None = None
+        self._works: list[NativeWork] = []
+        shared = runners[0].shared
+        self._is_native = shared is not None
+        threads = len(shared.starts) if shared is not None else 0
+        self._between_looks = max(1, _THREADS_BETWEEN_LOOKS * len(runners) // max(1, threads))
 
     def run(self, groups: Sequence[int], options: RunOptions) -> Exit:
         """Run groups; the first fault in their order is returned.
@@ -53,12 +58,13 @@ class Team:
         self._halt.wanted = False
         for runner in self.runners:
             runner.begin(options)
-        is_native = self.runners[0].shared is not None
         before = self._interrupts.begin()
         try:
-            found = self._natively(groups) if is_native else self._singly(groups)
+            found = self._natively(groups) if self._is_native else self._singly(groups)
         finally:
             self._interrupts.end(before)
+            for runner in self.runners:
+                runner.rest()
         if self._interrupts.came:
             self._interrupts.raise_again(before, found)
         return found
@@ -68,19 +74,10 @@ class Team:
         for runner, target in zip(self.runners, targets, strict=True):
             runner.aim(target)
 
-    def rest(self) -> None:
-        """Let go of those that have observed a run."""
-        for runner in self.runners:
-            runner.rest()
-
     def release(self) -> None:
         """Let go of the launch's memory."""
         for runner in self.runners:
             runner.release()
-
-    def take_dropped(self) -> int:
-        """Return how many blocks native code has read beyond surfaces since it was asked last."""
-        return sum([runner.tables.take_dropped() for runner in self.runners])
 
     def _abandon(self) -> None:
         self._halt.wanted = True
@@ -88,17 +85,15 @@ class Team:
     # Threads that native code starts
 
     def _natively(self, groups: Sequence[int]) -> Exit:
-        first = self.runners[0]
-        threads = max(1, len(first.shared.starts)) if first.shared is not None else 1
-        step = max(1, _THREADS_BETWEEN_LOOKS * len(self.runners) // threads)
-        done, end = 0, None
-        while done < len(groups) and end is None:
+        first, step = self.runners[0], self._between_looks
+        done, count, end = 0, len(groups), None
+        while done < count and end is None:
             if first.is_stopped:
                 first.end(CANCELLED.unplaced(), groups[done])
                 end = first.exit
                 break
-            count, end = self._share(groups[done : done + step])
-            done += count
+            ended, end = self._share(groups if count <= step else groups[done : done + step])
+            done += ended
         if len(self.runners) == 1:
             return first.exit
         total = Exit(done)
@@ -110,17 +105,21 @@ class Team:
 
     def _share(self, groups: Sequence[int]) -> tuple[int, Exit | None]:
         """Run groups; return how many ended well before the first fault, and that, if any."""
-        task = self._task
+        task, works = self._task, self._works
         if task is None or task.groups != groups:
             task = self._task = Task.of(groups, len(self.runners))
+        if not works:
+            works = self._works = [runner.native_work() for runner in self.runners]
+            self._calls = Calls([work.call for work in works])
         task.begin()
-        calls = [runner.begin_task(task) for runner in self.runners]
-        answers = CREW.run(calls, self._abandon)
+        for work in works:
+            work.begin(task)
+        answers = CREW.run(self._calls, self._abandon)
         count, end = len(groups), None
-        for runner, answer in zip(self.runners, answers, strict=True):
-            place = runner.end_task(task, answer)
+        for work, answer in zip(works, answers, strict=True):
+            place = work.end(task, answer)
             if place is not None and (end is None or place < count):
-                count, end = place, runner.exit
+                count, end = place, work.runner.exit
         return count, end
 
     # Threads that Python starts
