@@ -155,6 +155,30 @@ class TestPlaces:
         )
         assert np.array_equal(ended["V"], memory)
 
+    @pytest.mark.parametrize(("offset", "left"), [(0, 3), (4, 2), (8, 1)])
+    def test_a_block_that_ends_behind_an_array_has_zeros_there(self, offset: int, left: int):
+        memory = words(3)
+        line = "lsc_load.ugm (M1_NM, 1) V:d32x4t flat[A]:a64"
+        ended = run(
+            f"add (M1_NM, 1) A(0,0)<1> M(0,0)<0;1,0> {offset}:uq\n{line}",
+            {"V": words(4, 1), "A": np.zeros(1, np.uint64)},
+            platform="pvc",
+            buffers={"M": memory},
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert ended["V"][:left].tolist() == memory[3 - left :].tolist()
+        assert not ended["V"][left:].any()
+
+    def test_a_block_that_begins_behind_an_array_faults(self):
+        ended = run(
+            "add (M1_NM, 1) A(0,0)<1> M(0,0)<0;1,0> 12:uq\n"
+            "lsc_load.ugm (M1_NM, 1) V:d32x4t flat[A]:a64",
+            {"V": words(4, 1), "A": np.zeros(1, np.uint64)},
+            platform="pvc",
+            buffers={"M": words(3)},
+        )
+        assert ended.exit.fault is not None
+
     def test_the_surface_variable_of_bindless_surfaces_holds_an_offset(self):
         data = words(8)
         surfaces = Surfaces()

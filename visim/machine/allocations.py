@@ -25,6 +25,9 @@ NULL_POINTER = "null pointer"
 NULL_PAGE = 4096
 """Flat addresses below this are taken for null pointers with a small offset."""
 
+PADDING = 64
+"""A block load from flat memory may end less than so many bytes behind an allocation's end."""
+
 
 _BYTE = np.dtype(np.uint8)
 

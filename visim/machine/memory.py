@@ -24,6 +24,7 @@ from visim.machine.allocations import (
     NULL_PAGE,
     NULL_POINTER,
     OUT_OF_RANGE,
+    PADDING,
     READ_ONLY,
     AccessKind,
     Allocation,
@@ -340,6 +341,20 @@ class Memory(Space):
         raw = np.zeros(nbytes + alignment, np.uint8)
         start = -int(raw.ctypes.data) % alignment
         return self.add(raw[start : start + nbytes], name)
+
+    def load_block(self, address: int, nbytes: int) -> Bytes:
+        """Do as `Space.load_block` does, but zeros follow the end of an allocation for a while.
+
+        Compilers load three elements that all channels share as four, five as eight, and do not
+        look at the others: drivers allocate whole pages. Where such a block begins has to exist.
+        """
+        owner = self._readable.find(address)
+        behind = 0 if owner is None else address + nbytes - owner.end
+        if owner is None or not 0 < behind < PADDING or nbytes <= _UINT64.itemsize:
+            return super().load_block(address, nbytes)
+        data = np.zeros(nbytes, np.uint8)
+        data[:-behind] = owner.host[address - owner.base :]
+        return data
 
     def _objection(
         self, address: int, size: int, intervals: Intervals, alignment: int

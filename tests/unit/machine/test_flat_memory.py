@@ -7,6 +7,7 @@ import pytest
 
 from visim.errors import ArgumentError
 from visim.machine import Memory, MemoryViolation
+from visim.machine.allocations import PADDING
 
 F4 = np.dtype(np.float32)
 U1 = np.dtype(np.uint8)
@@ -92,7 +93,33 @@ class TestAllocations:
         assert not memory.load_block(base, 100).any()
         memory.store_block(base, np.full(100, 7, np.uint8))
         with pytest.raises(MemoryViolation):
-            memory.load_block(base, 101)
+            memory.load_block(base, 100 + PADDING)
+
+
+class TestBlocksThatEndBehindAnArray:
+    """Compilers load more than a program wants, as far as drivers pad what they allocate."""
+
+    @pytest.mark.parametrize(("offset", "size"), [(4, 16), (8, 12), (12, 16), (0, 15 + PADDING)])
+    def test_zeros_are_behind_the_end(self, memory, offset, size):
+        data = np.arange(1, 17, dtype=np.uint8)
+        base = memory.add(data, "x")
+        block = memory.load_block(base + offset, size)
+        held = min(size, 16 - offset)
+        assert block[:held].tolist() == data[offset : offset + held].tolist()
+        assert not block[held:].any()
+
+    @pytest.mark.parametrize(
+        ("offset", "size"), [(16, 16), (-4, 16), (12, 8), (0, 16 + PADDING), (8, 8 + PADDING)]
+    )
+    def test_a_block_begins_inside_is_no_element_and_does_not_go_far(self, memory, offset, size):
+        base = memory.add(np.zeros(16, np.uint8), "x")
+        with pytest.raises(MemoryViolation):
+            memory.load_block(base + offset, size)
+
+    def test_stores_are_refused(self, memory):
+        base = memory.add(np.zeros(12, np.uint8), "x")
+        with pytest.raises(MemoryViolation):
+            memory.store_block(base, np.zeros(16, np.uint8))
 
 
 class TestLoads:
