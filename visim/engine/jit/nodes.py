@@ -18,6 +18,7 @@ from visim.engine.jit.slots import Row
 from visim.engine.jit.steps import StepWriter, is_dynamic
 from visim.engine.jit.strips import StripWriter, local_rows, may_have_strips, strip_of
 from visim.engine.jit.text import signed
+from visim.engine.jit.truths import Truths
 from visim.engine.jit.values import Values
 from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
@@ -90,7 +91,8 @@ class NodeWriter(StepWriter):
         return local_rows(run, self.unit.users)
 
     def _forget(self, run: Run) -> None:
-        """Forget the vectors of predicates that a loop has written."""
+        """Forget what a loop may have written: vectors of predicates, conditions."""
+        self.truths = Truths()
         written = {name for name, _ in run.written_bits}
         self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
 

@@ -18,6 +18,7 @@ from visim.engine.jit.quotients import QuotientFinder
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.storage import bits_vector
+from visim.engine.jit.truths import Truths, overlaps
 from visim.engine.jit.values import Values
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.sem.effects import (
@@ -66,6 +67,7 @@ class StepWriter:
         self.joint = JointWriter(unit)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+        self.truths = Truths()
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
         """Return the chain's instructions, each with its node and its number there."""
@@ -141,6 +143,7 @@ class StepWriter:
         unit, key = self.unit, self.node.key
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
         values.shapes, values.fresh = reader, self._still_vectors(step)
+        values.truths = self.truths
         messages = MessageWriter(unit, values, step.pc, repeats=self.repeats)
         for effect in step.effects:
             unit.tracing.effect(values, effect, step.pc)
@@ -163,6 +166,7 @@ class StepWriter:
         """Write the registers that an instruction writes."""
         unit = self.unit
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
+        truths = [self._truth(write, values) for write in writes]
         found = [(w, *self._found(w, values)) for w in writes]
         kept = self.shapes(step, number, values)
         for write, value, mask in found:
@@ -172,9 +176,17 @@ class StepWriter:
                 self._write(write, value, mask, values)
         for slot, shape in kept:
             values.keep(slot, shape)
-        for write in writes:
+        for write, truth in zip(writes, truths, strict=True):
+            self.truths.note(write, truth)
             if isinstance(write, WritePredicate):
                 self._remember(write, values)
+
+    @staticmethod
+    def _truth(write: RegisterWrite, values: Values) -> str | None:
+        """Return which lanes of what is written are not zero, if scalars tell."""
+        if not isinstance(write, WriteRegister | WritePredicate):
+            return None
+        return values.truth(write.value, write.mask)
 
     def _still_vectors(self, step: Step) -> dict[tuple[str, int, int], str]:
         """Return the predicates that an instruction can have as vectors, as they were computed.
@@ -192,7 +204,11 @@ class StepWriter:
 
     def _remember(self, write: WritePredicate, values: Values) -> None:
         name, lanes = write.variable.name, write.value.lanes
-        self.fresh = {key: known for key, known in self.fresh.items() if key[0] != name}
+        self.fresh = {
+            key: known
+            for key, known in self.fresh.items()
+            if not overlaps(key, name, write.offset, lanes)
+        }
         channel = channel_of(write.mask)
         if write.mask is None or channel is not None:
             key = (name, write.offset, lanes)
@@ -204,7 +220,6 @@ class StepWriter:
         mask = values.mask(write.mask)
         if not isinstance(write, WritePredicate):
             return values.value(write.value), mask
-        values.compare_rows(write.value, write.mask)
         if mask is not None and write.mask is not None:
             mask = values.bits(write.mask)
         return values.bits(write.value), mask

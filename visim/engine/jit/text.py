@@ -48,6 +48,11 @@ def signed(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> bits - 1 else number
 
 
+def low_bits(count: int) -> int:
+    """Return the number with so many low bits set, as a signed one of 64 bits."""
+    return -1 if count == 64 else (1 << count) - 1
+
+
 def float_bits(value: float, kind: DataType) -> int:
     """Return the bits of a Python float in a floating-point type."""
     with np.errstate(all="ignore"):

@@ -15,7 +15,16 @@ from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_within
 from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
 from visim.engine.jit.sums import Sums
-from visim.engine.jit.text import Text, constant_text, numbers, scalar_type, splat, vector_type
+from visim.engine.jit.text import (
+    Text,
+    constant_text,
+    low_bits,
+    numbers,
+    scalar_type,
+    splat,
+    vector_type,
+)
+from visim.engine.jit.truths import TruthReader, Truths
 from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
@@ -40,7 +49,8 @@ class Values:
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
     below `simd` are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
-    look at channels that are off. `sums` has what straight code has added up so far.
+    look at channels that are off. `sums` has what straight code has added up so far, `truths` which
+    conditions it has found.
     """
 
     text: Text
@@ -57,6 +67,7 @@ class Values:
     callouts: CallOutWriter
     shapes: ShapeReader | None = None
     sums: Sums | None = None
+    truths: Truths = field(default_factory=Truths)
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
@@ -115,21 +126,25 @@ class Values:
             return None
         return self.shapes.shape(expr, channel_within(mask))
 
-    def compare_rows(self, expr: Expr, mask: Expr | None) -> None:
-        """Find the bits of a comparison of integers from shapes, if they tell, for lanes of a mask.
+    def truth(self, expr: Expr, mask: Expr | None) -> str | None:
+        """Return in which lanes of a mask an expression is not zero, if scalars tell.
 
-        The other lanes get any bits.
+        The other lanes get any bits. Those of booleans are taken for their values from now on.
         """
-        if expr.uop.group is not Group.COMPARE or not is_integer(expr.args[0].type):
-            return
+        found = TruthReader(self.text, self.truths, mask, self._compare_rows).bits(expr)
+        if found is not None and expr.type is BOOL:
+            self._bits_known[expr] = found
+        return found
+
+    def _compare_rows(self, expr: Expr, mask: Expr | None) -> str | None:
+        """Return the bits of a comparison of integers, if their shapes tell."""
+        if not is_integer(expr.args[0].type):
+            return None
         a, b = (self.shape(arg, mask) for arg in expr.args)
         if a is None or b is None:
-            return
+            return None
         relations = RelationWriter(self.text, self.library)
-        is_signed = expr.args[0].type.is_signed
-        found = relations.bits(expr.uop.name, a, b, signed=is_signed)
-        if found is not None:
-            self._bits_known[expr] = found
+        return relations.bits(expr.uop.name, a, b, signed=expr.args[0].type.is_signed)
 
     def keep(self, slot: Slot, shape: Shape) -> None:
         """Store the scalars of a shape that is written to a slot."""
@@ -157,7 +172,7 @@ class Values:
                 wide = text.let(f"zext i32 {self.active} to i64")
                 return self._cut(wide, expr.attribute, lanes)
             case "not":
-                return text.let(f"xor i64 {self.bits(expr.args[0])}, {_low_bits(lanes)}")
+                return text.let(f"xor i64 {self.bits(expr.args[0])}, {low_bits(lanes)}")
             case name:
                 a, b = (self.bits(arg) for arg in expr.args)
                 return text.let(f"{name} i64 {a}, {b}")
@@ -165,12 +180,12 @@ class Values:
     def _cut(self, bits: str, offset: int, lanes: int) -> str:
         if offset:
             bits = self.text.let(f"lshr i64 {bits}, {offset}")
-        return bits if lanes == 64 else self.text.let(f"and i64 {bits}, {_low_bits(lanes)}")
+        return bits if lanes == 64 else self.text.let(f"and i64 {bits}, {low_bits(lanes)}")
 
     def mask_bits(self, expr: Expr | None, lanes: int) -> str:
         """Return a mask as the low bits of an i64."""
         if expr is None or self.mask(expr) is None:
-            return str(_low_bits(lanes))
+            return str(low_bits(lanes))
         return self.bits(expr)
 
     # Leaves
@@ -478,10 +493,6 @@ def _is_number(expr: Expr) -> bool:
     if expr.uop.name in {"and", "or", "xor", "not"}:
         return all(_is_number(arg) for arg in expr.args)
     return expr.uop.name in {"predicate", "execution"}
-
-
-def _low_bits(lanes: int) -> int:
-    return -1 if lanes == 64 else (1 << lanes) - 1
 
 
 __all__ = ["Values"]
