@@ -210,3 +210,43 @@ class TestAtomics:
         assert ended.exit.fault is None, ended.exit.fault
         assert list(data) == [0.25, -3.0]
         assert list(ended["V"].astype(np.uint16).view(np.float16)) == [1.5, -2.0]
+
+
+class TestSurfaceVariables:
+    """Messages go to the surface whose number their variable holds then."""
+
+    @pytest.mark.parametrize("way", ["set", "computed", "set on one way", "set before a jump"])
+    def test_the_last_number_counts(self, way: str):
+        ways = {
+            "set": "movs (M1_NM, 1) T6(0) 0x7:ud",
+            "computed": "movs (M1_NM, 1) T6(0) N(0,0)<0;1,0>",
+            "set on one way": "(P1) jmp (M1_NM, 1) on\nmovs (M1_NM, 1) T6(0) 0x7:ud\non:",
+            "set before a jump": "movs (M1_NM, 1) T6(0) 0x7:ud\n(P1) jmp (M1_NM, 1) on\non:",
+        }
+        surfaces, offsets = Surfaces(), np.arange(16, dtype=np.uint32)
+        for number in (6, 7):
+            surfaces.bind(number, np.arange(16, dtype=np.uint32) + 100 * number, str(number))
+        nothing = np.zeros(16, np.uint32)
+        ended = run(
+            f"""
+            movs (M1_NM, 1) T6(0) 0x6:ud
+            gather.4 (M1, 16) T6 0x0:ud A.0 V.0
+            {ways[way]}
+            gather.4 (M1, 16) T6 0x0:ud A.0 W.0
+            """,
+            {"A": offsets, "V": nothing, "W": nothing, "N": np.array([7], np.uint32)},
+            {"P1": 0},
+            declarations=".decl T6 v_type=T num_elts=1",
+            surfaces=surfaces,
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert list(ended["V"]) == list(600 + offsets)
+        assert list(ended["W"]) == list(700 + offsets)
+
+    def test_numbers_behind_the_table_are_unbound(self):
+        ended = run(
+            "movs (M1_NM, 1) T6(0) 0x1f0:ud\ngather.4 (M1_NM, 16) T6 0x0:ud A.0 V.0",
+            {"A": np.arange(16, dtype=np.uint32), "V": np.ones(16, np.uint32)},
+            declarations=".decl T6 v_type=T num_elts=1",
+        )
+        assert "unbound" in ended.fault.message

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.layout import CACHE_ENTRY, SURFACE_ENTRY, Context, Thread
+from visim.engine.jit.text import Text
 from visim.engine.jit.values import Values
-from visim.sem.effects import Atomic, Load, LoadBlock, Space
+from visim.machine.surfaces import BINDING_TABLE_SIZE
+from visim.sem.effects import Atomic, Effect, Load, LoadBlock, Space, WriteState
+from visim.sem.expr import Expr
 
 if TYPE_CHECKING:
     from visim.engine.jit.unit import UnitWriter
@@ -26,13 +29,46 @@ class Bounds:
     host: str
 
 
+@dataclass
+class Bindings:
+    """The numbers that state variables hold in code that runs one after another, where known.
+
+    Older messages name their surface by such a variable, which is set right before each of them.
+    """
+
+    known: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+
+    def note(self, effect: Effect) -> None:
+        """Note what an instruction writes."""
+        if not isinstance(effect, WriteState):
+            return
+        value, lanes = effect.value, effect.value.lanes
+        whole = effect.mask is None and value.uop.name == "constant"
+        for element in range(effect.element, effect.element + lanes):
+            self.known.pop((effect.variable.name, element), None)
+            if whole:
+                self.known[effect.variable.name, element] = int(value.attribute)
+
+    def number(self, surface: Expr) -> int | None:
+        """Return the number that an index of the binding table is."""
+        match surface.uop.name:
+            case "constant":
+                return int(surface.attribute)
+            case "state":
+                variable, element = surface.attribute
+                return self.known.get((variable.name, element))
+            case _:
+                return None
+
+
 class BoundsWriter:
     """Writes where the messages of one instruction may go."""
 
-    def __init__(self, unit: UnitWriter, values: Values) -> None:
+    def __init__(self, unit: UnitWriter, values: Values, bindings: Bindings) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values
+        self.bindings = bindings
 
     def of(self, effect: MemoryMessage, site: int, size: int) -> Bounds:
         """Return the bounds of message number `site`, of which each lane reaches `size` bytes."""
@@ -44,21 +80,14 @@ class BoundsWriter:
                 limit = max(0, unit.slm_bytes - size + 1)
                 return Bounds("0", str(limit), unit.context(Context.SLM))
             case Space.SCRATCH:
-                room = self._room(unit.context(Context.SCRATCH_BYTES), size)
+                room = _room(self.text, unit.context(Context.SCRATCH_BYTES), size)
                 start = unit.thread(Thread.SCRATCH_BASE)
                 return Bounds(start, room, unit.thread(Thread.SCRATCH))
             case Space.ARGUMENT:
-                room = self._room(unit.context(Context.ARGUMENT_BYTES), size)
+                room = _room(self.text, unit.context(Context.ARGUMENT_BYTES), size)
                 return Bounds("0", room, unit.context(Context.ARGUMENTS))
             case _:
                 return self._surface(effect, size)
-
-    def _room(self, size: str, wanted: int) -> str:
-        """Return how many offsets hold `wanted` bytes in memory of `size` bytes."""
-        text = self.text
-        rest = text.let(f"sub i64 {size}, {wanted - 1}")
-        some = text.let(f"icmp sgt i64 {rest}, 0")
-        return text.let(f"select i1 {some}, i64 {rest}, i64 0")
 
     # Flat memory
 
@@ -79,24 +108,56 @@ class BoundsWriter:
 
     # Surfaces
 
-    def entry(self, effect: MemoryMessage) -> str:
-        """Return where the binding table has the surface of a message."""
-        text, surface = self.text, effect.surface
-        if surface is None:
-            raise TypeError("a surface message without a surface")
+    def entry(self, surface: Expr) -> str:
+        """Return where the binding table has a surface."""
+        text = self.text
         index = text.let(f"zext i32 {self.values.scalar(surface)} to i64")
-        known = text.let(f"icmp ult i64 {index}, 256")
-        safe = text.let(f"select i1 {known}, i64 {index}, i64 256")
+        known = text.let(f"icmp ult i64 {index}, {BINDING_TABLE_SIZE}")
+        safe = text.let(f"select i1 {known}, i64 {index}, i64 {BINDING_TABLE_SIZE}")
         byte = text.let(f"mul i64 {safe}, {SURFACE_ENTRY}")
         table = self.unit.context_pointer(Context.SURFACES)
         return text.let(f"getelementptr i8, ptr {table}, i64 {byte}")
 
     def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
-        text, entry = self.text, self.entry(effect)
-        base = text.let(f"load i64, ptr {entry}, align 8")
+        if effect.surface is None:
+            raise TypeError("a surface message without a surface")
         reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
-        place = text.let(f"getelementptr i8, ptr {entry}, i64 {8 if reads else 16}")
-        return Bounds("0", self._room(text.let(f"load i64, ptr {place}, align 8"), size), base)
+        number = self.bindings.number(effect.surface)
+        if number is not None:
+            return self.unit.surfaces.bounds(number, size, reads=reads)
+        return surface_bounds(self.text, self.entry(effect.surface), size, reads=reads)
+
+
+class SurfaceWriter:
+    """Writes the bounds of surfaces with known numbers once, where the function starts."""
+
+    def __init__(self) -> None:
+        self.text = Text(hint="s")
+        self._known: dict[tuple[int, int, bool], Bounds] = {}
+
+    def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
+        """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""
+        key = number, size, reads
+        if key not in self._known:
+            place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SURFACES)}")
+            table = self.text.let(f"load ptr, ptr {place}, align 8")
+            entry = self.text.at(table, min(number, BINDING_TABLE_SIZE) * SURFACE_ENTRY)
+            self._known[key] = surface_bounds(self.text, entry, size, reads=reads)
+        return self._known[key]
+
+
+def surface_bounds(text: Text, entry: str, size: int, *, reads: bool) -> Bounds:
+    """Return the bounds of a surface that is at `entry` of the binding table."""
+    base = text.let(f"load i64, ptr {entry}, align 8")
+    place = text.at(entry, 8 if reads else 16)
+    return Bounds("0", _room(text, text.let(f"load i64, ptr {place}, align 8"), size), base)
+
+
+def _room(text: Text, size: str, wanted: int) -> str:
+    """Return how many offsets hold `wanted` bytes in memory of `size` bytes."""
+    rest = text.let(f"sub i64 {size}, {wanted - 1}")
+    some = text.let(f"icmp sgt i64 {rest}, 0")
+    return text.let(f"select i1 {some}, i64 {rest}, i64 0")
 
 
 def _only_reads(effect: MemoryMessage) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage, readers
-from visim.engine.jit.bounds import Bounds, BoundsWriter
+from visim.engine.jit.bounds import Bindings, Bounds, BoundsWriter
 from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
 from visim.engine.jit.rows import Rows, RowWriter
@@ -52,14 +52,16 @@ class Ready:
 class MessageWriter:
     """Writes the messages of one instruction; `repeats` says that it is in a loop."""
 
-    def __init__(self, unit: UnitWriter, values: Values, pc: int, *, repeats: bool) -> None:
+    def __init__(
+        self, unit: UnitWriter, values: Values, bindings: Bindings, pc: int, *, repeats: bool
+    ) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values
         self.pc = pc
         self.repeats = repeats
         self.rows = RowWriter(unit.text, unit.module.library)
-        self.bounds = BoundsWriter(unit, values)
+        self.bounds = BoundsWriter(unit, values, bindings)
         self.scattered = ScatterWriter(unit, self.rows, repeats=repeats)
 
     def ready(self, effect: Load | Store) -> Ready:
@@ -328,13 +330,13 @@ class MessageWriter:
         """Load a block that is not, or not surely, in range; return where it is then."""
         text = self.text
         place = text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
-        if effect.space is not Space.SURFACE:
+        if effect.surface is None:
             self._refer(effect, site, None)
             return place
         refer, done = self._labels("refer", "done")
         function = beyond_function(self.unit.module.library)
         size = effect.count * effect.type.bytes
-        entry = self.bounds.entry(effect)
+        entry = self.bounds.entry(effect.surface)
         loaded = text.let(
             f"call i1 @{function}(ptr {entry}, i64 {self._address}, ptr {place}, i64 {size})"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step
+from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import Node
 from visim.engine.jit.joint import JointWriter
@@ -68,6 +69,7 @@ class StepWriter:
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()
+        self.bindings = Bindings()
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
         """Return the chain's instructions, each with its node and its number there."""
@@ -144,7 +146,7 @@ class StepWriter:
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
         values.shapes, values.fresh = reader, self._still_vectors(step)
         values.truths = self.truths
-        messages = MessageWriter(unit, values, step.pc, repeats=self.repeats)
+        messages = MessageWriter(unit, values, self.bindings, step.pc, repeats=self.repeats)
         for effect in step.effects:
             unit.tracing.effect(values, effect, step.pc)
             if isinstance(effect, Message) and is_called_out(effect):
@@ -178,6 +180,7 @@ class StepWriter:
             values.keep(slot, shape)
         for write, truth in zip(writes, truths, strict=True):
             self.truths.note(write, truth)
+            self.bindings.note(write)
             if isinstance(write, WritePredicate):
                 self._remember(write, values)
 

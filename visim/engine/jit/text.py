@@ -88,19 +88,21 @@ class Text:
     """Writes the body of one function: every value gets a fresh name, blocks are in order.
 
     `tests_bits` says that the host has no registers for masks: LLVM then takes the bits of a
-    number apart one by one, so that code which tests a bit in every lane is much better.
+    number apart one by one, so that code which tests a bit in every lane is much better. Several
+    writers of one function differ by the `hint` that names of values begin with.
     """
 
-    def __init__(self, *, tests_bits: bool = False) -> None:
+    def __init__(self, *, tests_bits: bool = False, hint: str = "v") -> None:
         self.tests_bits = tests_bits
+        self.hint = hint
         self.lines: list[str] = []
         self.block = "entry"
         self._count = 0
 
-    def fresh(self, hint: str = "v") -> str:
+    def fresh(self, hint: str = "") -> str:
         """Return a name that the function does not have yet, without its `%`."""
         self._count += 1
-        return f"{hint}.{self._count}"
+        return f"{hint or self.hint}.{self._count}"
 
     def let(self, code: str) -> str:
         """Give the result of an instruction a name and return it."""

@@ -9,6 +9,7 @@ from visim.engine.base import TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine, InputCore
 from visim.engine.jit.blocks import places
+from visim.engine.jit.bounds import SurfaceWriter
 from visim.engine.jit.callouts import CallOutWriter
 from visim.engine.jit.flow import Flow, Node, function_name
 from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
@@ -62,6 +63,7 @@ class UnitWriter:
         self.slots, self.affine = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
+        self.surfaces = SurfaceWriter()
         self._buffers: list[str] = []
 
     def write(self) -> str:
@@ -115,6 +117,8 @@ class UnitWriter:
 
     def _prologue(self) -> list[str]:
         lines = [*self._buffers, "  %image = load ptr, ptr %thread"]
+        if self.payload is None:
+            lines += self.surfaces.text.lines
         lines.append(
             f"  %clock = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}"
             if self.module.has_calls
@@ -198,7 +202,7 @@ class UnitWriter:
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]
-        return [*room, *loop.head(), *rest]
+        return [*room, *self.surfaces.text.lines, *loop.head(), *rest]
 
     def _saved_storage(self) -> list[str]:
         """Begin a function's activation when its variables are in the shared image."""
