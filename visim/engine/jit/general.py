@@ -1,8 +1,7 @@
-"""Functions for messages in their general form: any addresses, any mask, checked lane by lane.
+"""Messages in their general form: what a kernel's module says of them, and atomic operations.
 
-Each does a whole message. What goes in and comes out lies in the exchange area of the worker: the
-channels' addresses (or offsets) as 64-bit numbers, behind them the vectors of values. That is
-where the reference memory finds it too, when native code has to ask for help.
+`moving` has what all kernels share: it looks where lanes are, whatever their addresses and mask,
+and moves values. Which atomic operation is done there differs from message to message.
 """
 
 from __future__ import annotations
@@ -13,29 +12,24 @@ from visim.engine.jit.atomics import atomic_lines
 from visim.engine.jit.floats import Library
 from visim.engine.jit.lanes import lane_loop, loop_tail
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.moving import FAILED, PARAMETERS, REACHED, packed_form
 from visim.engine.jit.text import scalar_bytes
 from visim.sem.effects import AtomicOperation
-
-PARAMETERS = (
-    "ptr %ctx, ptr %thread, ptr %cache, i64 %start, i64 %limit, i64 %host, i64 %mask, "
-    "i64 %site, i64 %surface"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """A kind of message.
 
-    `size` is what each lane reaches, in bytes; `flat` says that addresses are looked up among the
-    allocations; `checked` that what is out of range is noticed; `own` that no other worker can
-    reach the memory; `returns` that somebody reads what an atomic operation returns.
+    `flat` says that addresses are looked up among the allocations; `checked` that what is out of
+    range is noticed; `own` that no other worker can reach the memory; `returns` that somebody
+    reads what an atomic operation returns.
     """
 
     verb: str
     lanes: int
     scalar: str
     parts: int
-    size: int
     flat: bool
     checked: bool
     own: bool = False
@@ -43,11 +37,14 @@ class Access:
     operation: AtomicOperation | None = None
 
     @property
+    def size(self) -> int:
+        """How many bytes each lane reaches."""
+        return self.parts * scalar_bytes(self.scalar)
+
+    @property
     def name(self) -> str:
-        """The name of the function."""
-        flags = ("flat." if self.flat else "") + ("own." if self.own else "")
-        kind = "" if self.checked else "free."
-        return f"{self.verb}.{flags}{kind}{self.lanes}.{self.scalar}.{self.parts}"
+        """The name of a function that does an atomic operation."""
+        return f"{self.verb}.{'own.' if self.own else ''}{self.lanes}.{self.scalar}"
 
     @property
     def vector(self) -> str:
@@ -58,6 +55,23 @@ class Access:
     def vector_bytes(self) -> int:
         """The bytes of one vector in the exchange area."""
         return self.lanes * scalar_bytes(self.scalar)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether addresses are compared with the allocations."""
+        return self.flat and self.checked
+
+    @property
+    def form(self) -> int:
+        """What `moving` has to know of the message."""
+        return packed_form(
+            scalar_bytes(self.scalar),
+            self.parts,
+            self.vector_bytes,
+            flat=self.looks_up,
+            writes=self.verb != "load" and self.operation is not AtomicOperation.LOAD,
+            aligned=self.operation is not None,
+        )
 
 
 _BEYOND = """
@@ -95,146 +109,40 @@ def beyond_function(library: Library) -> str:
     return "block.beyond"
 
 
-def general_function(library: Library, access: Access) -> str:
-    """Return the name of the function for a kind of message; it returns whether all went well.
+def general_function(library: Library, access: Access, way: str) -> str:
+    """Return the name of the function for a kind of message, where threads run in a way.
 
-    Lanes are done one by one in a loop, lowest first. Callers keep their registers: they seldom
-    come here.
+    It returns whether all went well. Callers keep their registers: they seldom come here.
     """
-    if access.name in library.functions:
-        return access.name
-    library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-    lines = [
-        f"define internal preserve_mostcc i1 @{access.name}({PARAMETERS}) noinline #0 {{",
-        "entry:",
-        f"  %ap = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}",
-        "  %area = load ptr, ptr %ap, align 8",
-        f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
-        "  br label %lanes",
-        "lanes:",
-        *_lanes(access),
-        *_ends(access),
-        "}",
-    ]
-    library.functions[access.name] = "\n".join(lines)
+    if access.operation is None:
+        return f"visim_{access.verb}_{way}"
+    if access.name not in library.functions:
+        library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        library.functions[access.name] = _atomic(access, access.operation, way)
     return access.name
 
 
-# Lanes
-
-
-def _lanes(access: Access) -> list[str]:
-    """Return the loops over lanes; `look` comes back to `begin` without limits.
-
-    What writes checks all lanes before it does the first.
-    """
-    lines: list[str] = []
-    if access.verb == "load":
-        count = access.parts * access.lanes
-        lines = [f"  store <{count} x {access.scalar}> zeroinitializer, ptr %data, align 8"]
-    again = access.flat and access.checked
-    lines += [
-        "  br label %begin",
-        "begin:",
-        f"  %from = phi i64 [ %start, %lanes ]{', [ 0, %look ]' if again else ''}",
-        f"  %to = phi i64 [ %limit, %lanes ]{', [ -1, %look ]' if again else ''}",
-        f"  %base = phi i64 [ %host, %lanes ]{', [ 0, %look ]' if again else ''}",
-    ]
-    before = "begin"
-    if access.verb != "load" and (access.checked or access.operation is not None):
-        lines += [*_test(access), "act:"]
-        before = "act"
-    lines += [*lane_loop(before), *_address("a", "%lane")]
-    if access.verb == "load" and access.checked:
-        lines += [f"  br i1 %inside.a, label %do, label %{_refused(access)}, !prof !1", "do:"]
-    lines += ["  %address = add i64 %offset.a, %base", "  %p = inttoptr i64 %address to ptr"]
-    if access.operation is not None:
-        lines += atomic_lines(access.operation, access.lanes, access.scalar, own=access.own)
-    else:
-        for part in range(access.parts):
-            lines += _element(access, part)
-        lines.append("  br label %next")
-    return [*lines, *loop_tail(), "  br label %done"]
-
-
-def _refused(access: Access) -> str:
-    return "look" if access.flat and access.checked else "slow"
-
-
-def _address(name: str, lane: str) -> list[str]:
-    """Return code for a lane's address, offset and whether that is in range."""
-    return [
-        f"  %p{name} = getelementptr i64, ptr %area, i64 {lane}",
-        f"  %{name} = load i64, ptr %p{name}, align 8",
-        f"  %offset.{name} = sub i64 %{name}, %from",
-        f"  %inside.{name} = icmp ult i64 %offset.{name}, %to",
-    ]
-
-
-def _test(access: Access) -> list[str]:
-    """Return a loop that leaves for `act` when all lanes are in range, and aligned if atomic."""
+def _atomic(access: Access, operation: AtomicOperation, way: str) -> str:
+    """Return a function that does an atomic operation at any lanes, lowest first."""
     lines = [
-        "  br label %test.head",
-        "test.head:",
-        "  %test.left = phi i64 [ %mask, %begin ], [ %test.rest, %test.next ]",
-        "  %test.none = icmp eq i64 %test.left, 0",
-        "  br i1 %test.none, label %act, label %test",
-        "test:",
-        "  %test.lane = call i64 @llvm.cttz.i64(i64 %test.left, i1 true)",
-        *_address("t", "%test.lane"),
-    ]
-    if access.operation is not None:
-        lines += [
-            f"  %low = and i64 %t, {access.size - 1}",
-            "  %even = icmp eq i64 %low, 0",
-            "  br i1 %even, label %test.range, label %slow, !prof !1",
-            "test.range:",
-        ]
-    if access.checked:
-        lines.append(f"  br i1 %inside.t, label %test.next, label %{_refused(access)}, !prof !1")
-    else:
-        lines.append("  br label %test.next")
-    return [
-        *lines,
-        "test.next:",
-        "  %test.less = sub i64 %test.left, 1",
-        "  %test.rest = and i64 %test.left, %test.less",
-        "  br label %test.head",
-    ]
-
-
-def _element(access: Access, part: int) -> list[str]:
-    """Return code that moves one component of a lane."""
-    scalar = access.scalar
-    ends = f"%t{part}", f"%s{part}"
-    source, target = ends if access.verb == "load" else reversed(ends)
-    return [
-        f"  %t{part} = getelementptr {scalar}, ptr %p, i64 {part}",
-        f"  %f{part} = getelementptr i8, ptr %data, i64 {part * access.vector_bytes}",
-        f"  %s{part} = getelementptr {scalar}, ptr %f{part}, i64 %lane",
-        f"  %x{part} = load {scalar}, ptr {source}, align 1",
-        f"  store {scalar} %x{part}, ptr {target}, align 1",
-    ]
-
-
-def _ends(access: Access) -> list[str]:
-    """Return the blocks behind the loops: all done, looked up among the allocations, refused."""
-    lines = ["done:", "  ret i1 true"]
-    if not access.checked and access.operation is None:
-        return lines
-    if access.flat and access.checked:
-        reads = access.verb == "load" or access.operation is AtomicOperation.LOAD
-        lines += [
-            "look:",
-            "  %found = call i1 @flat_check(ptr %ctx, ptr %cache, ptr %area, i64 %mask, "
-            f"i64 {access.size}, i64 {int(not reads)})",
-            "  br i1 %found, label %begin, label %slow",
-        ]
-    return [
-        *lines,
-        "slow:",
-        "  %failed = call i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, "
-        "i64 %surface) cold",
-        "  %well = icmp eq i32 %failed, 0",
+        f"define internal preserve_mostcc i1 @{access.name}({PARAMETERS}) noinline #0 {{",
+        "entry:",
+        f"  %status = call preserve_mostcc i64 @visim_reach_{way}({PARAMETERS})",
+        f"  %ap = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}",
+        "  %area = load ptr, ptr %ap, align 8",
+        f"  %data = getelementptr i8, ptr %area, i64 {EXCHANGE_DATA}",
+        f"  %here = icmp eq i64 %status, {REACHED}",
+        "  br i1 %here, label %lanes, label %end",
+        "lanes:",
+        *lane_loop("lanes"),
+        "  %at = getelementptr ptr, ptr %area, i64 %lane",
+        "  %p = load ptr, ptr %at, align 8",
+        *atomic_lines(operation, access.lanes, access.scalar, own=access.own),
+        *loop_tail(),
+        "  br label %end",
+        "end:",
+        f"  %well = icmp ne i64 %status, {FAILED}",
         "  ret i1 %well",
+        "}",
     ]
+    return "\n".join(lines)

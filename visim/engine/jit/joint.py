@@ -18,7 +18,6 @@ from visim.engine.jit.callouts import follows_mode, is_called_out, needs_interpr
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.messages import MessageWriter, Ready
 from visim.engine.jit.rows import Rows
-from visim.engine.jit.text import scalar_bytes, signed
 from visim.sem.effects import Effect, Load, Store, WritePredicate, WriteRegister, WriteState
 
 if TYPE_CHECKING:
@@ -147,10 +146,11 @@ class JointWriter:
         sizes = [access.parts * access.vector_bytes for access in accesses]
         found, offset = list[list[str]](), EXCHANGE_DATA + max(sizes)
         for one, size in zip(waiting, sizes, strict=True):
-            one.writer.general(one.ready)
-            found.append(
-                self._leave(one, offset) if _stays(one) else one.writer.results(one.ready.access)
-            )
+            if _stays(one):
+                found.append(self._left(one, offset))
+            else:
+                one.writer.general(one.ready)
+                found.append(one.writer.results(one.ready.access))
             offset += size
         self.unit.module.sites.reserve(offset)
         return found
@@ -160,40 +160,16 @@ class JointWriter:
         access = one.ready.access
         return one.writer.rows.load(way, access.scalar, access.parts)
 
-    def _leave(self, one: _Waiting, offset: int) -> list[str]:
-        """Leave what the general form has loaded at a byte of the exchange area.
+    def _left(self, one: _Waiting, offset: int) -> list[str]:
+        """Load in the general form and leave what it loads at a byte of the exchange area.
 
         Return where the pieces are, as they would be where they came from.
         """
-        text, access, form = self.text, one.ready.access, one.way.shape.form
+        access, form = one.ready.access, one.way.shape.form
+        one.writer.general(one.ready, offset, firsts=0 if form.step else form.piece)
         area = self.unit.context_pointer(Context.EXCHANGE)
-        size = access.parts * scalar_bytes(access.scalar) * (form.piece if form.step else 1)
-        starts = [offset + piece * size for piece in range(len(one.way.pointers))]
-        if form.step:
-            text.do(
-                f"call void @llvm.memcpy.p0.p0.i64(ptr {text.at(area, offset)}, "
-                f"ptr {text.at(area, EXCHANGE_DATA)}, i64 {access.vector_bytes}, i1 false)"
-            )
-        else:
-            for piece, start in enumerate(starts):
-                self._leave_one(one, area, piece, start)
-        return [text.at(area, start) for start in starts]
-
-    def _leave_one(self, one: _Waiting, area: str, piece: int, offset: int) -> None:
-        """Leave what the first channel of a piece that is on has loaded."""
-        text, access, lanes = self.text, one.ready.access, one.way.shape.form.piece
-        size = scalar_bytes(access.scalar)
-        bits = text.let(f"lshr i64 {one.ready.bits}, {piece * lanes}")
-        bits = text.let(f"or i64 {bits}, {signed(1 << lanes - 1, 64)}")
-        cttz = one.writer.rows.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-        lane = text.let(f"call i64 {cttz}(i64 {bits}, i1 true)")
-        for part in range(access.parts):
-            vector = text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
-            first = text.at(vector, piece * lanes * size)
-            source = text.let(f"getelementptr {access.scalar}, ptr {first}, i64 {lane}")
-            found = text.let(f"load {access.scalar}, ptr {source}, align 1")
-            place = text.at(area, offset + part * size)
-            text.do(f"store {access.scalar} {found}, ptr {place}, align 1")
+        size = access.size * (form.piece if form.step else 1)
+        return [self.text.at(area, offset + piece * size) for piece in range(len(one.way.pointers))]
 
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text

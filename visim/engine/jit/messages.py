@@ -14,6 +14,7 @@ from visim.engine.jit.blocks import MemoryMessage, readers
 from visim.engine.jit.bounds import Bindings, Bounds, BoundsWriter
 from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
+from visim.engine.jit.moving import packed_widths, together
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, Window, has_window
 from visim.engine.jit.shapes import Shape, ragged
@@ -182,7 +183,6 @@ class MessageWriter:
             lanes=lanes,
             scalar=scalar,
             parts=parts,
-            size=parts * scalar_bytes(scalar),
             flat=effect.space is Space.FLAT,
             checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
         )
@@ -221,40 +221,76 @@ class MessageWriter:
 
     # The general form
 
-    def general(self, ready: Ready) -> None:
-        """Do a message that has been looked at in its general form."""
+    def general(self, ready: Ready, to: int = EXCHANGE_DATA, *, firsts: int = 0) -> None:
+        """Do a message that has been looked at in its general form.
+
+        What it loads is left at byte `to` of the exchange area, vector by vector; with `firsts` one
+        element for so many lanes.
+        """
         shape = None if ready.way is None else ready.way.shape
         self._mask = ready.bits
-        self._general(ready.access, ready.effect, ready.bounds, ready.site, shape, ready.given)
+        form = ready.access.form | together(firsts)
+        self._general(
+            ready.access,
+            ready.effect,
+            ready.bounds,
+            ready.site | to << 32,
+            form,
+            shape,
+            ready.given,
+        )
 
     def _general(
         self,
         access: Access,
         effect: Load | Store | Atomic,
         bounds: Bounds,
-        site: int,
+        where: int,
+        form: int,
         shape: Shape | None,
         values: Sequence[str] = (),
     ) -> None:
         """Call the function that does a message whatever its addresses and mask are."""
-        text, lanes, addresses = self.text, access.lanes, self._addresses(effect, shape)
-        self.unit.module.sites.reserve(EXCHANGE_DATA + access.parts * access.vector_bytes)
+        text, module = self.text, self.unit.module
+        module.sites.reserve(EXCHANGE_DATA + access.parts * access.vector_bytes)
         area = self.unit.context_pointer(Context.EXCHANGE)
-        text.do(f"store <{lanes} x i64> {addresses}, ptr {area}, align 8")
+        self._leave_addresses(area, effect, shape)
         for part, value in enumerate(values):
             place = text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
             text.do(f"store {access.vector} {value}, ptr {place}, align 8")
         surface = "0"
         if effect.surface is not None:
             surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
-        function = general_function(self.unit.module.library, access)
-        cache = self.bounds.cache(site) if access.flat else "null"
+        function = general_function(module.library, access, module.way)
+        known = (bounds.start, bounds.limit, bounds.host)
+        if access.flat:
+            known = ("0", "0" if access.checked else "-1", "0")
+        elif not access.checked:
+            known = (bounds.start, "-1", bounds.host)
+        place = self.pc | self.unit.unit.number << 32
+        numbers = ", ".join(f"i64 {one}" for one in (where, place, form, *known, surface))
         well = text.let(
-            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, ptr {cache}, "
-            f"i64 {bounds.start}, i64 {bounds.limit}, i64 {bounds.host}, i64 {self._mask}, "
-            f"i64 {site}, i64 {surface})"
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, i64 {self._mask}, "
+            f"{numbers})"
         )
-        self.unit.fault_if(text.let(f"xor i1 {well}, true"), FaultKind.MEMORY, self.pc)
+        self.unit.failed_unless(well)
+
+    def _leave_addresses(
+        self, area: str, effect: Load | Store | Atomic, shape: Shape | None
+    ) -> None:
+        """Leave all addresses in the exchange area, as 64-bit numbers."""
+        text, lanes = self.text, effect.addresses.lanes
+        if shape is None or shape.form.ragged:
+            text.do(f"store <{lanes} x i64> {self._addresses(effect, shape)}, ptr {area}, align 8")
+            return
+        form = shape.form
+        widths = packed_widths(form.piece, form.core_bits, form.bits, signed=form.extends_sign)
+        for piece, numbers in enumerate(self.rows.shapes.wide(shape)):
+            place = text.at(area, 8 * piece * form.piece)
+            given = ", ".join(
+                f"i64 {number}" for number in (*numbers, form.step, form.scale, widths)
+            )
+            text.do(f"call void @visim_row(ptr {place}, {given})")
 
     def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
         """Return all addresses as 64-bit numbers."""
@@ -286,7 +322,7 @@ class MessageWriter:
         bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         if not isinstance(way, Window):
-            self._general(access, effect, bounds, site, None, values)
+            self._general(access, effect, bounds, site, access.form, None, values)
             self.values.loaded[id(effect)] = self.results(access)
             return
         text, (direct, general, join) = self.text, self._labels("direct", "general", "join")
@@ -296,7 +332,7 @@ class MessageWriter:
         found = self.scattered.atomic(way, access, values)
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, way.shape, values)
+        self._general(access, effect, bounds, site, access.form, way.shape, values)
         (other,), general = self.results(access), text.block
         text.jump(join)
         text.label(join)

@@ -15,7 +15,7 @@ from visim.engine.jit.flow import Explorer, Flow, function_name
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.native import IS_X86
 from visim.engine.jit.payload import Payload, Span
-from visim.engine.jit.scheduler import calls_text
+from visim.engine.jit.scheduler import DIRECT, STACKS, calls_text
 from visim.engine.jit.sites import Sites
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import fits_variable
@@ -151,6 +151,11 @@ class ModuleWriter:
         )
         watched = self.watched_sites.sites
         return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
+
+    @property
+    def way(self) -> str:
+        """How threads run: the end of the names of what the scheduler has for kernels."""
+        return STACKS if self.stacks else DIRECT
 
     def _stack_alignment(self) -> int:
         """Return how many bytes a register for vectors has.

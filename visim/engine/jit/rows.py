@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.floats import Library
 from visim.engine.jit.shapes import Form, Shape, ShapeWriter
-from visim.engine.jit.text import Text, numbers, scalar_bytes
+from visim.engine.jit.text import Text, scalar_bytes
+from visim.engine.jit.weaving import Weaver
 
 _LINE = 64
 _AHEAD = 3072
@@ -38,6 +39,7 @@ class RowWriter:
         self.text = text
         self.library = library
         self.shapes = ShapeWriter(text)
+        self.weaver = Weaver(text)
 
     # Range
 
@@ -100,7 +102,7 @@ class RowWriter:
         form = rows.shape.form
         pieces = [self._piece(form, pointer, scalar, parts) for pointer in rows.pointers]
         return [
-            self.joined([piece[part] for piece in pieces], form.piece, scalar)
+            self.weaver.joined([piece[part] for piece in pieces], form.piece, scalar)
             for part in range(parts)
         ]
 
@@ -114,7 +116,7 @@ class RowWriter:
         if form.stride == size:
             return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
         if form.stride == size * parts:
-            return self._interleaved(pointer, scalar, form.piece, parts)
+            return self.weaver.apart(pointer, scalar, form.piece, parts)
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
 
     def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
@@ -124,14 +126,6 @@ class RowWriter:
         place = self.text.at(pointer, offset)
         return self.text.let(f"load <{lanes} x {scalar}>, ptr {place}, align 1")
 
-    def _interleaved(self, pointer: str, scalar: str, lanes: int, parts: int) -> list[str]:
-        count = lanes * parts
-        whole = self._vector(pointer, scalar, count, 0)
-        return [
-            self.text.shuffle(scalar, count, whole, [lane * parts + part for lane in range(lanes)])
-            for part in range(parts)
-        ]
-
     def _strided(self, form: Form, pointer: str, scalar: str, offset: int) -> str:
         found, vector = "poison", f"<{form.piece} x {scalar}>"
         for lane in range(form.piece):
@@ -139,30 +133,11 @@ class RowWriter:
             found = self.text.let(f"insertelement {vector} {found}, {scalar} {one}, i64 {lane}")
         return found
 
-    def joined(self, pieces: list[str], lanes: int, scalar: str) -> str:
-        """Return the lanes of several vectors one after another."""
-        wanted = len(pieces) * lanes
-        while len(pieces) > 1:
-            if len(pieces) % 2:
-                pieces = [*pieces, "poison"]
-            picks = numbers("i32", range(2 * lanes))
-            vector = f"<{lanes} x {scalar}>"
-            pieces = [
-                self.text.let(
-                    f"shufflevector {vector} {a}, {vector} {b}, <{2 * lanes} x i32> {picks}"
-                )
-                for a, b in zip(pieces[::2], pieces[1::2], strict=True)
-            ]
-            lanes *= 2
-        if lanes == wanted:
-            return pieces[0]
-        return self.text.shuffle(scalar, lanes, pieces[0], range(wanted))
-
     # Stores
 
     def store(self, pointers: list[str], lanes: int, scalar: str, values: list[str]) -> None:
         """Store vectors, the elements of a lane together, in pieces of equal size."""
-        whole, parts = self.woven(values, lanes, scalar), len(values)
+        whole, parts = self.weaver.woven(values, lanes, scalar), len(values)
         count = lanes * parts // len(pointers)
         for number, pointer in enumerate(pointers):
             picks = range(number * count, (number + 1) * count)
@@ -185,27 +160,6 @@ class RowWriter:
             self.text.do(
                 f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
             )
-
-    def woven(self, values: list[str], lanes: int, scalar: str) -> str:
-        """Return the lanes of several vectors, all elements of a lane together."""
-        whole, have = values[0], lanes
-        for value in values[1:]:
-            wide = value
-            if have != lanes:
-                picks = [i if i < lanes else "poison" for i in range(have)]
-                wide = self.text.let(
-                    f"shufflevector <{lanes} x {scalar}> {value}, <{lanes} x {scalar}> poison, "
-                    f"<{have} x i32> {numbers('i32', picks)}"
-                )
-            vector, count = f"<{have} x {scalar}>", have + lanes
-            whole = self.text.let(
-                f"shufflevector {vector} {whole}, {vector} {wide}, "
-                f"<{count} x i32> {numbers('i32', range(count))}"
-            )
-            have = count
-        parts = len(values)
-        order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
-        return self.text.shuffle(scalar, have, whole, order)
 
 
 def _suffix(scalar: str) -> str:

@@ -247,7 +247,7 @@ class ScatterWriter:
                 f"{indices} {index}, {kind} {on}, i8 {window.scale})"
             )
             found.append(text.let(f"bitcast {kind} {one} to <{lanes} x {scalar}>"))
-        return self.rows.joined(found, lanes, scalar)
+        return self.rows.weaver.joined(found, lanes, scalar)
 
     # Stores
 
@@ -260,7 +260,7 @@ class ScatterWriter:
             self.rows.store(self._rows(window, piece), window.lanes, scalar, values)
             text.jump(join)
             text.label(apart)
-        woven = self.rows.woven(values, window.lanes, scalar)
+        woven = self.rows.weaver.woven(values, window.lanes, scalar)
         vector = f"<{window.lanes * parts} x {scalar}>"
         self._call("store", window, size, f"{vector} {woven}")
         text.jump(join)

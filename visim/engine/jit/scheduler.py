@@ -14,6 +14,8 @@ from visim.engine.jit.handover import HANDOVER, handover_numbers
 from visim.engine.jit.layout import (
     ANYTIME,
     BARRIERS_BETWEEN_LOOKS,
+    CACHE_ENTRY,
+    EXCHANGE_DATA,
     GROUP_BEGINS,
     NEVER,
     NO_ROW,
@@ -28,19 +30,24 @@ from visim.engine.jit.layout import (
     Thread,
     Work,
 )
+from visim.engine.jit.moving import MOVING, ROW, TYPES
 from visim.engine.jit.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 
 DIRECT, STACKS = "direct", "stacked"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
 STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
-CALLED = ("visim_flat_check", "visim_clear_memory", "visim_pause_direct", "visim_host_direct")
-STACK_CALLED = ("visim_pause_stacked", "visim_host_stacked")
+_WAYS_CALLED = ("visim_pause", "visim_host", "visim_reach", "visim_load", "visim_store")
+CALLED = (
+    *("visim_flat_check", "visim_clear_memory", "visim_row"),
+    *(f"{name}_{DIRECT}" for name in _WAYS_CALLED),
+)
+STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
 """What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
 def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
-    parts = [_HEAD, _TEXT, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
+    parts = [_HEAD, _TEXT, ROW, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
     if is_x86:
         way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
         parts += [_HEAD_X86, way, WAITING, STACKED]
@@ -58,7 +65,7 @@ def calls_text(*, stacks: bool) -> str:
 
 def _way(name: str, give_way: str, ask: str, run: str) -> str:
     """Return the functions that there are of each way to run threads."""
-    text = _BOTH_WAYS + GROUPS
+    text = _BOTH_WAYS + MOVING + GROUPS
     for mark, found in (("PAUSE", give_way), ("ASK", ask), ("RUN", run), ("WAY", name)):
         text = text.replace(f"${mark}$", found)
     return text
@@ -75,7 +82,9 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}
     fields |= {"BARRIERS_BETWEEN_LOOKS": BARRIERS_BETWEEN_LOOKS}
-    fields |= {"POLL": POLL, "HOST": FaultKind.HOST, "ENTRY": TABLE_ENTRY}
+    fields |= {"POLL": POLL, "ENTRY": TABLE_ENTRY, "CACHE_ENTRY": CACHE_ENTRY}
+    fields |= {"HOST": FaultKind.HOST, "MEMORY": FaultKind.MEMORY}
+    fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
     shown = {name: str(int(value)) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86)
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
@@ -87,6 +96,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
 _HEAD = r"""
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.cttz.i64(i64, i1)
 """
@@ -101,33 +111,51 @@ attributes #0 = { nounwind }
 !1 = !{!"branch_weights", i32 10000, i32 1}
 """
 
-_CALLS = r"""
+_CALLS = rf"""
 declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
 declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
 declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
+declare preserve_mostcc i64 @visim_reach_$WAY$({TYPES})
+declare preserve_mostcc i1 @visim_load_$WAY$({TYPES})
+declare preserve_mostcc i1 @visim_store_$WAY$({TYPES})
+declare void @visim_row(ptr, i64, i64, i64, i64, i64)
 declare void @visim_clear_memory(ptr, ptr)
 
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
-                               i64 %write) alwaysinline #0 {
+                               i64 %write) alwaysinline #0 {{
   %found = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
                                      i64 %write)
   ret i1 %found
-}
+}}
 
 define internal i32 @pause(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
-    alwaysinline #0 {
+    alwaysinline #0 {{
   %stop = call i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
   ret i32 %stop
-}
+}}
 
 define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
-    alwaysinline #0 {
+    alwaysinline #0 {{
   %answer = call i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
   ret i32 %answer
-}
+}}
 """
 
 _TEXT = r"""
+define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysinline #0 {
+  %kp = getelementptr i64, ptr %thread, i64 $T_FAULT$
+  store i64 %kind, ptr %kp
+  %pp = getelementptr i64, ptr %thread, i64 $T_PC$
+  store i64 %pc, ptr %pp
+  %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
+  store i64 %unit, ptr %up
+  %ap = getelementptr i64, ptr %thread, i64 $T_ADDRESS$
+  store i64 0, ptr %ap
+  %cp = getelementptr i64, ptr %thread, i64 $T_CHANNEL$
+  store i64 0, ptr %cp
+  ret void
+}
+
 define i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
                             i64 %write) #0 {
 entry:
@@ -258,6 +286,7 @@ on:
   $PAUSE$
   ret i32 0
 end:
+  call void @fault(ptr %thread, i64 $HOST$, i64 %pc, i64 %unit)
   ret i32 1
 }
 

@@ -45,6 +45,11 @@ class Form:
         return f"<{self.piece} x i{self.core_bits}>" if self.ragged else f"i{self.core_bits}"
 
     @property
+    def extends_sign(self) -> bool:
+        """Whether cores are signed; those of odd sizes are low bits that were cut out."""
+        return self.signed is True and self.core_bits % 8 == 0
+
+    @property
     def stride(self) -> int:
         """The difference of neighbours where nothing wraps."""
         return self.step * self.scale
@@ -244,6 +249,13 @@ class ShapeWriter:
             found = text.let(f"add {vector} {found}, {offsets}")
         return found
 
+    def wide(self, shape: Shape) -> list[tuple[str, str]]:
+        """Return the core and the offset of each piece, as 64-bit numbers."""
+        form = shape.form
+        cores = [self._cast("zext", form.core_bits, core, 64) for core in shape.cores]
+        offsets = [self._cast("zext", form.bits, offset, 64) for offset in shape.offsets]
+        return list(zip(cores, offsets, strict=True))
+
     def _row(self, cores: tuple[str, ...], bits: int, form: Form, lanes: int) -> str:
         """Return cores and their steps as a vector of integers of `bits` bits."""
         found = self._spread(cores, bits, lanes)
@@ -307,6 +319,8 @@ class ShapeWriter:
 
     def _cast(self, word: str, before: int, scalar: str, after: int) -> str:
         known = literal(scalar)
+        if before == after:
+            return scalar
         if known is None:
             return self.text.let(f"{word} i{before} {scalar} to i{after}")
         if word == "zext":

@@ -286,6 +286,12 @@ class UnitWriter:
         self.fault(kind, pc, address, channel)
         self.text.label(right)
 
+    def failed_unless(self, well: str) -> None:
+        """Leave the function, with the fault that has been noted, if something went wrong."""
+        right = self.text.fresh("right")
+        self.text.likely(well, right, "failed")
+        self.text.label(right)
+
     # Turns
 
     def suspend(self) -> None:
@@ -310,7 +316,7 @@ class UnitWriter:
         text.unlikely(over, late, on)
         text.label(late)
         stop = text.let(f"call i32 @pause(ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number})")
-        self.fault_if(text.let(f"icmp ne i32 {stop}, 0"), FaultKind.HOST, pc)
+        self.failed_unless(text.let(f"icmp eq i32 {stop}, 0"))
         self.begin_turn()
         text.jump(on)
         text.label(on)

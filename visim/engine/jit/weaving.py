@@ -1,0 +1,125 @@
+"""Vectors whose elements stand together in memory, lane by lane: taking them apart, weaving them.
+
+Four elements of four bytes, as in `float4`, are transposed in blocks of eight lanes with shuffles
+of two vectors: LLVM takes five times as long for one shuffle of all, and makes more code of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from visim.engine.jit.text import Text, numbers, scalar_bytes
+
+_BLOCK = 8
+_WHOLE = range(_BLOCK)
+_LOW, _HIGH = (0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15)
+_LOW_PAIRS, _HIGH_PAIRS = (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)
+_LOW_HALVES, _HIGH_HALVES = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
+
+
+class Weaver:
+    """Arranges elements of lanes for memory, and from there."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+
+    def apart(self, pointer: str, scalar: str, lanes: int, parts: int) -> list[str]:
+        """Load `parts` vectors, of which each lane's elements stand together."""
+        if _in_blocks(scalar, lanes, parts):
+            blocks = [
+                self._block_apart(pointer, scalar, first) for first in range(0, lanes, _BLOCK)
+            ]
+            return [
+                self.joined([block[part] for block in blocks], _BLOCK, scalar)
+                for part in range(parts)
+            ]
+        count = lanes * parts
+        whole = self.text.let(f"load <{count} x {scalar}>, ptr {pointer}, align 1")
+        return [
+            self.text.shuffle(scalar, count, whole, range(part, count, parts))
+            for part in range(parts)
+        ]
+
+    def woven(self, values: Sequence[str], lanes: int, scalar: str) -> str:
+        """Return the lanes of several vectors, all elements of a lane together."""
+        if _in_blocks(scalar, lanes, len(values)):
+            firsts = range(0, lanes, _BLOCK)
+            blocks = [
+                part for first in firsts for part in self._block(values, scalar, lanes, first)
+            ]
+            return self.joined(blocks, _BLOCK, scalar)
+        whole, have = values[0], lanes
+        for value in values[1:]:
+            wide = value
+            if have != lanes:
+                picks = [i if i < lanes else "poison" for i in range(have)]
+                wide = self.text.let(
+                    f"shufflevector <{lanes} x {scalar}> {value}, <{lanes} x {scalar}> poison, "
+                    f"<{have} x i32> {numbers('i32', picks)}"
+                )
+            whole = self._two(scalar, have, whole, wide, range(have + lanes))
+            have += lanes
+        parts = len(values)
+        order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
+        return self.text.shuffle(scalar, have, whole, order)
+
+    def joined(self, pieces: Sequence[str], lanes: int, scalar: str) -> str:
+        """Return the lanes of several vectors one after another."""
+        wanted = len(pieces) * lanes
+        while len(pieces) > 1:
+            if len(pieces) % 2:
+                pieces = [*pieces, "poison"]
+            pieces = [
+                self._two(scalar, lanes, a, b, range(2 * lanes))
+                for a, b in zip(pieces[::2], pieces[1::2], strict=True)
+            ]
+            lanes *= 2
+        if lanes == wanted:
+            return pieces[0]
+        return self.text.shuffle(scalar, lanes, pieces[0], range(wanted))
+
+    def _two(self, scalar: str, lanes: int, a: str, b: str, picks: Sequence[int]) -> str:
+        """Return lanes of two vectors one behind the other."""
+        vector = f"<{lanes} x {scalar}>"
+        mask = f"<{len(picks)} x i32> {numbers('i32', picks)}"
+        return self.text.let(f"shufflevector {vector} {a}, {vector} {b}, {mask}")
+
+    # Four elements of eight lanes
+
+    def _block_apart(self, pointer: str, scalar: str, first: int) -> list[str]:
+        text, size = self.text, 4 * scalar_bytes(scalar)
+        rows = [
+            text.let(f"load <4 x {scalar}>, ptr {text.at(pointer, lane * size)}, align 1")
+            for lane in range(first, first + _BLOCK)
+        ]
+        far = [self._two(scalar, 4, rows[i], rows[i + 4], _WHOLE) for i in range(4)]
+        return self._transposed(scalar, far[0], far[1], far[2], far[3])
+
+    def _block(self, values: Sequence[str], scalar: str, lanes: int, first: int) -> list[str]:
+        a, b, c, d = (
+            self.text.shuffle(scalar, lanes, value, range(first, first + _BLOCK))
+            for value in values
+        )
+        far = self._transposed(scalar, a, b, c, d)
+        return [
+            self._two(scalar, _BLOCK, far[i], far[i + 1], halves)
+            for halves in (_LOW_HALVES, _HIGH_HALVES)
+            for i in (0, 2)
+        ]
+
+    def _transposed(self, scalar: str, a: str, b: str, c: str, d: str) -> list[str]:
+        """Return four vectors with rows and columns exchanged, in each half by itself."""
+        low_ab, high_ab, low_cd, high_cd = (
+            self._two(scalar, _BLOCK, x, y, picks)
+            for x, y in ((a, b), (c, d))
+            for picks in (_LOW, _HIGH)
+        )
+        return [
+            self._two(scalar, _BLOCK, x, y, picks)
+            for x, y in ((low_ab, low_cd), (high_ab, high_cd))
+            for picks in (_LOW_PAIRS, _HIGH_PAIRS)
+        ]
+
+
+def _in_blocks(scalar: str, lanes: int, parts: int) -> bool:
+    return parts == 4 and scalar_bytes(scalar) == 4 and lanes % _BLOCK == 0
