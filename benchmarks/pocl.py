@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -83,8 +84,14 @@ def bound_launches(
 
 
 def copied(values: dict[str, Any]) -> dict[str, Any]:
-    """Return a benchmark's values with arrays of their own."""
-    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in values.items()}
+    """Return a benchmark's values with arrays of their own, aligned as PoCL aligns its buffers."""
+    return {n: _aligned(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    found = visim.Buffer(array.nbytes).array(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
 
 
 def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:

@@ -14,9 +14,12 @@ from numpy.typing import DTypeLike, NDArray
 
 from visim.errors import ArgumentError
 
+ALIGNMENT = 128
+"""Of buffers, in bytes: rows of work-items then do not stand across cache lines as NumPy's do."""
+
 
 class Buffer:
-    """`nbytes` of zeroed memory that kernels and the caller share.
+    """`nbytes` of zeroed memory that kernels and the caller share, at a multiple of 128 bytes.
 
     `buffer[a:b]` is a sub-buffer of the bytes a to b that shares them; `buffer.array(dtype)` shows
     the bytes as an array.
@@ -31,7 +34,9 @@ class Buffer:
         size = _size(nbytes, "Buffer")
         if size < 0:
             raise ArgumentError(f"Buffer: the size is {size} bytes; it has to be 0 or more")
-        self._bytes: NDArray[np.uint8] = np.zeros(size, np.uint8)
+        room = np.zeros(size + ALIGNMENT, np.uint8)
+        first = -int(room.ctypes.data) % ALIGNMENT
+        self._bytes: NDArray[np.uint8] = room[first : first + size]
 
     def __len__(self) -> int:
         """Return the size in bytes."""

@@ -13,6 +13,12 @@ from visim.runtime.buffers import Buffer, Local
 
 
 class TestBuffer:
+    @pytest.mark.parametrize("size", [1, 100, 4096, 1 << 20])
+    def test_begins_at_a_multiple_of_128(self, size: int):
+        buffer = Buffer(size)
+        assert len(buffer) == size
+        assert buffer.address % 128 == 0
+
     def test_is_zeroed_memory_of_its_size(self):
         buffer = Buffer(12)
         assert len(buffer) == 12
