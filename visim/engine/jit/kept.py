@@ -114,7 +114,7 @@ class Kept:
             cache.put(key, json.dumps(asdict(found)).encode())
             return found
         known = json.loads(data)
-        return Traits(**known | {"rows": tuple(Row(**row) for row in known["rows"])})
+        return Traits(**known | {"rows": tuple(Row(*row) for row in known["rows"])})
 
     def compiled(self, version: Version, write: Callable[[], ModuleText]) -> Compiled:
         """Return a version of the kernel as machine code; `write` writes its module."""

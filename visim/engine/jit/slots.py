@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from visim.engine.jit.blocks import expressions, operands
 from visim.engine.jit.flow import Flow, Key
 from visim.engine.jit.shapes import Form
-from visim.engine.jit.storage import layout, place_span
+from visim.engine.jit.storage import Layout, layout, place_span
 from visim.linker.program import LinkedKernel
 from visim.operands import FIRST_DECLARED_GENERAL
 from visim.sem.effects import (
@@ -40,9 +42,11 @@ LEAST_LANES = 4
 _ACROSS = {"take", "concat", "any", "all", "mask_bits", "gather", "broadcast"}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """Elements of a variable at equal distances, all in bytes."""
+class Row(NamedTuple):
+    """Elements of a variable at equal distances, all in bytes.
+
+    A tuple, since rows are looked up more often than all else that is known of a unit.
+    """
 
     variable: int
     offset: int
@@ -107,10 +111,14 @@ def row_of(place: Place) -> Row | None:
     """Return a place as a row, if it is one."""
     if place.lanes < LEAST_LANES:
         return None
-    found, size = layout(place), place.type.bytes
+    return _row_of(place.variable.index, layout(place), place.lanes, place.type.bytes)
+
+
+@lru_cache(maxsize=4096)
+def _row_of(variable: int, found: Layout, lanes: int, size: int) -> Row | None:
     if found.step is None or found.step < size:
         return None
-    return Row(place.variable.index, found.first, found.step, place.lanes, size)
+    return Row(variable, found.first, found.step, lanes, size)
 
 
 def channel_of(mask: Expr | None) -> int | None:

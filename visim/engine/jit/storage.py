@@ -31,12 +31,12 @@ def root_bytes(variable: General, grf: int) -> int:
 _FIELD_STRIDES = {2, 4, 8}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Layout:
     """Where the lanes of a place stand.
 
     `offsets` are in bytes from the start of the variable, `step` is the distance of neighbours;
-    None where it differs.
+    None where it differs. Places of the same layout mostly have the same object.
     """
 
     offsets: tuple[int, ...]

@@ -84,6 +84,11 @@ class Sums:
     def _form(self, *names: str) -> Form:
         counts: dict[str, int] = {}
         for name in names:
-            for term, count in self._forms.get(name, ((name, 1),)):
-                counts[term] = (counts.get(term, 0) + count) % 2**self.bits
-        return frozenset((term, count) for term, count in counts.items() if count)
+            form = self._forms.get(name)
+            if form is None:
+                counts[name] = counts.get(name, 0) + 1
+                continue
+            for term, count in form:
+                counts[term] = counts.get(term, 0) + count
+        size = 2**self.bits
+        return frozenset([(term, count % size) for term, count in counts.items() if count % size])
