@@ -90,13 +90,14 @@ class Outcome:
         return self.text.splitlines()[self.fault.line - 1].strip()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Group:
     """A dispatch of one group that starts its threads with given registers."""
 
     starts: tuple[ThreadStart, ...]
     slm_bytes: int = 0
     group_count: int = 1
+    kept: object = None
 
     def threads(self, group: int) -> int:
         return len(self.starts)
@@ -108,7 +109,7 @@ class Group:
         return self.starts[thread]
 
 
-@dataclass(frozen=True)
+@dataclass
 class GroupsAlike(Group):
     """A dispatch of groups whose threads all start alike, so that native code starts them."""
 

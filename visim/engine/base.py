@@ -66,7 +66,12 @@ class SharedStarts:
 
 
 class Dispatch(Protocol):
-    """The groups of a launch. Groups are numbered in dispatch order."""
+    """The groups of a launch. Groups are numbered in dispatch order.
+
+    `kept` is for an engine: what it wants to find when it runs the dispatch again, at first None.
+    """
+
+    kept: object
 
     @property
     def group_count(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import heapq
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
@@ -113,26 +114,21 @@ def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
         ArgumentError: The array is not C-contiguous, or holds Python objects; names `name`.
     """
     array = memory if isinstance(memory, np.ndarray) else memory.array(np.uint8)
-    if (
-        type(array) is np.ndarray
-        and array.dtype is _BYTE
-        and array.ndim == 1
-        and array.flags.c_contiguous
-    ):
-        # A view of our own: what callers do to an array's shape, type or flags later stays theirs.
-        return array.view()
     if not array.flags.c_contiguous:
         raise ArgumentError(
             f"{name}: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"
         )
     if array.dtype.hasobject:
         raise ArgumentError(f"{name}: an array of Python objects has no bytes a kernel could use")
-    return np.asarray(array).reshape(-1).view(np.uint8)
+    # A view of our own: what callers do to an array's shape, type or flags later stays theirs.
+    if type(array) is np.ndarray and array.ndim == 1:
+        return array.view(_BYTE)
+    return np.asarray(array).reshape(-1).view(_BYTE)
 
 
-def _address_of(host: Bytes) -> int:
+def _address_of(host: Bytes, *, writable: bool) -> int:
     """Return where bytes are; `host.ctypes` takes thrice as long, but always works."""
-    if host.size and host.flags.writeable:
+    if host.size and writable:
         return ctypes.addressof(ctypes.c_char.from_buffer(cast("Any", host)))
     return int(host.ctypes.data)
 
@@ -165,7 +161,7 @@ class Allocation:
         self.host = host
         self.writable = writable
         self.size = host.size
-        self.address = _address_of(host) if address is None else address
+        self.address = _address_of(host, writable=writable) if address is None else address
         self.base = self.address if base is None else base
         self.end = self.base + self.size
         self._base: Vector | None = None
@@ -205,23 +201,16 @@ class Intervals:
     addresses is enough. Among equals the one that begins first wins.
     """
 
-    __slots__ = ("_allocations", "_owners", "_points")
+    __slots__ = ("_owners", "_points")
 
-    def __init__(self) -> None:
-        self._allocations: list[Allocation] = []
-        self._points: list[int] | None = None
-        self._owners: list[Allocation | None] = []
-
-    def add(self, allocation: Allocation) -> None:
-        """Add an allocation; one without bytes holds no address."""
-        if allocation.size:
-            self._allocations.append(allocation)
-            self._points = None
+    def __init__(self, allocations: Iterable[Allocation]) -> None:
+        # One without bytes holds no address.
+        known = [allocation for allocation in allocations if allocation.size]
+        self._owners: list[Allocation | None] = [None]
+        self._points = self._build(known)
 
     def find(self, address: int) -> Allocation | None:
         """Return the furthest-reaching allocation that holds the byte at `address`."""
-        if self._points is None:
-            self._points = self._build()
         return self._owners[bisect_right(self._points, address)]
 
     def holds(self, address: int, size: int) -> bool:
@@ -229,12 +218,11 @@ class Intervals:
         owner = self.find(address)
         return owner is not None and address + size <= owner.end
 
-    def _build(self) -> list[int]:
+    def _build(self, allocations: Sequence[Allocation]) -> list[int]:
         """Return the addresses where the owner changes; `_owners[i]` owns those before point i."""
-        waiting = sorted(self._allocations, key=lambda one: one.base, reverse=True)
-        points = sorted({p for one in self._allocations for p in (one.base, one.end)})
+        waiting = sorted(allocations, key=lambda one: one.base, reverse=True)
+        points = sorted({p for one in allocations for p in (one.base, one.end)})
         begun: list[tuple[int, int, int, Allocation]] = []
-        self._owners = [None]
         for point in points:
             while waiting and waiting[-1].base <= point:
                 one = waiting.pop()

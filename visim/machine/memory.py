@@ -13,7 +13,7 @@ checked in full before it changes memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,7 @@ class Space:
     name: SpaceName
 
     def __init__(self, allocations: Iterable[Allocation] = ()) -> None:
-        self._allocations: list[Allocation] = []
-        self._readable = Intervals()
-        self._writable = Intervals()
-        for allocation in allocations:
-            self._add(allocation)
+        self._allocations = list(allocations)
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
@@ -72,9 +68,18 @@ class Space:
 
     def _add(self, allocation: Allocation) -> None:
         self._allocations.append(allocation)
-        self._readable.add(allocation)
-        if allocation.writable:
-            self._writable.add(allocation)
+        self.__dict__.pop("_readable", None)
+        self.__dict__.pop("_writable", None)
+
+    # Native code has tables of its own: in its launches mostly nobody asks for these.
+
+    @cached_property
+    def _readable(self) -> Intervals:
+        return Intervals(self._allocations)
+
+    @cached_property
+    def _writable(self) -> Intervals:
+        return Intervals([one for one in self._allocations if one.writable])
 
     def load(
         self,
@@ -326,7 +331,7 @@ class Memory(Space):
     def allocate(self, memory: NDArray[Any] | HasBytes, name: str) -> Allocation:
         """Do as `add` does, but return the allocation."""
         host = byte_view(memory, name)
-        allocation = Allocation(name, host, bool(host.flags.writeable))
+        allocation = Allocation(name, host, host.flags.writeable)
         self._add(allocation)
         return allocation
 

@@ -52,6 +52,7 @@ class Surface(Space):
     nothing; it counts as a dropped write.
 
     Attributes:
+        allocation: The bytes.
         width: Bytes of a row when the array had two dimensions, else None.
         height: Number of rows, or None.
         pitch: Bytes from one row to the next, or None.
@@ -67,7 +68,8 @@ class Surface(Space):
         address: int | None = None,
     ) -> None:
         host = byte_view(memory, name)
-        super().__init__([Allocation(name, host, bool(host.flags.writeable), 0, address)])
+        self.allocation = Allocation(name, host, host.flags.writeable, 0, address)
+        super().__init__([self.allocation])
         self.dropped = Dropped() if dropped is None else dropped
         self.width: int | None = None
         self.height: int | None = None
@@ -82,18 +84,18 @@ class Surface(Space):
         """The rows of a two-dimensional array, else None."""
         if self.height is None or self.width is None:
             return None
-        rows = self._allocations[0].host.reshape(self.height, self.width)
-        return BlockSurface(rows, self._unit, self._allocations[0].name, self.dropped)
+        rows = self.allocation.host.reshape(self.height, self.width)
+        return BlockSurface(rows, self._unit, self.allocation.name, self.dropped)
 
     @property
     def size(self) -> int:
         """Size in bytes."""
-        return self._allocations[0].size
+        return self.allocation.size
 
     @property
     def host_address(self) -> int:
         """Where the surface's first byte is in the host's memory."""
-        return self._allocations[0].address
+        return self.allocation.address
 
     def _refuse(self, kind: AccessKind, address: int, size: int, channel: int, reason: str) -> None:
         if reason != OUT_OF_RANGE:
@@ -112,7 +114,7 @@ class Surfaces:
     """
 
     def __init__(self) -> None:
-        self._bound: dict[int, Surface] = {}
+        self._bound: dict[int, Surface | Allocation] = {}
         self._counters: dict[int, Surface] = {}
         self._images: dict[int, ImageSurface] = {}
         self._blocks: dict[int, BlockSurface] = {}
@@ -138,34 +140,45 @@ class Surfaces:
         """Accesses of both kinds."""
         return self._dropped.reads + self._dropped.writes
 
-    def bind(
-        self,
-        index: int,
-        memory: NDArray[Any] | HasBytes,
-        name: str,
-        address: int | None = None,
-    ) -> Surface:
+    def bind(self, index: int, memory: NDArray[Any] | HasBytes, name: str) -> Surface:
         """Bind an array or buffer, in place, to an index; it replaces what was bound there.
 
         Args:
             index: The binding table index.
             memory: The array or buffer.
             name: What messages call it.
-            address: Where its first byte is in the host's memory, if that is known already.
 
         Raises:
             ArgumentError: The index is not in 0..255, or the array is not C-contiguous.
         """
-        if not 0 <= index < BINDING_TABLE_SIZE:
-            raise ArgumentError(f"{name}: binding table index {index} is not in 0..255")
-        surface = Surface(memory, name, self._dropped, address)
-        self._bound[index] = surface
-        self._counters.pop(index, None)
-        self._images.pop(index, None)
-        self._blocks.pop(index, None)
+        surface = Surface(memory, name, self._dropped)
+        self._put(index, surface, name)
         if surface.blocks is not None:
             self._blocks[index] = surface.blocks
         return surface
+
+    def bind_allocation(self, index: int, allocation: Allocation) -> None:
+        """Do as `bind` does for the bytes of an allocation, but make the surface when it is needed.
+
+        Native code needs none.
+        """
+        self._put(index, allocation, allocation.name)
+
+    def _put(self, index: int, bound: Surface | Allocation, name: str) -> None:
+        if not 0 <= index < BINDING_TABLE_SIZE:
+            raise ArgumentError(f"{name}: binding table index {index} is not in 0..255")
+        self._bound[index] = bound
+        self._counters.pop(index, None)
+        self._images.pop(index, None)
+        self._blocks.pop(index, None)
+
+    def _at(self, index: int) -> Surface | None:
+        """Return the surface that is bound to an index."""
+        found = self._bound.get(index)
+        if isinstance(found, Allocation):
+            surface = Surface(found.host, found.name, self._dropped, found.address)
+            found = self._bound[index] = surface
+        return found
 
     def bind_image(self, index: int, image: ImageMemory, name: str) -> ImageSurface:
         """Bind an image, in place; messages that know no images see its bytes.
@@ -221,12 +234,21 @@ class Surfaces:
         """The indices to which surfaces are bound."""
         return tuple(self._bound)
 
+    @property
+    def allocations(self) -> list[Allocation]:
+        """The bytes of what is bound, in the order of `bound`."""
+        found = self._bound.values()
+        return [one if isinstance(one, Allocation) else one.allocation for one in found]
+
     def __contains__(self, index: object) -> bool:
         return index in self._bound
 
     def __getitem__(self, index: int) -> Surface:
         """Return the surface bound to `index`; KeyError without one."""
-        return self._bound[index]
+        found = self._at(index)
+        if found is None:
+            raise KeyError(index)
+        return found
 
     def load(
         self,
@@ -339,7 +361,7 @@ class Surfaces:
     def _surface(
         self, index: int, kind: AccessKind, offsets: Addresses, mask: Mask | None, size: int
     ) -> Surface:
-        surface = self._bound.get(index) or self._counter(index - FIRST_COUNTER)
+        surface = self._at(index) or self._counter(index - FIRST_COUNTER)
         if surface is not None:
             return surface
         lanes = np.arange(offsets.size) if mask is None else mask.nonzero()[0]
@@ -350,7 +372,7 @@ class Surfaces:
         return _EMPTY
 
     def _block_surface(self, index: int, kind: AccessKind, offset: int, size: int) -> Surface:
-        surface = self._bound.get(index)
+        surface = self._at(index)
         if surface is None:
             raise _unbound(index, kind, offset, size, 0)
         return surface

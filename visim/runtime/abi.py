@@ -1,9 +1,8 @@
 """The payload of kernels with metadata: from `.ze_info` and arguments to registers.
 
-Owns the argument table (cross-thread data), the local ids (per-thread data), bindings of
-surfaces, and the memory that threads need beside the caller's: private memory, scratch, printf.
-A kernel's `.input` lines copy stretches of the payload into variables, so the payload is built
-as bytes first.
+Owns how arguments become memory and surfaces, and the memory that threads need beside the caller's:
+private memory, scratch, printf. A kernel's `.input` lines copy stretches of the payload into
+variables, so the payload is built as bytes first: the argument table (`table`) and the local ids.
 
 Facts: runtime_abi section 2, all of it, and section 3.
 """
@@ -13,43 +12,39 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.binary.zebin import PayloadArgument, ZeKernel
+from visim.binary.zebin import ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
-from visim.machine.images import ImageMemory
+from visim.machine.allocations import Allocation
 from visim.machine.memory import Memory
-from visim.machine.sampling import SAMPLER_TABLE_SIZE, SamplerState
+from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import (
     LAST_FREE_SURFACE,
     SAMPLER_STATE_BYTES,
     SURFACE_STATE_BYTES,
     Surfaces,
 )
-from visim.records import record
 from visim.runtime import values
 from visim.runtime.buffers import Local
 from visim.runtime.geometry import (
     NDRange,
-    Triple,
     Walk,
     slm_limit,
 )
 from visim.runtime.images import (
-    IMAGE_ENTRIES,
-    SAMPLER_ENTRIES,
     image_argument,
     inline_sampler,
     sampler_argument,
 )
-from visim.runtime.parameters import value_type
 from visim.runtime.payload import PayloadLayout, WalkDispatch
 from visim.runtime.printf import PRINTF_BYTES
 from visim.runtime.segments import Segments
+from visim.runtime.table import KNOWN_ENTRIES, Bound
 from visim.runtime.threads import (
     LaunchPlan,
     Part,
@@ -59,30 +54,9 @@ from visim.runtime.threads import (
 )
 from visim.runtime.values import Parameter
 
-_THREE = struct.Struct("<3I")
 _SLM_GRANULE = 1024
 _IMPLICIT_BYTES = 96
 _IMPLICIT_BASE = 0x4000_0000
-
-
-@record
-class Bound:
-    """An argument in the form that the payload needs.
-
-    `address` is that of memory (0 for null), `data` the bytes of a value, `local` the offset of
-    local memory behind the kernel's own; images and samplers are themselves. `state` is where the
-    state of a surface or sampler stands in the heap of its kind, for kernels that look it up there.
-    """
-
-    address: int = 0
-    data: bytes = b""
-    local: int = 0
-    image: ImageMemory | None = None
-    sampler: SamplerState | None = None
-    state: int = 0
-
-
-_NOTHING = Bound()
 
 
 class _Preparation:
@@ -105,7 +79,7 @@ class _Preparation:
         for index, (value, parameter) in enumerate(zip(given, self.parameters, strict=True)):
             match parameter.kind:
                 case "value":
-                    kind = value_type(parameter)
+                    kind = self.layout.value_types[index]
                     self.bound[index] = Bound(data=values.value_bytes(value, parameter.name, kind))
                 case "local":
                     local = self._bind_local(index, value, parameter.name, local)
@@ -154,12 +128,12 @@ class _Preparation:
         if index in self.layout.bindless:
             indices = [self._free_surface(name)]
             state = indices[0] * SURFACE_STATE_BYTES
-        self.bound[index] = Bound(address=address, state=state)
-        indices += [e.bti_value for e in self.kernel.binding_table if e.arg_index == index]
+        self.bound[index] = Bound(address, state)
+        indices += self.layout.table_indices.get(index, ())
         if indices:
-            whole = _from_aligned_address(allocation.host, address)
+            whole = _from_aligned_address(allocation)
             for place in indices:
-                self.surfaces.bind(place, whole, name, address & ~3)
+                self.surfaces.bind_allocation(place, whole)
 
     def _bind_image(self, index: int, value: object, name: str) -> None:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
@@ -171,9 +145,8 @@ class _Preparation:
             self.surfaces.bind_image(free, image, name)
             state = free * SURFACE_STATE_BYTES
         self.bound[index] = Bound(image=image, state=state)
-        for entry in self.kernel.binding_table:
-            if entry.arg_index == index:
-                self.surfaces.bind_image(entry.bti_value, image, name)
+        for place in self.layout.table_indices.get(index, ()):
+            self.surfaces.bind_image(place, image, name)
 
     def _bind_sampler(self, index: int, value: object, name: str) -> None:
         state = sampler_argument(value, name)
@@ -217,13 +190,13 @@ class _Preparation:
         """Return the launch with its parts, one for each size that groups have."""
         if segments is not None:
             segments.add_to(self.memory)
-        printf = self._printf_buffer()
-        addresses = {"printf_buffer": 0 if printf is None else int(printf.ctypes.data)}
-        threads = -(-math.prod(geometry.local_size) // self.layout.simd_size)
-        private = self._private_memory(threads)
-        addresses["private_base_stateless"] = 0 if private is None else int(private.ctypes.data)
-        parts = tuple(self._part(geometry, walk, addresses, private) for walk in geometry.walks)
-        return LaunchPlan(geometry.to_dict(), parts, self.surfaces, printf)
+        printf, private = self._printf_buffer(), self._private_memory(geometry)
+        addresses = {
+            "printf_buffer": 0 if printf is None else int(printf.ctypes.data),
+            "private_base_stateless": 0 if private is None else int(private.ctypes.data),
+        }
+        parts = [self._part(geometry, walk, addresses, private) for walk in geometry.walks]
+        return LaunchPlan(geometry.to_dict(), tuple(parts), self.surfaces, printf)
 
     def _part(
         self,
@@ -232,26 +205,23 @@ class _Preparation:
         addresses: Mapping[str, int],
         private: NDArray[np.uint8] | None,
     ) -> Part:
-        environment = self.kernel.execution_env
-        implicit = None
-        known = dict(addresses)
-        if environment.has_stack_calls or self._has("implicit_arg_buffer"):
-            table = self._local_id_table(self.layout.of_threads(walk.local_size).ids)
+        layout, implicit = self.layout, None
+        if self.kernel.execution_env.has_stack_calls or self._has("implicit_arg_buffer"):
+            table = self._local_id_table(layout.of_threads(walk.local_size).ids)
             address = self.memory.add(table, "local ids")
-            implicit = implicit_arguments(
-                geometry, walk, environment.simd_size, addresses["printf_buffer"], address
-            )
-            known["implicit_arg_buffer"] = self.memory.add(implicit, "implicit arguments")
-        data = cross_thread_data(self.kernel, geometry, walk, self.bound, known)
-        scratch = _scratch_bytes(self.kernel)
+            printf = addresses["printf_buffer"]
+            implicit = implicit_arguments(geometry, walk, layout.simd_size, printf, address)
+            own = self.memory.add(implicit, "implicit arguments")
+            addresses = {**addresses, "implicit_arg_buffer": own}
+        data = layout.table.data(geometry, walk, self.bound, addresses)
+        scratch = layout.scratch_bytes
         machine = Machine(self.memory, self.surfaces, scratch, implicit, _IMPLICIT_BASE)
         dispatch = WalkDispatch(
-            self.layout,
+            layout,
             walk,
             data,
             slm_bytes=self.slm_bytes,
             implicit=_IMPLICIT_BASE if implicit is not None else 0,
-            scratch_bytes=scratch,
             private=private,
         )
         return Part(dispatch, machine)
@@ -266,14 +236,11 @@ class _Preparation:
         self.memory.add(buffer, "printf buffer")
         return buffer
 
-    def _private_memory(self, threads: int) -> NDArray[np.uint8] | None:
-        size = sum(
-            entry.size * (self.layout.simd_size if entry.is_simt_thread else 1)
-            for entry in self.kernel.per_thread_memory
-            if entry.type == "global" and entry.usage == "private_space"
-        )
+    def _private_memory(self, geometry: NDRange) -> NDArray[np.uint8] | None:
+        size = self.layout.private_bytes
         if not size:
             return None
+        threads = -(-math.prod(geometry.local_size) // self.layout.simd_size)
         pool = _own_memory(size * threads).reshape(threads, size)
         self.memory.add(pool, "private memory")
         return pool
@@ -306,30 +273,6 @@ def prepare(
     return preparation.plan(geometry, segments)
 
 
-def cross_thread_data(
-    kernel: ZeKernel,
-    geometry: NDRange,
-    walk: Walk,
-    bound: Mapping[int, Bound],
-    addresses: Mapping[str, int],
-) -> bytes:
-    """Return the argument table: what all threads of a walk have in common.
-
-    Args:
-        kernel: the kernel's metadata.
-        geometry: the whole launch.
-        walk: the part of it.
-        bound: the explicit arguments by index.
-        addresses: of memory that visim provides, by the name of the table's entry.
-    """
-    table = bytearray(max([p.offset + p.size for p in kernel.payload], default=0))
-    for entry in kernel.payload:
-        if entry.size:
-            data = _entry_bytes(entry, geometry, walk, bound, addresses)[: entry.size]
-            table[entry.offset : entry.offset + len(data)] = data
-    return bytes(table)
-
-
 def implicit_arguments(
     geometry: NDRange, walk: Walk, simd_size: int, printf: int, local_id_table: int
 ) -> NDArray[np.uint8]:
@@ -342,51 +285,6 @@ def implicit_arguments(
     return np.frombuffer(bytearray(head + sizes + tail), np.uint8)
 
 
-def _entry_bytes(
-    entry: PayloadArgument,
-    geometry: NDRange,
-    walk: Walk,
-    bound: Mapping[int, Bound],
-    addresses: Mapping[str, int],
-) -> bytes:
-    sizes = _SIZES.get(entry.arg_type)
-    if sizes is not None:
-        return _THREE.pack(*sizes(geometry, walk))
-    if entry.arg_type in _ADDRESSES:
-        return struct.pack("<Q", addresses.get(entry.arg_type, 0))
-    argument = bound.get(entry.arg_index, _NOTHING)
-    if entry.arg_type in IMAGE_ENTRIES and argument.image is not None:
-        return struct.pack("<I", IMAGE_ENTRIES[entry.arg_type](argument.image))
-    if entry.arg_type in SAMPLER_ENTRIES and argument.sampler is not None:
-        return struct.pack("<I", SAMPLER_ENTRIES[entry.arg_type](argument.sampler))
-    match entry.arg_type:
-        case "work_dimensions":
-            return struct.pack("<I", geometry.dimensions)
-        case "arg_byvalue":
-            return argument.data[max(0, entry.source_offset) :]
-        case "arg_bypointer" if entry.addrmode == "bindless":
-            return struct.pack("<Q", argument.state)
-        case "arg_bypointer" if entry.addrmode == "slm":
-            return struct.pack("<Q", argument.local)
-        case "buffer_offset":
-            return struct.pack("<I", argument.address & 3)
-        case _:
-            return struct.pack("<Q", argument.address)
-
-
-_SIZES: Mapping[str, Callable[[NDRange, Walk], Triple]] = {
-    "global_id_offset": lambda geometry, _: geometry.global_offset,
-    "local_size": lambda _, walk: walk.local_size,
-    "enqueued_local_size": lambda geometry, _: geometry.local_size,
-    "global_size": lambda geometry, _: geometry.global_size,
-    "group_count": lambda geometry, _: geometry.group_count,
-}
-_ADDRESSES = frozenset({"private_base_stateless", "printf_buffer", "implicit_arg_buffer"})
-_OF_ARGUMENTS = frozenset({"arg_byvalue", "arg_bypointer", "buffer_address", "buffer_offset"})
-_OF_TEXELS = frozenset(IMAGE_ENTRIES) | frozenset(SAMPLER_ENTRIES)
-_KNOWN = frozenset(_SIZES) | _ADDRESSES | _OF_ARGUMENTS | _OF_TEXELS | {"work_dimensions"}
-
-
 def check_supported(kernel: ZeKernel) -> None:
     """Raise UnsupportedError if a kernel's metadata asks for what visim does not provide."""
     what = f"kernel {kernel.name!r}"
@@ -394,17 +292,8 @@ def check_supported(kernel: ZeKernel) -> None:
         reason = kernel.user_attributes.invalid_kernel
         raise UnsupportedError(f"{what}: the compiler marked it as invalid: {reason}")
     for entry in kernel.payload:
-        if entry.arg_type not in _KNOWN:
+        if entry.arg_type not in KNOWN_ENTRIES:
             raise UnsupportedError(f"{what}: arguments of type {entry.arg_type!r} are not known")
-
-
-def _scratch_bytes(kernel: ZeKernel) -> int:
-    """Return the scratch memory that a thread needs above the level of vISA."""
-    return sum(
-        entry.size
-        for entry in kernel.per_thread_memory
-        if entry.type == "scratch" and entry.usage != "spill_fill_space"
-    )
 
 
 def _aligned(position: int, alignment: int) -> int:
@@ -417,16 +306,17 @@ def _own_memory(size: int) -> NDArray[np.uint8]:
     return raw[start : start + size]
 
 
-def _from_aligned_address(host: NDArray[np.uint8], address: int) -> NDArray[np.uint8]:
-    """Return a view that begins at the aligned address from which a surface has to start.
+def _from_aligned_address(allocation: Allocation) -> Allocation:
+    """Return what begins at the aligned address from which a surface has to start.
 
     The up to three bytes in front belong to the same word and so to memory that exists; programs
     skip them by the buffer_offset in their payload.
     """
-    skipped = address & 3
-    if not skipped or not host.size:
-        return host
-    raw = (ctypes.c_uint8 * (host.size + skipped)).from_address(address - skipped)
+    skipped = allocation.address & 3
+    if not skipped or not allocation.size:
+        return allocation
+    start = allocation.address - skipped
+    raw = (ctypes.c_uint8 * (allocation.size + skipped)).from_address(start)
     view: NDArray[np.uint8] = np.ctypeslib.as_array(raw)
-    view.flags.writeable = host.flags.writeable
-    return view
+    view.flags.writeable = allocation.writable
+    return Allocation(allocation.name, view, allocation.writable, start)

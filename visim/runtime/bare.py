@@ -203,6 +203,7 @@ class GroupDispatch:
         geometry: ThreadGroups | ThreadSpace,
         shared: tuple[Register, ...],
     ) -> None:
+        self.kept: object = None
         self._is_space = isinstance(geometry, ThreadSpace)
         self._walk = Walk((0, 0, 0), geometry.thread_groups, geometry.group_size)
         self._header = layout.header

@@ -6,7 +6,7 @@ Knows plans and engines, not how plans are made.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Any, TypedDict
@@ -162,17 +162,16 @@ class Launch:
     executables: ExecutablePool
     plan: LaunchPlan
     options: LaunchOptions
+    run_options: RunOptions
     compile_s: float
     units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
-    _run_options: RunOptions = field(init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
     _notes: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._run_options = self.options.run_options
         self._tracks_taint = self.options.tracks_taint
-        self._notes = tuple(_notes(self.options, self.engine))
+        self._notes = _notes(self.options, self.engine)
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -216,7 +215,7 @@ class Launch:
 
     def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
         """Run the plan on an executable that nobody else uses."""
-        options = self._run_options
+        options = self.run_options
         if stop is not None or self._tracks_taint:
             shadow = ShadowMemory() if self._tracks_taint else None
             options = replace(options, stop=stop, shadow=shadow)
@@ -235,7 +234,7 @@ class Launch:
     def _report(self, found: Outcome) -> Report:
         total = found.exit
         instructions = total.executed if "instructions" in self.options.collect else None
-        fidelity = _fidelity(total.forms) if self._run_options.count_forms else None
+        fidelity = _fidelity(total.forms) if self.run_options.count_forms else None
         notes = self._notes + _losses(found) if found.lost_bytes else self._notes
         taint = _taint(total.reached or {}) if self._tracks_taint else None
         # By position: names would take twice the time, which repeated launches notice.
@@ -300,14 +299,16 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     return number
 
 
-def _notes(options: LaunchOptions, engine: str) -> Iterator[str]:
-    """Yield what the reports of all launches with some options note."""
+def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:
+    """Return what the reports of all launches with some options note."""
+    found: tuple[str, ...] = ()
     if options.checks == "off" and engine == "jit":
-        yield "checks='off': nobody looked whether accesses were in range"
+        found += ("checks='off': nobody looked whether accesses were in range",)
     elif options.checks == "off":
-        yield f"checks='off' changes nothing on the {engine}: all checks were on"
+        found += (f"checks='off' changes nothing on the {engine}: all checks were on",)
     if (options.workers or 1) > 1 and engine == "interpreter":
-        yield f"the {engine} ran on one worker"
+        found += (f"the {engine} ran on one worker",)
+    return found
 
 
 def _losses(found: Outcome) -> tuple[str, ...]:

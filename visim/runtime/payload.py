@@ -24,7 +24,8 @@ from visim.linker.program import LinkedKernel
 from visim.module import Input
 from visim.operands import General
 from visim.runtime.geometry import Triple, Walk, local_ids, thread_masks
-from visim.runtime.parameters import written
+from visim.runtime.parameters import parameters, value_type, written
+from visim.runtime.table import ArgumentTable
 from visim.runtime.threads import Register, ThreadHeader
 from visim.target import Platform
 
@@ -98,7 +99,10 @@ class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
 
     `written` are the arguments whose memory the kernel writes, `bindless` those whose state it
-    finds by an offset in its payload, `kinds` the types of all entries of its payload.
+    finds by an offset in its payload, `kinds` the types of all entries of its payload,
+    `table_indices` the binding table indices of its arguments, `value_types` the types of those
+    that are passed by value. A thread has `scratch_bytes` of
+    scratch memory above the level of vISA, and `private_bytes` of private memory.
 
     Raises:
         UnsupportedError: the kernel needs something that visim cannot give it.
@@ -129,8 +133,14 @@ class PayloadLayout:
         self.cross_slices = cross
         self.private_places = self._private_places()
         self.written = written(kernel)
+        self.value_types = [value_type(parameter) for parameter in parameters(kernel)]
         self.kinds = frozenset(entry.arg_type for entry in kernel.payload)
-        self._of_threads: dict[tuple[Triple, int, int], OfThreads] = {}
+        self.table = ArgumentTable(kernel)
+        self.table_indices: dict[int, list[int]] = {}
+        for entry in kernel.binding_table:
+            self.table_indices.setdefault(entry.arg_index, []).append(entry.bti_value)
+        self.scratch_bytes, self.private_bytes = _scratch_bytes(kernel), _private_bytes(kernel)
+        self._of_threads: dict[tuple[Triple, int], OfThreads] = {}
 
     def _check_states(self) -> None:
         """Refuse code that looks for states in memory, which the metadata does not tell it."""
@@ -181,21 +191,20 @@ class PayloadLayout:
             "estimation have such inputs)"
         )
 
-    def of_threads(self, local_size: Triple, *, implicit: int = 0, scratch: int = 0) -> OfThreads:
+    def of_threads(self, local_size: Triple, *, implicit: int = 0) -> OfThreads:
         """Return what the threads of groups of a size have, but for arguments and the group's id.
 
         Args:
             local_size: the size of the groups.
             implicit: where in scratch memory the ImplicitArgs structure stands.
-            scratch: bytes of scratch memory of a thread.
         """
-        key = local_size, implicit, scratch
+        key = local_size, implicit
         found = self._of_threads.get(key)
         if found is None:
             order = self.kernel.execution_env.work_group_walk_order_dimensions
             ids = local_ids(local_size, self.simd_size, order)
             masks = thread_masks(math.prod(local_size), self.simd_size)
-            bases = _scratch_bases(self, len(masks), scratch)
+            bases = _scratch_bases(self, len(masks))
             own = tuple(
                 self._own_start(ids[thread], thread, mask, base)
                 for thread, (mask, base) in enumerate(zip(masks, bases, strict=True))
@@ -243,9 +252,9 @@ class WalkDispatch:
         *,
         slm_bytes: int,
         implicit: int,
-        scratch_bytes: int,
         private: NDArray[np.uint8] | None,
     ) -> None:
+        self.kept: object = None
         self._walk = walk
         self._group_count = walk.group_count
         self._header = layout.header
@@ -253,7 +262,7 @@ class WalkDispatch:
         self._slm_bytes = slm_bytes
         self._implicit = implicit
         self._private = private
-        of_threads = layout.of_threads(walk.local_size, implicit=implicit, scratch=scratch_bytes)
+        of_threads = layout.of_threads(walk.local_size, implicit=implicit)
         self._own, self._first = of_threads.own, of_threads.first
         self._common = tuple([piece.cut(cross_thread) for piece in layout.cross_slices])
 
@@ -297,6 +306,22 @@ class WalkDispatch:
         )
 
 
+def _scratch_bytes(kernel: ZeKernel) -> int:
+    return sum(
+        entry.size
+        for entry in kernel.per_thread_memory
+        if entry.type == "scratch" and entry.usage != "spill_fill_space"
+    )
+
+
+def _private_bytes(kernel: ZeKernel) -> int:
+    return sum(
+        entry.size * (kernel.execution_env.simd_size if entry.is_simt_thread else 1)
+        for entry in kernel.per_thread_memory
+        if entry.type == "global" and entry.usage == "private_space"
+    )
+
+
 def _check_thread_data(kernel: ZeKernel) -> None:
     """Refuse per-thread data other than local ids."""
     for entry in kernel.per_thread_payload:
@@ -307,8 +332,9 @@ def _check_thread_data(kernel: ZeKernel) -> None:
             )
 
 
-def _scratch_bases(layout: PayloadLayout, threads: int, size: int) -> list[int]:
+def _scratch_bases(layout: PayloadLayout, threads: int) -> list[int]:
     """Return where each thread's scratch begins: pvc's hardware adds it, programs elsewhere do."""
+    size = layout.scratch_bytes
     if layout.linked.platform.name == "pvc" or not size:
         return [0] * threads
     step = -(-size // _SCRATCH_GRANULE) * _SCRATCH_GRANULE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -21,6 +21,7 @@ from visim.output import write_file
 from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
 from visim.runtime.choice import Weight, fastest_engine, weight_of
+from visim.runtime.forms import Form, Forms
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
@@ -345,20 +346,19 @@ class Kernel:
 
         Takes and raises what `launch` does, but for the faults of the run.
         """
-        chosen = LaunchOptions(**options).check()
         began = time.perf_counter()
-        name = chosen.engine or ("interpreter" if chosen.tracks_taint else None)
-        named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
         given = arrange(args, self.args)
-        plan = self._plan(given, chosen)
+        form = self._forms.of(options)
+        plan = form.prepare(given)
+        named, chosen = form.engine, form.options
         if named is None:
             engine, executables = self._fastest(plan)
         else:
             engine, executables = named.name, self._pool(named, taint=chosen.tracks_taint)
         compile_s = time.perf_counter() - began
-        platform = self._linked.platform.name
         return Launch(
-            *(self.name, platform, engine, executables, plan, chosen, compile_s, self._units)
+            *(self.name, self._linked.platform.name, engine, executables, plan),
+            *(chosen, form.run_options, compile_s, self._units),
         )
 
     def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
@@ -435,16 +435,33 @@ class Kernel:
         abi.check_supported(self._kernel.metadata)
         return PayloadLayout(self._kernel.metadata, self._linked)
 
-    def _plan(self, given: Sequence[object], options: LaunchOptions) -> LaunchPlan:
-        layout = self._payload
+    @cached_property
+    def _forms(self) -> Forms:
+        return Forms(self._form)
+
+    def _form(self, options: LaunchOptions) -> Form:
+        """Return what launches with some options have in common.
+
+        Raises:
+            ArgumentError: an option or a size is wrong.
+            UnsupportedError: the launch needs what this build of visim does not have.
+        """
+        chosen = options.check()
+        name = chosen.engine or ("interpreter" if chosen.tracks_taint else None)
+        named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
+        return Form(chosen, chosen.run_options, named, self._preparation(chosen))
+
+    def _preparation(self, options: LaunchOptions) -> Callable[[Sequence[object]], LaunchPlan]:
+        """Return what prepares a launch with some options, given its arguments."""
+        layout, device = self._payload, self._linked.platform
         tables = Tables(options.surfaces or {}, options.samplers or {})
         if isinstance(layout, bare.BareLayout):
-            groups = geometry.bare_geometry(options.sizes, self._linked.platform)
-            return bare.prepare(layout, given, groups, tables)
+            groups = geometry.bare_geometry(options.sizes, device)
+            return lambda given: bare.prepare(layout, given, groups, tables)
         required = metadata_parameters.required_local_size(layout.kernel)
         extent = geometry.nd_range(options.sizes, required)
-        segments = self._contents.segments
-        return abi.prepare(layout, self.args, given, extent, tables, segments)
+        parameters, segments = self.args, self._contents.segments
+        return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:

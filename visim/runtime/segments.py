@@ -54,12 +54,12 @@ class Segments:
             self._relocate(relocation, addresses)
         for kind in (SegmentKind.CONST, SegmentKind.STRING):
             self._arrays[kind].flags.writeable = False
+        self._filled = [(a, _NAMES[kind]) for kind, a in self._arrays.items() if a.size]
 
     def add_to(self, memory: Memory) -> None:
         """Let a launch's kernels reach the segments."""
-        for kind, array in self._arrays.items():
-            if array.size:
-                memory.add(array, _NAMES[kind])
+        for array, name in self._filled:
+            memory.add(array, name)
 
     def _relocate(self, relocation: DataRelocation, addresses: dict[str, int]) -> None:
         address = addresses.get(relocation.symbol)

@@ -93,6 +93,12 @@ class ThreadHeader:
         self._hw_id = place("%hw_id")
         self._sr0 = place("%sr0")
         self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
+        in_r0 = ((self._r0 + 4, 0), (self._r0 + 24, 1), (self._r0 + 28, 2))
+        self.group_places: tuple[tuple[int, int], ...] = (
+            *in_r0,
+            *((place, axis) for axis, place in enumerate(self._group_id)),
+        )
+        """Where `group_registers` puts the group's id: byte offsets in the image, and axes."""
 
     def r0(self, group_id: Triple, thread: int, *, implicit: int = 0, scratch: int = 0) -> bytes:
         """Return the bytes of r0.
@@ -123,12 +129,6 @@ class ThreadHeader:
         r0 = self.r0(group_id, thread, implicit=implicit, scratch=own.scratch_base)
         registers = own.registers + self.group_registers(group_id, r0)
         return ThreadStart(registers, own.mask, own.scratch_base)
-
-    @property
-    def group_places(self) -> tuple[tuple[int, int], ...]:
-        """Where `group_registers` puts the group's id: byte offsets in the image, and axes."""
-        in_r0 = ((self._r0 + 4, 0), (self._r0 + 24, 1), (self._r0 + 28, 2))
-        return (*in_r0, *((place, axis) for axis, place in enumerate(self._group_id)))
 
     def media_r0(self, x: int, y: int) -> bytes:
         """Return the bytes of r0 of a thread of a thread space; its color is 0."""

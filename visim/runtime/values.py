@@ -58,6 +58,8 @@ def arrange(given: object, parameters: Sequence[Parameter]) -> list[object]:
     Raises:
         ArgumentError: there are too few or too many, or names that the kernel does not have.
     """
+    if isinstance(given, (list, tuple)) and len(cast("Sequence[object]", given)) == len(parameters):
+        return list(cast("Sequence[object]", given))
     names = [parameter.name for parameter in parameters]
     if isinstance(given, Mapping):
         return _by_name(cast("Mapping[object, object]", given), names)
@@ -68,12 +70,10 @@ def arrange(given: object, parameters: Sequence[Parameter]) -> list[object]:
     if len(values) < len(names):
         missing = ", ".join(repr(name) for name in names[len(values) :])
         raise ArgumentError(f"args: {len(values)} of {len(names)} arguments given, no {missing}")
-    if len(values) > len(names):
-        listed = ", ".join(names) or "none"
-        raise ArgumentError(
-            f"args: {len(values)} arguments given, the kernel takes {len(names)}: {listed}"
-        )
-    return values
+    listed = ", ".join(names) or "none"
+    raise ArgumentError(
+        f"args: {len(values)} arguments given, the kernel takes {len(names)}: {listed}"
+    )
 
 
 def _by_name(given: Mapping[object, object], names: Sequence[str]) -> list[object]:

@@ -17,6 +17,7 @@ from visim.engine.jit.blocks import expressions
 from visim.engine.jit.flow import Flow
 from visim.engine.jit.slots import Row, row_of
 from visim.linker.program import LinkedKernel
+from visim.records import record
 from visim.sem.effects import WriteRegister
 
 _MOST_PIECES = 4
@@ -39,6 +40,21 @@ def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
     return tuple(sorted((row for row in found if row.variable not in written), key=str))
 
 
+@record
+class _Found:
+    """Shapes, and what they follow from: `common` are the common registers that hold rows."""
+
+    starts: tuple[ThreadStart, ...]
+    common: tuple[tuple[int, tuple[int, bytes]], ...]
+    shapes: tuple[InputShape, ...]
+
+    def holds(self, shared: SharedStarts) -> bool:
+        """Whether another dispatch has the same shapes."""
+        if shared.starts is not self.starts:
+            return False
+        return all(shared.common[number] == register for number, register in self.common)
+
+
 class Inputs:
     """Looks up the shapes of a kernel's inputs; those of a launch like an earlier one are known.
 
@@ -54,26 +70,29 @@ class Inputs:
             (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
         ]
         self._known: dict[object, tuple[InputShape, ...]] = {}
-        self._last: tuple[tuple[ThreadStart, ...], object, tuple[InputShape, ...]] | None = None
+        self._last: _Found | None = None
 
     def shapes(self, shared: SharedStarts) -> tuple[InputShape, ...]:
         """Return the shapes that rows have in every thread of a dispatch."""
-        parts = [_common_part(shared, place, row) for row, place in self._rows]
-        key = shared.starts, tuple(parts)
-        if self._last is not None and self._last[0] is key[0] and self._last[1] == key[1]:
-            return self._last[2]
-        masks = tuple(start.mask for start in shared.starts)
+        last = self._last
+        if last is not None and last.holds(shared):
+            return last.shapes
+        held = [_holding(shared.common, place, row) for row, place in self._rows]
         parts = [
-            part or _part(shared.starts, place, row)
-            for part, (row, place) in zip(parts, self._rows, strict=True)
+            _part(shared.starts, place, row)
+            if number is None
+            else _common_part(shared, place, number)
+            for number, (row, place) in zip(held, self._rows, strict=True)
         ]
+        masks = tuple(start.mask for start in shared.starts)
         known = masks, tuple(parts)
         if known not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[known] = self._looked_up(np.array(masks, np.uint64), parts)
-        self._last = *key, self._known[known]
-        return self._known[known]
+        common = tuple((n, shared.common[n]) for n in held if n is not None)
+        self._last = _Found(shared.starts, common, self._known[known])
+        return self._last.shapes
 
     def _looked_up(
         self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
@@ -94,10 +113,7 @@ _Part = tuple[int, tuple[bytes, ...]]
 """Where a row begins in a register that threads start with, and what each thread finds there."""
 
 
-def _common_part(shared: SharedStarts, place: int, row: Row) -> _Part | None:
-    number = _holding(shared.common, place, row)
-    if number is None:
-        return None
+def _common_part(shared: SharedStarts, place: int, number: int) -> _Part:
     offset, data = shared.common[number]
     return place - offset, (data,) * len(shared.starts)
 

@@ -7,6 +7,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from struct import Struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from visim.engine.jit.layout import (
     Thread,
 )
 from visim.engine.jit.module import Traits
-from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, words
+from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, octets_of, words
 from visim.engine.jit.tables import Tables
 from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork
@@ -36,9 +37,8 @@ from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import SharedLocalMemory
 from visim.records import record
 
-_SURFACES, _TABLE = int(Context.SURFACES), int(Context.TABLE)
-_TABLE_ENTRIES = int(Context.TABLE_ENTRIES)
-_ARGUMENTS, _ARGUMENT_BYTES = int(Context.ARGUMENTS), int(Context.ARGUMENT_BYTES)
+_MEMORY = Struct("5Q")
+"""The fields of a context from `Context.ARGUMENTS` to `Context.TABLE_ENTRIES`."""
 
 
 @record
@@ -162,10 +162,9 @@ class Runner:
     def _point(self, context: NDArray[np.uint64]) -> None:
         """Tell native code where the memory of the launch is."""
         tables, arguments = self.tables, self.machine.implicit_arguments
-        context[_SURFACES], context[_TABLE] = tables.surfaces_at, tables.flat_at
-        context[_TABLE_ENTRIES] = tables.flat_entries
-        context[_ARGUMENTS] = 0 if arguments is None else arguments.ctypes.data
-        context[_ARGUMENT_BYTES] = 0 if arguments is None else arguments.size
+        place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
+        found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
+        _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
 
     # Groups
 

@@ -30,23 +30,25 @@ class Tables:
 
     def _make_room(self, entries: int) -> None:
         self._flat = np.zeros(entries * (TABLE_ENTRY // 8), np.uint64)
+        self._entries = octets_of(self._flat)
         self.flat_at, self.flat_entries = int(self._flat.ctypes.data), 0
 
     def fill(self, machine: Machine) -> None:
         """Show native code the memory of a launch, and no other."""
-        flat, surfaces = machine.memory.allocations, octets_of(self._surfaces)
+        flat = machine.memory.allocations
         if len(flat) * TABLE_ENTRY > self._flat.nbytes:
             self._make_room(2 * len(flat))
-        entries, place = octets_of(self._flat), 0
+        entries, place = self._entries, 0
         for one in flat:
             _ALLOCATION.pack_into(entries, place, one.base, one.size, one.writable)
             place += TABLE_ENTRY
         self.flat_entries = len(flat)
-        for index in self._bound:
-            _SURFACE.pack_into(surfaces, SURFACE_ENTRY * index, 0, 0, 0, 0)
-        self._bound = machine.surfaces.bound
-        for index in self._bound:
-            (one,) = machine.surfaces[index].allocations
+        surfaces, bound = self._words, machine.surfaces.bound
+        if bound != self._bound:
+            for index in self._bound:
+                _SURFACE.pack_into(surfaces, SURFACE_ENTRY * index, 0, 0, 0, 0)
+            self._bound = bound
+        for index, one in zip(bound, machine.surfaces.allocations, strict=True):
             writable = one.size if one.writable else 0
             _SURFACE.pack_into(surfaces, SURFACE_ENTRY * index, one.address, one.size, writable, 0)
 

@@ -7,10 +7,8 @@ that writes a few tables and registers, where a new team would make all of its m
 
 from __future__ import annotations
 
-import contextlib
-import weakref
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from visim.engine.base import Dispatch, Machine, RunOptions
@@ -21,10 +19,11 @@ MOST_IDLE = 8
 """So many teams wait for other launches; beyond them the one that was idle for longest goes."""
 
 
-@dataclass(slots=True)
-class _Kept:
-    """The team of a dispatch, and what else it was made for."""
+@dataclass(slots=True, eq=False)
+class _Lease:
+    """A team and what it was aimed at; the dispatch keeps it, and gives it back when it goes."""
 
+    teams: Teams
     team: Team
     machine: Machine
     allocations: int
@@ -41,66 +40,51 @@ class _Kept:
             and (options is self.options or traits(options) == self.traits)
         )
 
+    def __del__(self) -> None:
+        self.teams.take_back(self.team)
+
 
 class Teams:
     """The teams of one prepared kernel; one launch at a time asks for them."""
 
     def __init__(self) -> None:
-        self._kept: dict[int, tuple[weakref.ref[Dispatch], _Kept]] = {}
         self._idle: deque[Team] = deque(maxlen=MOST_IDLE)
-        self._weak_end = weakref.WeakMethod(self._end)
 
     def of(
         self, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
     ) -> Team | None:
         """Return the team that has run a dispatch before, if it can run this launch of it."""
-        reference, kept = self._kept.get(id(dispatch), (None, None))
-        if reference is None or kept is None or reference() is not dispatch:
+        lease = dispatch.kept
+        if not isinstance(lease, _Lease) or lease.teams is not self:
             return None
-        return kept.team if kept.suits(groups, machine, options) else None
+        return lease.team if lease.suits(groups, machine, options) else None
 
     def idle(self, form: Hashable) -> Team | None:
         """Return a team that was made for dispatches of a form and has none now."""
         for team in tuple(self._idle):
             if team.form == form:
-                with contextlib.suppress(ValueError):
+                try:
                     self._idle.remove(team)
-                    return team
+                except ValueError:
+                    # Another one that came back has pushed it out.
+                    continue
+                return team
         return None
 
     def keep(
         self, team: Team, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
     ) -> None:
-        """Keep the team of a dispatch, which it must not keep alive."""
-        key, count = id(dispatch), machine.memory.allocation_count
-        self._end(key)
+        """Give a dispatch its team; one that it had before becomes idle."""
         # Options with observers would keep these alive.
         known = None if options.observers else options
-        with contextlib.suppress(TypeError):
-            reference = weakref.ref(dispatch, self._forget(key))
-            kept = _Kept(team, machine, count, groups, traits(options), known)
-            self._kept[key] = (reference, kept)
+        count = machine.memory.allocation_count
+        dispatch.kept = _Lease(self, team, machine, count, groups, traits(options), known)
 
-    def _end(self, key: int, gone: object = None) -> None:
-        """Make the team of a dispatch idle; `gone` is the reference to one that is no more."""
-        reference, kept = self._kept.get(key, (None, None))
-        if kept is None or (gone is not None and reference is not gone):
-            return
-        del self._kept[key]
-        kept.team.release()
-        if kept.team.form is not None:
-            self._idle.append(kept.team)
-
-    def _forget(self, key: int) -> Callable[[object], None]:
-        """Return what is called when a dispatch is gone, which may be at any moment."""
-        end = self._weak_end
-
-        def forget(reference: object) -> None:
-            known = end()
-            if known is not None:
-                known(key, reference)
-
-        return forget
+    def take_back(self, team: Team) -> None:
+        """Make a team idle; this may be called at any moment."""
+        team.release()
+        if team.form is not None:
+            self._idle.append(team)
 
 
 def traits(options: RunOptions) -> tuple[Hashable, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from struct import Struct
 from typing import TYPE_CHECKING
 
@@ -144,12 +144,12 @@ class NativeWork:
     def aim(self, shared: SharedStarts) -> None:
         """Take over a dispatch of the same form."""
         _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
-        for register in shared.common:
-            if register not in self._common:
-                offset, data = register
-                for octets in self.starts:
-                    octets[offset : offset + len(data)] = data
-        self._common = shared.common
+        if self._common != shared.common:
+            for before, (offset, data) in zip_longest(self._common, shared.common):
+                if before is None or before[1] != data:
+                    for octets in self.starts:
+                        octets[offset : offset + len(data)] = data
+            self._common = shared.common
         private = self.runner.private
         if private is None:
             return
