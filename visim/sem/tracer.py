@@ -438,6 +438,8 @@ def as_bool(value: Expr) -> Expr:
 
 def bits_of(value: Expr, lanes: int) -> Expr:
     """Return the low bits of a one-lane UD as booleans, bit 0 first."""
+    if value.uop.name == "constant":
+        return vector_constant(tuple(value.attribute >> lane & 1 for lane in range(lanes)), BOOL)
     ones = broadcast(value, lanes) >> lane_numbers(lanes)
     return (ones & 1).ne(0)
 

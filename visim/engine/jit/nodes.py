@@ -95,6 +95,7 @@ class NodeWriter(StepWriter):
         self.truths = Truths()
         written = {name for name, _ in run.written_bits}
         self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
+        self.never = {name: bits for name, bits in self.never.items() if name not in written}
 
     # Endings
 

@@ -70,6 +70,7 @@ class StepWriter:
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()
         self.bindings = Bindings()
+        self.never: dict[str, int] = {}
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
         """Return the chain's instructions, each with its node and its number there."""
@@ -145,7 +146,7 @@ class StepWriter:
         unit, key = self.unit, self.node.key
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
         values.shapes, values.fresh = reader, self._still_vectors(step)
-        values.truths = self.truths
+        values.truths, values.never = self.truths, self.never
         messages = MessageWriter(unit, values, self.bindings, step.pc, repeats=self.repeats)
         for effect in step.effects:
             unit.tracing.effect(values, effect, step.pc)
@@ -216,6 +217,16 @@ class StepWriter:
         if write.mask is None or channel is not None:
             key = (name, write.offset, lanes)
             self.fresh[key] = (values.value(write.value), channel)
+        self._note_constant(write)
+
+    def _note_constant(self, write: WritePredicate) -> None:
+        """Note which bits of a predicate are off where a constant is written to it."""
+        name, value, lanes = write.variable.name, write.value, write.value.lanes
+        others = self.never.pop(name, 0) & ~((1 << lanes) - 1 << write.offset)
+        if write.mask is None and value.uop.name == "vector":
+            off = sum(1 << lane for lane, bit in enumerate(value.attribute) if not bit)
+            others |= off << write.offset
+        self.never[name] = others
 
     @staticmethod
     def _found(write: RegisterWrite, values: Values) -> tuple[str, str | None]:

@@ -49,8 +49,8 @@ class Values:
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
     below `simd` are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
-    look at channels that are off. `sums` has what straight code has added up so far, `truths` which
-    conditions it has found.
+    look at channels that are off, `never` the bits of predicates that are known to be off. `sums`
+    has what straight code has added up so far, `truths` which conditions it has found.
     """
 
     text: Text
@@ -70,6 +70,7 @@ class Values:
     truths: Truths = field(default_factory=Truths)
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
+    never: dict[str, int] = field(default_factory=dict[str, int])
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
     _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
@@ -222,7 +223,7 @@ class Values:
                 low = text.let(f"trunc i64 {text.let(f'load i64, ptr {self.clock}')} to i32")
                 return text.spread("i32", lanes, low)
             case "gather":
-                return self.registers.gather(self, self.value(expr.args[0]), expr)
+                return self.registers.gather(self, expr)
             case _:
                 place: tuple[object, int] = expr.attribute
                 return self.loaded[id(place[0])][place[1]]
