@@ -1,4 +1,4 @@
-"""Launches with the same options share what does not depend on their arguments, and nothing else."""
+"""Launches with the same options share what does not depend on arguments, and nothing else."""
 
 from __future__ import annotations
 

@@ -145,8 +145,9 @@ class NativeWork:
         """Take over a dispatch of the same form."""
         _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
         if self._common != shared.common:
-            for before, (offset, data) in zip_longest(self._common, shared.common):
-                if before is None or before[1] != data:
+            for before, register in zip_longest(self._common, shared.common):
+                if register is not None and register != before:
+                    offset, data = register
                     for octets in self.starts:
                         octets[offset : offset + len(data)] = data
             self._common = shared.common
