@@ -115,7 +115,10 @@ class TestBlocks:
 class TestVirtualMemory:
     """Pages SVM_GATHER, SVM_SCATTER; registers of 32 bytes."""
 
-    SHAPES = tuple((size, blocks) for size in (1, 4, 8) for blocks in (1, 2, 4, 8))
+    SHAPES = (
+        *((s, b, lanes) for s in (1, 4, 8) for b in (1, 2, 4, 8) for lanes in (8, 16)),
+        *((1, blocks, 1) for blocks in (1, 2, 4)),
+    )
 
     @staticmethod
     def slot(size: int, blocks: int, lanes: int, i: int, j: int) -> int:
@@ -123,8 +126,7 @@ class TestVirtualMemory:
             return i * max(4, blocks) + j
         return (j * lanes + i) * size
 
-    @pytest.mark.parametrize("lanes", [8, 16])
-    @pytest.mark.parametrize(("size", "blocks"), SHAPES)
+    @pytest.mark.parametrize(("size", "blocks", "lanes"), SHAPES)
     def test_svm_gather(self, size: int, blocks: int, lanes: int):
         memory, before = octets(1024, 1), octets(2048, 2)
         starts = np.random.default_rng(3).permutation(16) * 40
@@ -145,8 +147,7 @@ class TestVirtualMemory:
         assert ended.exit.fault is None, ended.exit.fault
         assert np.array_equal(ended["V"], expected)
 
-    @pytest.mark.parametrize("lanes", [8, 16])
-    @pytest.mark.parametrize(("size", "blocks"), SHAPES)
+    @pytest.mark.parametrize(("size", "blocks", "lanes"), SHAPES)
     def test_svm_scatter(self, size: int, blocks: int, lanes: int):
         memory, values = octets(1536, 1), octets(2048, 2)
         starts = np.random.default_rng(3).permutation(16) * 80

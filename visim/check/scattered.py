@@ -28,6 +28,7 @@ from visim.predefined import SURFACES
 from visim.types import F
 
 LEAST_CHANNELS_OF_BLOCKS = 8
+MOST_BYTES_OF_ELEMENT = 4
 MOST_OWORDS, MOST_OWORDS_OF_SLM = 8, 16
 _ATOMICS = (SvmAtomic, SurfaceAtomic, TypedAtomic)
 _LSC_ATOMICS = (LscAtomic, LscTypedAtomic)
@@ -49,17 +50,20 @@ rules = Rules()
     "vISA 6, SVM_GATHER, SVM_SCATTER, OWORD_LD, OWORD_ST",
     platform="skl",
     failing="svm_gather.4.2 (M1, 4) UQ.0 D.0",
-    passing="svm_gather.4.2 (M1, 8) UQ.0 D.0",
+    passing="svm_gather.4.2 (M1, 8) UQ.0 D.0\nsvm_scatter.1.4 (M1_NM, 1) UQ.0 D.0",
 )
 def block_counts(at: Site) -> Iterator[Wrong]:
     """A message moves as many blocks as its page allows.
 
-    Several blocks a channel need 8 channels or more, 8 blocks exactly 8, and at most 4 bytes each.
+    Several blocks a channel need 8 channels or more, 8 blocks exactly 8, and at most 4 bytes each;
+    up to four bytes are one element of the message, for any number of channels.
     16 owords are for shared local memory, on dg2 and pvc.
     """
     item = at.instruction
     if isinstance(item, SvmScattered) and item.blocks > 1:
         size = item.exec.size
+        if item.size == 1 and item.blocks <= MOST_BYTES_OF_ELEMENT:
+            return
         if size < LEAST_CHANNELS_OF_BLOCKS or (item.blocks == 8 and size != 8):
             yield Wrong(f"{item.blocks} blocks for each of {size} channels")
         elif item.blocks == 8 and item.size == 8:
