@@ -12,18 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.blocks import Step, expressions, places, writes_cr0
-from visim.engine.jit.callouts import follows_mode, needs_interpreter
-from visim.engine.jit.slots import Row, row_of
-from visim.engine.jit.storage import is_repeated, place_span
-from visim.operands import FIRST_DECLARED_GENERAL, General
+from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own
+from visim.engine.jit.slots import Row
+from visim.engine.jit.storage import place_span
 from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr
-from visim.sem.uops import Group
 
 _LEAST_LANES = 8
-
-Bits = tuple[str, int]
-"""Bits of a predicate variable from a number on, one for each channel."""
 
 
 @dataclass
@@ -79,17 +73,6 @@ class _Touched:
     written_bits: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
 
 
-@dataclass
-class _Accesses:
-    """What one instruction reads and writes."""
-
-    reads: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
-    writes: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
-    kept: list[tuple[Place, Row | None]] = field(default_factory=list[tuple[Place, "Row | None"]])
-    read_bits: list[Bits] = field(default_factory=list[Bits])
-    written_bits: list[Bits] = field(default_factory=list[Bits])
-
-
 class RunFinder:
     """Finds the runs of a block.
 
@@ -107,9 +90,8 @@ class RunFinder:
         *,
         dynamic: bool,
     ) -> None:
-        self._keeps_others = keeps_others
+        self._lane_wise = LaneWise(keeps_others, dynamic=dynamic)
         self._is_ragged = is_ragged
-        self._dynamic = dynamic
 
     def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
         """Return all instructions, in order, in runs; a run without lanes is one instruction."""
@@ -133,7 +115,7 @@ class RunFinder:
         lanes = _lanes(step.effects)
         found = None
         if lanes == (run.lanes or lanes) and lanes >= _LEAST_LANES:
-            found = self._lane_wise(step.effects, lanes)
+            found = self._lane_wise.accesses(step.effects, lanes)
         is_ragged = found is not None and any(
             self._is_ragged(number, place) for place, _ in found.writes
         )
@@ -148,7 +130,7 @@ class RunFinder:
         return True
 
     @staticmethod
-    def _note(run: Run, touched: _Touched, found: _Accesses) -> None:
+    def _note(run: Run, touched: _Touched, found: Accesses) -> None:
         for place, row in (*found.reads, *found.kept):
             if row is not None and row not in run.outputs:
                 run.inputs.setdefault(row, place)
@@ -164,97 +146,18 @@ class RunFinder:
             touched.written_bits.setdefault(name, set()).add(offset)
             run.written_bits.add((name, offset))
 
-    def _lane_wise(self, effects: Sequence[Effect], lanes: int) -> _Accesses | None:
-        """Return what effects read and write; None unless each channel is on its own."""
-        found = _Accesses()
-        seen: set[Expr] = set()
-        for effect in effects:
-            if not isinstance(effect, WriteRegister | WritePredicate):
-                return None
-            roots = (effect.value,) if effect.mask is None else (effect.value, effect.mask)
-            if not all(self._stays(root, lanes, found, seen) for root in roots):
-                return None
-            if isinstance(effect, WritePredicate):
-                found.written_bits.append((effect.variable.name, effect.offset))
-                continue
-            row = row_of(effect.place)
-            if row is None:
-                return None
-            found.writes.append((effect.place, row))
-            if effect.mask is not None and self._keeps_others(effect.place):
-                found.kept.append((effect.place, row))
-        return found
-
-    def _stays(self, expr: Expr, lanes: int, found: _Accesses, seen: set[Expr]) -> bool:
-        """Whether every channel of an expression depends on the same channel of others."""
-        if expr in seen:
-            return True
-        seen.add(expr)
-        if needs_interpreter(expr) or (self._dynamic and follows_mode(expr)):
-            return False
-        if expr.uop.name == "broadcast" and expr.args[0].lanes == 1:
-            return _is_uniform(expr.args[0], found)
-        if expr.lanes != lanes:
-            return False
-        if expr.uop.group is Group.LEAF:
-            return _is_lane_wise_leaf(expr, found)
-        if expr.uop.group is Group.SHAPE and expr.uop.name != "select":
-            return False
-        return all(self._stays(arg, lanes, found, seen) for arg in expr.args)
-
 
 def _is_plain(effect: Effect) -> bool:
     """Whether an effect writes variables that only this unit has, predicates or the mode."""
     if isinstance(effect, WriteRegister):
-        return writes_cr0(effect) or _is_own(effect.place.variable)
+        return writes_cr0(effect) or is_own(effect.place.variable)
     return isinstance(effect, WritePredicate)
-
-
-def _is_own(variable: General) -> bool:
-    return variable.index >= FIRST_DECLARED_GENERAL and not variable.is_file_scope
 
 
 def _lanes(effects: Sequence[Effect]) -> int:
     """Return how many lanes all effects write; 0 if they differ."""
     found = {e.value.lanes for e in effects if isinstance(e, WriteRegister | WritePredicate)}
     return found.pop() if len(found) == 1 else 0
-
-
-def _is_lane_wise_leaf(expr: Expr, found: _Accesses) -> bool:
-    match expr.uop.name:
-        case "constant" | "address" | "function":
-            return True
-        case "execution":
-            return expr.attribute == 0
-        case "predicate":
-            variable, offset = expr.attribute
-            found.read_bits.append((variable.name, offset))
-            return True
-        case "read":
-            place: Place = expr.attribute
-            row = row_of(place)
-            found.reads.append((place, row))
-            return row is not None or is_repeated(place)
-        case _:
-            return False
-
-
-def _is_uniform(expr: Expr, found: _Accesses) -> bool:
-    """Whether a value of one lane is made of registers and constants."""
-    for node in (expr, *_below(expr)):
-        if node.lanes != 1 or needs_interpreter(node):
-            return False
-        if node.uop.name == "read":
-            found.reads.append((node.attribute, None))
-        elif node.uop.group is Group.LEAF and node.uop.name != "constant":
-            return False
-    return True
-
-
-def _below(expr: Expr) -> Iterator[Expr]:
-    for arg in expr.args:
-        yield arg
-        yield from _below(arg)
 
 
 def _overlaps(
@@ -268,7 +171,7 @@ def _overlaps(
     )
 
 
-def _fits(touched: _Touched, found: _Accesses) -> bool:
+def _fits(touched: _Touched, found: Accesses) -> bool:
     """Whether a lane-wise instruction uses what others write as the same rows."""
     if any(_overlaps(touched.written, place, row) for place, row in found.reads):
         return False

@@ -11,20 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.affine import ShapeReader
-from visim.engine.jit.runs import Bits, Run
+from visim.engine.jit.cuts import Cutter, as_integers, place_row, put_row, take_row
+from visim.engine.jit.lanewise import Bits
+from visim.engine.jit.runs import Run
 from visim.engine.jit.slots import Row, row_of
-from visim.engine.jit.storage import bits_vector, is_repeated, vector_bits
+from visim.engine.jit.storage import bits_vector, vector_bits
 from visim.engine.jit.sums import Sums
-from visim.engine.jit.text import scalar_type
-from visim.errors import InternalError
-from visim.sem.effects import Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr
-from visim.sem.uops import UOPS
-from visim.types import BOOL, DataType
+from visim.sem.effects import WritePredicate, WriteRegister
 
 if TYPE_CHECKING:
     from visim.engine.jit.steps import StepWriter
-    from visim.engine.jit.values import Values
 
 LEAST_STEPS = 32
 """Runs of fewer instructions are not worth a loop."""
@@ -98,14 +94,6 @@ def local_rows(run: Run, users: dict[int, set[int]]) -> set[Row]:
     }
 
 
-def _row(place: Place) -> Row:
-    """Return the row that a place of a run is; runs have no other places."""
-    row = row_of(place)
-    if row is None:
-        raise InternalError(f"a run with a place that is no row: {place}")
-    return row
-
-
 @dataclass
 class StripWriter:
     """Writes one run as a loop over strips of `strip` channels."""
@@ -165,16 +153,11 @@ class StripWriter:
     def _enter(self) -> None:
         """Put the rows that the loop reads where it can index them."""
         for row, buffer in self.entering:
-            place = self.run.inputs[row]
-            kind = f"<{self.run.lanes} x i{8 * row.size}>"
-            found = self._as_integer(self.storage.read(place), place.type, self.run.lanes)
-            self.text.do(f"store {kind} {found}, ptr {buffer}, align 64")
+            put_row(self.storage, self.run.inputs[row], buffer)
 
     def _leave(self) -> None:
         for row, buffer in self.leaving:
-            place, kind = self.run.outputs[row], f"<{self.run.lanes} x i{8 * row.size}>"
-            found = self.text.let(f"load {kind}, ptr {buffer}, align 64")
-            self.storage.write(place, self.cast(found, place.type, self.run.lanes), None)
+            take_row(self.storage, self.run.outputs[row], buffer)
 
     def _buffer(self, row: Row) -> str:
         return self.writer.unit.buffer(self.run.lanes * row.size)
@@ -195,19 +178,6 @@ class StripWriter:
             found = self.text.let(f"load {kind}, ptr {pointer}, align {alignment}")
             self.rows[row] = found
         return found
-
-    def cast(self, vector: str, kind: DataType, lanes: int) -> str:
-        """Return integers as elements of a type of the same width."""
-        scalar = scalar_type(kind)
-        if not kind.is_float or scalar.startswith("i"):
-            return vector
-        return self.text.let(f"bitcast <{lanes} x i{kind.bits}> {vector} to <{lanes} x {scalar}>")
-
-    def _as_integer(self, vector: str, kind: DataType, lanes: int) -> str:
-        scalar = scalar_type(kind)
-        if scalar.startswith("i"):
-            return vector
-        return self.text.let(f"bitcast <{lanes} x {scalar}> {vector} to <{lanes} x i{kind.bits}>")
 
     def predicate(self, bits: Bits) -> str:
         """Return the strip's bits of a predicate."""
@@ -237,7 +207,7 @@ class StripWriter:
         outside, text.lines = text.lines, []
         for place, step in self.run.lane_wise():
             self.writer.stand_at(place)
-            strip = _Strip(self, replace(self.writer.new_values(), sums=self.sums))
+            strip = Cutter(self, replace(self.writer.new_values(), sums=self.sums))
             writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
             found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
             for write, value, mask in found:
@@ -260,8 +230,8 @@ class StripWriter:
                 value = self._chosen(mask, "i1", value, self.predicate(bits))
             self.bits[bits] = value
             return
-        row = _row(write.place)
-        value = self._as_integer(value, write.place.type, self.strip)
+        row = place_row(write.place)
+        value = as_integers(self.text, value, write.place.type, self.strip)
         if mask is not None and self.writer.unit.keeps_others(write.place):
             value = self._chosen(mask, f"i{8 * row.size}", value, self.row(row))
         self.rows[row] = value
@@ -281,68 +251,3 @@ class StripWriter:
         kept = text.let(f"and i64 {self.storage.load_bits(name)}, {others}")
         pointer = self.storage.bits(name)
         text.do(f"store i64 {text.let(f'or i64 {kept}, {moved}')}, ptr {pointer}")
-
-
-@dataclass
-class _Strip:
-    """The expressions of one instruction, cut to a strip's channels."""
-
-    loop: StripWriter
-    values: Values
-    _cuts: dict[Expr, Expr] = field(default_factory=dict[Expr, Expr])
-
-    def value(self, expr: Expr) -> str:
-        """Return the strip's part of a value."""
-        return self.values.value(self._cut(expr))
-
-    def mask(self, mask: Expr | None) -> str | None:
-        """Return the strip's part of a mask; None: all channels."""
-        found = None if mask is None else self._needed(mask)
-        return None if found is None else self.value(found)
-
-    def _needed(self, mask: Expr) -> Expr | None:
-        """Return a mask without what is known to be on."""
-        values = self.values
-        if mask.uop.name == "execution" and values.full and mask.lanes <= values.simd:
-            return None
-        if mask.uop.name != "and":
-            return mask
-        left, right = (self._needed(arg) for arg in mask.args)
-        if left is None or right is None:
-            return right if left is None else left
-        return mask
-
-    def _cut(self, expr: Expr) -> Expr:
-        found = self._cuts.get(expr)
-        if found is None:
-            found = self._cuts[expr] = self._new(expr)
-        return found
-
-    def _new(self, expr: Expr) -> Expr:
-        loop, lanes = self.loop, self.loop.strip
-        match expr.uop.name:
-            case "execution":
-                return self._known(BOOL, loop.execution())
-            case "predicate":
-                variable, offset = expr.attribute
-                return self._known(BOOL, loop.predicate((variable.name, offset)))
-            case "read":
-                return self._read(expr.attribute)
-            case "broadcast":
-                return Expr(expr.uop, expr.type, lanes, expr.args)
-            case _:
-                args = tuple(map(self._cut, expr.args))
-                return Expr(expr.uop, expr.type, lanes, args, expr.attribute)
-
-    def _read(self, place: Place) -> Expr:
-        lanes = self.loop.strip
-        if is_repeated(place):
-            narrow = replace(place, lanes=lanes, width=lanes, row_stride=0, stride=0)
-            return Expr(UOPS["read"], place.type, lanes, (), narrow)
-        found = self.loop.row(_row(place))
-        return self._known(place.type, self.loop.cast(found, place.type, lanes))
-
-    def _known(self, kind: DataType, name: str) -> Expr:
-        leaf = Expr(UOPS["loaded"], kind, self.loop.strip)
-        self.values.know(leaf, name)
-        return leaf
