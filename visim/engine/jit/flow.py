@@ -8,7 +8,7 @@ entered the subroutine are active again, which is what makes most masks disappea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from visim.engine.jit.blocks import (
@@ -104,15 +104,16 @@ class Flow:
 
     def repeats(self, key: Key) -> bool:
         """Whether control can come back to a node."""
-        seen, waiting = set[Key](), [key]
+        return key in self.behind({key})
+
+    def behind(self, keys: Iterable[Key]) -> set[Key]:
+        """Return where control can come from some nodes."""
+        seen, waiting = set[Key](), list(keys)
         while waiting:
-            for target in self.edges.get(waiting.pop(), ()):
-                if target == key:
-                    return True
-                if target not in seen:
-                    seen.add(target)
-                    waiting.append(target)
-        return False
+            found = self.edges.get(waiting.pop(), set[Key]()) - seen
+            seen |= found
+            waiting += found
+        return seen
 
     def chains(self) -> list[list[Node]]:
         """Return all nodes in order, in chains: only the node before leads to each but the first.

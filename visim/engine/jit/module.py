@@ -66,6 +66,11 @@ class Version:
     payload: Payload | None = None
     filled: tuple[Span, ...] | None = None
 
+    @property
+    def looks_inside(self) -> bool:
+        """Whether somebody wants to know more of a thread than its memory and its count."""
+        return self.budgeted or self.counting or self.saving or bool(self.watched)
+
 
 @dataclass(frozen=True, slots=True)
 class Traits:

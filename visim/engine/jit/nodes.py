@@ -7,7 +7,7 @@ channels, a place's wake starts again with them alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.blocks import Step, expressions, operands
@@ -176,20 +176,6 @@ class NodeWriter(StepWriter):
         before = text.let(f"load i32, ptr {slot}")
         text.do(f"store i32 {text.let(f'or i32 {before}, {channels}')}, ptr {slot}")
 
-    def _wake(self, places: Sequence[int]) -> None:
-        """Go on at the first of some places where channels wait; at the last they surely do."""
-        text = self.text
-        for place in places[:-1]:
-            waiting = text.let(f"load i32, ptr %wait.{self.node.entry}.{place}")
-            some = text.let(f"icmp ne i32 {waiting}, 0")
-            other = text.fresh("later")
-            text.branch(some, f"w{self.unit.names[self._key(place)]}", other)
-            text.label(other)
-        if not places:
-            text.do("unreachable")
-            return
-        text.jump(f"w{self.unit.names[self._key(places[-1])]}")
-
     def _chosen(self, mask: Expr, offset: int, values: Values) -> str:
         """Return the active channels that a transfer takes, as i32."""
         text = self.text
@@ -230,7 +216,7 @@ class NodeWriter(StepWriter):
                 self.text.jump(self.unit.merge_label(self._key(target)))
                 return
             self._wait(target, self.active)
-            self._wake([*between, target])
+            self.unit.wake(self.node, [*between, target])
             return
         self._forward(goto, between, target, taken, onwards)
 
@@ -268,7 +254,7 @@ class NodeWriter(StepWriter):
         some = text.let(f"icmp ne i32 {rest}, 0")
         text.branch(some, onwards, taken)
         text.label(taken)
-        self._wake([*between, target])
+        self.unit.wake(self.node, [*between, target])
 
     def _jump(self, jump: Jump) -> None:
         text, unit, following = self.text, self.unit, self.node.block.next
@@ -416,14 +402,14 @@ class NodeWriter(StepWriter):
         """Go on with the channels that have not returned yet."""
         text, places = self.text, sorted(p for p in self.node.waiting if p >= 0)
         if back.mask is None:
-            self._wake(places)
+            self.unit.wake(self.node, places)
             return
         rest = self._rest(chosen)
         self._set_active(rest)
         some, others = text.let(f"icmp ne i32 {rest}, 0"), text.fresh("others")
         text.branch(some, self.unit.merge_label(self._key(self.node.block.next)), others)
         text.label(others)
-        self._wake(places)
+        self.unit.wake(self.node, places)
 
     def _home(self) -> None:
         """Leave the subroutine: go on behind the call that is open, or end the function."""

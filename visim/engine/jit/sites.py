@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from visim.engine.jit.blocks import MemoryMessage
 from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.layout import EXCHANGE_BYTES
+from visim.errors import InternalError
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,14 @@ class Sites:
         """Give a message its number."""
         self.known.append(SiteInfo(effect, unit, pc))
         return len(self.known) - 1
+
+    def number(self, effect: MemoryMessage, unit: int) -> int:
+        """Return the number that a message of a unit got last."""
+        for number in range(len(self.known) - 1, -1, -1):
+            one = self.known[number]
+            if isinstance(one, SiteInfo) and one.effect is effect and one.unit == unit:
+                return number
+        raise InternalError("a message without a number")
 
     def add_callout(self, callout: CallOut, size: int) -> int:
         """Give a call-out, whose values take `size` bytes, its number."""

@@ -103,6 +103,9 @@ class StepWriter:
                 whole = text.let(f"load i32, ptr %entered.{node.entry}")
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
+        loop = self.unit.loops.get(node.key)
+        if loop is not None:
+            loop.enter()
         wide = text.let(f"zext i32 {self.active} to i64")
         self.channels = bits_vector(text, wide, 0, 32)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from visim.engine.base import TURN
 from visim.engine.jit import affine
 from visim.engine.jit.affine import Affine, InputCore
+from visim.engine.jit.alone import AloneWriter
+from visim.engine.jit.apart import Region
 from visim.engine.jit.blocks import places
 from visim.engine.jit.bounds import SurfaceWriter
 from visim.engine.jit.callouts import CallOutWriter
@@ -20,6 +23,7 @@ from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
 from visim.engine.jit.text import Text, signed
 from visim.engine.jit.tracing import TraceWriter
+from visim.engine.jit.worth import scattered_loops, tear
 from visim.sem.effects import (
     Place,
 )
@@ -60,11 +64,12 @@ class UnitWriter:
             self.full = set[int]()
         self.all_on = signed((1 << self.kernel.simd_size) - 1, 32)
         self.slm_bytes = module.version.slm_bytes
-        self.slots, self.affine = self._analysis()
+        self.slots, self.affine, regions = self._analysis()
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
         self.surfaces = SurfaceWriter()
         self._buffers: list[str] = []
+        self.loops = {region.header.key: AloneWriter(self, region) for region in regions}
 
     def write(self) -> str:
         """Return the function's text."""
@@ -72,6 +77,8 @@ class UnitWriter:
         for chain in self.flow.chains():
             self._entrances(chain[0])
             NodeWriter(self, chain).write()
+        for loop in self.loops.values():
+            loop.write()
         body = self.text.lines
         name = function_name(self.unit.number, self.flow.start[2])
         linkage = "" if self.is_kernel else "internal "
@@ -81,13 +88,17 @@ class UnitWriter:
         head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
 
-    def _analysis(self) -> tuple[Slots, Affine]:
+    def _analysis(self) -> tuple[Slots, Affine, list[Region]]:
         module, version = self.module, self.module.version
         slots = Slots(self.kernel, self.flow, self.full, has_calls=module.has_calls)
         if module.flat:
             slots.forget()
         inputs = version.inputs if self.is_kernel else ()
-        return slots, Affine(slots, inputs, inputs_whole=version.full)
+        affine = Affine(slots, inputs, inputs_whole=version.full)
+        regions = [] if module.flat or version.looks_inside else scattered_loops(affine)
+        if tear(slots, regions):
+            affine = Affine(slots, inputs, inputs_whole=version.full)
+        return slots, affine, regions
 
     @cached_property
     def users(self) -> dict[int, set[int]]:
@@ -106,6 +117,12 @@ class UnitWriter:
         """Return the pointer to memory of the function, of so many bytes."""
         name = f"%buffer{len(self._buffers)}"
         self._buffers.append(f"  {name} = alloca [{size} x i8], align 64")
+        return name
+
+    def counter(self) -> str:
+        """Return the pointer to a number of 64 bits that is zero when a thread starts."""
+        name = self.buffer(8)
+        self._buffers.append(f"  store i64 0, ptr {name}")
         return name
 
     def keeps_others(self, place: Place) -> bool:
@@ -374,6 +391,20 @@ class UnitWriter:
         text.do(f"store i32 0, ptr {slot}")
         text.do(f"store i32 {waiting}, ptr %active")
         text.jump(f"b{number}")
+
+    def wake(self, node: Node, places: Sequence[int]) -> None:
+        """Go on at the first of some places where channels wait; at the last they surely do."""
+        text = self.text
+        for place in places[:-1]:
+            waiting = text.let(f"load i32, ptr %wait.{node.entry}.{place}")
+            some = text.let(f"icmp ne i32 {waiting}, 0")
+            other = text.fresh("later")
+            text.branch(some, f"w{self.names[node.entry, place, node.after]}", other)
+            text.label(other)
+        if not places:
+            text.do("unreachable")
+            return
+        text.jump(f"w{self.names[node.entry, places[-1], node.after]}")
 
     def body_label(self, key: tuple[int, int, int]) -> str:
         """Return the label at which a node starts with the channels that are active."""
