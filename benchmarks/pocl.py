@@ -88,7 +88,7 @@ def copied(values: dict[str, Any]) -> dict[str, Any]:
     return {n: _aligned(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
 
 
-def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+def _aligned(array: Any) -> NDArray[Any]:
     found = visim.Buffer(array.nbytes).array(array.dtype).reshape(array.shape)
     found[...] = array
     return found

@@ -9,6 +9,7 @@ from visim import predefined
 from visim.engine.blocks import CR0
 from visim.engine.jit.affine import ShapeReader, is_integer
 from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
+from visim.engine.jit.division import DivisionWriter
 from visim.engine.jit.floats import FloatWriter, Library
 from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.shapes import Shape
@@ -314,7 +315,7 @@ class Values:
             return self._intrinsic("abs", kind, lanes, args, ", i1 false")
         if name in {"min", "max"}:
             return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
-        return self._divide(name, kind, lanes, args)
+        return DivisionWriter(text, self.library).divide(name, kind, lanes, args)
 
     def _alone(self, name: str, args: list[str]) -> str:
         """Compute with scalars: doubling a vector of one 128-bit number ends LLVM's process."""
@@ -333,34 +334,6 @@ class Values:
         )
         joined = ", ".join(f"{vector} {arg}" for arg in args)
         return self.text.let(f"call {vector} {function}({joined}{flag})")
-
-    def _divide(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
-        """Divide magnitudes, so that the smallest integer by -1 wraps; by zero gives all ones."""
-        text, vector, bools = self.text, vector_type(kind, lanes), f"<{lanes} x i1>"
-        scalar = scalar_type(kind)
-        a, b = args
-        zero = text.let(f"icmp eq {vector} {b}, zeroinitializer")
-        one = splat(scalar, lanes, 1)
-        divisor = text.let(f"select {bools} {zero}, {vector} {one}, {vector} {b}")
-        if kind.is_signed:
-            quotient = self._signed_quotient(kind, lanes, a, divisor)
-        else:
-            quotient = text.let(f"udiv {vector} {a}, {divisor}")
-        if name == "rem":
-            product = text.let(f"mul {vector} {quotient}, {divisor}")
-            quotient = text.let(f"sub {vector} {a}, {product}")
-        ones = splat(scalar, lanes, -1)
-        return text.let(f"select {bools} {zero}, {vector} {ones}, {vector} {quotient}")
-
-    def _signed_quotient(self, kind: DataType, lanes: int, a: str, b: str) -> str:
-        text, vector = self.text, vector_type(kind, lanes)
-        top = self._intrinsic("abs", kind, lanes, [a], ", i1 false")
-        bottom = self._intrinsic("abs", kind, lanes, [b], ", i1 false")
-        found = text.let(f"udiv {vector} {top}, {bottom}")
-        negative = text.let(f"sub {vector} zeroinitializer, {found}")
-        signs = text.let(f"xor {vector} {a}, {b}")
-        differ = text.let(f"icmp slt {vector} {signs}, zeroinitializer")
-        return text.let(f"select <{lanes} x i1> {differ}, {vector} {negative}, {vector} {found}")
 
     def _bits(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
         text, vector = self.text, vector_type(kind, lanes)

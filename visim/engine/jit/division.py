@@ -1,0 +1,71 @@
+"""Division of integers: by the host's floats where these hold all of an integer.
+
+Hosts divide integers one lane at a time, floats in all lanes at once. For n and d below 2**w the
+quotient n / d, unless it is an integer, is at least 1 / d away from the next one. DF gives it with
+an error of at most 2**-53 of itself, for w = 32 less than 2**-21 / d; so it stays between the
+same two integers, whatever the host's rounding mode, and cut off it is the integer quotient. So is
+that of F, with an error of at most 2**-23 of it, for w = 16.
+"""
+
+from __future__ import annotations
+
+from visim.engine.jit.floats import Library
+from visim.engine.jit.text import Text, scalar_type, splat, vector_type
+from visim.types import DataType
+
+
+class DivisionWriter:
+    """Writes quotients and remainders of vectors of integers."""
+
+    def __init__(self, text: Text, library: Library) -> None:
+        self._text = text
+        self._library = library
+
+    def divide(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        """Divide magnitudes, so that the smallest integer by -1 wraps; by zero gives all ones.
+
+        Args:
+            name: `div` for the quotient, `rem` for the remainder.
+            kind: the integers' type.
+            lanes: how many there are.
+            args: dividend and divisor.
+        """
+        text, vector, bools = self._text, vector_type(kind, lanes), f"<{lanes} x i1>"
+        scalar = scalar_type(kind)
+        a, b = args
+        zero = text.let(f"icmp eq {vector} {b}, zeroinitializer")
+        one = splat(scalar, lanes, 1)
+        divisor = text.let(f"select {bools} {zero}, {vector} {one}, {vector} {b}")
+        if kind.is_signed:
+            quotient = self._signed_quotient(kind, lanes, a, divisor)
+        else:
+            quotient = self._quotient(kind, lanes, a, divisor)
+        if name == "rem":
+            product = text.let(f"mul {vector} {quotient}, {divisor}")
+            quotient = text.let(f"sub {vector} {a}, {product}")
+        ones = splat(scalar, lanes, -1)
+        return text.let(f"select {bools} {zero}, {vector} {ones}, {vector} {quotient}")
+
+    def _signed_quotient(self, kind: DataType, lanes: int, a: str, b: str) -> str:
+        text, vector = self._text, vector_type(kind, lanes)
+        found = self._quotient(
+            kind, lanes, self._magnitude(vector, lanes, a), self._magnitude(vector, lanes, b)
+        )
+        negative = text.let(f"sub {vector} zeroinitializer, {found}")
+        signs = text.let(f"xor {vector} {a}, {b}")
+        differ = text.let(f"icmp slt {vector} {signs}, zeroinitializer")
+        return text.let(f"select <{lanes} x i1> {differ}, {vector} {negative}, {vector} {found}")
+
+    def _magnitude(self, vector: str, lanes: int, value: str) -> str:
+        name = f"llvm.abs.v{lanes}{vector.rpartition(' ')[2].rstrip('>')}"
+        function = self._library.intrinsic(name, vector, vector, "i1")
+        return self._text.let(f"call {vector} {function}({vector} {value}, i1 false)")
+
+    def _quotient(self, kind: DataType, lanes: int, a: str, b: str) -> str:
+        """Return the quotient of unsigned numbers, whose divisor is not zero."""
+        text, vector = self._text, vector_type(kind, lanes)
+        if lanes == 1 or kind.bits > 32:
+            return text.let(f"udiv {vector} {a}, {b}")
+        wide = f"<{lanes} x {'float' if kind.bits <= 16 else 'double'}>"
+        n, d = (text.let(f"uitofp {vector} {one} to {wide}") for one in (a, b))
+        return text.let(f"fptoui {wide} {text.let(f'fdiv {wide} {n}, {d}')} to {vector}")
