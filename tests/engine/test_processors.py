@@ -10,8 +10,9 @@ import pytest
 from visim.engine import jit
 from visim.engine.jit import native
 from visim.engine.jit.floats import Library
-from visim.engine.jit.module import ModuleWriter, Version
+from visim.engine.jit.module import ModuleWriter
 from visim.engine.jit.scheduler import scheduler_text
+from visim.engine.jit.versions import Version
 from visim.errors import UnsupportedError
 
 from . import harness

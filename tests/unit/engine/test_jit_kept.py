@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,16 @@ from visim.target import platform
 from visim.text import read_text
 
 GROUPS = 4
+LAUNCHING = """
+import sys
+import numpy as np
+import visim
+from tests.unit.runtime.test_workers import HEAD, STORE
+
+kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
+kernel.launch([np.zeros(1, np.uint32)], thread_groups=1, engine="jit")
+print("visim.engine.jit.nodes" in sys.modules)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +66,13 @@ def test_the_second_time_nothing_is_written(written: list[str]) -> None:
     assert written == ["survey", "write"]
     assert np.array_equal(launch(), first)
     assert written == ["survey", "write"]
+
+
+def test_what_writes_code_is_loaded_when_there_is_code_to_write() -> None:
+    command = [sys.executable, "-c", LAUNCHING]
+    for expected in ("True", "False"):
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+        assert done.stdout.strip() == expected
 
 
 def test_another_version_of_a_kernel_is_written_by_itself(written: list[str]) -> None:

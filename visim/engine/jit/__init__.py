@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,17 +21,20 @@ from visim.engine.jit.answers import Halt
 from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.inputs import Inputs
 from visim.engine.jit.kept import Compiled, Kept
-from visim.engine.jit.module import ModuleText, ModuleWriter, Traits, Version, unit_codes
 from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.payload import Payload
 from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.run import Runner, Target, shared_starts
 from visim.engine.jit.teams import Teams, traits
 from visim.engine.jit.tracing import ACCESSES, PATHS
+from visim.engine.jit.versions import ModuleText, Traits, Version
 from visim.engine.jit.work import private_memory
 from visim.engine.jit.workers import Team, available_workers
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
+
+if TYPE_CHECKING:
+    from visim.engine.jit.module import ModuleWriter
 
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
@@ -187,7 +191,7 @@ class Prepared:
             if found is None:
 
                 def write() -> ModuleText:
-                    return ModuleWriter(self.kernel, version, self._codes).write()
+                    return self._writer(version).write()
 
                 found = self._versions[version] = self._entries.compiled(version, write)
             return found
@@ -195,11 +199,16 @@ class Prepared:
     @cached_property
     def _codes(self) -> list[UnitCode]:
         """The code of all units, which all versions share."""
-        return unit_codes(self.kernel)
+        return [UnitCode(self.kernel, unit) for unit in self.kernel.units]
 
     def _survey(self) -> Traits:
-        version = Version(full=True, slm_bytes=0, saving=self.saving)
-        return ModuleWriter(self.kernel, version, self._codes).survey()
+        return self._writer(Version(full=True, slm_bytes=0, saving=self.saving)).survey()
+
+    def _writer(self, version: Version) -> ModuleWriter:
+        # What writes code is loaded when there is code to write.
+        from visim.engine.jit.module import ModuleWriter
+
+        return ModuleWriter(self.kernel, version, self._codes)
 
 
 def _form(

@@ -21,10 +21,10 @@ from visim.engine.accesses import AccessSite
 from visim.engine.jit.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.entries import scheduler
-from visim.engine.jit.module import ModuleText, Traits, Version
 from visim.engine.jit.native import NativeCode, compiler, object_code, processor
 from visim.engine.jit.sites import SiteInfo
 from visim.engine.jit.slots import Row
+from visim.engine.jit.versions import ModuleText, Traits, Version
 from visim.engine.observers import BlockPlace
 from visim.errors import InternalError
 from visim.isa.flow import FunctionAddress

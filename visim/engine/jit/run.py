@@ -26,9 +26,9 @@ from visim.engine.jit.layout import (
     Status,
     Thread,
 )
-from visim.engine.jit.module import Traits
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, octets_of, words
 from visim.engine.jit.tables import Tables
+from visim.engine.jit.versions import Traits
 from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork
 from visim.engine.observers import BlockPlace
