@@ -353,14 +353,14 @@ class AloneWriter:
         """Return where a load may go, as when all channels load."""
         size = load.components * scalar_bytes(scalar_type(load.type))
         site = self.unit.module.sites.number(load, self.unit.unit.number)
-        known = replace(load, surface=self.region.surfaces.get(id(load)))
-        return BoundsWriter(self.unit, self._values(node)).of(known, site, size)
+        bindings = self.region.bindings[id(load)]
+        return BoundsWriter(self.unit, self._values(node), bindings).of(load, site, size)
 
     def _offset(self, cutter: Cutter, addresses: Expr, bounds: Bounds) -> str:
         """Return the distance of a load from where it may go."""
         text, bits = self.text, addresses.type.bits
         row = row_of(addresses.attribute) if addresses.uop.name == "read" else None
-        if row in self._sums:
+        if row is not None and row in self._sums:
             varying, common = self._sums[row]
             base = self._hoisted(partial(self._distance, common, bounds))
             return text.let(f"add i64 {self._first(varying, 64)}, {base}")

@@ -10,9 +10,10 @@ most once. Then counts of instructions follow from the turns in which channels p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.blocks import Step, expressions
+from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import LOST, Flow, Key, Node, is_uniform
 from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
@@ -53,7 +54,7 @@ class Region:
         bits_leaving: those of them that the loop changes and others read, or its next turn.
         singles: places written that all channels share.
         loads: its loads, with their blocks and the numbers of their instructions there.
-        surfaces: which surfaces they go to, by their identities.
+        bindings: what is known of surfaces where they are, by their identities.
     """
 
     nodes: list[Node]
@@ -67,7 +68,7 @@ class Region:
     bits_leaving: set[Bits] = field(default_factory=set[Bits])
     singles: list[Place] = field(default_factory=list[Place])
     loads: list[tuple[Node, int, Load]] = field(default_factory=list[tuple[Node, int, Load]])
-    surfaces: dict[int, Expr] = field(default_factory=dict[int, Expr])
+    bindings: dict[int, Bindings] = field(default_factory=dict[int, Bindings])
 
     @property
     def header(self) -> Node:
@@ -218,9 +219,9 @@ class _Contents:
         known: dict[int, set[Row | Bits]] = {self._region.header.key[1]: set()}
         for node in self._region.nodes:
             defined = set(known[node.key[1]])
-            surfaces: dict[tuple[str, int], Expr] = {}
+            bindings = Bindings()
             for number, step in enumerate(node.block.steps):
-                if not self._step(node, number, step, defined, surfaces):
+                if not self._step(node, number, step, defined, bindings):
                     return False
             if not self._transfer(node, defined):
                 return False
@@ -236,21 +237,23 @@ class _Contents:
         number: int,
         step: Step,
         defined: set[Row | Bits],
-        surfaces: dict[tuple[str, int], Expr],
+        bindings: Bindings,
     ) -> bool:
         """Note an instruction, in front of which some rows are written in this turn."""
         if step.refusal is not None or not step.effects:
             return step.refusal is None
         if all(isinstance(effect, WriteState) for effect in step.effects):
             self._chooses = True
-            return all(_keep_surface(effect, surfaces) for effect in step.effects)
+            for effect in step.effects:
+                bindings.note(effect)
+            return all(map(_chooses_known, step.effects))
         if all(_is_single(effect) for effect in step.effects):
             return node.key in self._region.steady and all(map(self._single, step.effects))
         found = self._lane_wise.accesses(step.effects, self._channels)
         if found is None:
             return False
         self._read(found, defined)
-        return all(self._effect(node, number, e, defined, surfaces) for e in step.effects)
+        return all(self._effect(node, number, e, defined, bindings) for e in step.effects)
 
     def _effect(
         self,
@@ -258,16 +261,14 @@ class _Contents:
         number: int,
         effect: Effect,
         defined: set[Row | Bits],
-        surfaces: dict[tuple[str, int], Expr],
+        bindings: Bindings,
     ) -> bool:
         match effect:
             case Load() as load:
-                surface = _constant(load.surface, surfaces)
-                if is_called_out(load) or (load.surface is not None and surface is None):
+                if is_called_out(load) or not _is_known(load.surface, bindings):
                     return False
                 self._region.loads.append((node, number, load))
-                if surface is not None:
-                    self._region.surfaces[id(load)] = surface
+                self._region.bindings[id(load)] = replace(bindings, known=dict(bindings.known))
             case WriteRegister(place=place, mask=mask) if is_own(place.variable):
                 row = row_of(place)
                 if row is None:
@@ -371,20 +372,16 @@ def _is_in(what: Row | Bits, variables: set[int], names: set[str]) -> bool:
     return what.variable in variables if isinstance(what, Row) else what[0] in names
 
 
-def _keep_surface(effect: Effect, surfaces: dict[tuple[str, int], Expr]) -> bool:
-    """Note a surface that an instruction chooses, if it is known."""
+def _chooses_known(effect: Effect) -> bool:
+    """Whether an instruction chooses a surface whatever happens, by its number."""
     if not isinstance(effect, WriteState) or effect.mask is not None:
         return False
-    surfaces[effect.variable.name, effect.element] = effect.value
     return effect.value.lanes == 1 and effect.value.uop.name == "constant"
 
 
-def _constant(surface: Expr | None, surfaces: dict[tuple[str, int], Expr]) -> Expr | None:
-    """Return which surface a message goes to, if that is known."""
-    if surface is None or surface.uop.name != "state":
-        return surface if surface is not None and surface.uop.name == "constant" else None
-    variable, element = surface.attribute
-    return surfaces.get((variable.name, element))
+def _is_known(surface: Expr | None, bindings: Bindings) -> bool:
+    """Whether a message goes to a surface that is known when code is made, or to none."""
+    return surface is None or bindings.number(surface) is not None
 
 
 def _read_by(nodes: Iterable[Node]) -> tuple[set[int], set[str]]:

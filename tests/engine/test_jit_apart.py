@@ -1,0 +1,217 @@
+"""Loops that the JIT runs by one channel after the other do what all channels together do.
+
+Each channel goes through elements of its own: an index is loaded, and what it points to added up.
+Loops vary in what else happens in a turn. Threads that come first fill what is remembered of
+allocations, so that later ones run apart.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit.module import ModuleWriter, Version
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+LANES = 32
+ELEMENTS = 4096
+THREADS = 4
+
+DECLARATIONS = """
+.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=uq num_elts=3 align=wordx32
+.decl V41 v_type=G type=d num_elts=32 align=wordx32
+.decl V42 v_type=G type=d num_elts=32 align=wordx32
+.decl V43 v_type=G type=ud num_elts=32 align=wordx32
+.decl V44 v_type=G type=d num_elts=32 align=wordx32
+.decl V50 v_type=G type=q num_elts=32 align=wordx32
+.decl V51 v_type=G type=q num_elts=32 align=wordx32
+.decl V52 v_type=G type=uq num_elts=32 align=wordx32
+.decl V53 v_type=G type=ud num_elts=32 align=wordx32
+.decl V54 v_type=G type=ud num_elts=32 align=wordx32
+.decl V55 v_type=G type=ud num_elts=32 align=wordx32
+.decl V56 v_type=G type=ud num_elts=1 align=wordx32
+.decl V57 v_type=G type=ud num_elts=32 align=wordx32
+.decl V58 v_type=G type=uq num_elts=32 align=wordx32
+.decl P1 v_type=P num_elts=32
+.decl P2 v_type=P num_elts=32
+.decl P3 v_type=P num_elts=32
+.decl P4 v_type=P num_elts=32
+.kernel_attr SimdSize=32
+.function "k"
+k:
+"""
+
+ALL = "(0,0)<1;1,0>"
+ONE = "(0,0)<0;1,0>"
+
+EXTRAS = {
+    "a channel leaves where it finds what it looks for": f"""
+    cmp.eq (M1, 32) P2 V54{ALL} 0x11:ud
+    (P2) goto (M1, 32) FOUND""",
+    "some channels do something else": f"""
+    cmp.lt (M1, 32) P3 V54{ALL} 0x20000000:ud
+    (P3) goto (M1, 32) SKIP
+    xor (M1, 32) V57(0,0)<1> V57{ALL} V54{ALL}
+    add (M1, 32) V52(0,0)<1> V51{ALL} V40(0,1)<0;1,0>
+    lsc_load.ugm (M1, 32)  V55:d32  flat[V52]:a64
+SKIP:
+    add (M1, 32) V43(0,0)<1> V43{ALL} V55{ALL}""",
+    "turns are counted once for all": f"""
+    add (M1_NM, 1) V56(0,0)<1> V56{ONE} 0x3:ud
+    add (M1, 32) V57(0,0)<1> V57{ALL} V56{ONE}""",
+    "a predicate stays until a later turn": f"""
+    (P4) sel (M1, 32) V55(0,0)<1> V54{ALL} V57{ALL}
+    add (M1, 32) V43(0,0)<1> V43{ALL} V55{ALL}
+    cmp.gt (M1, 32) P4 V54{ALL} 0x40000000:ud""",
+    "writes have masks of their own": f"""
+    cmp.lt (M1, 32) P3 V54{ALL} 0x50000000:ud
+    (P3) add (M1, 32) V57(0,0)<1> V57{ALL} V54{ALL}""",
+}
+
+
+def _load(target: str, index: str, base: int) -> str:
+    return f"""
+    mov (M1, 32) V50(0,0)<1> {index}{ALL}
+    shl (M1, 32) V51(0,0)<1> V50{ALL} 0x2:q
+    add (M1, 32) V52(0,0)<1> V51{ALL} V40(0,{base})<0;1,0>
+    lsc_load.ugm (M1, 32)  {target}:d32  flat[V52]:a64"""
+
+
+def _store(source: str) -> str:
+    return f"""
+    lsc_store.ugm (M1, 32)  flat[V58]:a64  {source}:d32
+    add (M1, 32) V58(0,0)<1> V58{ALL} {4 * LANES:#x}:ud"""
+
+
+def whole_kernel(extras: tuple[str, ...]) -> str:
+    """Return a kernel with a loop that does these things beside its loads."""
+    return f"""{DECLARATIONS.strip()}
+    cmp.lt (M1, 32) P1 V41{ALL} V42{ALL}
+    (!P1) goto (M1, 32) DONE
+LOOP:{_load("V53", "V41", 0)}{_load("V54", "V53", 1)}
+    add (M1, 32) V43(0,0)<1> V43{ALL} V54{ALL}{"".join(EXTRAS[name] for name in extras)}
+    add (M1, 32) V41(0,0)<1> V41{ALL} 0x1:w
+    cmp.lt (M1, 32) P1 V41{ALL} V42{ALL}
+    (P1) goto (M1, 32) LOOP
+    add (M1, 32) V43(0,0)<1> V43{ALL} 0x7:ud
+    goto (M1, 1) DONE
+FOUND:
+    add (M1, 32) V43(0,0)<1> V43{ALL} 0x100:ud
+DONE:
+    mov (M1, 32) V50(0,0)<1> V44{ALL}
+    shl (M1, 32) V51(0,0)<1> V50{ALL} 0x2:q
+    add (M1, 32) V58(0,0)<1> V51{ALL} V40(0,2)<0;1,0>{_store("V43")}{_store("V41")}
+    add (M1, 32) V57(0,0)<1> V57{ALL} V56{ONE}{_store("V57")}
+    ret (M1, 1)
+"""
+
+
+class Case:
+    """What a seed makes: where channels begin and end, and what they find there."""
+
+    def __init__(self, kernel: harness.Kernel, seed: str, longest: int, faults: int) -> None:
+        rng = random.Random(seed)
+        index = np.array([rng.randrange(ELEMENTS) for _ in range(ELEMENTS)], np.int32)
+        for _ in range(faults):
+            index[rng.randrange(ELEMENTS)] = rng.choice([-1, ELEMENTS, 1 << 29])
+        values = np.array([rng.choice([0x11, rng.getrandbits(32)]) for _ in range(ELEMENTS)])
+        if rng.random() < 0.5:
+            values[values == 0x11] = 0x12
+        self.out = np.zeros(THREADS * 3 * LANES, np.uint32)
+        self.memory = Memory()
+        data = [(index, "index"), (values.astype(np.uint32), "values"), (self.out, "out")]
+        bases = np.array([self.memory.add(*one) for one in data], np.uint64)
+        starts = [self._start(kernel, rng, bases, longest, n) for n in range(THREADS)]
+        self.group = harness.GroupsAlike(tuple(starts))
+
+    @staticmethod
+    def _start(
+        kernel: harness.Kernel, rng: random.Random, bases: Any, longest: int, number: int
+    ) -> harness.ThreadStart:
+        begins = [rng.randrange(ELEMENTS - longest) for _ in range(LANES)]
+        ends = [begin + rng.randrange(-2, longest) for begin in begins]
+        places = np.arange(LANES) + number * 3 * LANES
+        registers = {
+            "V40": bases,
+            "V41": np.array(begins, np.int32),
+            "V42": np.array(ends, np.int32),
+            "V44": places.astype(np.int32),
+            "V55": np.arange(LANES, dtype=np.uint32),
+        }
+        given = tuple((kernel.place(name), data.tobytes()) for name, data in registers.items())
+        mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, rng.getrandbits(LANES) | 1, 0xFFF0, 1 << 31])
+        return harness.ThreadStart(given, mask)
+
+    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
+        """Run it; return how it ended and what was stored."""
+        self.out[:] = 0
+        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
+        return ended, self.out.tobytes()
+
+
+def _agree(extras: tuple[str, ...], cases: list[tuple[int, int]], options: RunOptions) -> set[bool]:
+    """Compare both engines on cases of longest loops and numbers of faults; which had faults."""
+    kernel = harness.assemble(whole_kernel(extras), "pvc")
+    engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
+    for number, (longest, wrong) in enumerate(cases):
+        case = Case(kernel, f"{extras} {number}", longest, wrong)
+        (want, wanted), (got, found) = (case.run(engine, options) for engine in engines)
+        assert got.fault == want.fault, number
+        assert found == wanted, number
+        assert got.executed == want.executed, number
+        faults.add(want.fault is not None)
+    return faults
+
+
+def _text(kernel_text: str, **version: Any) -> str:
+    kernel = harness.assemble(kernel_text, "pvc")
+    return ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0, **version)).write().text
+
+
+CHOICES = [
+    (),
+    *((name,) for name in EXTRAS),
+    tuple(EXTRAS),
+]
+
+
+@pytest.mark.parametrize("extras", CHOICES, ids=lambda extras: f"{len(extras)}")
+def test_channels_apart_do_what_all_do_together(extras: tuple[str, ...]) -> None:
+    cases = [(8, 0), (30, 3), (90, 0), (20, 400)]
+    assert ".pausing:" in _text(whole_kernel(extras))
+    assert _agree(extras, cases, RunOptions()) == {False, True}
+
+
+def test_long_loops_let_other_threads_run_at_the_same_instructions() -> None:
+    assert _agree((), [(2000, 0), (2500, 1)], RunOptions()) <= {False, True}
+
+
+@pytest.mark.parametrize("budget", [50, 333, 2000])
+def test_a_budget_ends_at_the_same_instruction(budget: int) -> None:
+    _agree(tuple(EXTRAS), [(60, 0), (8, 3)], RunOptions(budget=budget))
+    assert ".pausing:" not in _text(whole_kernel(()), budgeted=True)
+
+
+def test_observed_threads_stay_in_vector_form() -> None:
+    assert ".pausing:" not in _text(whole_kernel(()), watched=("accesses",))
+    assert ".pausing:" not in _text(whole_kernel(()), counting=True)
+
+
+def test_loops_stay_in_vector_form_where_a_load_waits_for_that_of_a_turn_before() -> None:
+    chase = whole_kernel(()).replace(f"V41{ALL} 0x1:w", f"V53{ALL} 0x1:w")
+    assert ".pausing:" not in _text(chase)
+
+
+def test_loops_stay_in_vector_form_where_they_store() -> None:
+    stores = whole_kernel(()).replace("LOOP:", f"LOOP:{_store('V43')}")
+    assert ".pausing:" not in _text(stores)
