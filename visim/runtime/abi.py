@@ -124,7 +124,8 @@ class _Preparation:
             self.bound[index] = Bound()
             return
         allocation, state = self.memory.allocate(found, name), 0
-        address, indices = allocation.address, list[int]()
+        address = allocation.address
+        indices: list[int] = []
         if index in self.layout.bindless:
             indices = [self._free_surface(name)]
             state = indices[0] * SURFACE_STATE_BYTES
