@@ -408,6 +408,22 @@ def _blocks_expected(v: Values) -> dict[str, np.ndarray]:
     }
 
 
+def _shared_values(rng: Generator) -> Values:
+    return {
+        "a": rng.integers(-500, 500, 120).astype(I32),
+        "out": np.zeros(120, I32),
+        "by": rng.integers(-9, 9, 3).astype(F32),
+        "b": rng.integers(-99, 99, 64).astype(F32),
+        "plane": np.zeros(64, F32),
+    }
+
+
+def _shared_values_expected(v: Values) -> dict[str, np.ndarray]:
+    out = np.roll(3 * v["a"].reshape(3, 40), -1, axis=1).ravel()
+    x, y, z = v["by"]
+    return {"out": out, "plane": x * v["b"] + y * v["b"] * v["b"] + z}
+
+
 CASES: tuple[Case, ...] = (
     *(_local_exchange(size, groups) for size, groups in ((7, 5), (33, 2), (48, 2), (100, 2))),
     Case(
@@ -419,6 +435,17 @@ CASES: tuple[Case, ...] = (
             Launch("add_sums", "out sums", (192,), (64,)),
         ),
         _prefix_scan_expected,
+    ),
+    Case(
+        "shared_values",
+        "shared_values.cl",
+        _shared_values,
+        (
+            Launch("neighbours", "a out", (120,), (40,)),
+            Launch("plane", "by b plane", (64,), (32,)),
+        ),
+        _shared_values_expected,
+        features={"*": ("barrier|sbarrier",), "pvc": ("d32x4t",)},
     ),
     Case(
         "bitonic_sort",
