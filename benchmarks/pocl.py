@@ -5,7 +5,7 @@ the repository. Samples of both sides alternate; a probe of the processor before
 pair tells whether something else ran meanwhile. Each side is timed from the enqueue to the end of
 the launches, by the clock and in processor time of all threads, which means something on a busy
 machine too; ratios are those of the best samples, PoCL's time over visim's. Results are compared
-with each other. `--held-out` takes 14 other kernels instead.
+with each other. `--held-out` takes 14 other kernels instead, `--survey` six of kinds beside those.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import visim.opencl
 from benchmarks.case import Benchmark, Launch
 from benchmarks.held_out import HELD_OUT
 from benchmarks.kernels import BENCHMARKS
+from benchmarks.survey import SURVEY
 from tests.opencl import pocl
 
 QUIET = 0.85
@@ -253,11 +254,14 @@ def main() -> None:
     parser.add_argument("--device", default="pvc")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--held-out", action="store_true")
+    sets = parser.add_mutually_exclusive_group()
+    sets.add_argument("--held-out", action="store_const", dest="benchmarks", const=HELD_OUT)
+    sets.add_argument("--survey", action="store_const", dest="benchmarks", const=SURVEY)
+    parser.set_defaults(benchmarks=BENCHMARKS)
     options = parser.parse_args()
     if reason := pocl.missing():
         parser.exit(1, f"PoCL: {reason}\n")
-    benchmarks = HELD_OUT if options.held_out else BENCHMARKS
+    benchmarks: tuple[Benchmark, ...] = options.benchmarks
     chosen = [one for one in benchmarks if not options.names or one.name in options.names]
     if not chosen:
         parser.error(f"there are {', '.join(one.name for one in benchmarks)}")
