@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage
@@ -78,7 +79,7 @@ class BoundsWriter:
                 return self._flat(site)
             case Space.SLM:
                 limit = max(0, unit.slm_bytes - size + 1)
-                return Bounds("0", str(limit), unit.context(Context.SLM))
+                return Bounds("0", str(limit), unit.surfaces.shared_memory)
             case Space.SCRATCH:
                 room = _room(self.text, unit.context(Context.SCRATCH_BYTES), size)
                 start = unit.thread(Thread.SCRATCH_BASE)
@@ -129,11 +130,21 @@ class BoundsWriter:
 
 
 class SurfaceWriter:
-    """Writes the bounds of surfaces with known numbers once, where the function starts."""
+    """Writes once, where the function starts, what stays while it runs.
+
+    That are the bounds of surfaces with known numbers, and where shared local memory is: LLVM does
+    not know that stores leave it where it is, and would add it to each address again.
+    """
 
     def __init__(self) -> None:
         self.text = Text(hint="s")
         self._known: dict[tuple[int, int, bool], Bounds] = {}
+
+    @cached_property
+    def shared_memory(self) -> str:
+        """Where the host has shared local memory, as i64."""
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}")
+        return self.text.let(f"load i64, ptr {place}, align 8")
 
     def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""
