@@ -69,7 +69,9 @@ def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
         case 2:
             found = np.full(lanes, start)
         case 3:
-            found = rng.choice([2, 3, 5]) * count + rng.randrange(lanes)
+            distance = rng.choice([2, 2, 3, 5])
+            last = ELEMENTS - 1 - distance * (lanes - 1)
+            found = distance * count + rng.choice([rng.randrange(lanes), last])
         case 4:
             size = rng.choice([2, 4, 8])
             pieces = [rng.randrange(ELEMENTS - 8) for _ in range(lanes // size)]

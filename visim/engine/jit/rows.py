@@ -117,6 +117,8 @@ class RowWriter:
             return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
         if form.stride == size * parts:
             return self.weaver.apart(pointer, scalar, form.piece, parts)
+        if form.stride == 2 * size and parts == 1 and not form.piece % 2:
+            return [self.weaver.every_other(pointer, scalar, form.piece)]
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
 
     def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
@@ -143,6 +145,14 @@ class RowWriter:
             picks = range(number * count, (number + 1) * count)
             one = self.text.shuffle(scalar, lanes * parts, whole, picks)
             self.text.do(f"store <{count} x {scalar}> {one}, ptr {pointer}, align 1")
+
+    def store_apart(self, pointer: str, lanes: int, scalar: str, value: str, stride: int) -> None:
+        """Store each lane by itself, at equal distances."""
+        vector = f"<{lanes} x {scalar}>"
+        for lane in range(lanes):
+            one = self.text.let(f"extractelement {vector} {value}, i64 {lane}")
+            place = self.text.at(pointer, lane * stride)
+            self.text.do(f"store {scalar} {one}, ptr {place}, align 1")
 
     def store_masked(
         self, pointers: list[str], lanes: int, scalar: str, value: str, mask: str

@@ -184,10 +184,10 @@ class ScatterWriter:
     def load(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Return `parts` vectors of the elements at the lanes of a window, which fits."""
         text, found = self.text, list[tuple[list[str], str]]()
-        join, size = text.fresh("loaded"), parts * scalar_bytes(scalar)
-        for piece in _pieces(window, scalar, size):
-            apart = self._begin_rows(window, piece, size)
-            rows = _rows(window.lanes, piece, size, self._rows(window, piece))
+        join = text.fresh("loaded")
+        for piece, stride in self._pieces(window, scalar, parts):
+            apart = self._begin_rows(window, piece, stride)
+            rows = _rows(window.lanes, piece, stride, self._rows(window, piece))
             found.append((self.rows.load(rows, scalar, parts), text.block))
             text.jump(join)
             text.label(apart)
@@ -255,9 +255,13 @@ class ScatterWriter:
         """Store vectors at the lanes of a window, which fits, lowest lane first."""
         text, parts = self.text, len(values)
         join, size = text.fresh("stored"), parts * scalar_bytes(scalar)
-        for piece in _pieces(window, scalar, size):
-            apart = self._begin_rows(window, piece, size)
-            self.rows.store(self._rows(window, piece), window.lanes, scalar, values)
+        for piece, stride in self._pieces(window, scalar, parts):
+            apart = self._begin_rows(window, piece, stride)
+            pointers = self._rows(window, piece)
+            if stride == size:
+                self.rows.store(pointers, window.lanes, scalar, values)
+            else:
+                self.rows.store_apart(pointers[0], window.lanes, scalar, values[0], stride)
             text.jump(join)
             text.label(apart)
         woven = self.rows.weaver.woven(values, window.lanes, scalar)
@@ -326,14 +330,29 @@ class ScatterWriter:
 
     # Rows
 
-    def _begin_rows(self, window: Window, piece: int, size: int) -> str:
-        """Begin code for where all pieces of so many lanes are rows of elements of `size` bytes.
+    def _pieces(self, window: Window, scalar: str, parts: int) -> list[tuple[int, int]]:
+        """Return how many neighbours may turn out to be rows, and how far apart, if any are.
+
+        Pairs are what is left of rows where elements are exchanged over short distances, and every
+        other element where neighbours are.
+        """
+        lanes, size = window.lanes, parts * scalar_bytes(scalar)
+        most = min(lanes, _ROW_BYTES // max(4, scalar_bytes(scalar)))
+        if size % window.scale or lanes % most:
+            return []
+        found = [(most, size), (2, size)] if most > 2 else [(most, size)]
+        if parts == 1 and not self.repeats and lanes % 2 == 0:
+            found.append((lanes, 2 * size))
+        return found
+
+    def _begin_rows(self, window: Window, piece: int, stride: int) -> str:
+        """Begin code for where lanes are in pieces whose neighbours are `stride` bytes apart.
 
         Return the label for where they are not.
         """
         text, lanes = self.text, window.lanes
         row, apart = text.fresh("row"), text.fresh("apart")
-        step, kind = size // window.scale, f"<{lanes} x i32>"
+        step, kind = stride // window.scale, f"<{lanes} x i32>"
         first = text.let(f"extractelement {kind} {window.index}, i64 0")
         last = text.let(f"extractelement {kind} {window.index}, i64 {piece - 1}")
         far = text.let(f"sub i32 {last}, {first}")
@@ -368,17 +387,6 @@ class ScatterWriter:
 def _rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
     """Return pieces of rows that begin at some pointers."""
     return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
-
-
-def _pieces(window: Window, scalar: str, size: int) -> tuple[int, ...]:
-    """Return how many neighbours may turn out to be rows, if any; `size` is a lane's bytes.
-
-    Pairs are what is left of rows where elements are exchanged over short distances.
-    """
-    most = min(window.lanes, _ROW_BYTES // max(4, scalar_bytes(scalar)))
-    if size % window.scale or window.lanes % most:
-        return ()
-    return (most, 2) if most > 2 else (most,)
 
 
 def _suits_hardware(window: Window, scalar: str) -> bool:

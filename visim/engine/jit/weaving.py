@@ -40,6 +40,16 @@ class Weaver:
             for part in range(parts)
         ]
 
+    def every_other(self, pointer: str, scalar: str, lanes: int) -> str:
+        """Load every other element, by two rows of which the second ends with the last one."""
+        vector = f"<{lanes} x {scalar}>"
+        last = self.text.at(pointer, (lanes - 1) * scalar_bytes(scalar))
+        low, high = (
+            self.text.let(f"load {vector}, ptr {place}, align 1") for place in (pointer, last)
+        )
+        picks = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+        return self._two(scalar, lanes, low, high, picks)
+
     def woven(self, values: Sequence[str], lanes: int, scalar: str) -> str:
         """Return the lanes of several vectors, all elements of a lane together."""
         if _in_blocks(scalar, lanes, len(values)):
