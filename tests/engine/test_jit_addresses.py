@@ -7,7 +7,7 @@ the lanes reach is in rows, in short rows, strided, scattered, overlapping or ou
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit import native
+from visim.engine.jit import native, unit
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -254,3 +254,18 @@ def test_hardware_gathers_give_the_same(form: str, monkeypatch: pytest.MonkeyPat
         pytest.skip("this processor has no AVX2")
     monkeypatch.setattr(jit, "has_gathers", lambda: True)
     compare(Text(form, shift=FORMS[form].bit_length() - 1))
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+@pytest.mark.parametrize("text", [*map(Text, FORMS), Text("d32", "ud", 2), Text("d32", "uq", 0)])
+def test_code_that_messages_share_gives_the_same(
+    text: Text, gathers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if gathers and "+avx2" not in native.processor().features.split(","):
+        pytest.skip("this processor has no AVX2")
+    monkeypatch.setattr(jit, "has_gathers", lambda: gathers)
+    monkeypatch.setattr(unit, "MOST_APART", 0)
+    shift = min(text.shift, FORMS[text.form].bit_length() - 1)
+    compare(replace(text, shift=shift), cases=CASES // 2)
+    if not gathers:
+        compare(replace(text, shift=shift), cases=12, checked=False)

@@ -16,10 +16,11 @@ from visim.engine.jit.general import Access, beyond_function, general_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
 from visim.engine.jit.moving import packed_widths, together
 from visim.engine.jit.rows import Rows, RowWriter
-from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, Window, has_window
+from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.shapes import Shape, ragged
 from visim.engine.jit.text import scalar_bytes, scalar_type, signed, vector_type
 from visim.engine.jit.values import Values
+from visim.engine.jit.windows import Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
 

@@ -127,6 +127,9 @@ class Storage:
 
     `image` is the pointer to the whole register image, or None with split storage; `shared` is
     the pointer to the part of an image that functions share: predefined and file-scope variables.
+    `chain` is the number of the chain of nodes that is written: a variable of one chain that is
+    written as a whole before all else starts with nothing, which spares LLVM a search through all
+    blocks for where the start's value goes. `chain` 0 says that all start with a value.
     """
 
     kernel: LinkedKernel
@@ -134,11 +137,13 @@ class Storage:
     text: Text
     image: str | None = None
     shared: str | None = None
+    chain: int = 0
     generals: dict[str, tuple[str, int, int]] = field(
         default_factory=dict[str, tuple[str, int, int]]
     )
     others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     predicates: dict[str, int] = field(default_factory=dict[str, int])
+    _homes: dict[str, int] = field(default_factory=dict[str, int])
 
     # Pointers
 
@@ -148,7 +153,9 @@ class Storage:
             return self.text.at(self.image, self.kernel.offset(self.unit, variable) + offset)
         if self.shared is not None and variable.is_shared:
             return self.text.at(self.shared, self.kernel.shared_offset(variable) + offset)
-        key = f"file {variable.name}" if variable.is_file_scope else str(variable.index)
+        key = _key(variable)
+        if self._homes.setdefault(key, 0) != self.chain:
+            self._homes[key] = 0
         if key not in self.generals:
             size = root_bytes(variable, self.kernel.platform.grf_bytes)
             place = self.kernel.offset(self.unit, variable)
@@ -224,6 +231,8 @@ class Storage:
         count, picks = span
         vector = f"<{count} x {scalar}>"
         if count == lanes and mask is None:
+            if lanes * size == root_bytes(place.variable, self.kernel.platform.grf_bytes):
+                self._homes.setdefault(_key(place.variable), self.chain)
             pointer = self.pointer(place.variable, min(offsets))
             text.do(f"store {vector} {value}, ptr {pointer}, align 1")
             return
@@ -317,9 +326,11 @@ class Storage:
         image to start from; None starts with zeros.
         """
         lines: list[str] = []
+        empty = {name for key, (name, _, _) in self.generals.items() if self._homes[key]}
         for name, size, place in (*self.generals.values(), *self.others.values()):
             lines.append(f"  {name} = alloca [{size} x i8], align 64")
-            lines.extend(_filling(name, size, place, filled(place, size)))
+            if name not in empty:
+                lines.extend(_filling(name, size, place, filled(place, size)))
         for number, place in enumerate(self.predicates.values()):
             lines.append(f"  %p{number} = alloca i64")
             source = filled(place, PREDICATE_BYTES)
@@ -363,6 +374,10 @@ class Storage:
             lines.append(f"  {p}.y = getelementptr i8, ptr {image}, i64 {place}")
             lines.append(f"  store {wide} {p}.x, ptr {p}.y, align 1")
         return lines
+
+
+def _key(variable: General) -> str:
+    return f"file {variable.name}" if variable.is_file_scope else str(variable.index)
 
 
 def cut_field(text: Text, wide: str, field: Field, kind: DataType, lanes: int) -> str:

@@ -24,15 +24,15 @@ from visim.engine.jit.storage import Storage
 from visim.engine.jit.text import Text, signed
 from visim.engine.jit.tracing import TraceWriter
 from visim.engine.jit.worth import scattered_loops, tear
-from visim.sem.effects import (
-    Place,
-)
+from visim.sem.effects import Load, Place, Store
 
 if TYPE_CHECKING:
     from visim.engine.jit.module import ModuleWriter
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
+MOST_APART = 64
+"""How many messages of a unit have all of their code where they stand."""
 
 
 def frame_bytes(flow: Flow) -> int:
@@ -74,9 +74,12 @@ class UnitWriter:
     def write(self) -> str:
         """Return the function's text."""
         self.text.jump(f"b{self.names[self.flow.start]}")
-        for chain in self.flow.chains():
+        for number, chain in enumerate(self.flow.chains(), start=1):
+            if not self.module.version.saving:
+                self.storage.chain = number
             self._entrances(chain[0])
             NodeWriter(self, chain).write()
+        self.storage.chain = 0
         for loop in self.loops.values():
             loop.write()
         body = self.text.lines
@@ -112,6 +115,18 @@ class UnitWriter:
                 for place in used:
                     found.setdefault(place.variable.index, set()).add(user)
         return found
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether so many messages are in the unit that they have to share code."""
+        effects = (
+            effect
+            for node in self.flow.nodes.values()
+            for step in node.block.steps
+            for effect in step.effects
+        )
+        messages = sum(isinstance(effect, Load | Store) for effect in effects)
+        return messages > MOST_APART
 
     def buffer(self, size: int) -> str:
         """Return the pointer to memory of the function, of so many bytes."""
