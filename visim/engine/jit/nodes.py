@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visim.engine.base import CALL_DEPTH
+from visim.engine.jit.bitwise import remainder_loop
 from visim.engine.jit.blocks import Step, expressions, operands
 from visim.engine.jit.flow import function_name, is_uniform, passed
 from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.remainders import RemainderWriter
 from visim.engine.jit.runs import Run, RunFinder
 from visim.engine.jit.slots import Row
 from visim.engine.jit.steps import StepWriter, is_dynamic
@@ -44,6 +46,7 @@ class NodeWriter(StepWriter):
     def write(self) -> None:
         """Write the blocks of the chain."""
         self._begin()
+        self._leave_out()
         for run in self._runs():
             local = self._local(run)
             strip = strip_of(run, local, self.unit.module.version.vector_lanes)
@@ -56,6 +59,16 @@ class NodeWriter(StepWriter):
                 return
         self._count_until(len(self.located))
         self._ending()
+
+    def _leave_out(self) -> None:
+        """Leave out turns of a loop that finds remainders, where nobody looks at each of them."""
+        module = self.unit.module
+        version = module.version
+        if module.flat or version.budgeted or version.counting or version.watched:
+            return
+        found = remainder_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
+        if found is not None:
+            RemainderWriter(self, found).write()
 
     def _write_one(self, step: Step, place: int) -> bool:
         """Write an instruction, and the end of its block; return whether control can go on."""

@@ -338,6 +338,15 @@ class UnitWriter:
         ends = self.text.let(f"add i64 {now}, {TURN}")
         self.text.do(f"store i64 {ends}, ptr %turn.ends")
 
+    def room(self) -> str:
+        """Return how many instructions the thread may execute before its turn is over."""
+        text = self.text
+        now = text.let(f"load i64, ptr {self.clock}")
+        ends = text.let("load i64, ptr %turn.ends")
+        least = self.module.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
+        left = text.let(f"call i64 {least}(i64 {ends}, i64 {now})")
+        return text.let(f"call i64 {least}(i64 {left}, i64 1)")
+
     def pause(self, pc: int) -> None:
         """Let others run where the thread's turn is over; a place in each loop has to."""
         text = self.text
