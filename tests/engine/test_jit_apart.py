@@ -215,3 +215,99 @@ def test_loops_stay_in_vector_form_where_a_load_waits_for_that_of_a_turn_before(
 def test_loops_stay_in_vector_form_where_they_store() -> None:
     stores = whole_kernel(()).replace("LOOP:", f"LOOP:{_store('V43')}")
     assert ".pausing:" not in _text(stores)
+
+
+MASKLESS = f"""
+    add (M1_NM, 32) V52(0,0)<1> V51{ALL} V40(0,1)<0;1,0>
+    lsc_load.ugm (M1_NM, 32)  V55:d32  flat[V52]:a64
+    add (M1, 32) V57(0,0)<1> V57{ALL} V55{ALL}"""
+MASKLESS_PREDICATE = f"""
+    cmp.lt (M1_NM, 32) P3 V44{ALL} 0x1000:d
+    (P3) add (M1_NM, 32) V57(0,0)<1> V57{ALL} 0x1:ud"""
+
+
+@pytest.mark.parametrize("extra", [MASKLESS, MASKLESS_PREDICATE])
+def test_loops_stay_in_vector_form_where_channels_that_have_left_do_something(extra: str) -> None:
+    text = whole_kernel(()).replace("    add (M1, 32) V41", f"{extra[1:]}\n    add (M1, 32) V41")
+    assert ".pausing:" not in _text(text)
+
+
+AROUND = f"""{DECLARATIONS.strip()}
+LOOP:{_load("V53", "V41", 0)}{_load("V54", "V53", 1)}
+    add (M1, 32) V43(0,0)<1> V43{ALL} V57{ALL}
+    add (M1, 32) V57(0,0)<1> V54{ALL} 0x5:ud
+    add (M1, 32) V41(0,0)<1> V41{ALL} 0x1:w
+    cmp.lt (M1, 32) P1 V41{ALL} V42{ALL}
+    (P1) goto (M1, 32) LOOP
+    add (M1, 32) V41(0,0)<1> V41{ALL} -0x3:w
+    add (M1_NM, 1) V56(0,0)<1> V56{ONE} 0x1:ud
+    cmp.lt (M1_NM, 1) P2 V56{ONE} 0x3:ud
+    (P2) goto (M1, 1) LOOP
+    mov (M1, 32) V50(0,0)<1> V44{ALL}
+    shl (M1, 32) V51(0,0)<1> V50{ALL} 0x2:q
+    add (M1, 32) V58(0,0)<1> V51{ALL} V40(0,2)<0;1,0>{_store("V43")}{_store("V41")}
+    ret (M1, 1)
+"""
+"""A loop in a loop: what is remembered from the last turn goes to the first turn of the next."""
+
+LEAVING = f"""{DECLARATIONS.strip()}
+LOOP:{_load("V53", "V41", 0)}{_load("V54", "V53", 1)}
+    cmp.lt (M1, 32) P2 V54{ALL} 0x20000000:ud
+    (P2) goto (M1, 32) OUT
+    add (M1, 32) V43(0,0)<1> V43{ALL} V54{ALL}
+    goto (M1, 1) ON
+OUT:
+    add (M1, 32) V43(0,0)<1> V43{ALL} 0x1:ud
+    goto (M1, 1) DONE
+ON:
+    add (M1, 32) V41(0,0)<1> V41{ALL} 0x1:w
+    cmp.lt (M1, 32) P1 V41{ALL} V42{ALL}
+    (P1) goto (M1, 32) LOOP
+DONE:
+    mov (M1, 32) V50(0,0)<1> V44{ALL}
+    shl (M1, 32) V51(0,0)<1> V50{ALL} 0x2:q
+    add (M1, 32) V58(0,0)<1> V51{ALL} V40(0,2)<0;1,0>{_store("V43")}{_store("V41")}
+    ret (M1, 1)
+"""
+"""Channels that leave pass by a block that all others pass."""
+
+
+def _agree_on(text: str, cases: list[Case], kernel: harness.Kernel) -> None:
+    assert ".pausing:" in _text(text)
+    engines = (kernel.prepared, jit.Prepared(kernel.linked))
+    for number, case in enumerate(cases):
+        (want, wanted), (got, found) = (case.run(engine, RunOptions()) for engine in engines)
+        assert (got.fault, got.executed) == (want.fault, want.executed), number
+        assert found == wanted, number
+
+
+@pytest.mark.parametrize("text", [AROUND, LEAVING])
+def test_loops_of_other_forms_run_apart(text: str) -> None:
+    kernel = harness.assemble(text, "pvc")
+    cases = [(8, 0), (30, 3), (90, 0)]
+    _agree_on(text, [Case(kernel, str(n), *case) for n, case in enumerate(cases)], kernel)
+
+
+class CaseOfTwo(Case):
+    """A case whose indices lead to two allocations, so that an attempt may end at any turn."""
+
+    def __init__(self, kernel: harness.Kernel, seed: str, longest: int, others: int) -> None:
+        super().__init__(kernel, seed, longest, 0)
+        rng, self.memory = random.Random(seed), Memory()
+        index = np.array([rng.randrange(ELEMENTS) for _ in range(ELEMENTS)], np.int32)
+        self.kept = [np.arange(ELEMENTS, dtype=np.uint32) * factor for factor in (3, 5)]
+        one, other = (self.memory.add(data, f"values {n}") for n, data in enumerate(self.kept))
+        for _ in range(others):
+            index[rng.randrange(ELEMENTS)] = rng.randrange(ELEMENTS) + (other - one) // 4
+        places = [self.memory.add(index, "index"), one, self.memory.add(self.out, "out")]
+        bases = np.array(places, np.uint64)
+        starts = [self._start(kernel, rng, bases, longest, n) for n in range(THREADS)]
+        self.group = harness.GroupsAlike(tuple(starts))
+
+
+def test_what_all_channels_share_is_as_before_where_an_attempt_ends() -> None:
+    extras = ("turns are counted once for all",)
+    kernel = harness.assemble(whole_kernel(extras), "pvc")
+    cases = [(8, 200), (90, 10), (30, 40), (30, 400), (90, 10)]
+    found = [CaseOfTwo(kernel, str(n), *case) for n, case in enumerate(cases)]
+    _agree_on(whole_kernel(extras), found, kernel)

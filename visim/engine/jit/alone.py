@@ -1,10 +1,11 @@
 """Code for loops that channels run apart: one channel alone, then the next.
 
 What channels have of variables is copied to memory when an attempt begins, and back when each has
-left the loop or has made so many turns. Until then nothing changes but copies. So a load that is
-out of range, or a first access to an allocation, ends the attempt, and all channels go through the
-loop together, with the faults that it then has. An attempt has no more turns than the thread can
-make before it has to let others run.
+left the loop or has made so many turns. Until then nothing changes but copies, and what all
+channels share, with which each of them begins anew. So a load that is out of range, or a first
+access to an allocation, ends the attempt, and all channels go through the loop together, with the
+faults that it then has. An attempt has no more turns than the thread can make before it has to let
+others run.
 """
 
 from __future__ import annotations
@@ -121,6 +122,8 @@ class AloneWriter:
         text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
         self._end()
         text.label(self._label("bail"))
+        for place, before in zip(self.region.singles, self._before, strict=True):
+            self.storage.write(place, before, None)
         text.do(f"store volatile i64 {_PAUSE}, ptr {self._pause}")
         text.jump(self._label("together"))
 

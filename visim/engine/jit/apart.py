@@ -17,7 +17,7 @@ from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import LOST, Flow, Key, Node, is_uniform
 from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
-from visim.engine.jit.slots import Row, channel_of, row_of
+from visim.engine.jit.slots import Row, channel_of, channel_within, row_of
 from visim.engine.jit.steps import is_dynamic
 from visim.engine.jit.storage import place_span
 from visim.sem.effects import (
@@ -46,7 +46,7 @@ class Region:
         nodes: its blocks in order; the first is where a turn begins, the last where it ends.
         exits: where channels go from there.
         beyond: where channels may wait when all have left, in order.
-        steady: the blocks that a channel passes in each turn but its last.
+        steady: the blocks that every channel passes that comes to a later one in the same turn.
         entering: rows that channels bring, with a place for each.
         leaving: those of them that the loop changes and others read.
         staying: those of them that the loop changes and only its next turn reads.
@@ -186,7 +186,7 @@ class RegionFinder:
         )
 
     def _is_steady(self, region: Region, node: Node) -> bool:
-        """Whether no channel comes to the end of a turn without passing a block."""
+        """Whether no channel comes to a later block of a turn without passing a block."""
         places = {one.key[1] for one in region.nodes} - {node.key[1]}
         seen, waiting = set[int](), [region.header.key[1]]
         entry, _, mode = region.header.key
@@ -195,7 +195,7 @@ class RegionFinder:
             if place in places and place not in seen:
                 seen.add(place)
                 waiting += self._targets(self._flow.nodes[entry, place, mode]) or ()
-        return region.nodes[-1].key[1] not in seen
+        return max(seen, default=-1) < node.key[1]
 
 
 class _Contents:
@@ -208,7 +208,7 @@ class _Contents:
         self._lane_wise = LaneWise(lambda _: False, dynamic=False)
         self._spans: dict[int, set[tuple[int, int, Row | _Single]]] = {}
         self._written = set[Row | _Single]()
-        self._alone = set[Row | Bits]()
+        self._for_all = set[Row | Bits]()
         self._places: dict[Row, Place] = {}
         self._wanted = set[Row | Bits]()
         self._set = set[Row | Bits]()
@@ -267,6 +267,8 @@ class _Contents:
             case Load() as load:
                 if is_called_out(load) or not _is_known(load.surface, bindings):
                     return False
+                if channel_within(load.mask) is None:  # channels that have left load too
+                    return False
                 self._region.loads.append((node, number, load))
                 self._region.bindings[id(load)] = replace(bindings, known=dict(bindings.known))
             case WriteRegister(place=place, mask=mask) if is_own(place.variable):
@@ -284,9 +286,9 @@ class _Contents:
 
     def _write(self, what: Row | Bits, mask: Expr | None, defined: set[Row | Bits]) -> None:
         self._set.add(what)
-        if mask is None:
-            self._alone.add(what)
-        elif channel_of(mask) is None and what not in defined:
+        if channel_within(mask) is None:
+            self._for_all.add(what)
+        if mask is not None and channel_of(mask) is None and what not in defined:
             self._wanted.add(what)
             return
         defined.add(what)
@@ -349,6 +351,8 @@ class _Contents:
         variables, names = _read_by(self._flow.nodes[key] for key in behind)
         leaving = {what for what in self._set if _is_in(what, variables, names)}
         changed = leaving | self._set & self._wanted
+        if any(self._flow.edges.get(key, set[Key]()) & inside for key in behind):
+            leaving = changed  # channels come back, as from a loop around this one
         for what in changed | self._wanted:
             if isinstance(what, Row):
                 region.entering[what] = self._places[what]
@@ -359,7 +363,7 @@ class _Contents:
         region.leaving = {row: place for row, place in rows.items() if row in leaving}
         region.staying = {row: place for row, place in rows.items() if row not in leaving}
         bits = {what for what in self._set | self._wanted if not isinstance(what, Row)}
-        if changed & self._alone or len({name for name, _ in bits}) < len(bits):
+        if changed & self._for_all or len({name for name, _ in bits}) < len(bits):
             return False
         return not self._chooses or _have_surfaces_at_hand(self._flow.nodes.values())
 
