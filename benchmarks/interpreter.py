@@ -81,13 +81,14 @@ def text_of(loop: Loop) -> str:
     return "\n".join(lines) + "\n"
 
 
-@dataclass(frozen=True)
+@dataclass
 class OneThread:
     """A dispatch of a single thread whose registers are zero."""
 
     mask: int
     group_count: int = 1
     slm_bytes: int = 0
+    kept: object = None
 
     def threads(self, group: int) -> int:
         """Return 1."""

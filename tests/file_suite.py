@@ -210,6 +210,7 @@ class OneThread:
 
     def __init__(self, start: ThreadStart) -> None:
         self._start = start
+        self.kept: object = None
 
     def threads(self, group: int) -> int:
         return 1
