@@ -33,3 +33,8 @@ class Context:
     whole: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     clock: Callable[[int], int] = field(default=lambda _: 0)
     note: Callable[..., None] = field(default=lambda *_: None)
+
+    def release(self) -> None:
+        """Let go of the memory of a launch, and of those that have observed it."""
+        self.flat = self.surfaces = self.slm = self.scratch = self.arguments = None
+        self.fused, self.clock, self.note = (), lambda _: 0, lambda *_: None

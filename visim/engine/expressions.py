@@ -238,8 +238,9 @@ class ValueBuilder:
                 return f"{found}[:, {component}]" if components(effect) > 1 else found
 
     def _clock(self, expr: Expr) -> str:
-        clock, full = self.bind(self.context.clock), self.bind(np.full)
-        count, uint32 = f"{clock}({expr.attribute})", self.bind(np.uint32)
+        # Each run has a clock of its own; what is built here is for all of them.
+        context, full = self.bind(self.context), self.bind(np.full)
+        count, uint32 = f"{context}.clock({expr.attribute})", self.bind(np.uint32)
         return self.temporary(f"{full}({expr.lanes}, {count}, {uint32})")
 
     def _gather(self, expr: Expr) -> str:

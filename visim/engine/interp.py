@@ -66,7 +66,10 @@ class Prepared:
         """Run the groups one after another; a fault ends the run and is returned."""
         with self._lock, np.errstate(all="ignore"):
             run = Run(self, dispatch, machine, options)
-            run.groups(groups)
-            if self.tracker is not None:
-                run.exit.reached = self.tracker.reached
-            return run.exit
+            try:
+                run.groups(groups)
+                return run.exit
+            finally:
+                self.context.release()
+                if self.tracker is not None:
+                    run.exit.reached = self.tracker.end_run()

@@ -95,6 +95,12 @@ class Tracker:
         self.surfaces, self._memory = surfaces, memory
         self.reached = Counter()
 
+    def end_run(self) -> Counter[Reached]:
+        """Return what the run has reached, and let go of its memory."""
+        reached = self.reached
+        self.start_run(Surfaces(), ShadowMemory())
+        return reached
+
     def start_group(self) -> None:
         """Begin with clean SLM and scratch memory."""
         self._slm = ShadowMemory()

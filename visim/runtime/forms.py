@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from visim.engine.base import Engine, RunOptions
 from visim.records import record
@@ -10,7 +11,10 @@ from visim.runtime.launch import LaunchKeywords, LaunchOptions
 from visim.runtime.threads import LaunchPlan
 
 MOST_FORMS = 64
-_PLAIN = frozenset({bool, int, str, tuple, list, type(None)})
+_PLAIN = frozenset({bool, int, str, type(None)})
+_LISTS = frozenset({tuple, list})
+_DEEPEST = 2
+"""So deep are lists in lists that options may be."""
 _HOLDERS = frozenset({"observers", "samplers", "surfaces"})
 """Options that hold objects of the caller's, which are not to be kept."""
 
@@ -45,7 +49,7 @@ class Forms:
 
     def of(self, options: LaunchKeywords) -> Form:
         """Return the form of launches with some options; what it raises is not remembered."""
-        if not _HOLDERS.isdisjoint(options) or not _PLAIN.issuperset(map(type, options.values())):
+        if not _HOLDERS.isdisjoint(options) or not _is_plain([*options.values()], _DEEPEST):
             return self._make(LaunchOptions(**options))
         # What differs in its type only, such as 1 and True, may not be right both times.
         key = repr(options)
@@ -56,3 +60,14 @@ class Forms:
                 self._known.clear()
             self._known[key] = found
         return found
+
+
+def _is_plain(values: Sequence[object], deepest: int) -> bool:
+    """Whether what `repr` shows of values is all that they are: another class may show anything."""
+    kinds = set(map(type, values))
+    if _PLAIN.issuperset(kinds):
+        return True
+    if not deepest or not kinds <= _PLAIN | _LISTS:
+        return False
+    lists = [cast("Sequence[object]", one) for one in values if type(one) in _LISTS]
+    return all(_is_plain(one, deepest - 1) for one in lists)

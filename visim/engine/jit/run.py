@@ -55,6 +55,8 @@ class Target:
 
 
 _NO_OPTIONS = RunOptions()
+_MOST_BUDGET = (1 << 63) - 1
+"""No thread gets as far as budgets that native code cannot hold."""
 
 
 class Runner:
@@ -151,7 +153,7 @@ class Runner:
             Context.CACHE: self._caches[-1].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
             Context.KERNEL: compiled.kernel,
-            Context.BUDGET: self.options.budget or 0,
+            Context.BUDGET: min(self.options.budget or 0, _MOST_BUDGET),
             Context.WATCHED: self.shared is not None and self.watcher.is_ordered,
         }
         for name, value in values.items():
