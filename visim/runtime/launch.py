@@ -198,12 +198,7 @@ class Launch:
             CancelledError: it was stopped; the message says where.
             FaultError: it stopped with a fault; `.report` says how far it came.
         """
-        if not self._lock.acquire(blocking=False):
-            self._wait(stop)
-        try:
-            found = self._outcome(stop, receiver or current_receiver())
-        finally:
-            self._lock.release()
+        found = self._in_turn(stop, receiver or current_receiver())
         if found.exit.stopped is not None:
             stopped = with_source_line(found.exit.stopped, self.units)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
@@ -212,6 +207,18 @@ class Launch:
         if fault is not None:
             raise FaultError(with_source_line(fault, self.units), report)
         return report
+
+    def _in_turn(self, stop: Event | None, receiver: Receiver) -> Outcome:
+        """Run the plan when no other launch of this object runs."""
+        if stop is None:
+            # Only so no signal's handler can raise an exception while the lock is nobody's.
+            with self._lock:
+                return self._outcome(stop, receiver)
+        self._wait(stop)
+        try:
+            return self._outcome(stop, receiver)
+        finally:
+            self._lock.release()
 
     def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
         """Run the plan on an executable that nobody else uses."""
@@ -225,10 +232,10 @@ class Launch:
         finally:
             self.executables.give_back(executable)
 
-    def _wait(self, stop: Event | None) -> None:
-        """Wait until no other launch of this object runs."""
+    def _wait(self, stop: Event) -> None:
+        """Wait until no other launch of this object runs, in a thread that gets no signals."""
         while not self._lock.acquire(timeout=_PATIENCE_S):
-            if stop is not None and stop.is_set():
+            if stop.is_set():
                 raise CancelledError("the launch was cancelled before it began")
 
     def _report(self, found: Outcome) -> Report:

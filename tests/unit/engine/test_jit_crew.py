@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from threading import Barrier, Thread, current_thread
 
+import numpy as np
 import pytest
 
+import visim
+from tests.unit.runtime.test_workers import HEAD, STORE
+from visim.engine.jit import workers
 from visim.engine.jit.crew import Crew
 
 PATIENCE_S = 20
@@ -94,3 +99,28 @@ def test_an_exception_is_raised_again_when_all_have_ended() -> None:
 
 def test_launches_go_on_after_a_fork() -> None:
     subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=60)
+
+
+def test_ctrl_c_is_given_back_when_another_handler_raises_an_exception(monkeypatch):
+    class Alarm(Exception):
+        pass
+
+    class Signals:
+        """Raises an exception before the second change, as `signal` does when a signal waits."""
+
+        getsignal = staticmethod(signal.getsignal)
+        changes = 0
+
+        def signal(self, number: int, handler: object) -> object:
+            self.changes += 1
+            if self.changes == 2:
+                raise Alarm
+            return signal.signal(number, handler)
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(workers, "_SIGNALS", Signals())
+    kernel, out = visim.assemble(HEAD + STORE, platform="pvc")["k"], np.zeros(1, np.uint32)
+    with pytest.raises(Alarm):
+        kernel.launch([out], thread_groups=1, engine="jit")
+    assert signal.getsignal(signal.SIGINT) is before
+    assert kernel.launch([out], thread_groups=1, engine="jit").groups == 1

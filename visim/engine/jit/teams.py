@@ -61,7 +61,8 @@ class Teams:
 
     def idle(self, form: Hashable) -> Team | None:
         """Return a team that was made for dispatches of a form and has none now."""
-        for team in tuple(self._idle):
+        # A tuple would be made after its iterator: collecting garbage there could change the deque.
+        for team in [*self._idle]:
             if team.form == form:
                 try:
                     self._idle.remove(team)

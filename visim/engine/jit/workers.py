@@ -58,11 +58,20 @@ class Team:
         self._halt.wanted = False
         for runner in self.runners:
             runner.begin(options)
-        before = self._interrupts.begin()
+        before = self._interrupts.before()
         try:
+            if before is not None:
+                _SIGNALS.signal(signal.SIGINT, self._interrupts.note)
             found = self._natively(groups) if self._is_native else self._singly(groups)
         finally:
-            self._interrupts.end(before)
+            # First, and not in a function of Python's, at whose beginning another signal's handler
+            # may raise an exception; in `signal` it does so before anything is changed.
+            if before is not None:
+                try:
+                    _SIGNALS.signal(signal.SIGINT, before)
+                except BaseException:
+                    _SIGNALS.signal(signal.SIGINT, before)
+                    raise
             for runner in self.runners:
                 runner.rest()
         if self._interrupts.came:
@@ -109,8 +118,9 @@ class Team:
         if task is None or task.groups != groups:
             task = self._task = Task.of(groups, len(self.runners))
         if not works:
-            works = self._works = [runner.native_work() for runner in self.runners]
+            works = [runner.native_work() for runner in self.runners]
             self._calls = Calls([work.call for work in works])
+            self._works = works
         task.begin()
         for work in works:
             work.begin(task)
@@ -184,24 +194,16 @@ class _Interrupts:
         self._halt = halt
         self.came: list[FrameType | None] = []
 
-    def begin(self) -> _Handler | None:
-        """Take over, where a handler of the program's is called; return that."""
+    def before(self) -> _Handler | None:
+        """Forget the run before; return the program's handler, if there is one to replace."""
         self.came.clear()
         if get_ident() != main_thread().ident:
             return None
         before = _SIGNALS.getsignal(signal.SIGINT)
-        if not callable(before):
-            return None
-        _SIGNALS.signal(signal.SIGINT, self._note)
-        return before
+        return before if callable(before) else None
 
-    @staticmethod
-    def end(before: _Handler | None) -> None:
-        """Give back to the program's handler."""
-        if before is not None:
-            _SIGNALS.signal(signal.SIGINT, before)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal while the run lasts."""
         del number
         self.came.append(frame)
         self._halt.wanted = True
