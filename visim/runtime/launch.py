@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Event, Lock
+from threading import Event, Lock, get_ident
 from typing import Any, TypedDict
 
 from visim.engine.base import Engine, RunOptions
@@ -166,6 +166,7 @@ class Launch:
     compile_s: float
     units: tuple[Unit, ...] = ()
     _lock: Lock = field(default_factory=Lock, repr=False)
+    _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
     _notes: tuple[str, ...] = field(init=False, repr=False)
 
@@ -181,6 +182,7 @@ class Launch:
 
         Raises:
             FaultError: it stopped with a fault; `.report` says how far it came.
+            UnsupportedError: this very launch runs already, and has called what calls this.
         """
         receiver = current_receiver()
         if not self.options.wait:
@@ -210,6 +212,11 @@ class Launch:
 
     def _in_turn(self, stop: Event | None, receiver: Receiver) -> Outcome:
         """Run the plan when no other launch of this object runs."""
+        if self._thread == get_ident():
+            raise UnsupportedError(
+                f"kernel {self.kernel!r}: a launch that runs cannot be launched again by what it "
+                "calls, such as its observers; bind the kernel once more for that"
+            )
         if stop is None:
             # Only so no signal's handler can raise an exception while the lock is nobody's.
             with self._lock:
@@ -228,8 +235,10 @@ class Launch:
             options = replace(options, stop=stop, shadow=shadow)
         executable = self.executables.borrow()
         try:
+            self._thread = get_ident()
             return run_plan(self.plan, executable, options, receiver)
         finally:
+            self._thread = 0
             self.executables.give_back(executable)
 
     def _wait(self, stop: Event) -> None:

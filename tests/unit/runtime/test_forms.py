@@ -108,3 +108,20 @@ def test_each_launch_counts_its_own_time(engine):
     for out in found:
         kernel.launch([out], thread_groups=GROUPS, engine=engine)
     assert [out.tolist() for out in found] == [[3] * GROUPS] * 3
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_launch_that_runs_is_not_launched_again_by_its_observers(kernel, engine):
+    class Again(visim.Observer):
+        wanted = True
+
+        def group_begin(self, event):
+            if self.wanted:
+                bound()
+
+    observer, out = Again(), np.zeros(GROUPS, np.uint32)
+    bound = kernel.bind([out], thread_groups=GROUPS, engine=engine, observers=[observer])
+    with pytest.raises(visim.UnsupportedError, match="bind the kernel once more"):
+        bound()
+    observer.wanted = False
+    assert bound().groups == GROUPS
