@@ -19,6 +19,8 @@ from visim.runtime.printf import BadRecord, PrintedText, PrintfBuffer, Receiver
 from visim.runtime.threads import LaunchPlan, Part
 
 _GROUPS_BETWEEN_LOOKS = 16
+_QUICK_S = 0.005
+"""Where so many groups take less, there are twice as many before the next look."""
 _FILLED_AT_MOST = 1 / 4
 
 
@@ -133,17 +135,19 @@ class _Run:
 
     def _in_pieces(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
         """Run groups some at a time, to look in between what they print and whether to stop."""
-        start = 0
+        start, most = 0, _GROUPS_BETWEEN_LOOKS
         step = 1 if self._printed is not None else len(order)
         while start < len(order):
             if self._options.stop is not None:
                 if self._options.stop.is_set():
                     yield Exit(stopped=_between_groups(part, order[start]))
                     return
-                step = min(step, _GROUPS_BETWEEN_LOOKS)
-            groups = order[start : start + step]
+                step = most if self._printed is None else min(step, most)
+            groups, began = order[start : start + step], time.perf_counter()
             found = self._executable.run(groups, part.dispatch, part.machine, self._options)
             start += step
+            if time.perf_counter() - began < _QUICK_S:
+                most *= 2
             if self._printed is not None:
                 step = self._drain(self._printed, found, step)
             yield found
