@@ -132,3 +132,40 @@ def test_joint_messages_do_what_single_ones_do(form: str, wide: int, stride: int
         assert found == wanted, number
         faults.add(want.fault is not None)
     assert faults == {False, True}
+
+
+SURFACES = """.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=ud num_elts=16 align=wordx32
+.decl V41 v_type=G type=ud num_elts=16 align=wordx32
+.decl V42 v_type=G type=ud num_elts=16 align=wordx32
+.decl V43 v_type=G type=ud num_elts=16 align=wordx32
+.decl T6 v_type=T num_elts=1
+.kernel_attr SimdSize=16
+.function "k"
+k:
+    mov (M1, 16) V40(0,0)<1> 0x40:ud
+    mov (M1, 16) V41(0,0)<1> 0x8:ud
+    movs (M1_NM, 1) T6(0) 0x0:ud
+    gather4_scaled.R (M1, 16) T6 0x0:ud V40.0 V42.0
+    movs (M1_NM, 1) T6(0) 0x1:ud
+    gather4_scaled.R (M1, 16) T6 0x0:ud V41.0 V43.0
+    add (M1, 16) V43(0,0)<1> V43(0,0)<1;1,0> V42(0,0)<1;1,0>
+    movs (M1_NM, 1) T6(0) 0x2:ud
+    scatter4_scaled.R (M1, 16) T6 0x0:ud V41.0 V43.0
+    ret (M1, 1)
+"""
+
+
+def test_a_load_that_waits_is_from_the_surface_that_was_chosen_for_it() -> None:
+    kernel, found = harness.assemble(SURFACES, "tgllp"), list[tuple[int, list[int]]]()
+    group = harness.Group((harness.ThreadStart((), 0xFFFF),))
+    for engine in (kernel.prepared, jit.Prepared(kernel.linked)):
+        surfaces, out = Surfaces(), np.zeros(4, np.uint32)
+        small, large = np.full(4, 100, np.uint32), np.full(64, 500, np.uint32)
+        for index, memory in enumerate((small, large, out)):
+            surfaces.bind(index, memory, f"surface {index}")
+        ended = engine.run([0], group, Machine(Memory(), surfaces), RunOptions())
+        assert ended.fault is None
+        found.append((surfaces.dropped_reads, out.tolist()))
+    assert found == [(16, [0, 0, 500, 0])] * 2

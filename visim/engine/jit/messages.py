@@ -70,6 +70,8 @@ class MessageWriter:
         """Look where all lanes of a message are; this branches nowhere."""
         # Values are written where they are first asked for: before anything branches.
         self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
+        if effect.surface is not None:  # what follows may choose another one for its own message
+            self.values.scalar(effect.surface)
         lanes, given = effect.addresses.lanes, list[str]()
         if isinstance(effect, Load):
             access = self._access(
