@@ -8,6 +8,7 @@ allocations, so that later ones run apart.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,7 @@ DONE:
 """Channels that leave pass by a block that all others pass."""
 
 
-def _agree_on(text: str, cases: list[Case], kernel: harness.Kernel) -> None:
+def _agree_on(text: str, cases: Sequence[Case], kernel: harness.Kernel) -> None:
     assert ".pausing:" in _text(text)
     engines = (kernel.prepared, jit.Prepared(kernel.linked))
     for number, case in enumerate(cases):
