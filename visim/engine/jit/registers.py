@@ -164,12 +164,11 @@ class RegisterAccess:
         wide = text.let(f"zext i{lanes} {lane} to i64") if lanes < 64 else lane
         address = text.let(f"extractelement {vector} {addresses}, i64 {wide}")
         shown = text.let(f"zext i32 {address} to i64")
-        self.unit.fault(FaultKind.REGISTER, self.pc, shown, self._number(bits, wide, mask, lanes))
+        self.unit.fault(FaultKind.REGISTER, self.pc, shown, self._number(wide, mask, lanes))
         text.label(right)
 
-    def _number(self, bits: str, lane: str, mask: str | None, lanes: int) -> str:
+    def _number(self, lane: str, mask: str | None, lanes: int) -> str:
         """Return the channel that a fault names: its rank among the enabled ones."""
-        del bits
         if mask is None:
             return lane
         text = self.unit.text
