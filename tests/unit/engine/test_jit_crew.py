@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from threading import Barrier, Thread, current_thread
 
 import numpy as np
@@ -101,6 +102,15 @@ def test_launches_go_on_after_a_fork() -> None:
     subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=60)
 
 
+@pytest.fixture
+def interrupted_by_default() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also where tests are started with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupted_by_default")
 def test_ctrl_c_is_given_back_when_another_handler_raises_an_exception(monkeypatch):
     class Alarm(Exception):
         pass
@@ -117,10 +127,9 @@ def test_ctrl_c_is_given_back_when_another_handler_raises_an_exception(monkeypat
                 raise Alarm
             return signal.signal(number, handler)
 
-    before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(workers, "_SIGNALS", Signals())
     kernel, out = visim.assemble(HEAD + STORE, platform="pvc")["k"], np.zeros(1, np.uint32)
     with pytest.raises(Alarm):
         kernel.launch([out], thread_groups=1, engine="jit")
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert kernel.launch([out], thread_groups=1, engine="jit").groups == 1
