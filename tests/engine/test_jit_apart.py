@@ -208,6 +208,10 @@ def test_observed_threads_stay_in_vector_form() -> None:
     assert ".pausing:" not in _text(whole_kernel(()), counting=True)
 
 
+def test_loops_stay_in_vector_form_where_nobody_notes_allocations() -> None:
+    assert ".pausing:" not in _text(whole_kernel(()), checked=False)
+
+
 def test_loops_stay_in_vector_form_where_a_load_waits_for_that_of_a_turn_before() -> None:
     chase = whole_kernel(()).replace(f"V41{ALL} 0x1:w", f"V53{ALL} 0x1:w")
     assert ".pausing:" not in _text(chase)

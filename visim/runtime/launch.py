@@ -253,11 +253,22 @@ class Launch:
         fidelity = _fidelity(total.forms) if self.run_options.count_forms else None
         notes = self._notes + _losses(found) if found.lost_bytes else self._notes
         taint = _taint(total.reached or {}) if self._tracks_taint else None
-        # By position: names would take twice the time, which repeated launches notice.
         return Report(
-            *(self.kernel, self.engine, self.platform, self.plan.geometry),
-            *(total.groups, total.threads, instructions, found.wall_s, self.compile_s),
-            *(fidelity, found.dropped, notes, found.printed, found.counters, taint),
+            kernel=self.kernel,
+            engine=self.engine,
+            platform=self.platform,
+            geometry=self.plan.geometry,
+            groups=total.groups,
+            threads=total.threads,
+            instructions=instructions,
+            wall_s=found.wall_s,
+            compile_s=self.compile_s,
+            fidelity=fidelity,
+            dropped_accesses=found.dropped,
+            notes=notes,
+            printf=found.printed,
+            append_counters=found.counters,
+            taint=taint,
         )
 
     def _inexact(self, report: Report) -> Fault | None:

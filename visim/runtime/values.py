@@ -58,25 +58,28 @@ def arrange(given: object, parameters: Sequence[Parameter]) -> list[object]:
     Raises:
         ArgumentError: there are too few or too many, or names that the kernel does not have.
     """
-    if isinstance(given, (list, tuple)) and len(cast("Sequence[object]", given)) == len(parameters):
-        return list(cast("Sequence[object]", given))
-    names = [parameter.name for parameter in parameters]
+    if isinstance(given, (list, tuple)):
+        values = list(cast("Sequence[object]", given))
+        if len(values) != len(parameters):
+            raise _wrong_count(len(values), parameters)
+        return values
     if isinstance(given, Mapping):
-        return _by_name(cast("Mapping[object, object]", given), names)
-    if not isinstance(given, (list, tuple)):
-        kind = type(given).__name__
-        raise ArgumentError(f"args: expected a list, or a dict by name, found {kind}")
-    values = list(cast("Sequence[object]", given))
-    if len(values) < len(names):
-        missing = ", ".join(repr(name) for name in names[len(values) :])
-        raise ArgumentError(f"args: {len(values)} of {len(names)} arguments given, no {missing}")
+        return _by_name(cast("Mapping[object, object]", given), parameters)
+    kind = type(given).__name__
+    raise ArgumentError(f"args: expected a list, or a dict by name, found {kind}")
+
+
+def _wrong_count(given: int, parameters: Sequence[Parameter]) -> ArgumentError:
+    names = [parameter.name for parameter in parameters]
+    if given < len(names):
+        missing = ", ".join(repr(name) for name in names[given:])
+        return ArgumentError(f"args: {given} of {len(names)} arguments given, no {missing}")
     listed = ", ".join(names) or "none"
-    raise ArgumentError(
-        f"args: {len(values)} arguments given, the kernel takes {len(names)}: {listed}"
-    )
+    return ArgumentError(f"args: {given} arguments given, the kernel takes {len(names)}: {listed}")
 
 
-def _by_name(given: Mapping[object, object], names: Sequence[str]) -> list[object]:
+def _by_name(given: Mapping[object, object], parameters: Sequence[Parameter]) -> list[object]:
+    names = [parameter.name for parameter in parameters]
     for name in given:
         if name not in names:
             near = nearest(str(name), names)

@@ -74,17 +74,14 @@ class AloneWriter:
     def enter(self) -> None:
         """Write whether the channels try to run apart; what follows is for all together."""
         text, unit = self.text, self.unit
-        now = text.let(f"load i64, ptr {unit.clock}")
-        ends = text.let("load i64, ptr %turn.ends")
-        rest = self._least_of_two("usub.sat", ends, text.let(f"add i64 {now}, 1"))
-        turns = text.let(f"udiv i64 {rest}, {self.region.instructions}")
-        self._turns = self._least_of_two("umin", turns, str(_MOST_TURNS))
+        turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
+        self._turns = self._combined("umin", turns, str(_MOST_TURNS))
         paused = text.let(f"load i64, ptr {self._pause}")
         some = text.let(f"icmp ne i64 {turns}, 0")
         ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
         text.branch(ready, self._name, self._label("pausing"))
         text.label(self._label("pausing"))
-        left = self._least_of_two("usub.sat", paused, "1")
+        left = self._combined("usub.sat", paused, "1")
         text.do(f"store i64 {left}, ptr {self._pause}")
         text.jump(self._label("together"))
         text.label(self._label("together"))
@@ -95,7 +92,8 @@ class AloneWriter:
     def _body(self, place: int) -> str:
         return self._label(str(place))
 
-    def _least_of_two(self, word: str, a: str, b: str) -> str:
+    def _combined(self, word: str, a: str, b: str) -> str:
+        """Return what one of LLVM's functions of two numbers gives."""
         name = f"llvm.{word}.i64"
         function = self.unit.module.library.intrinsic(name, "i64", "i64", "i64")
         return self.text.let(f"call i64 {function}(i64 {a}, i64 {b})")
@@ -203,21 +201,8 @@ class AloneWriter:
         return self.text.let(f"load <1 x i{8 * row.size}>, ptr {self._own_row(row)}")
 
     def _values(self, node: Node) -> Values:
-        unit = self.unit
-        return Values(
-            self.text,
-            self.storage,
-            unit.module.library,
-            mode_of(node),
-            False,
-            str(unit.all_on),
-            "poison",
-            True,
-            unit.kernel.simd_size,
-            unit.clock,
-            unit.registers,
-            unit.callouts,
-        )
+        active = str(self.unit.all_on)
+        return self.unit.values(mode_of(node), active, "poison", dynamic=False, full=True)
 
     # Blocks
 

@@ -25,6 +25,7 @@ from visim.sem.effects import (
     Goto,
     Load,
     Place,
+    Space,
     WritePredicate,
     WriteRegister,
     WriteState,
@@ -79,6 +80,11 @@ class Region:
     def instructions(self) -> int:
         """How many instructions a turn counts at most."""
         return sum(len(node.block.forms) for node in self.nodes)
+
+    @property
+    def reaches_flat_memory(self) -> bool:
+        """Whether one of its loads is not of a surface or of shared local memory."""
+        return any(load.space is Space.FLAT for _, _, load in self.loads)
 
     def keys(self) -> set[Key]:
         """Return the keys of the blocks."""

@@ -177,7 +177,7 @@ class _Turn:
                 return ("neg", self._value(expr.args[0], lane, channel))
             case name if name in _COMMUTES:
                 args = frozenset(self._value(arg, lane, channel) for arg in expr.args)
-                return _position(args) if name == "and" else (name, args)
+                return _common(args) if name == "and" else (name, args)
             case name if name in _ORDERED:
                 signed = name != "shl" and expr.args[0].type.is_signed
                 return (name, signed, *(self._value(arg, lane, channel) for arg in expr.args))
@@ -304,7 +304,7 @@ def _number(value: int, expr: Expr) -> Symbol:
     return ("number", value & (1 << expr.type.bits) - 1)
 
 
-def _position(args: frozenset[Symbol]) -> Symbol:
+def _common(args: frozenset[Symbol]) -> Symbol:
     """Return the bits that two numbers have in common, as how far constants are shifted."""
     numbers = [cast("int", arg[1]) for arg in args if arg[0] == "number"]
     if len(numbers) < len(args):

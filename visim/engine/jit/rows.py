@@ -12,9 +12,10 @@ from visim.engine.jit.weaving import Weaver
 
 _LINE = 64
 _AHEAD = 3072
-_MOST_AHEAD = 2048
 """How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
 KiB are slower (measured on Zen 3), and so is one request for two lines."""
+_MOST_AHEAD = 2048
+"""Longer rows, in bytes, are not asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ class ScatterWriter:
             self.library.functions[name] = atomic_function(access, name, window.scale)
         data = self.moves.data(max(1, len(operands)) * access.vector_bytes)
         for part, operand in enumerate(operands):
-            place = text.let(f"getelementptr i8, ptr {data}, i64 {part * access.vector_bytes}")
+            place = text.at(data, part * access.vector_bytes)
             text.do(f"store {access.vector} {operand}, ptr {place}, align 8")
         self.moves.do(name, window, window.bits)
         return text.let(f"load {access.vector}, ptr {data}, align 8")

@@ -111,20 +111,8 @@ class StepWriter:
 
     def new_values(self) -> Values:
         """Return the writer of an instruction's values."""
-        unit = self.unit
-        return Values(
-            self.text,
-            unit.storage,
-            unit.module.library,
-            self.mode,
-            self.dynamic,
-            self.active,
-            self.channels,
-            self.full,
-            unit.kernel.simd_size,
-            unit.clock,
-            unit.registers,
-            unit.callouts,
+        return self.unit.values(
+            self.mode, self.active, self.channels, dynamic=self.dynamic, full=self.full
         )
 
     # Steps

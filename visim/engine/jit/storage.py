@@ -236,7 +236,7 @@ class Storage:
             pointer = self.pointer(place.variable, min(offsets))
             text.do(f"store {vector} {value}, ptr {pointer}, align 1")
             return
-        old = self._kept(self.load(place, min(offsets), count), f"<{count} x {scalar}>")
+        old = self._kept(self.load(place, min(offsets), count), vector)
         if mask is not None:
             before = text.shuffle(scalar, count, old, picks)
             narrow = f"<{lanes} x {scalar}>"

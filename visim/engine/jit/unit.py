@@ -23,7 +23,9 @@ from visim.engine.jit.slots import Slots
 from visim.engine.jit.storage import Storage
 from visim.engine.jit.text import Text, signed
 from visim.engine.jit.tracing import TraceWriter
+from visim.engine.jit.values import Values
 from visim.engine.jit.worth import scattered_loops, tear
+from visim.engine.modes import FloatMode
 from visim.sem.effects import Load, Place, Store
 
 if TYPE_CHECKING:
@@ -98,7 +100,9 @@ class UnitWriter:
             slots.forget()
         inputs = version.inputs if self.is_kernel else ()
         affine = Affine(slots, inputs, inputs_whole=version.full)
-        regions = [] if module.flat or version.looks_inside else scattered_loops(affine)
+        regions: list[Region] = []
+        if not module.flat and not version.looks_inside:
+            regions = scattered_loops(affine, checked=version.checked)
         if tear(slots, regions):
             affine = Affine(slots, inputs, inputs_whole=version.full)
         return slots, affine, regions
@@ -269,6 +273,33 @@ class UnitWriter:
                 "  store i64 %count, ptr %counted",
             ]
         return [*lines, "  ret i32 %faulted"]
+
+    def values(
+        self, mode: FloatMode, active: str, channels: str, *, dynamic: bool, full: bool
+    ) -> Values:
+        """Return the writer of an instruction's values, which computes with floats in `mode`.
+
+        Args:
+            mode: how floats are rounded.
+            active: the channels that are active, as i32.
+            channels: the same as a vector of i1.
+            dynamic: whether only the running program knows the mode.
+            full: whether all channels of the kernel are active.
+        """
+        return Values(
+            self.text,
+            self.storage,
+            self.module.library,
+            mode,
+            dynamic,
+            active,
+            channels,
+            full,
+            self.kernel.simd_size,
+            self.clock,
+            self.registers,
+            self.callouts,
+        )
 
     # Shared memory
 

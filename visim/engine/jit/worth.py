@@ -26,11 +26,15 @@ _NEW, _OLD = 1, 2
 """Loads of this turn, and of turns before."""
 
 
-def scattered_loops(affine: Affine) -> list[Region]:
-    """Return the loops of a unit that are better run apart."""
+def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
+    """Return the loops of a unit that are better run apart.
+
+    Without checks nobody notes where allocations are, which loads of flat memory need for it.
+    """
     slots = affine.slots
-    finder = RegionFinder(slots.flow, slots.kernel.simd_size)
-    return [region for region in finder.regions() if _is_worth(region, affine)]
+    found = RegionFinder(slots.flow, slots.kernel.simd_size).regions()
+    possible = (region for region in found if checked or not region.reaches_flat_memory)
+    return [region for region in possible if _is_worth(region, affine)]
 
 
 def tear(slots: Slots, regions: Iterable[Region]) -> bool:
