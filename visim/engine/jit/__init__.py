@@ -208,7 +208,7 @@ class Prepared:
         # What writes code is loaded when there is code to write.
         from visim.engine.jit.module import ModuleWriter
 
-        return ModuleWriter(self.kernel, version, self._codes)
+        return ModuleWriter(self.kernel, version, codes=self._codes)
 
 
 def _form(

@@ -13,24 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from visim.engine.jit.apart import Region
 from visim.engine.jit.blocks import Step
-from visim.engine.jit.bounds import Bounds, BoundsWriter
+from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.cuts import Cutter, as_integers, place_row, put_row, take_row
-from visim.engine.jit.flow import Node
+from visim.engine.jit.flow import Node, mode_of
+from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.lanewise import Bits
+from visim.engine.jit.reach import BoundsWriter
 from visim.engine.jit.slots import Row, row_of
-from visim.engine.jit.steps import mode_of
 from visim.engine.jit.storage import is_repeated
 from visim.engine.jit.text import scalar_bytes, scalar_type
 from visim.engine.jit.values import Values
 from visim.sem.effects import Effect, Goto, Load, Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
 
 _Found = TypeVar("_Found")
 
@@ -46,7 +44,7 @@ class AloneWriter:
 
     strip = 1
 
-    def __init__(self, unit: UnitWriter, region: Region) -> None:
+    def __init__(self, unit: UnitFrame, region: Region) -> None:
         self.unit = unit
         self.region = region
         self.text = unit.text
@@ -202,7 +200,7 @@ class AloneWriter:
 
     def _values(self, node: Node) -> Values:
         active = str(self.unit.all_on)
-        return self.unit.values(mode_of(node), active, "poison", dynamic=False, full=True)
+        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
 
     # Blocks
 

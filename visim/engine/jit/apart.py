@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from visim.engine.jit.blocks import Step, expressions
 from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
-from visim.engine.jit.flow import LOST, Flow, Key, Node, is_uniform
+from visim.engine.jit.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
 from visim.engine.jit.slots import Row, channel_of, channel_within, row_of
-from visim.engine.jit.steps import is_dynamic
 from visim.engine.jit.storage import place_span
 from visim.sem.effects import (
     Effect,

@@ -5,13 +5,9 @@ Memory that only this thread's worker can reach needs no atomic instructions of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from visim.engine.jit.forms import Access
 from visim.engine.jit.lanes import each_lane_function, indexed, lanes_function
 from visim.sem.effects import AtomicOperation as Op
-
-if TYPE_CHECKING:
-    from visim.engine.jit.general import Access
 
 _SIMPLE = {
     Op.ADD: "add",

@@ -18,6 +18,7 @@ from visim.engine.jit.blocks import (
     UnknownControl,
     control_value,
 )
+from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
     Call,
@@ -160,6 +161,19 @@ def _following(behind: dict[Key, Key], head: Key) -> Iterator[Key]:
     while key is not None:
         yield key
         key = behind.get(key)
+
+
+def mode_of(node: Node) -> FloatMode:
+    """Return how a node computes with floats."""
+    return float_mode(0 if node.key[2] == ANY_MODE else node.key[2] & CR0_USED)
+
+
+def is_dynamic(node: Node) -> bool:
+    """Whether the interpreter computes what rounds in a node.
+
+    The ALT mode is rare, and treated as one that only the running program knows.
+    """
+    return node.key[2] == ANY_MODE or mode_of(node).alternate
 
 
 def function_name(number: int, cr0: int) -> str:

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import Step, expressions, places
 from visim.engine.jit.callouts import follows_mode, is_called_out, needs_interpreter
+from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.messages import MessageWriter, Ready
 from visim.engine.jit.rows import Rows
 from visim.sem.effects import Effect, Load, Store, WritePredicate, WriteRegister, WriteState
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
 
 _MOST = 16
 """How many messages wait at most."""
@@ -40,7 +37,7 @@ class _Waiting:
 class JointWriter:
     """Writes the messages of one node that can wait for each other."""
 
-    def __init__(self, unit: UnitWriter) -> None:
+    def __init__(self, unit: UnitFrame) -> None:
         self.unit = unit
         self.text = unit.text
         version = unit.module.version

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.blocks import MemoryMessage, readers
-from visim.engine.jit.bounds import Bindings, Bounds, BoundsWriter
-from visim.engine.jit.general import Access, beyond_function, general_function
+from visim.engine.jit.bounds import Bindings, Bounds
+from visim.engine.jit.forms import Access
+from visim.engine.jit.frame import UnitFrame
+from visim.engine.jit.general import beyond_function, general_function
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
 from visim.engine.jit.moving import packed_widths, together
+from visim.engine.jit.reach import BoundsWriter
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.shapes import Shape, ragged
@@ -23,9 +25,6 @@ from visim.engine.jit.values import Values
 from visim.engine.jit.windows import Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class MessageWriter:
     """Writes the messages of one instruction; `repeats` says that it is in a loop."""
 
     def __init__(
-        self, unit: UnitWriter, values: Values, bindings: Bindings, pc: int, *, repeats: bool
+        self, unit: UnitFrame, values: Values, bindings: Bindings, pc: int, *, repeats: bool
     ) -> None:
         self.unit = unit
         self.text = unit.text

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from visim.engine.accesses import SiteTable
 from visim.engine.base import CALL_DEPTH
-from visim.engine.jit.blocks import ANY_MODE, StaticBlock, UnitCode
+from visim.engine.jit.blocks import ANY_MODE, UnitCode
 from visim.engine.jit.callouts import is_called_out
-from visim.engine.jit.floats import Library
 from visim.engine.jit.flow import Explorer, Flow, function_name
+from visim.engine.jit.frame import ModuleFrame
 from visim.engine.jit.inputs import input_rows
-from visim.engine.jit.native import IS_X86
-from visim.engine.jit.scheduler import DIRECT, STACKS, calls_text
-from visim.engine.jit.sites import Sites
+from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.storage import fits_variable
 from visim.engine.jit.unit import UnitWriter, frame_bytes
-from visim.engine.jit.versions import ModuleText, Traits, Version
-from visim.engine.observers import BlockNumbers, BlockPlace
+from visim.engine.jit.versions import ModuleText, Traits
 from visim.errors import UnsupportedError
-from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import (
     Atomic,
     Load,
@@ -35,24 +30,10 @@ _TURNS = 100
 
 
 @dataclass
-class ModuleWriter:
+class ModuleWriter(ModuleFrame):
     """Writes the module of one version of a kernel."""
 
-    kernel: LinkedKernel
-    version: Version
     codes: Sequence[UnitCode] = ()
-    library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
-    sites: Sites = field(default_factory=Sites)
-    numbers: BlockNumbers = field(default_factory=BlockNumbers)
-    forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
-    watched_sites: SiteTable = field(default_factory=SiteTable)
-    flat: bool = False
-    has_calls: bool = False
-    has_barriers: bool = False
-    has_host_turns: bool = False
-    counts_depth: bool = False
-    stacks: bool = False
-    frame_bytes: int = 0
 
     def write(self) -> ModuleText:
         """Return the module.
@@ -78,11 +59,6 @@ class ModuleWriter:
         )
         watched = self.watched_sites.sites
         return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
-
-    @property
-    def way(self) -> str:
-        """How threads run: the end of the names of what the scheduler has for kernels."""
-        return STACKS if self.stacks else DIRECT
 
     def _stack_alignment(self) -> int:
         """Return how many bytes a register for vectors has.
@@ -167,12 +143,6 @@ class ModuleWriter:
                 waiting += [(unit.number, mode) for unit in self.callees(name)]
         return found
 
-    def callees(self, name: str | None) -> list[LinkedUnit]:
-        """Return the functions that a call by name, or by handle, can reach."""
-        if name is None:
-            return list(self.kernel.units[1:])
-        return [self.kernel.function(name)]
-
     def _needs_image(self, flow: Flow) -> bool:
         """Whether registers of a unit are addressed, or variables are overrun."""
         grf = self.kernel.platform.grf_bytes
@@ -181,13 +151,6 @@ class ModuleWriter:
             block.is_indirect or not all(fits_variable(place, grf) for place in block.places)
             for block in blocks
         )
-
-    def number(self, unit: int, block: StaticBlock) -> int:
-        """Return the number of a unit's block, under which its executions are counted."""
-        number = self.numbers.number(BlockPlace(unit, block.start, block.next))
-        if number == len(self.forms):
-            self.forms.append(block.forms)
-        return number
 
 
 def _weight(flows: Iterable[Flow]) -> int:

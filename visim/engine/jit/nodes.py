@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.bitwise import remainder_loop
 from visim.engine.jit.blocks import Step, expressions, operands
-from visim.engine.jit.flow import function_name, is_uniform, passed
+from visim.engine.jit.flow import function_name, is_dynamic, is_uniform, passed
 from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.remainders import RemainderWriter
 from visim.engine.jit.runs import Run, RunFinder
 from visim.engine.jit.slots import Row
-from visim.engine.jit.steps import StepWriter, is_dynamic
+from visim.engine.jit.steps import StepWriter
 from visim.engine.jit.strips import StripWriter, local_rows, may_have_strips, strip_of
 from visim.engine.jit.text import signed
 from visim.engine.jit.truths import Truths
@@ -145,7 +145,7 @@ class NodeWriter(StepWriter):
         unit = self.unit
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
-        unit.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
+        self.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
         before = self.text.let("load ptr, ptr %self")
         after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
         self.text.do(f"store ptr {after}, ptr %self")
@@ -159,12 +159,12 @@ class NodeWriter(StepWriter):
 
     def _meet(self, effect: Synchronization, inputs: tuple[Expr, ...]) -> None:
         unit = self.unit
-        self._at(self.node.block.next - 1)
+        self.unit.pc = self.node.block.next - 1
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
         values = self.new_values()
-        unit.tracing.effect(values, effect, self.node.block.next - 1)
-        unit.callouts.call(values, effect, inputs, ())
+        self.tracing.effect(values, effect, self.node.block.next - 1)
+        self.callouts.call(values, effect, inputs, ())
 
     def _exchange(self, effect: FusedExchange) -> None:
         """Give the host what the other thread of a fused pair reads, meet it, and go on."""
@@ -174,7 +174,7 @@ class NodeWriter(StepWriter):
         reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
         self._meet(effect, reads)
         values = self.new_values()
-        found = self.unit.callouts.call(values, effect, (), leaves)
+        found = self.callouts.call(values, effect, (), leaves)
         for leaf, name in zip(leaves, found, strict=True):
             values.know(leaf, name)
         self._effects(after, values, len(self.node.block.steps) - 1)
@@ -206,7 +206,7 @@ class NodeWriter(StepWriter):
         if mask is None:
             self.text.jump(yes)
             return
-        self._at(self.node.block.next - 1)
+        self.unit.pc = self.node.block.next - 1
         bit = self.new_values().scalar(mask.args[0])
         self.text.branch(bit, yes, no)
 
@@ -215,7 +215,7 @@ class NodeWriter(StepWriter):
         if target == following:
             self._fall()
             return
-        self._at(following - 1)
+        self.unit.pc = following - 1
         taken = self.text.fresh("taken")
         onwards = self.unit.merge_label(self._key(following)) if goto.mask is not None else ""
         if target < following:
@@ -276,7 +276,7 @@ class NodeWriter(StepWriter):
         if jump.condition is None:
             text.jump(taken)
         else:
-            self._at(following - 1)
+            self.unit.pc = following - 1
             bit = self.new_values().scalar(jump.condition)
             text.branch(bit, taken, unit.merge_label(self._key(following)))
         text.label(taken)
@@ -297,7 +297,7 @@ class NodeWriter(StepWriter):
 
     def _switch(self, switch: Switch) -> None:
         text, unit = self.text, self.unit
-        self._at(self.node.block.next - 1)
+        self.unit.pc = self.node.block.next - 1
         index = self.new_values().scalar(switch.index)
         labels = [text.fresh("case") for _ in switch.labels]
         wrong = text.fresh("nowhere")
@@ -317,7 +317,7 @@ class NodeWriter(StepWriter):
         text = self.text
         if mask is None:
             return self.active
-        self._at(self.node.block.next - 1)
+        self.unit.pc = self.node.block.next - 1
         chosen = self._chosen(mask, offset, self.new_values())
         some, enter = text.let(f"icmp ne i32 {chosen}, 0"), text.fresh("enter")
         text.branch(some, enter, self.unit.merge_label(self._key(self.node.block.next)))
@@ -375,7 +375,7 @@ class NodeWriter(StepWriter):
     def _dispatch(self, target: Expr, chosen: str, done: str) -> None:
         """Call the function whose handle is given."""
         text, unit = self.text, self.unit
-        self._at(self.node.block.next - 1)
+        self.unit.pc = self.node.block.next - 1
         handle = self.new_values().scalar(target)
         functions = unit.module.callees(None)
         labels = [text.fresh("callee") for _ in functions]
@@ -397,7 +397,7 @@ class NodeWriter(StepWriter):
         text, entry = self.text, self.node.entry
         chosen = self.active
         if back.mask is not None:
-            self._at(self.node.block.next - 1)
+            self.unit.pc = self.node.block.next - 1
             chosen = self._chosen(back.mask, back.offset, self.new_values())
         flipped = text.let(f"xor i32 {chosen}, -1")
         called = text.let(f"load i32, ptr %called.{entry}")

@@ -8,30 +8,24 @@ under predicates with one bit: of these the lanes that are known to be off are l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from visim.engine.jit.frame import Operands, UnitFrame
 from visim.engine.jit.layout import FaultKind
 from visim.engine.jit.text import scalar_type, signed, splat
 from visim.sem.effects import WriteIndirect
 from visim.sem.expr import Expr
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
-    from visim.engine.jit.values import Values
-
 
 MOST_SINGLE = 2
 """With so many lanes that may be on, elements are written one by one."""
 
 
 class RegisterAccess:
-    """Writes indirect accesses of one unit; `pc` is the instruction that is being written."""
+    """Writes indirect accesses of one unit."""
 
-    def __init__(self, unit: UnitWriter) -> None:
+    def __init__(self, unit: UnitFrame) -> None:
         self.unit = unit
-        self.pc = 0
 
-    def gather(self, values: Values, expr: Expr) -> str:
+    def gather(self, values: Operands, expr: Expr) -> str:
         """Return the register elements at byte addresses."""
         text, lanes, scalar = values.text, expr.lanes, scalar_type(expr.type)
         start = _row_start(expr.args[0], expr.type.bytes)
@@ -50,7 +44,7 @@ class RegisterAccess:
             )
         return found
 
-    def scatter(self, values: Values, write: WriteIndirect, value: str, mask: str | None) -> None:
+    def scatter(self, values: Operands, write: WriteIndirect, value: str, mask: str | None) -> None:
         """Write register elements at byte addresses, in channel order."""
         off = 0 if write.mask is None else _off(write.mask, values.never)
         some = [lane for lane in range(write.value.lanes) if not off >> lane & 1]
@@ -61,7 +55,7 @@ class RegisterAccess:
             self._scatter_some(values, write, value, mask, some)
 
     def _scatter_some(
-        self, values: Values, write: WriteIndirect, value: str, mask: str | None, some: list[int]
+        self, values: Operands, write: WriteIndirect, value: str, mask: str | None, some: list[int]
     ) -> None:
         """Write one by one those of some lanes that are on; all others are off."""
         text, lanes, count, kind = values.text, write.value.lanes, len(some), write.value.type
@@ -88,11 +82,11 @@ class RegisterAccess:
     # Rows
 
     @staticmethod
-    def _first(values: Values, start: tuple[Expr, int]) -> str:
+    def _first(values: Operands, start: tuple[Expr, int]) -> str:
         return values.text.let(f"add i32 {values.scalar(start[0])}, {signed(start[1], 32)}")
 
     def _scatter_row(
-        self, values: Values, write: WriteIndirect, first: str, value: str, mask: str | None
+        self, values: Operands, write: WriteIndirect, first: str, value: str, mask: str | None
     ) -> None:
         """Write lanes to successive elements from byte address `first` on."""
         text, lanes, kind = values.text, write.value.lanes, write.value.type
@@ -114,7 +108,7 @@ class RegisterAccess:
         text.jump(join)
         text.label(join)
 
-    def _check_row(self, values: Values, addresses: Expr, first: str, size: int) -> None:
+    def _check_row(self, values: Operands, addresses: Expr, first: str, size: int) -> None:
         """Fault unless a row of elements from byte address `first` on is in the image."""
         text, right, wrong = values.text, values.text.fresh("right"), values.text.fresh("wrong")
         every = values.value(addresses)
@@ -164,7 +158,7 @@ class RegisterAccess:
         wide = text.let(f"zext i{lanes} {lane} to i64") if lanes < 64 else lane
         address = text.let(f"extractelement {vector} {addresses}, i64 {wide}")
         shown = text.let(f"zext i32 {address} to i64")
-        self.unit.fault(FaultKind.REGISTER, self.pc, shown, self._number(wide, mask, lanes))
+        self.unit.fault(FaultKind.REGISTER, self.unit.pc, shown, self._number(wide, mask, lanes))
         text.label(right)
 
     def _number(self, lane: str, mask: str | None, lanes: int) -> str:

@@ -11,13 +11,10 @@ at the instruction where it would have ended.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.bitwise import TOP, RemainderLoop, Row
+from visim.engine.jit.steps import StepWriter
 from visim.engine.jit.text import low_bits, signed, splat
-
-if TYPE_CHECKING:
-    from visim.engine.jit.steps import StepWriter
 
 
 @dataclass

@@ -6,20 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.atomics import atomic_function
 from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.floats import Library
-from visim.engine.jit.general import Access
+from visim.engine.jit.forms import Access
+from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.layout import Context
 from visim.engine.jit.rows import RowWriter
 from visim.engine.jit.shapes import Form, Shape
 from visim.engine.jit.text import Text, splat
 from visim.engine.jit.windows import ROW_BYTES, Window, WindowWriter, none_of
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
 
 _MOST_INDEX = (1 << 31) - 1
 MOST_PARTS = 4
@@ -62,7 +59,7 @@ class ScatterWriter:
     move what has been checked.
     """
 
-    def __init__(self, unit: UnitWriter, rows: RowWriter, *, repeats: bool) -> None:
+    def __init__(self, unit: UnitFrame, rows: RowWriter, *, repeats: bool) -> None:
         self.unit = unit
         self.text = unit.text
         self.library = rows.library

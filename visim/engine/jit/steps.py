@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.affine import ShapeReader
-from visim.engine.jit.blocks import ANY_MODE, MemoryMessage, Step
+from visim.engine.jit.alone import AloneWriter
+from visim.engine.jit.blocks import MemoryMessage, Step
 from visim.engine.jit.bounds import Bindings
+from visim.engine.jit.calling import CallOutWriter
 from visim.engine.jit.callouts import is_called_out
-from visim.engine.jit.flow import Node
+from visim.engine.jit.flow import Node, is_dynamic, mode_of
+from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.joint import JointWriter
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.messages import MessageWriter
 from visim.engine.jit.quotients import QuotientFinder
+from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.storage import bits_vector
+from visim.engine.jit.tracing import TraceWriter
 from visim.engine.jit.truths import Truths, overlaps
 from visim.engine.jit.values import Values
-from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.sem.effects import (
     Fence,
     Load,
@@ -35,29 +38,16 @@ from visim.sem.effects import (
     WriteState,
 )
 
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
-
-
-def mode_of(node: Node) -> FloatMode:
-    """Return how a node computes with floats."""
-    return float_mode(0 if node.key[2] == ANY_MODE else node.key[2] & CR0_USED)
-
-
-def is_dynamic(node: Node) -> bool:
-    """Whether the interpreter computes what rounds in a node.
-
-    The ALT mode is rare, and treated as one that only the running program knows.
-    """
-    return node.key[2] == ANY_MODE or mode_of(node).alternate
-
 
 class StepWriter:
     """Writes the instructions of one chain of nodes of the graph."""
 
-    def __init__(self, unit: UnitWriter, chain: Sequence[Node]) -> None:
+    def __init__(self, unit: UnitFrame, chain: Sequence[Node], loop: AloneWriter | None) -> None:
         self.unit = unit
         self.text = unit.text
+        self.loop = loop
+        self.callouts = CallOutWriter(unit)
+        self.tracing = TraceWriter(unit)
         self.chain = chain
         self.located = list(self._located())
         ends = accumulate(len(node.block.before) for node in chain)
@@ -103,16 +93,15 @@ class StepWriter:
                 whole = text.let(f"load i32, ptr %entered.{node.entry}")
                 text.do(f"store i32 {whole}, ptr %active")
             self.active = text.let("load i32, ptr %active")
-        loop = self.unit.loops.get(node.key)
-        if loop is not None:
-            loop.enter()
+        if self.loop is not None:
+            self.loop.enter()
         wide = text.let(f"zext i32 {self.active} to i64")
         self.channels = bits_vector(text, wide, 0, 32)
 
     def new_values(self) -> Values:
         """Return the writer of an instruction's values."""
-        return self.unit.values(
-            self.mode, self.active, self.channels, dynamic=self.dynamic, full=self.full
+        return Values(
+            self.unit, self.mode, self.active, self.channels, dynamic=self.dynamic, full=self.full
         )
 
     # Steps
@@ -124,13 +113,9 @@ class StepWriter:
         if step.refusal is not None:
             self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
             return False
-        self._at(step.pc)
+        self.unit.pc = step.pc
         self._effects(step, self.new_values(), number)
         return True
-
-    def _at(self, pc: int) -> None:
-        """Note the instruction whose faults the following code may have."""
-        self.unit.registers.pc = self.unit.callouts.pc = pc
 
     def _effects(self, step: Step, values: Values, number: int) -> None:
         """Write the messages of an instruction in order, then its register writes."""
@@ -140,9 +125,9 @@ class StepWriter:
         values.truths, values.never = self.truths, self.never
         messages = MessageWriter(unit, values, self.bindings, step.pc, repeats=self.repeats)
         for effect in step.effects:
-            unit.tracing.effect(values, effect, step.pc)
+            self.tracing.effect(values, effect, step.pc)
             if isinstance(effect, Message) and is_called_out(effect):
-                self.unit.callouts.message(values, effect, step.effects)
+                self.callouts.message(values, effect, step.effects)
             elif isinstance(effect, Load | Store):
                 ready = messages.ready(effect)
                 if self.joint.take(
@@ -251,7 +236,7 @@ class StepWriter:
             case WriteAddress(variable, element) | WriteState(variable, element):
                 self._write_element(variable.name, element, lanes, value, mask)
             case WriteIndirect():
-                self.unit.registers.scatter(values, write, value, mask)
+                RegisterAccess(self.unit).scatter(values, write, value, mask)
 
     def _write_element(
         self, name: str, element: int, lanes: int, value: str, mask: str | None
@@ -269,7 +254,7 @@ class StepWriter:
         total = text.let(f"add i64 {total}, {instructions}")
         text.do(f"store i64 {total}, ptr {unit.clock}")
         number = unit.module.number(unit.unit.number, self.node.block)
-        unit.tracing.block(number)
+        self.tracing.block(number)
         if version.counting:
             table = unit.context_pointer(Context.COUNTS)
             place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")

@@ -8,19 +8,16 @@ that a run shares with other code pass through buffers in memory, which the loop
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.lanewise import Bits
 from visim.engine.jit.runs import Run
 from visim.engine.jit.slots import Row, row_of
+from visim.engine.jit.steps import StepWriter
 from visim.engine.jit.storage import bits_vector, vector_bits
 from visim.engine.jit.sums import Sums
 from visim.sem.effects import WritePredicate, WriteRegister
-
-if TYPE_CHECKING:
-    from visim.engine.jit.steps import StepWriter
 
 LEAST_STEPS = 32
 """Runs of fewer instructions are not worth a loop."""

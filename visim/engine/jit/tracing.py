@@ -6,19 +6,15 @@ Each thread has a buffer for either. Native code appends to them and asks the ho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from visim.engine.accesses import AccessSite, where
+from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.layout import DRAIN, Thread
 from visim.engine.jit.shapes import ShapeWriter
 from visim.engine.jit.storage import vector_bits
 from visim.engine.jit.text import numbers, scalar_type
+from visim.engine.jit.values import Values
 from visim.sem.effects import Effect
 from visim.sem.expr import Expr
-
-if TYPE_CHECKING:
-    from visim.engine.jit.unit import UnitWriter
-    from visim.engine.jit.values import Values
 
 PATHS, ACCESSES = "thread_end", "accesses"
 """The events that native code takes notes for."""
@@ -49,7 +45,7 @@ take:
 class TraceWriter:
     """Writes the notes of one unit."""
 
-    def __init__(self, unit: UnitWriter) -> None:
+    def __init__(self, unit: UnitFrame) -> None:
         self.unit = unit
         self.text = unit.text
         self.wanted = unit.module.version.watched

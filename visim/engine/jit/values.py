@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from visim import predefined
 from visim.engine.blocks import CR0
 from visim.engine.jit.affine import ShapeReader, is_integer
-from visim.engine.jit.callouts import CallOutWriter, follows_mode, needs_interpreter
+from visim.engine.jit.calling import CallOutWriter
+from visim.engine.jit.callouts import follows_mode, needs_interpreter
 from visim.engine.jit.division import DivisionWriter
-from visim.engine.jit.floats import FloatWriter, Library
+from visim.engine.jit.floats import FloatWriter
+from visim.engine.jit.frame import UnitFrame
+from visim.engine.jit.registers import RegisterAccess
 from visim.engine.jit.relations import RelationWriter
 from visim.engine.jit.shapes import Shape
 from visim.engine.jit.slots import Slot, channel_within
-from visim.engine.jit.storage import Storage, bits_vector, check_place, vector_bits
+from visim.engine.jit.storage import bits_vector, check_place, vector_bits
 from visim.engine.jit.sums import Sums
 from visim.engine.jit.text import (
-    Text,
     constant_text,
     low_bits,
     numbers,
@@ -33,9 +34,6 @@ from visim.sem.expr import Expr
 from visim.sem.uops import Group
 from visim.types import BOOL, DataType
 
-if TYPE_CHECKING:
-    from visim.engine.jit.registers import RegisterAccess
-
 _PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
 _ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma"}
 _INTEGRAL = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
@@ -48,24 +46,18 @@ class Values:
     """Writes the values of one instruction's expressions, each at most once.
 
     `active` is the i32 of active channels, `channels` the same as a vector; `full` says that all
-    below `simd` are known to be on. `dynamic` says that only the running program knows the
+    of the kernel are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
     look at channels that are off, `never` the bits of predicates that are known to be off. `sums`
     has what straight code has added up so far, `truths` which conditions it has found.
     """
 
-    text: Text
-    storage: Storage
-    library: Library
+    unit: UnitFrame
     mode: FloatMode
-    dynamic: bool
     active: str
     channels: str
+    dynamic: bool
     full: bool
-    simd: int
-    clock: str
-    registers: RegisterAccess
-    callouts: CallOutWriter
     shapes: ShapeReader | None = None
     sums: Sums | None = None
     truths: Truths = field(default_factory=Truths)
@@ -76,6 +68,8 @@ class Values:
     _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
     def __post_init__(self) -> None:
+        self.text, self.storage = self.unit.text, self.unit.storage
+        self.library, self.simd = self.unit.module.library, self.unit.kernel.simd_size
         self.floats = FloatWriter(self.text, self.library)
 
     def value(self, expr: Expr) -> str:
@@ -102,7 +96,7 @@ class Values:
         if expr.uop.group is Group.LEAF:
             return self._leaf(expr)
         if needs_interpreter(expr) or (self.dynamic and follows_mode(expr)):
-            return self.callouts.expression(self, expr)
+            return CallOutWriter(self.unit).expression(self, expr)
         return self._compute(expr)
 
     def scalar(self, expr: Expr) -> str:
@@ -221,10 +215,10 @@ class Values:
             case "clock":
                 if expr.attribute:
                     return "zeroinitializer"
-                low = text.let(f"trunc i64 {text.let(f'load i64, ptr {self.clock}')} to i32")
+                low = text.let(f"trunc i64 {text.let(f'load i64, ptr {self.unit.clock}')} to i32")
                 return text.spread("i32", lanes, low)
             case "gather":
-                return self.registers.gather(self, expr)
+                return RegisterAccess(self.unit).gather(self, expr)
             case _:
                 place: tuple[object, int] = expr.attribute
                 return self.loaded[id(place[0])][place[1]]
