@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit import native, unit
+from visim.engine.jit import frame, native
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -264,7 +264,7 @@ def test_code_that_messages_share_gives_the_same(
     if gathers and "+avx2" not in native.processor().features.split(","):
         pytest.skip("this processor has no AVX2")
     monkeypatch.setattr(jit, "has_gathers", lambda: gathers)
-    monkeypatch.setattr(unit, "MOST_APART", 0)
+    monkeypatch.setattr(frame, "MOST_APART", 0)
     shift = min(text.shift, FORMS[text.form].bit_length() - 1)
     compare(replace(text, shift=shift), cases=CASES // 2)
     if not gathers:
