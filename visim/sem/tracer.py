@@ -65,6 +65,7 @@ from visim.types import BF, BOOL, DF, HF, UD, UV, UW, VF, DataType, F, V, W
 CHANNELS = 32
 STATE_BYTES = 4
 NULL, TSC, CE0 = 0, 6, 15
+_WITHOUT_MAGNITUDE = {Modifier.ABS: Modifier.NONE, Modifier.NEG_ABS: Modifier.NEG}
 
 
 class Integers(Enum):
@@ -225,10 +226,14 @@ class Tracer:
         modifier = getattr(source, "modifier", Modifier.NONE)
         if value.type.is_float:
             return self._modify(value, modifier).to(kind)
+        if modifier in _WITHOUT_MAGNITUDE:
+            value, modifier = _magnitude(value, kind), _WITHOUT_MAGNITUDE[modifier]
         return self._modify(value.to(kind), modifier)
 
     @staticmethod
     def _modify(value: Expr, modifier: Modifier) -> Expr:
+        if value.type == BF and modifier is not Modifier.NONE:
+            value = value.to(F)  # BF has no arithmetic of its own
         match modifier:
             case Modifier.NONE:
                 return value
@@ -380,6 +385,17 @@ class Tracer:
         """Return `count` elements one after another from a source's start, whatever its region."""
         wide = Tracer(self.platform, ExecSize(count, 0, no_mask=True))
         return wide.modified(replace(source, region=Region(1, 1, 0)), kind)
+
+
+def _magnitude(value: Expr, kind: DataType) -> Expr:
+    """Return the magnitudes of integers, in as many bits as `kind` and they themselves have.
+
+    Taken in `kind`, an unsigned source's could lose its upper half to the sign, and a signed one
+    could have none.
+    """
+    if not value.type.is_signed:
+        return value
+    return absolute(value.to(signed(max(kind.bits, value.type.bits))))
 
 
 def source_type(source: VectorSource) -> DataType:
