@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from visim.diag import Diagnostics
+from visim.errors import InputError
 from visim.output import check_output, write_file
 
 if TYPE_CHECKING:
@@ -23,14 +25,35 @@ def is_standard(file: str) -> bool:
 
 def read_source(file: str) -> str | bytes:
     """Return what `visim.load` takes for `file`: its path, or the bytes of the standard input."""
-    return sys.stdin.buffer.read() if is_standard(file) else file
+    return _read_bytes(file) if is_standard(file) else file
 
 
 def read_text(file: str) -> str:
-    """Return the text of `file`."""
-    if is_standard(file):
-        return sys.stdin.read()
-    return Path(file).read_text(encoding="utf-8")
+    """Return the text of `file`.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
+    data = _read_bytes(file)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        findings = Diagnostics()
+        findings.error("unknown-format", f"{file}: no text: byte {error.start} is not UTF-8")
+        raise InputError(findings) from None
+
+
+def read_c(file: str) -> str:
+    """Return the C text of `file`; what is not UTF-8 is an older file's Latin-1."""
+    data = _read_bytes(file)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _read_bytes(file: str) -> bytes:
+    return sys.stdin.buffer.read() if is_standard(file) else Path(file).read_bytes()
 
 
 def load_program(file: str, platform: str | None, *, strict: bool = False) -> Program:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -86,8 +86,7 @@ def run(file: str, *, as_json: bool, **given: Any) -> None:
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
 
-    raw = {key: value for key, value in given.items() if value not in (None, (), False)}
-    run_kernel(read_options(file, raw), as_json=as_json)
+    run_kernel(read_options(file, _given(given)), as_json=as_json)
 
 
 @click.command(epilog=_VALUES)
@@ -117,5 +116,13 @@ def time(file: str, *, as_json: bool, **given: Any) -> None:
 
     names = ("arch", "compare", "preset", "native", "changes", "listing", "perfetto", "html")
     chosen = TimeOptions(**{name: given.pop(name) for name in names})
-    raw = {key: value for key, value in given.items() if value not in (None, (), False)}
-    time_kernel(read_options(file, raw), chosen, as_json=as_json)
+    time_kernel(read_options(file, _given(given)), chosen, as_json=as_json)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that are on the command line; 0 is a value."""
+    return {
+        key: value
+        for key, value in options.items()
+        if value is not None and value is not False and value != ()
+    }

@@ -87,7 +87,7 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C with ocloc, for visim run."""
     import visim
-    from visim.cli.files import check_target, is_standard, read_text, write_bytes
+    from visim.cli.files import check_target, is_standard, read_c, write_bytes
     from visim.cli.progress import working
     from visim.runtime.opencl import build_zebin
 
@@ -95,7 +95,7 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
         raise click.UsageError("the source comes from the standard input: give -o OUT")
     target = output or str(Path(file).with_suffix(".zebin"))
     check_target(target)
-    source = read_text(file)
+    source = read_c(file)
     with working(f"compiling {file} for {device}"):
         zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
     write_bytes(target, zebin)

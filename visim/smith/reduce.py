@@ -46,7 +46,10 @@ def reduce(text: str, command: str, *, seconds: float = 30, suffix: str = ".visa
 
 def _run(command: str, candidate: Path, seconds: float) -> int:
     """Return the exit code of the command, one of its own kind if it does not end in time."""
-    words = shlex.split(command)
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise ArgumentError(f"--keep: {error}") from None
     if any(PLACE in word for word in words):
         words = [word.replace(PLACE, str(candidate)) for word in words]
     else:

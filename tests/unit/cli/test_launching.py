@@ -72,6 +72,12 @@ class TestRun:
             {"thread_space": (64, 32), "dependency": [(-1, 0), (0, -1)]},
         ]
 
+    def test_zero_is_a_value(self, file, kernel):
+        numbers = ["--seed", "0", "--budget", "0", "--workers", "0"]
+        assert main(["run", file, "--arg", "x=null", "--arg", "n=i32:0", *numbers]) == 0
+        [(_, options)] = kernel.launches
+        assert options == {"seed": 0, "budget": 0, "workers": 0}
+
     def test_options_that_are_not_given_are_left_to_the_library(self, file, kernel):
         main(["run", file, "--arg", "x=null", "--arg", "n=i32:0"])
         assert kernel.launches == [([None, np.int32(0)], {})]

@@ -69,6 +69,12 @@ class TestCl:
         assert (tmp_path / "scale.zebin").read_bytes() == b"zebin"
         assert capsys.readouterr().out == f"{tmp_path / 'scale.zebin'}: scale\n"
 
+    def test_a_source_that_is_not_utf8_is_latin1(self, builds, tmp_path):
+        path = tmp_path / "old.cl"
+        path.write_bytes(b"/* \xe9 */ kernel void scale() {}")
+        assert main(["cl", str(path), "--device", "pvc"]) == 0
+        assert [source for source, *_ in builds] == ["/* \u00e9 */ kernel void scale() {}"]
+
     def test_a_dash_writes_the_zebin_to_the_standard_output(self, source, builds, capfdbinary):
         assert main(["cl", source, "--device", "pvc", "-o", "-"]) == 0
         assert capfdbinary.readouterr().out == b"zebin"
@@ -214,3 +220,17 @@ class TestLinkedFiles:
         assert "kernel.visaasm needs the function 'fib', which none of the files defines" in shown
         assert "kernel.visaasm needs the variable 'table'" in shown
         assert not (tmp_path / "o.isa").exists()
+
+
+class TestReduce:
+    def test_what_is_no_text_is_refused(self, tmp_path, capsys):
+        path = tmp_path / "program.isa"
+        path.write_bytes(b"CISA\xff")
+        assert main(["reduce", str(path), "--keep", "false"]) == 1
+        assert "program.isa: no text: byte 4 is not UTF-8" in capsys.readouterr().err
+
+    def test_a_command_with_half_a_quotation_is_refused(self, tmp_path, capsys):
+        path = tmp_path / "program.visaasm"
+        path.write_text(".version 4.1\n")
+        assert main(["reduce", str(path), "--keep", "grep 'x"]) == 2
+        assert "--keep: No closing quotation" in capsys.readouterr().err
