@@ -26,6 +26,10 @@ class _Diagnosed(VisimError):
         self.diagnostics = diagnostics
         super().__init__(diagnostics.render())
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by what made it, not by its message."""
+        return type(self), (self.diagnostics,), self.__dict__
+
 
 class InputError(_Diagnosed):
     """A file or text is not what it should be; `.diagnostics` has every finding."""
@@ -135,3 +139,7 @@ class FaultError(VisimError):
         self.fault = fault
         self.report = report
         super().__init__(fault.render())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by what made it, not by its message."""
+        return type(self), (self.fault, self.report), self.__dict__

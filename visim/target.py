@@ -74,6 +74,6 @@ def platform(name: str) -> Platform:
     """Return the platform called `name` (any case); `ArgumentError` lists the known ones."""
     try:
         return _BY_NAME[name.lower()]
-    except KeyError:
+    except (KeyError, AttributeError):
         known = ", ".join(_BY_NAME)
         raise ArgumentError(f"unknown platform {name!r}; known: {known}") from None

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Event, Lock, get_ident
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from visim.engine.base import Engine, RunOptions
 from visim.engine.observers import Observer
@@ -119,11 +119,7 @@ class LaunchOptions:
             ArgumentError: an option is wrong.
             UnsupportedError: it asks for what this build of visim does not have.
         """
-        for item in self.observers:
-            if not isinstance(item, Observer):
-                raise ArgumentError(
-                    f"observers: expected objects of visim.Observer, found {item!r}"
-                )
+        self._check_holders()
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
         _check_integer("seed", self.seed, 0)
@@ -146,6 +142,24 @@ class LaunchOptions:
             for index, value in (self.samplers or {}).items()
         }
         return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
+
+    def _check_holders(self) -> None:
+        """Refuse options that are not lists or tables of what they hold."""
+        if not isinstance(self.observers, (list, tuple)):
+            found = f"found {self.observers!r}"
+            raise ArgumentError(f"observers: expected a list of visim.Observer objects, {found}")
+        for item in self.observers:
+            if not isinstance(item, Observer):
+                raise ArgumentError(
+                    f"observers: expected objects of visim.Observer, found {item!r}"
+                )
+        if not isinstance(cast("object", self.collect), Iterable):
+            raise ArgumentError(f"collect: expected a list of names, found {self.collect!r}")
+        tables: dict[str, object] = {"surfaces": self.surfaces, "samplers": self.samplers}
+        for name, table in tables.items():
+            if table is not None and not isinstance(table, Mapping):
+                kind = type(table).__name__
+                raise ArgumentError(f"{name}: expected a dict by index, found {kind}")
 
 
 @dataclass(slots=True, eq=False)

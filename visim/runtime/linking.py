@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from visim.binary.archive import is_archive, read_archive
 from visim.binary.isafile import NativeCode
@@ -23,6 +22,7 @@ from visim.runtime.loading import (
     LoadedKernel,
     ProgramSource,
     examine_data,
+    file_bytes,
 )
 from visim.target import Platform
 from visim.target import platform as find_platform
@@ -78,10 +78,7 @@ class _Inputs:
 
     def add(self, source: ProgramSource) -> None:
         """Read a file; an archive offers its members."""
-        if isinstance(source, (bytes, bytearray, memoryview)):
-            data, name = bytes(source), "<bytes>"
-        else:
-            data, name = Path(source).read_bytes(), str(source)
+        data, name = file_bytes(source)
         if not is_archive(data):
             self._take(data, name, self.files)
             return

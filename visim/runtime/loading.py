@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 from visim.binary.isafile import (
     NativeCode,
@@ -143,10 +144,25 @@ def examine(
 ) -> tuple[Contents | None, Diagnostics]:
     """Return what could be read of a program, and what is wrong with it by itself."""
     target = None if device is None else find_platform(device)
+    return examine_data(*file_bytes(source), target, strict=strict)
+
+
+def file_bytes(source: object) -> tuple[bytes, str]:
+    """Return the bytes of a `ProgramSource`, and what messages call it.
+
+    Raises:
+        ArgumentError: it is none, or a vISA text in the place of a path.
+        FileNotFoundError: there is no such file.
+    """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return examine_data(bytes(source), "<bytes>", target, strict=strict)
-    path = Path(source)
-    return examine_data(path.read_bytes(), str(path), target, strict=strict)
+        return bytes(cast("bytes", source)), "<bytes>"
+    if not isinstance(source, (str, os.PathLike)):
+        kind = type(source).__name__
+        raise ArgumentError(f"source: expected a path or a file's bytes, found {kind}")
+    path = Path(cast("str | os.PathLike[str]", source))
+    if "\n" in str(path):
+        raise ArgumentError("source: a str is a path, and this is a text; use visim.assemble")
+    return path.read_bytes(), str(path)
 
 
 def examine_data(
@@ -159,7 +175,7 @@ def examine_data(
         return _examine_zebin(data, name, target)
     findings = Diagnostics()
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = "this is no vISA text, no zebin and no .isa object"
         where = f"byte {error.start} is not UTF-8"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
 from visim.errors import ArgumentError, InputError, ToolMissing
@@ -46,12 +47,16 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
             looked for beside it too, and not only in the current directory.
 
     Raises:
-        ArgumentError: The device is unknown, or the options hold a NUL character.
+        ArgumentError: The device is unknown, source or options are no str, or the options hold a
+            NUL character.
         InputError: The build failed, with the compiler's findings; or the compiler crashed or
             took longer than `TIMEOUT_S` seconds.
         ToolMissing: libocloc is not installed.
     """
     target = platform(device)
+    for what, given in (("source", source), ("options", options)):
+        if not isinstance(cast("object", given), str):
+            raise ArgumentError(f"{what}: expected a str, found {type(given).__name__}")
     if _NO_TEXT.search(options):
         raise ArgumentError("options: a NUL character or half a character is in them")
     text = source.removeprefix("\ufeff")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
@@ -70,9 +70,11 @@ def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
     Raises:
         InputError: the text is wrong.
         LinkError: it calls functions that it neither has nor declares external.
-        ArgumentError: there is no such platform.
+        ArgumentError: there is no such platform, or `text` is no str.
     """
-    source, device = Source("<text>", text), find_platform(platform)
+    if not isinstance(cast("object", text), str):
+        raise ArgumentError(f"text: expected vISA text in a str, found {type(text).__name__}")
+    source, device = Source("<text>", text.removeprefix("\ufeff")), find_platform(platform)
     contents, findings = loading.examine_text(source, device, strict=strict)
     if findings.errors:
         raise InputError(findings)
@@ -161,6 +163,8 @@ class Program:
 
     def __getitem__(self, name: str) -> Kernel:
         """Return the kernel called `name`; KeyError names the nearest."""
+        if not isinstance(cast("object", name), str):
+            raise ArgumentError(f"kernel: expected a name, found {name!r}; see Program.kernels")
         for kernel in self.kernels:
             if kernel.name == name:
                 return kernel

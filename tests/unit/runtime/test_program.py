@@ -144,6 +144,20 @@ class TestLoading:
         with pytest.raises(FileNotFoundError):
             visim.load("no such file.visaasm")
 
+    def test_a_text_may_begin_with_a_byte_order_mark(self):
+        marked = f"\ufeff{SCALE}"
+        assert visim.load(marked.encode()).kernels[0].name == "scale"
+        assert visim.assemble(marked, platform="pvc").kernels[0].name == "scale"
+
+    @pytest.mark.parametrize(
+        "verb", [visim.load, visim.verify, lambda source: visim.link([source])]
+    )
+    def test_what_is_neither_path_nor_bytes_is_refused(self, verb):
+        with pytest.raises(ArgumentError, match="expected a path or a file's bytes, found int"):
+            verb(5)
+        with pytest.raises(ArgumentError, match=r"use visim\.assemble"):
+            verb(SCALE)
+
     @pytest.mark.parametrize("data", [b"\xff\xfe\x00 no text", b"hello", b"", b"\x7fELF broken"])
     def test_other_files_are_input_errors(self, data):
         with pytest.raises(InputError):
@@ -164,6 +178,14 @@ class TestLoading:
     def test_an_unknown_platform_is_refused(self):
         with pytest.raises(ArgumentError, match="gen42"):
             visim.load(SCALE.encode(), platform="gen42")
+        with pytest.raises(ArgumentError, match="unknown platform None"):
+            visim.assemble(SCALE, platform=None)
+
+    def test_texts_and_names_are_strings(self):
+        with pytest.raises(ArgumentError, match="text: expected vISA text in a str, found bytes"):
+            visim.assemble(SCALE.encode(), platform="pvc")
+        with pytest.raises(ArgumentError, match="expected a name, found 0"):
+            list(visim.assemble(SCALE, platform="pvc"))
 
     def test_a_zebin_is_for_its_own_platform(self):
         with pytest.raises(ArgumentError, match="skl"):
@@ -401,6 +423,20 @@ class TestOptions:
     def test_observers_are_objects_of_their_class(self, scale, data):
         with pytest.raises(ArgumentError, match="observers"):
             scale.launch([data, 1.0], observers=[object()])
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"observers": visim.Observer()},
+            {"observers": iter([visim.Observer()])},
+            {"collect": 5},
+            {"surfaces": [5]},
+            {"samplers": [5]},
+        ],
+    )
+    def test_lists_and_tables_are_such(self, scale, data, options):
+        with pytest.raises(ArgumentError, match=f"{next(iter(options))}: expected a "):
+            scale.launch([data, 1.0], **options)
 
     def test_nothing_runs_after_an_error(self, scale, data):
         before = data.copy()
