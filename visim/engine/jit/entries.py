@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from threading import Lock
+from functools import lru_cache
 from typing import Any, cast
 
 from visim.engine.jit.cache import ObjectCache, default_folder, key_of
+from visim.engine.jit.forks import LLVM_LOCK
 from visim.engine.jit.native import (
     IS_X86,
     NativeCode,
@@ -25,7 +25,7 @@ FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ct
 
 Function = Callable[[int, int, int], int]
 
-_LOADING = Lock()
+_KNOWN: list[Scheduler] = []
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,13 @@ class Scheduler:
 
 def scheduler() -> Scheduler:
     """Return the scheduler, which is loaded when this is first called."""
-    with _LOADING:
-        return _loaded()
+    if not _KNOWN:
+        with LLVM_LOCK:
+            if not _KNOWN:
+                _KNOWN.append(_loaded())
+    return _KNOWN[0]
 
 
-@cache
 def _loaded() -> Scheduler:
     entries, called = ENTRIES, CALLED
     if IS_X86:

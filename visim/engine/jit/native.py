@@ -7,15 +7,14 @@ import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
 from typing import Any
 
+from visim.engine.jit.forks import LLVM_LOCK
 from visim.errors import ToolMissing
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 """Whether this host is an x86-64, where threads can have stacks of their own."""
 
-_LOCK = Lock()
 _PASSES = (
     "always_inliner",
     "sroa",
@@ -48,7 +47,7 @@ class NativeCode:
     """
 
     def __init__(self, code: bytes, names: Iterable[str]) -> None:
-        with _LOCK:
+        with LLVM_LOCK:
             binding = _llvm()
             self._engine = binding.create_mcjit_compiler(
                 binding.parse_assembly(""), _new_machine(processor())
@@ -61,7 +60,7 @@ class NativeCode:
 
 def object_code(text: str, made_for: Processor) -> bytes:
     """Return the object file of a module for a processor of this host's kind."""
-    with _LOCK:
+    with LLVM_LOCK:
         return _compiled(_machine(made_for), text)
 
 
@@ -98,7 +97,8 @@ def any_processor() -> Processor:
 @cache
 def _host_processor() -> Processor:
     binding = _llvm()
-    return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+    with LLVM_LOCK:
+        return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
 
 
 def has_mask_registers() -> bool:
@@ -131,11 +131,12 @@ def _llvm() -> Any:
     except ImportError:
         message = "the engine 'jit' needs the package llvmlite; install it: pip install llvmlite"
         raise ToolMissing(message) from None
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    binding.initialize_native_asmparser()
-    _load_conversions(binding)
-    _keep_order(binding)
+    with LLVM_LOCK:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        binding.initialize_native_asmparser()
+        _load_conversions(binding)
+        _keep_order(binding)
     return binding
 
 
