@@ -343,13 +343,19 @@ class Kernel:
             FaultError: the kernel stopped; `.fault` says where and why.
             InputError: the platform is not known.
         """
-        return self.bind(args, **options)()
+        return self._bound(args, options)()
 
     def bind(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Launch:
         """Check and prepare a launch once; what is returned launches at each call.
 
-        Takes and raises what `launch` does, but for the faults of the run.
+        If it is the kernel's first one, its code is compiled meanwhile; the first call waits
+        until it is there. Takes and raises what `launch` does, but for the faults of the run.
         """
+        launch = self._bound(args, options)
+        launch.executables.expect(launch.plan, launch.run_options)
+        return launch
+
+    def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch:
         began = time.perf_counter()
         given = arrange(args, self.args)
         form = self._forms.of(options)

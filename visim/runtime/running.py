@@ -34,9 +34,21 @@ class ExecutablePool:
     def __init__(self, prepare: Callable[[], Executable]) -> None:
         self._prepare = prepare
         self._idle = [prepare()]
+        self._is_new = True
+
+    def expect(self, plan: LaunchPlan, options: RunOptions) -> None:
+        """Tell an executable that has run nothing what will be run first."""
+        if self._is_new:
+            executable = self.borrow()
+            try:
+                for part in plan.parts:
+                    executable.expect(part.dispatch, options)
+            finally:
+                self.give_back(executable)
 
     def borrow(self) -> Executable:
         """Lend an executable that nobody else uses."""
+        self._is_new = False
         try:
             return self._idle.pop()
         except IndexError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from threading import Barrier, Thread, current_thread
 
 import numpy as np
@@ -100,14 +99,6 @@ def test_an_exception_is_raised_again_when_all_have_ended() -> None:
 
 def test_launches_go_on_after_a_fork() -> None:
     subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=60)
-
-
-@pytest.fixture
-def interrupted_by_default() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also where tests are started with it ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interrupted_by_default")

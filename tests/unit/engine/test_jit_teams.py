@@ -57,26 +57,31 @@ THREADS = 2
 POINTER = "arg_bypointer", 32, 8, 0, "stateless", "global", "readwrite"
 
 
+def storing(body: str = FLAT) -> ZeBuilder:
+    """A kernel that stores a value plus the group's number."""
+    built = ZeBuilder(
+        "dg2",
+        16,
+        payload=(
+            *HEADER,
+            PayloadArgument(*POINTER),
+            PayloadArgument("arg_byvalue", 40, 4, 1),
+        ),
+        args_info=[
+            ArgInfo(0, "__global", "NONE", "int*;8", "NONE", "out"),
+            ArgInfo(1, "__private", "NONE", "int;4", "NONE", "value"),
+        ],
+        binding_table=[BindingTableIndex(2, 0)] if body is BOUND else [],
+    )
+    built.linked = linked(HEAD + body, "dg2")
+    return built
+
+
 class Launcher:
     """A kernel that stores a value plus the group's number, a prepared JIT, its teams."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, body: str = FLAT) -> None:
-        table = [BindingTableIndex(2, 0)] if body is BOUND else []
-        self.built = ZeBuilder(
-            "dg2",
-            16,
-            payload=(
-                *HEADER,
-                PayloadArgument(*POINTER),
-                PayloadArgument("arg_byvalue", 40, 4, 1),
-            ),
-            args_info=[
-                ArgInfo(0, "__global", "NONE", "int*;8", "NONE", "out"),
-                ArgInfo(1, "__private", "NONE", "int;4", "NONE", "value"),
-            ],
-            binding_table=table,
-        )
-        self.built.linked = linked(HEAD + body, "dg2")
+        self.built = storing(body)
         self.prepared = Prepared(self.built.linked)
         self.made: list[Team] = []
         make = Team.__init__

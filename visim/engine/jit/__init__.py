@@ -12,11 +12,13 @@ from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakMethod
 
 import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.affine import InputShape
+from visim.engine.jit.ahead import AHEAD
 from visim.engine.jit.answers import Halt
 from visim.engine.jit.blocks import UnitCode
 from visim.engine.jit.inputs import Inputs
@@ -88,6 +90,26 @@ class Prepared:
                 self._report(team.runners, found, options)
             return found
 
+    def expect(self, dispatch: Dispatch, options: RunOptions) -> None:
+        """Begin to compile what threads run that native code starts, beside the caller.
+
+        A launch that needs the code before it is there waits in `_compiled`.
+        """
+        shared = None if options.seed or self._first.has_host_turns else shared_starts(dispatch)
+        if shared is None:
+            return
+        version = self._version(dispatch, shared, self._inputs.shapes(shared), options)
+        every_channel = (1 << self.kernel.simd_size) - 1
+        version = replace(version, full=all(one.mask == every_channel for one in shared.starts))
+        method = WeakMethod(self._compiled)
+
+        def compile_it() -> None:
+            provide = method()
+            if provide is not None:
+                provide(version)
+
+        AHEAD.begin(compile_it)
+
     def _report(self, runners: Sequence[Runner], found: Exit, options: RunOptions) -> None:
         """Report to observers what is known when groups have ended."""
         observers = Observers(options.observers)
@@ -131,12 +153,32 @@ class Prepared:
         targets: Sequence[Target],
         options: RunOptions,
     ) -> Team:
-        wants, shared = Observers(options.observers).wants, targets[0].shared
+        version = self._version(targets[0].dispatch, targets[0].shared, inputs, options)
+
+        def provide(full: bool, cr0: int) -> Compiled:
+            return self._compiled(replace(version, full=full, cr0=cr0))
+
+        halt, first = Halt(), self._first
+        runners = [
+            Runner(self.kernel, provide, first, target, options, halt, stacks)
+            for target, stacks in zip(targets, self._worker_stacks(len(targets)), strict=True)
+        ]
+        return Team(runners, halt, form)
+
+    def _version(
+        self,
+        dispatch: Dispatch,
+        shared: SharedStarts | None,
+        inputs: tuple[InputShape, ...],
+        options: RunOptions,
+    ) -> Version:
+        """Return the version that a launch needs whose threads start with all channels."""
+        wants = Observers(options.observers).wants
         payload = None if shared is None else Payload.of(shared)
         filled = None if payload is None else payload.filled
-        version = Version(
+        return Version(
             full=True,
-            slm_bytes=targets[0].dispatch.slm_bytes,
+            slm_bytes=dispatch.slm_bytes,
             budgeted=options.budget is not None,
             counting=options.count_forms or "block_counts" in wants,
             saving=self.saving,
@@ -149,16 +191,6 @@ class Prepared:
             payload=None if self._first.uses_stacks else payload,
             filled=filled if self._first.uses_stacks else None,
         )
-
-        def provide(full: bool, cr0: int) -> Compiled:
-            return self._compiled(replace(version, full=full, cr0=cr0))
-
-        halt, first = Halt(), self._first
-        runners = [
-            Runner(self.kernel, provide, first, target, options, halt, stacks)
-            for target, stacks in zip(targets, self._worker_stacks(len(targets)), strict=True)
-        ]
-        return Team(runners, halt, form)
 
     def _workers(
         self, groups: int, dispatch: Dispatch, shared: SharedStarts | None, options: RunOptions

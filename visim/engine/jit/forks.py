@@ -19,5 +19,8 @@ def _lock() -> RLock:
     return lock
 
 
+# Forks take first what is made last here, as threads do that need both.
 LLVM_LOCK = _lock()
 """Held by who calls LLVM, which does one thing at a time."""
+AHEAD_LOCK = _lock()
+"""Held by the thread that compiles ahead, for one job at a time."""
