@@ -1,0 +1,40 @@
+"""Machine code in memory: where it is, and that it goes."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+from visim.engine.jit.native import NativeCode, object_code, processor
+
+LOADS = 100
+
+
+def code(number: int) -> bytes:
+    """An object whose function f returns a number that stands in its memory."""
+    text = f"@n = global i64 {number}\ndefine i64 @f() {{\n  %n = load i64, ptr @n\n  ret i64 %n\n}}"
+    return object_code(text, processor())
+
+
+def call(loaded: NativeCode) -> int:
+    return ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.addresses["f"])()
+
+
+def test_objects_may_have_the_same_names() -> None:
+    first, second, again = (NativeCode(code(number), ["f"]) for number in (1, 2, 1))
+    assert (call(first), call(second), call(again)) == (1, 2, 1)
+    del first
+    assert (call(second), call(again)) == (2, 1)
+
+
+def test_memory_of_code_that_nobody_holds_is_free() -> None:
+    one = code(3)
+    NativeCode(one, ["f"])
+    before = _mappings()
+    for _ in range(LOADS):
+        NativeCode(one, ["f"])
+    assert _mappings() < before + LOADS
+
+
+def _mappings() -> int:
+    return len(Path("/proc/self/maps").read_text().splitlines())
