@@ -132,7 +132,8 @@ class Exit:
     `executed` counts SIMD instructions, `forms` how often each instruction form ran (only when
     counting was asked for). `stopped` says where the run was when it had to stop
     (`RunOptions.stop`); its category is "cancelled". `reached` counts where inexact values decided
-    something, by instruction (only with engines that track taint).
+    something, by instruction (only with engines that track taint). `compile_s` are the seconds
+    for which the run waited for its code.
     """
 
     groups: int = 0
@@ -142,6 +143,7 @@ class Exit:
     fault: Fault | None = None
     stopped: Fault | None = None
     reached: Counter[Reached] | None = None
+    compile_s: float = 0.0
 
     def add_work(self, found: Exit) -> None:
         """Add what the threads of other groups did; how many groups ended, and how, stays."""

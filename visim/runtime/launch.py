@@ -276,7 +276,7 @@ class Launch:
             threads=total.threads,
             instructions=instructions,
             wall_s=found.wall_s,
-            compile_s=self.compile_s,
+            compile_s=self.compile_s + total.compile_s,
             fidelity=fidelity,
             dropped_accesses=found.dropped,
             notes=notes,

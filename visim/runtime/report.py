@@ -59,8 +59,8 @@ class Report:
     `geometry` has the sizes by name. `groups` and `threads` are those that ran, `threads` counts
     hardware threads. `instructions` are SIMD instructions, `fidelity` says of each instruction
     how often it ran and how exact it is, `taint` where inexact values decided something; these are
-    None unless collected. `wall_s` and `compile_s` are seconds of running,
-    with what a first call waits for its code, and of preparing before the call.
+    None unless collected. `wall_s` and `compile_s` are seconds of running and of preparing,
+    that is of binding and of waiting for code in the first call.
     `dropped_accesses` are accesses to surfaces out of their range. `notes` are sentences about what
     was asked for and did not apply, or was lost.
     `printf` is what the kernel printed: the text of each work-item in its order.

@@ -63,8 +63,9 @@ class ExecutablePool:
 class Outcome:
     """What a run did.
 
-    `printed` is what the kernel printed, less `lost_bytes` of records; `counters` are the append
-    counters that it used, by binding table index.
+    `wall_s` are seconds of running, without those for which it waited for code. `printed` is what
+    the kernel printed, less `lost_bytes` of records; `counters` are the append counters that it
+    used, by binding table index.
     """
 
     exit: Exit
@@ -98,9 +99,11 @@ def run_plan(
         total = found if total is None else _added(total, found)
         if found.fault is not None or found.stopped is not None:
             break
+    if total is None:
+        total = Exit()
     return Outcome(
-        Exit() if total is None else total,
-        time.perf_counter() - began,
+        total,
+        time.perf_counter() - began - total.compile_s,
         surfaces.dropped - dropped,
         "" if printed is None else printed.text,
         0 if printed is None else printed.lost_bytes,
@@ -113,6 +116,7 @@ def _added(total: Exit, found: Exit) -> Exit:
     if not total.threads:
         return found
     total.groups += found.groups
+    total.compile_s += found.compile_s
     total.add_work(found)
     total.fault, total.stopped = found.fault, found.stopped
     return total

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
-from time import sleep
+from time import perf_counter, sleep
 
 import numpy as np
 import pytest
@@ -33,6 +33,7 @@ from visim.target import platform
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 PATIENCE_S = 20
+WAITING_S = 0.02
 GROUPS = 4
 LONG = "    add (M1_NM, 1) value(0,0)<1> value(0,0)<0;1,0> %hw_id(0,0)<0;1,0>\n" * 200
 """Takes LLVM a while."""
@@ -87,6 +88,7 @@ class Writing:
         self.elsewhere: list[bool] = []
         self.begun, self.open = Event(), Event()
         self.open.set()
+        self.takes_s = 0.0
         self.error: Exception | None = None
         write = ModuleWriter.write
 
@@ -94,6 +96,7 @@ class Writing:
             self.elsewhere.append(current_thread() is not main_thread())
             self.begun.set()
             assert self.open.wait(PATIENCE_S)
+            sleep(self.takes_s)
             if self.error is not None:
                 raise self.error
             return write(module)
@@ -225,6 +228,27 @@ def test_a_call_does_not_wait_for_code_of_others(writing: Writing) -> None:
     check(bound(kernel(), out), out)
     held.set()
     assert writing.elsewhere == [False]
+
+
+@pytest.mark.parametrize("options", [{}, {"seed": 1, "workers": 2}])
+def test_reports_count_waiting_for_code_as_preparing(
+    writing: Writing, options: dict[str, object]
+) -> None:
+    writing.takes_s, began = WAITING_S, perf_counter()
+    launch = bound(kernel(), array(), **options)
+    bound_s, began = perf_counter() - began, perf_counter()
+    report = launch()
+    spent = perf_counter() - began
+    assert launch.compile_s <= bound_s
+    assert report.wall_s <= spent - (report.compile_s - launch.compile_s)
+    assert launch().compile_s == launch.compile_s
+
+
+def test_a_launch_that_compiles_says_how_long(writing: Writing) -> None:
+    writing.takes_s, began = WAITING_S, perf_counter()
+    report = kernel().launch([array(), 1], global_size=32, engine="jit")
+    assert report.compile_s >= WAITING_S
+    assert report.wall_s + report.compile_s <= perf_counter() - began
 
 
 def test_reports_do_not_tell_who_compiled(writing: Writing) -> None:

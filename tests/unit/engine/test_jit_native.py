@@ -12,7 +12,9 @@ LOADS = 100
 
 def code(number: int) -> bytes:
     """An object whose function f returns a number that stands in its memory."""
-    text = f"@n = global i64 {number}\ndefine i64 @f() {{\n  %n = load i64, ptr @n\n  ret i64 %n\n}}"
+    text = (
+        f"@n = global i64 {number}\ndefine i64 @f() {{\n  %n = load i64, ptr @n\n  ret i64 %n\n}}"
+    )
     return object_code(text, processor())
 
 

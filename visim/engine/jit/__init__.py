@@ -86,6 +86,8 @@ class Prepared:
             team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
             found = team.run(groups, options)
+            # The first worker is the thread that launches; others wait beside it.
+            found.compile_s = self.last.compile_s
             if options.observers:
                 self._report(team.runners, found, options)
             return found

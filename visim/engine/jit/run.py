@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -84,6 +85,7 @@ class Runner:
         self.options = options
         self.stacks = stacks
         self.exit = Exit()
+        self.compile_s = 0.0
         self.full_mask = (1 << kernel.simd_size) - 1
         self.slm = SharedLocalMemory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
@@ -129,6 +131,7 @@ class Runner:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
+        self.compile_s = 0.0
         self.watcher.watch(options.observers)
         self.answers.refusal = self.answers.failure = None
         if self._counts:
@@ -268,7 +271,9 @@ class Runner:
         control = controls.pop() if len(controls) == 1 else ANY_MODE
         found = self.compiled.get((full, control))
         if found is None:
+            began = time.perf_counter()
             compiled = self.provide(full, control)
+            self.compile_s += time.perf_counter() - began
             if compiled.facts.exchange_bytes > self.exchange.size:
                 self._widen_exchange(compiled.facts.exchange_bytes)
             counters = words(max(1, len(compiled.facts.forms)))
