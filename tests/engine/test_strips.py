@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 import visim.engine.jit as jit
+from visim.engine.base import Machine, RunOptions
 from visim.engine.jit import strips
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
 from visim.smith.compare import compare as compare_seed
 
 from . import harness
@@ -51,7 +54,8 @@ L1:
 @pytest.fixture(autouse=True)
 def _strips_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    for name, value in (("LEAST_STEPS", 1), ("LONG", 1), ("STEPS_A_ROW", 0)):
+    names = ("LEAST_STEPS", "LONG", "STEPS_A_ROW", "STEPS_A_ROW_IN_PLACE")
+    for name, value in zip(names, (1, 1, 0, 0), strict=True):
         monkeypatch.setattr(strips, name, value)
 
 
@@ -159,3 +163,98 @@ def test_random_programs_are_those_of_the_interpreter(
     loops: list[strips.StripWriter], seed: int
 ) -> None:
     assert compare_seed(seed, "pvc").is_fine
+
+
+ROWS, BLOCKS, ELEMENTS = 8, 4, 64
+
+
+def product_kernel() -> str:
+    """A loop that adds products of a row and elements of blocks, which begin where V41 says."""
+    lines = [
+        ".version 4.1",
+        '.kernel "k"',
+        ".decl V40 v_type=G type=uq num_elts=2 align=wordx32",
+        f".decl V41 v_type=G type=uq num_elts={BLOCKS} align=wordx32",
+        ".decl V42 v_type=G type=d num_elts=32 align=wordx32",
+        ".decl V43 v_type=G type=d num_elts=1 align=wordx32",
+        ".decl V44 v_type=G type=uq num_elts=32 align=wordx32",
+        ".decl P1 v_type=P num_elts=32",
+        ".decl P2 v_type=P num_elts=32",
+    ]
+    lines += [
+        f".decl V{first + n} v_type=G type={kind} num_elts={count} align=wordx32"
+        for first, kind, count, number in (
+            (50, "d", 32, ROWS),
+            (60, "d", 8, BLOCKS),
+            (70, "uq", 1, BLOCKS),
+            (80, "uq", 32, ROWS),
+        )
+        for n in range(number)
+    ]
+    lines += [".kernel_attr SimdSize=32", '.function "k"', "k:"]
+    lines += ["    mov (M1_NM, 1) V43(0,0)<1> 0x0:d", "L1:"]
+    for block in range(BLOCKS):
+        at, of = f"V{70 + block}(0,0)", f"V{60 + block}"
+        lines += [
+            f"    add (M1_NM, 1) {at}<1> V40(0,0)<0;1,0> V41(0,{block})<0;1,0>",
+            f"    lsc_load.ugm (M1_NM, 1)  {of}:d32x8t  flat[V{70 + block}]:a64",
+            f"    cmp.gt (M1, 32) P1 V42(0,0)<1;1,0> {of}(0,3)<0;1,0>",
+        ]
+        lines += [
+            f"    {'(P1) ' if n % 2 else ''}mad (M1, 32) V{50 + n}(0,0)<1> "
+            f"{of}(0,{n})<0;1,0> V42(0,0)<1;1,0> V{50 + n}(0,0)<1;1,0>"
+            for n in range(ROWS)
+        ]
+    lines += [
+        "    add (M1_NM, 1) V43(0,0)<1> V43(0,0)<0;1,0> 0x1:d",
+        "    cmp.lt (M1_NM, 32) P2 V43(0,0)<0;1,0> 0x3:d",
+        "    (P2) goto (M1, 32) L1",
+        "    mov (M1, 32) V44(0,0)<1> V42(0,0)<1;1,0>",
+        "    shl (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> 0x2:uq",
+        "    add (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> V40(0,1)<0;1,0>",
+    ]
+    for n in range(ROWS):
+        lines += [
+            f"    add (M1, 32) V{80 + n}(0,0)<1> V44(0,0)<1;1,0> {128 * n:#x}:uq",
+            f"    lsc_store.ugm (M1, 32)  flat[V{80 + n}]:a64  V{50 + n}:d32",
+        ]
+    return "\n".join([*lines, "    ret (M1, 1)", ""])
+
+
+@pytest.mark.parametrize("wrong", [None, 0, 2, BLOCKS - 1])
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_blocks_that_are_loaded_in_front_are_those_of_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch,
+    loops: list[strips.StripWriter],
+    in_place: bool,
+    mask: int,
+    wrong: int | None,
+) -> None:
+    monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
+    monkeypatch.setattr(strips, "REGISTERS", 0)
+    monkeypatch.setattr(strips, "STEPS_A_ROW", 99 if in_place else 0)
+    kernel = harness.assemble(product_kernel(), "pvc")
+    data, out = np.arange(ELEMENTS, dtype=np.int32) * 7919, np.zeros(32 * ROWS, np.int32)
+    memory = Memory()
+    bases = [memory.add(data, "data"), memory.add(out, "out")]
+    starts = [32 * block for block in range(BLOCKS)]
+    if wrong is not None:
+        starts[wrong] = 4 * ELEMENTS + 64
+    given = {
+        "V40": np.array(bases, np.uint64),
+        "V41": np.array(starts, np.uint64),
+        "V42": np.arange(32, dtype=np.int32),
+    }
+    given |= {f"V{50 + n}": np.arange(32, dtype=np.int32) * n for n in range(ROWS)}
+    registers = tuple((kernel.place(name), array.tobytes()) for name, array in given.items())
+    group = harness.GroupsAlike((harness.ThreadStart(registers, mask),))
+    found: list[tuple[object, int, bytes]] = []
+    for engine in (kernel.prepared, jit.Prepared(kernel.linked)):
+        out[:] = -1
+        ended = engine.run([0], group, Machine(memory, Surfaces()), RunOptions())
+        found.append((ended.fault, ended.executed, out.tobytes()))
+    assert found[0] == found[1]
+    assert (found[0][0] is None) == (wrong is None)
+    crowded = [loop for loop in loops if len(loop.run.leading) >= 2 * BLOCKS]
+    assert {loop.cut.in_place for loop in crowded} == {in_place}

@@ -49,7 +49,8 @@ class NodeWriter(StepWriter):
         self._leave_out()
         for run in self._runs():
             local = self._local(run)
-            strip = strip_of(run, local, self.unit.module.version.vector_lanes)
+            lanes = self.unit.module.version.vector_lanes
+            strip = strip_of(run, local, lanes, repeats=self.repeats)
             if strip is not None:
                 self.joint.flush()
                 StripWriter(self, run, strip, local).write()
@@ -88,8 +89,18 @@ class NodeWriter(StepWriter):
         if self.unit.module.flat or not may_have_strips(len(steps)):
             return iter([Run(0, steps=steps)])
         dynamic = any(is_dynamic(node) for node in self.chain)
-        finder = RunFinder(self.unit.keeps_others, self._is_ragged, dynamic=dynamic)
+        finder = RunFinder(self.unit.keeps_others, self._is_ragged, self._may_load, dynamic=dynamic)
         return finder.runs(steps)
+
+    def _may_load(self, position: int, first: int) -> bool:
+        """Whether a load may come before instructions from `first` on: nobody sees the order.
+
+        Between blocks instructions are counted, which a fault would show.
+        """
+        version = self.unit.module.version
+        if version.saving or version.watched:
+            return False
+        return self.located[position][0] is self.located[first][0]
 
     def _is_ragged(self, position: int, place: Place) -> bool:
         """Whether an instruction writes a place with a shape that is a vector itself."""

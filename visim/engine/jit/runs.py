@@ -3,7 +3,7 @@
 Such instructions can be computed for some channels after the others: strip by strip. A run has
 *lane-wise* instructions, which compute each channel from the same channel of rows of variables and
 from what is the same for all channels; and *leading* ones, which can as well run in front of all
-lane-wise ones.
+lane-wise ones. Loads of blocks lead too: nothing else in a run can fault or moves memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from visim.engine.jit.blocks import Step, expressions, places, writes_cr0
 from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own
 from visim.engine.jit.slots import Row
 from visim.engine.jit.storage import place_span
-from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister
+from visim.sem.effects import Effect, LoadBlock, Place, WritePredicate, WriteRegister
 
 _LEAST_LANES = 8
 
@@ -80,6 +80,7 @@ class RunFinder:
         keeps_others: whether a write of a place has to keep what lanes have that it is not for.
         is_ragged: whether an instruction, by its number, writes a place with more than scalars
             beside it.
+        may_load: whether a load at one number may come before all from another number on.
         dynamic: whether only the running program knows how floats are rounded.
     """
 
@@ -87,11 +88,13 @@ class RunFinder:
         self,
         keeps_others: Callable[[Place], bool],
         is_ragged: Callable[[int, Place], bool],
+        may_load: Callable[[int, int], bool],
         *,
         dynamic: bool,
     ) -> None:
         self._lane_wise = LaneWise(keeps_others, dynamic=dynamic)
         self._is_ragged = is_ragged
+        self._may_load = may_load
 
     def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
         """Return all instructions, in order, in runs; a run without lanes is one instruction."""
@@ -111,6 +114,8 @@ class RunFinder:
     def _add(self, run: Run, touched: _Touched, number: int, step: Step) -> bool:
         """Add an instruction to a run, if that is possible."""
         if step.refusal is not None or not all(map(_is_plain, step.effects)):
+            return False
+        if loads_block(step) and not self._may_load(number, run.first):
             return False
         lanes = _lanes(step.effects)
         found = None
@@ -147,11 +152,16 @@ class RunFinder:
             run.written_bits.add((name, offset))
 
 
+def loads_block(step: Step) -> bool:
+    """Whether an instruction loads a block."""
+    return any(isinstance(effect, LoadBlock) for effect in step.effects)
+
+
 def _is_plain(effect: Effect) -> bool:
-    """Whether an effect writes variables that only this unit has, predicates or the mode."""
+    """Whether an effect loads a block, or writes own variables, predicates or the mode."""
     if isinstance(effect, WriteRegister):
         return writes_cr0(effect) or is_own(effect.place.variable)
-    return isinstance(effect, WritePredicate)
+    return isinstance(effect, WritePredicate | LoadBlock)
 
 
 def _lanes(effects: Sequence[Effect]) -> int:
@@ -195,7 +205,7 @@ def _fits(touched: _Touched, found: Accesses) -> bool:
 def _can_lead(touched: _Touched, effects: Sequence[Effect]) -> bool:
     """Whether an instruction can run in front of the lane-wise ones before it."""
     nodes = expressions(effects)
-    if any(node.uop.name in {"clock", "fused", "loaded", "gather"} for node in nodes):
+    if any(node.uop.name in {"clock", "fused", "gather"} for node in nodes):
         return False
     if any(_overlaps(touched.written, place, None) for place in places(effects)):
         return False

@@ -29,6 +29,7 @@ def root_bytes(variable: General, grf: int) -> int:
 
 
 _FIELD_STRIDES = {2, 4, 8}
+_LINE = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,8 +145,22 @@ class Storage:
     others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     predicates: dict[str, int] = field(default_factory=dict[str, int])
     _homes: dict[str, int] = field(default_factory=dict[str, int])
+    _fixed: dict[str, int] = field(default_factory=dict[str, int])
+    _fixed_bytes: int = 0
 
     # Pointers
+
+    def fix(self, variable: General) -> None:
+        """Leave a variable in memory, for code that indexes it.
+
+        With others that are left there it has one start, which LLVM does not know: so it takes no
+        part of them into registers, nor loads in front of a loop what the loop may write.
+        """
+        self.pointer(variable, 0)
+        name, size, _ = self.generals[_key(variable)]
+        if name not in self._fixed:
+            self._fixed[name] = self._fixed_bytes
+            self._fixed_bytes += -(-size // _LINE) * _LINE
 
     def pointer(self, variable: General, offset: int) -> str:
         """Return a pointer to byte `offset` of a root variable."""
@@ -326,9 +341,15 @@ class Storage:
         image to start from; None starts with zeros.
         """
         lines: list[str] = []
+        if self._fixed:
+            lines.append(f"  %fixed.home = alloca [{self._fixed_bytes} x i8], align {_LINE}")
+            lines.append('  %fixed = call ptr asm "", "=r,0"(ptr %fixed.home) memory(none)')
         empty = {name for key, (name, _, _) in self.generals.items() if self._homes[key]}
         for name, size, place in (*self.generals.values(), *self.others.values()):
-            lines.append(f"  {name} = alloca [{size} x i8], align 64")
+            if name in self._fixed:
+                lines.append(f"  {name} = getelementptr i8, ptr %fixed, i64 {self._fixed[name]}")
+            else:
+                lines.append(f"  {name} = alloca [{size} x i8], align {_LINE}")
             if name not in empty:
                 lines.extend(_filling(name, size, place, filled(place, size)))
         for number, place in enumerate(self.predicates.values()):

@@ -2,7 +2,8 @@
 
 A value of 32 channels takes four registers of AVX2, so that a few values fill all of them. In a
 loop over strips a value takes one register, and the code is as long as for one strip. Variables
-that a run shares with other code pass through buffers in memory, which the loop can index.
+that a run shares with other code pass through buffers in memory, which the loop can index; where
+that is too much for what it computes, the variables themselves stay in memory.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.affine import ShapeReader
+from visim.engine.jit.blocks import Step
 from visim.engine.jit.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.lanewise import Bits
-from visim.engine.jit.runs import Run
+from visim.engine.jit.runs import Run, loads_block
 from visim.engine.jit.slots import Row, row_of
 from visim.engine.jit.steps import StepWriter
 from visim.engine.jit.storage import bits_vector, vector_bits
 from visim.engine.jit.sums import Sums
-from visim.sem.effects import WritePredicate, WriteRegister
+from visim.sem.effects import Place, WritePredicate, WriteRegister
 
 LEAST_STEPS = 32
 """Runs of fewer instructions are not worth a loop."""
@@ -28,8 +30,11 @@ LONG = 128
 REGISTERS = 16
 """With more values at once than this a run needs strips of one register, for want of registers."""
 
-STEPS_A_ROW = 3
+STEPS_A_ROW = 3.0
 """How many instructions a loop needs for each row that passes through memory."""
+
+STEPS_A_ROW_IN_PLACE = 1.5
+"""How many it needs where variables stay in memory, as most do that code for all channels uses."""
 
 _SUM_BITS = 32
 """Sums of numbers of this width are looked for."""
@@ -40,8 +45,16 @@ def may_have_strips(steps: int) -> bool:
     return steps >= LEAST_STEPS
 
 
-def strip_of(run: Run, local: set[Row], lanes: int) -> int | None:
-    """Return how many channels a strip of a run has, None where it is better without strips.
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """How a run is cut: so many channels at a time, with its variables in memory or not."""
+
+    channels: int
+    in_place: bool = False
+
+
+def strip_of(run: Run, local: set[Row], lanes: int, *, repeats: bool) -> Strip | None:
+    """Return the strips of a run, None where it is better without.
 
     Two registers a value keep the processor busier than one, where there are enough of them.
 
@@ -49,16 +62,19 @@ def strip_of(run: Run, local: set[Row], lanes: int) -> int | None:
         run: the run.
         local: rows that do not pass through memory.
         lanes: how many channels a register of the host holds.
+        repeats: whether the run is in a loop.
     """
     steps = len(run.steps) - len(run.leading)
     shared = len(run.inputs) + len(run.outputs) - len(local)
-    if not lanes or steps < max(LEAST_STEPS, STEPS_A_ROW * shared):
+    if not lanes or steps < max(LEAST_STEPS, STEPS_A_ROW_IN_PLACE * shared):
         return None
-    is_crowded = most_rows(run, local) > REGISTERS
-    if not is_crowded and steps < LONG:
+    is_crowded, in_place = most_rows(run, local) > REGISTERS, steps < STEPS_A_ROW * shared
+    if not (is_crowded and repeats if in_place else is_crowded or steps >= LONG):
         return None
-    strip = lanes if is_crowded else 2 * lanes
-    return strip if strip < run.lanes and not run.lanes % strip else None
+    channels = lanes if is_crowded else 2 * lanes
+    if channels >= run.lanes or run.lanes % channels:
+        return None
+    return Strip(channels, in_place)
 
 
 def most_rows(run: Run, local: set[Row]) -> int:
@@ -93,11 +109,11 @@ def local_rows(run: Run, users: dict[int, set[int]]) -> set[Row]:
 
 @dataclass
 class StripWriter:
-    """Writes one run as a loop over strips of `strip` channels."""
+    """Writes one run as a loop over strips."""
 
     writer: StepWriter
     run: Run
-    strip: int
+    cut: Strip
     local: set[Row]
     rows: dict[Row, str] = field(default_factory=dict[Row, str])
     bits: dict[Bits, str] = field(default_factory=dict[Bits, str])
@@ -110,6 +126,7 @@ class StripWriter:
         self.storage = self.writer.unit.storage
         self.number = f"%{self.text.fresh('strip')}"
         self.first = f"{self.number}.first"
+        self.strip = self.cut.channels
         self.sums = Sums(self.text, self.strip, _SUM_BITS)
 
     def write(self) -> None:
@@ -117,7 +134,7 @@ class StripWriter:
         text, run = self.text, self.run
         for step, number in run.numbered():
             if number in run.leading:
-                self.writer.write_step(step, number)
+                self._lead(step, number)
             else:
                 self._keep_shapes(number)
         body = self._body()
@@ -133,6 +150,14 @@ class StripWriter:
         text.branch(more, loop, done)
         text.label(done)
         self._leave()
+
+    def _lead(self, step: Step, place: int) -> None:
+        """Write an instruction in front; what it loads is spread from memory in each strip."""
+        if loads_block(step):
+            for write in step.effects:
+                if isinstance(write, WriteRegister):
+                    self.storage.fix(write.place.variable)
+        self.writer.write_step(step, place)
 
     def _keep_shapes(self, place: int) -> None:
         """Note the shapes that an instruction writes: they are scalars, for all strips."""
@@ -156,22 +181,26 @@ class StripWriter:
         for row, buffer in self.leaving:
             take_row(self.storage, self.run.outputs[row], buffer)
 
-    def _buffer(self, row: Row) -> str:
-        return self.writer.unit.buffer(self.run.lanes * row.size)
+    def _part(self, row: Row, place: Place, passing: list[tuple[Row, str]]) -> tuple[str, str, int]:
+        """Return a pointer to the strip's part of a row, its type, and its alignment.
 
-    def _part(self, buffer: str, row: Row) -> tuple[str, str, int]:
-        """Return a pointer to the strip's part of a buffer, its type, and its alignment."""
-        kind = f"<{self.strip} x i{8 * row.size}>"
-        pointer = self.text.let(f"getelementptr {kind}, ptr {buffer}, i64 {self.number}")
-        return pointer, kind, min(64, self.strip * row.size)
+        The row is in its variable or in a buffer, which is added to those that pass rows.
+        """
+        kind, alignment = f"<{self.strip} x i{8 * row.size}>", min(64, self.strip * row.size)
+        if self.cut.in_place and row.stride == row.size:
+            self.storage.fix(place.variable)
+            memory, alignment = self.storage.pointer(place.variable, row.offset), 1
+        else:
+            memory = self.writer.unit.buffer(self.run.lanes * row.size)
+            passing.append((row, memory))
+        pointer = self.text.let(f"getelementptr {kind}, ptr {memory}, i64 {self.number}")
+        return pointer, kind, alignment
 
     def row(self, row: Row) -> str:
         """Return the strip's elements of a row as integers."""
         found = self.rows.get(row)
         if found is None:
-            buffer = self._buffer(row)
-            self.entering.append((row, buffer))
-            pointer, kind, alignment = self._part(buffer, row)
+            pointer, kind, alignment = self._part(row, self.run.inputs[row], self.entering)
             found = self.text.let(f"load {kind}, ptr {pointer}, align {alignment}")
             self.rows[row] = found
         return found
@@ -209,11 +238,9 @@ class StripWriter:
             found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
             for write, value, mask in found:
                 self._write(write, value, mask)
-        for row in self.run.outputs:
+        for row, place in self.run.outputs.items():
             if row not in self.local:
-                buffer = self._buffer(row)
-                self.leaving.append((row, buffer))
-                pointer, kind, alignment = self._part(buffer, row)
+                pointer, kind, alignment = self._part(row, place, self.leaving)
                 text.do(f"store {kind} {self.rows[row]}, ptr {pointer}, align {alignment}")
         for bits in sorted(self.run.written_bits):
             self._put_bits(bits)
