@@ -39,7 +39,7 @@ class ModuleFrame:
 
     `flat` says that registers are addressed, so that all are in an image; `has_calls` that there
     are functions beside the kernel; `counts_depth` that open calls are counted; `stacks` that
-    threads have stacks of their own.
+    threads have stacks of their own. `adding` are the messages that may be tallied.
     """
 
     kernel: LinkedKernel
@@ -56,6 +56,7 @@ class ModuleFrame:
     counts_depth: bool = False
     stacks: bool = False
     frame_bytes: int = 0
+    adding: frozenset[int] = frozenset()
 
     @property
     def way(self) -> str:

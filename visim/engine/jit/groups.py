@@ -182,8 +182,10 @@ start:
 next:
   br label %head
 good:
+  call void @add_up(ptr %ctx)
   ret i64 0
 bad:
+  call void @add_up(ptr %ctx)
   %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
   store i64 %j, ptr %fgp
   store atomic i64 1, ptr %stop release, align 8

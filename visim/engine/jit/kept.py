@@ -38,7 +38,8 @@ class Facts:
     """What Python has to know of a module to run it.
 
     `places` are the unit and the program counter of each message and call-out, by number. `blocks`
-    and `forms` are those of `ModuleText`, `watched` too.
+    and `forms` are those of `ModuleText`, `watched` too; `adding` and `surfaces` are those of
+    `Sites`.
     """
 
     entry: str
@@ -47,6 +48,8 @@ class Facts:
     blocks: tuple[BlockPlace, ...]
     forms: tuple[tuple[str, ...], ...]
     watched: tuple[AccessSite, ...]
+    adding: tuple[int, ...]
+    surfaces: int | None
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
@@ -59,6 +62,8 @@ class Facts:
             tuple(module.places),
             tuple(module.forms),
             tuple(module.watched),
+            tuple(module.sites.adding),
+            module.sites.surfaces,
         )
 
 
@@ -195,5 +200,6 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     forms = tuple(tuple(names) for names in known["forms"])
     blocks = tuple(BlockPlace(*place) for place in known["blocks"])
     watched = tuple(AccessSite(**site) for site in known["watched"])
-    size = known["exchange_bytes"]
-    return Facts(known["entry"], size, places, blocks, forms, watched), data[start:]
+    lists = places, blocks, forms, watched, tuple(known["adding"])
+    facts = Facts(known["entry"], known["exchange_bytes"], *lists, known["surfaces"])
+    return facts, data[start:]

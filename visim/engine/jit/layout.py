@@ -9,7 +9,12 @@ from enum import IntEnum
 
 
 class Context(IntEnum):
-    """Fields of a worker's context."""
+    """Fields of a worker's context.
+
+    From `HOME` on are the registers of its own stack, as in `Thread`. From `TALLIES` on is what
+    `tallies` says: offsets of messages and how many there are, the copy and its size, the surfaces
+    that messages reach, which allocation is tallied and its size.
+    """
 
     CALLBACK = 0
     EXCHANGE = 1
@@ -34,7 +39,14 @@ class Context(IntEnum):
     TURN_PHASE = 22
     TURNS = 23
     HOME = 24
-    SIZE = 32
+    TALLIES = 28
+    TALLY_SITES = 29
+    TALLY_COPY = 30
+    TALLY_ROOM = 31
+    TALLY_SURFACES = 32
+    TALLY_START = 33
+    TALLY_BYTES = 34
+    SIZE = 40
 
 
 class Work(IntEnum):

@@ -331,16 +331,38 @@ class MessageWriter:
         aligned = self.scattered.aligned(way, access.size)
         text.likely(text.let(f"and i1 {way.fits}, {aligned}"), direct, general)
         text.label(direct)
-        found = self.scattered.atomic(way, access, values)
+        adds = id(effect) in self.unit.module.adding
+        if adds:
+            self._tally(access, way, site, values, join)
+        found, direct = self.scattered.atomic(way, access, values), text.block
         text.jump(join)
         text.label(general)
         self._general(access, effect, bounds, site, access.form, way.shape, values)
+        if adds:
+            text.do(f"call void @visim_tally(ptr %ctx, i64 {site})")
         (other,), general = self.results(access), text.block
         text.jump(join)
         text.label(join)
+        if not returns:
+            return
         self.values.loaded[id(effect)] = [
             text.let(f"phi {access.vector} [ {found}, %{direct} ], [ {other}, %{general} ]")
         ]
+
+    def _tally(
+        self, access: Access, window: Window, site: int, values: list[str], done: str
+    ) -> None:
+        """Add to the worker's own copy of the counters and go to `done`, where it has one."""
+        text, (own, shared) = self.text, self._labels("own", "shared")
+        self.unit.module.sites.adding.append(site)
+        place = text.at(self.unit.context_pointer(Context.TALLIES), 8 * site)
+        away = text.let(f"load i64, ptr {place}, align 8")
+        text.branch(text.let(f"icmp eq i64 {away}, 0"), shared, own)
+        text.label(own)
+        copy = text.let(f"getelementptr i8, ptr {window.base}, i64 {away}")
+        self.scattered.atomic(replace(window, base=copy), replace(access, own=True), values)
+        text.jump(done)
+        text.label(shared)
 
     # One block
 

@@ -13,6 +13,7 @@ from visim.engine.jit.frame import ModuleFrame
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.storage import fits_variable
+from visim.engine.jit.tallies import additions
 from visim.engine.jit.unit import UnitWriter, frame_bytes
 from visim.engine.jit.versions import ModuleText, Traits
 from visim.errors import UnsupportedError
@@ -43,6 +44,8 @@ class ModuleWriter(ModuleFrame):
         """
         flows = self._looked_at()
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        if self._has_tallies(flows):
+            self.adding = additions(flows.values())
         functions = [UnitWriter(self, flow).write() for flow in flows.values()]
         entry = function_name(0, self.version.cr0)
         text = "\n".join(
@@ -59,6 +62,10 @@ class ModuleWriter(ModuleFrame):
         )
         watched = self.watched_sites.sites
         return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
+
+    def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
+        """Whether additions may be tallied: nobody calls, watches or has switched checks off."""
+        return self.version.checked and not self.version.looks_inside and len(flows) == 1
 
     def _stack_alignment(self) -> int:
         """Return how many bytes a register for vectors has.

@@ -74,6 +74,7 @@ class BoundsWriter:
             raise TypeError("a surface message without a surface")
         reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
         number = self.bindings.number(effect.surface)
+        self.unit.module.sites.reach(number)
         if number is not None:
             return self.unit.surfaces.bounds(number, size, reads=reads)
         return surface_bounds(self.text, self.entry(effect.surface), size, reads=reads)

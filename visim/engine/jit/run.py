@@ -29,6 +29,7 @@ from visim.engine.jit.layout import (
 )
 from visim.engine.jit.records import Stacks, ThreadRecord, aligned, new_records, octets_of, words
 from visim.engine.jit.tables import Tables
+from visim.engine.jit.tallies import Tallies
 from visim.engine.jit.versions import Traits
 from visim.engine.jit.watching import Watcher
 from visim.engine.jit.work import NativeWork
@@ -96,6 +97,7 @@ class Runner:
         self.tables = Tables()
         self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
+        self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
         self.block_counts: Counter[BlockPlace] = Counter()
         self.aim(target)
@@ -109,6 +111,8 @@ class Runner:
         self.tables.fill(target.machine)
         for cache in self._caches:
             cache.fill(0)
+        for tallies in self._tallies:
+            tallies.forget()
         for _, context in self.compiled.values():
             self._point(context)
         if self._work is not None and target.shared is not None:
@@ -162,6 +166,9 @@ class Runner:
         for name, value in values.items():
             context[int(name)] = value
         self._point(context)
+        facts = compiled.facts
+        if facts.adding and facts.surfaces is not None and self.shared is not None:
+            self._tallies.append(Tallies(context, count, facts.adding, facts.surfaces))
         return context
 
     def _point(self, context: NDArray[np.uint64]) -> None:

@@ -20,6 +20,7 @@ from visim.engine.jit.layout import (
     NEVER,
     NO_ROW,
     POLL,
+    SURFACE_ENTRY,
     TABLE_ENTRY,
     TURN_ENDS,
     TURNS_BETWEEN_LOOKS,
@@ -32,13 +33,14 @@ from visim.engine.jit.layout import (
 )
 from visim.engine.jit.moving import MOVING, ROW, TYPES
 from visim.engine.jit.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
+from visim.engine.jit.tallies import TALLYING
 
 DIRECT, STACKS = "direct", "stacked"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
 STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
 _WAYS_CALLED = ("visim_pause", "visim_host", "visim_reach", "visim_load", "visim_store")
 CALLED = (
-    *("visim_flat_check", "visim_clear_memory", "visim_row"),
+    *("visim_flat_check", "visim_clear_memory", "visim_row", "visim_tally"),
     *(f"{name}_{DIRECT}" for name in _WAYS_CALLED),
 )
 STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
@@ -47,7 +49,7 @@ STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
 
 def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
-    parts = [_HEAD, _TEXT, ROW, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
+    parts = [_HEAD, _TEXT, TALLYING, ROW, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
     if is_x86:
         way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
         parts += [_HEAD_X86, way, WAITING, STACKED]
@@ -83,6 +85,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}
     fields |= {"BARRIERS_BETWEEN_LOOKS": BARRIERS_BETWEEN_LOOKS}
     fields |= {"POLL": POLL, "ENTRY": TABLE_ENTRY, "CACHE_ENTRY": CACHE_ENTRY}
+    fields |= {"SURFACE_ENTRY": SURFACE_ENTRY}
     fields |= {"HOST": FaultKind.HOST, "MEMORY": FaultKind.MEMORY}
     fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
     shown = {name: str(int(value)) for name, value in fields.items()}
@@ -120,6 +123,7 @@ declare preserve_mostcc i1 @visim_load_$WAY$({TYPES})
 declare preserve_mostcc i1 @visim_store_$WAY$({TYPES})
 declare void @visim_row(ptr, i64, i64, i64, i64, i64)
 declare void @visim_clear_memory(ptr, ptr)
+declare void @visim_tally(ptr, i64)
 
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
                                i64 %write) alwaysinline #0 {{
@@ -199,6 +203,7 @@ other:
   %j = add i64 %i, 1
   br label %search
 found:
+  call void @meet(ptr %ctx, ptr %cache, i64 %base)
   store i64 %base, ptr %cache
   %limit = add i64 %room, 1
   %lp = getelementptr i64, ptr %cache, i64 1
@@ -269,6 +274,7 @@ on:
 }
 
 define i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) #0 {
+  call void @add_up(ptr %ctx)
   %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
   ret i32 %answer
 }
@@ -279,6 +285,7 @@ entry:
   store i64 %pc, ptr %pp
   %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
   store i64 %unit, ptr %up
+  call void @add_up(ptr %ctx)
   %lp = getelementptr i64, ptr %ctx, i64 $C_PATIENCE$
   %stop = call i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %lp, i64 $TURNS_BETWEEN_LOOKS$)
   br i1 %stop, label %end, label %on

@@ -9,6 +9,9 @@ from visim.engine.jit.callouts import CallOut
 from visim.engine.jit.layout import EXCHANGE_BYTES
 from visim.errors import InternalError
 
+_MOST_SURFACES = 64
+"""Of surfaces with numbers below this it is noted that messages reach them."""
+
 
 @dataclass(frozen=True, slots=True)
 class SiteInfo:
@@ -23,11 +26,14 @@ class SiteInfo:
 class Sites:
     """All messages and call-outs of a module, by number.
 
-    `exchange_bytes` is the size of the exchange area that they need.
+    `exchange_bytes` is the size of the exchange area that they need, `adding` are the numbers of
+    those that may be tallied. `surfaces` are those that messages reach, as bits; None: any.
     """
 
     known: list[SiteInfo | CallOut] = field(default_factory=list["SiteInfo | CallOut"])
     exchange_bytes: int = EXCHANGE_BYTES
+    adding: list[int] = field(default_factory=list[int])
+    surfaces: int | None = 0
 
     def add(self, effect: MemoryMessage, unit: int, pc: int) -> int:
         """Give a message its number."""
@@ -41,6 +47,13 @@ class Sites:
             if isinstance(one, SiteInfo) and one.effect is effect and one.unit == unit:
                 return number
         raise InternalError("a message without a number")
+
+    def reach(self, surface: int | None) -> None:
+        """Note that a message reaches a surface, None: one that is not known."""
+        if surface is None or surface >= _MOST_SURFACES:
+            self.surfaces = None
+        elif self.surfaces is not None:
+            self.surfaces |= 1 << surface
 
     def add_callout(self, callout: CallOut, size: int) -> int:
         """Give a call-out, whose values take `size` bytes, its number."""
