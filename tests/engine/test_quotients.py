@@ -137,3 +137,119 @@ def test_a_divisor_that_some_channels_share_is_not_taken_for_all(divisions: list
     given = values(3) | {"V41": np.full(32, 7, np.uint32)}
     assert compare(kernel, given, 0xFFFFFFFE) is None
     assert not divisions
+
+
+SINGLES = """.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=ud num_elts=16 align=wordx32
+.decl V41 v_type=G type=ud num_elts=16 align=wordx32
+.decl V42 v_type=G type=f num_elts=16 align=wordx32
+.decl V43 v_type=G type=ud num_elts=16 align=wordx32
+.decl V44 v_type=G type=f num_elts=16 align=wordx32
+.decl V45 v_type=G type=f num_elts=16 align=wordx32
+.decl V46 v_type=G type=ud num_elts=16 align=wordx32
+.decl V47 v_type=G type=f num_elts=16 align=wordx32
+.decl V48 v_type=G type=f num_elts=16 align=wordx32
+.decl V49 v_type=G type=f num_elts=16 align=wordx32
+.decl V50 v_type=G type=ud num_elts=16 align=wordx32
+.decl V51 v_type=G type=f num_elts=16 align=wordx32
+.decl V52 v_type=G type=f num_elts=16 align=wordx32
+.decl V53 v_type=G type=f num_elts=16 align=wordx32
+.decl V54 v_type=G type=ud num_elts=16 align=wordx32
+.decl V55 v_type=G type=d num_elts=16 align=wordx32
+.decl V56 v_type=G type=d num_elts=16 align=wordx32
+.decl V57 v_type=G type=d num_elts=16 align=wordx32
+.decl V58 v_type=G type=ud num_elts=16 alias=<V55, 0>
+.decl V59 v_type=G type=d num_elts=16 align=wordx32
+.decl V60 v_type=G type=d num_elts=16 alias=<V41, 0>
+.decl P2 v_type=P num_elts=16
+.kernel_attr SimdSize=16
+.function "k"
+k:
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mov (M1, 16) V42(0,0)<1> V41(0,0)<1;1,0>
+    mov (M1, 16) V43(0,0)<1> V42(0,0)<1;1,0>
+    add (M1, 16) V43(0,0)<1> V41(0,0)<1;1,0> (-)V43(0,0)<1;1,0>
+    mov (M1, 16) V44(0,0)<1> V43(0,0)<1;1,0>
+    mov (M1, 16) V45(0,0)<1> V40(0,0)<1;1,0>
+    mov (M1, 16) V46(0,0)<1> V45(0,0)<1;1,0>
+    add (M1, 16) V46(0,0)<1> V40(0,0)<1;1,0> (-)V46(0,0)<1;1,0>
+    mov (M1, 16) V47(0,0)<1> V46(0,0)<1;1,0>
+    inv (M1, 16) V48(0,0)<1> V42(0,0)<1;1,0>
+    mad (M1, 16) V49(0,0)<1> V48(0,0)<1;1,0> 0xb4c00000:f V48(0,0)<1;1,0>
+    mul (M1, 16) V48(0,0)<1> V45(0,0)<1;1,0> V49(0,0)<1;1,0>
+    mov (M1, 16) V50(0,0)<1> V48(0,0)<1;1,0>
+    mov (M1, 16) V51(0,0)<1> V50(0,0)<1;1,0>
+    mov (M1, 16) V52(0,0)<1> (-)V42(0,0)<1;1,0>
+    mad (M1, 16) V52(0,0)<1> V52(0,0)<1;1,0> V51(0,0)<1;1,0> V45(0,0)<1;1,0>
+    mov (M1, 16) V53(0,0)<1> (-)V44(0,0)<1;1,0>
+    mad (M1, 16) V53(0,0)<1> V53(0,0)<1;1,0> V51(0,0)<1;1,0> V47(0,0)<1;1,0>
+    add (M1, 16) V53(0,0)<1> V52(0,0)<1;1,0> V53(0,0)<1;1,0>
+    mul (M1, 16) V53(0,0)<1> V49(0,0)<1;1,0> V53(0,0)<1;1,0>
+    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x30:ud
+    mov (M1, 16) V54(0,0)<1> V53(0,0)<1;1,0>
+    add (M1, 16) V55(0,0)<1> V54(0,0)<1;1,0> V50(0,0)<1;1,0>
+    mul (M1, 16) V55(0,0)<1> V55(0,0)<1;1,0> V41(0,0)<1;1,0>
+    add (M1, 16) V55(0,0)<1> V40(0,0)<1;1,0> (-)V55(0,0)<1;1,0>
+"""
+"""Intel's compiler's code for dg2, up to what is left of the numerator."""
+ENDS = {
+    "quotient": """
+    cmp.ge (M1, 16) V56(0,0)<1> V58(0,0)<1;1,0> V41(0,0)<1;1,0>
+    add3 (M1, 16) V59(0,0)<1> V54(0,0)<1;1,0> V50(0,0)<1;1,0> (-)V56(0,0)<1;1,0>
+""",
+    "quotient and more": """
+    cmp.ge (M1, 16) V56(0,0)<1> V58(0,0)<1;1,0> V41(0,0)<1;1,0>
+    add (M1, 16) V57(0,0)<1> V54(0,0)<1;1,0> V50(0,0)<1;1,0>
+    add3 (M1, 16) V59(0,0)<1> V57(0,0)<1;1,0> V59(0,0)<1;1,0> (-)V56(0,0)<1;1,0>
+""",
+    "remainder": """
+    cmp.lt (M1, 16) P2 V58(0,0)<1;1,0> V41(0,0)<1;1,0>
+    (P2) sel (M1, 16) V56(0,0)<1> 0x0:d V60(0,0)<1;1,0>
+    add3 (M1, 16) V59(0,0)<1> V55(0,0)<1;1,0> V59(0,0)<1;1,0> (-)V56(0,0)<1;1,0>
+""",
+}
+QUOTIENT, REMAINDER = ENDS["quotient"], ENDS["remainder"]
+OTHER_ENDS = {
+    "signed rests": (SINGLES, QUOTIENT.replace("V58", "V55")),
+    "a correction too much": (SINGLES, QUOTIENT.replace("(-)V56", "V56")),
+    "another correction": (SINGLES, REMAINDER.replace("0x0:d", "0x1:d")),
+    "another condition": (SINGLES, REMAINDER.replace(".lt", ".le")),
+    "sums to the nearest": (SINGLES.replace("0x30:ud", "0x0:ud"), QUOTIENT),
+    "another factor": (SINGLES.replace("0xb4c00000", "0xb4c00001"), QUOTIENT),
+    "a divisor that changes": (
+        SINGLES,
+        "    add (M1, 16) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud\n" + QUOTIENT,
+    ),
+    "some channels": (SINGLES, QUOTIENT.replace("add3", "(P2) add3")),
+    "a rest that was changed": (
+        SINGLES,
+        "    add (M1, 16) V55(0,0)<1> V55(0,0)<1;1,0> 0x1:ud\n" + QUOTIENT,
+    ),
+}
+
+
+def halves(seed: int) -> dict[str, np.ndarray]:
+    """Return numbers for 16 channels, and something to add."""
+    found = {name: array[seed % 3 * 8 :][:16] for name, array in values(seed).items()}
+    return found | {"V59": np.arange(16, dtype=np.int32) - 7}
+
+
+@pytest.mark.parametrize("mask", [0xFFFF, 0x81A5])
+@pytest.mark.parametrize("end", ENDS)
+def test_divisions_with_sums_in_single_precision_are_found(
+    divisions: list[Effect], end: str, mask: int
+) -> None:
+    kernel = harness.assemble(f"{SINGLES}{ENDS[end]}    ret (M1, 1)\n", "dg2")
+    for seed in range(12):
+        assert compare(kernel, halves(seed), mask) is None
+    assert divisions
+
+
+@pytest.mark.parametrize("other", OTHER_ENDS)
+def test_what_corrects_no_division_stays(divisions: list[Effect], other: str) -> None:
+    text, end = OTHER_ENDS[other]
+    assert (text, end) not in {(SINGLES, QUOTIENT), (SINGLES, REMAINDER)}
+    kernel = harness.assemble(f"{text}{end}    ret (M1, 1)\n", "dg2")
+    assert compare(kernel, halves(1), 0xFFFF) is None
+    assert not divisions

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from visim.engine.jit.floats import Library
 from visim.engine.jit.text import Text, scalar_type, splat, vector_type
-from visim.types import DataType
+from visim.sem.expr import Expr, constant, node, select
+from visim.types import DF, UD, DataType
 
 
 class DivisionWriter:
@@ -69,3 +70,10 @@ class DivisionWriter:
         wide = f"<{lanes} x {'float' if kind.bits <= 16 else 'double'}>"
         n, d = (text.let(f"uitofp {vector} {one} to {wide}") for one in (a, b))
         return text.let(f"fptoui {wide} {text.let(f'fdiv {wide} {n}, {d}')} to {vector}")
+
+
+def divided(n: Expr, d: Expr, *, by_zero: int) -> Expr:
+    """Return the quotient of numbers of UD; that of divisions by zero is said."""
+    quotient = node("fdiv", DF, n.to(DF), d.to(DF), attribute="rne")
+    zero, other = constant(0, UD, d.lanes), constant(by_zero, UD, d.lanes)
+    return select(d.eq(zero), other, node("convert", UD, quotient, attribute="rne"))
