@@ -103,6 +103,30 @@ FACTORIAL = """
         mul (M1, 8) RET(0,0)<1> RET(0,0)<1;1,0> N(0,0)<1;1,0>
         fret (M1, 8)
 """
+SUM = """
+    .global_function "sum"
+    .funcdecl "sum"
+    .decl OWN v_type=G type=d num_elts=16 align=wordx32
+    .decl SEEN v_type=G type=d num_elts=8 align=wordx32
+    .decl ARG v_type=G type=d num_elts=8 align=wordx32 alias=<%arg, 0>
+    .decl RET v_type=G type=d num_elts=8 align=wordx32 alias=<%retval, 0>
+    .decl A0 v_type=A num_elts=1
+    .decl P1 v_type=P num_elts=8
+    .function "sum_0"
+    sum_0:
+        addr_add (M1, 1) A0(0)<1> &OWN 0x4:uw
+        add (M1, 8) SEEN(0,0)<1> OWN(0,1)<1;1,0> ARG(0,0)<1;1,0>
+        mov (M1, 8) r[A0(0),0]<1>:d SEEN(0,0)<1;1,0>
+        cmp.eq (M1, 8) P1 ARG(0,0)<1;1,0> 0x0:d
+        mov (M1, 8) RET(0,0)<1> 0x64:d
+        (P1) fret (M1, 8)
+        addr_add (M1, 1) A0(0)<1> &ARG 0x0:uw
+        add (M1, 8) r[A0(0),0]<1>:d r[A0(0),0]<1;1,0>:d -0x1:d
+        fcall (M1, 8) sum 1 1
+        addr_add (M1, 1) A0(0)<1> &OWN 0x4:uw
+        add (M1, 8) RET(0,0)<1> RET(0,0)<1;1,0> r[A0(0),0]<1;1,0>:d
+        fret (M1, 8)
+"""
 INTERFACE = """
     .decl ARG v_type=G type=d num_elts=8 align=wordx32 alias=<%arg, 0>
     .decl RET v_type=G type=d num_elts=8 align=wordx32 alias=<%retval, 0>
@@ -157,6 +181,16 @@ class TestFunctions:
         given = {"V40": d(0, 1, 2, 3, 4, 5, 6, 7)}
         ended = run(body, given, {"P1": 0xAA}, simd=8, declarations=INTERFACE, functions=FACTORIAL)
         assert list(ended["V40"]) == [0, 1, 2, 6, 4, 120, 6, 5040]
+
+    def test_each_activation_has_variables_of_its_own_that_addresses_reach(self):
+        body = """
+            mov (M1, 8) ARG(0,0)<1> 0x3:d
+            fcall (M1, 8) sum 1 1
+            mov (M1, 8) V40(0,0)<1> RET(0,0)<1;1,0>
+        """
+        given = {"V40": zeros(8)}
+        ended = run(body, given, simd=8, declarations=INTERFACE, functions=SUM)
+        assert list(ended["V40"]) == [100 + 1 + 2 + 3] * 8
 
     def test_an_indirect_call_goes_where_the_handle_leads(self):
         body = """

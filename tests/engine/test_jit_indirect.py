@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from visim.linker.places import MARGIN
+
 from . import harness
 from .test_jit import compare, on_jit
 
@@ -42,8 +44,8 @@ def inputs(offset: int, predicate: int = 0x3C) -> dict[str, np.ndarray]:
 
 
 def from_end(made: harness.Kernel, distance: int) -> int:
-    """Return what is added to &V40 to be `distance` bytes in front of the image's end."""
-    return made.linked.register_bytes - distance - made.place("V40")
+    """Return what is added to &V40 to be `distance` bytes in front of the end of all variables."""
+    return made.linked.reached_bytes - MARGIN - distance - made.place("V40")
 
 
 ADDRESS = "addr_add (M1_NM, 1) A0(0)<1> &V40 V42(0,0)<0;1,0>"
@@ -104,4 +106,5 @@ def test_a_row_that_channels_leave_which_are_off_is_written_up_to_the_end() -> N
     registers = tuple((made.place(name), array.tobytes()) for name, array in values.items())
     ended, image = on_jit(made, registers, 0b111)
     assert ended.fault is None
-    assert list(image[-12:].view(np.int32)) == [1, 2, 3]
+    end = made.linked.reached_bytes - MARGIN
+    assert list(image[end - 12 : end].view(np.int32)) == [1, 2, 3]

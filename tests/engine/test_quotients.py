@@ -14,6 +14,7 @@ from .test_jit import compare
 
 HEAD = """.version 4.1
 .kernel "k"
+.decl A0 v_type=A num_elts=1
 .decl V40 v_type=G type=ud num_elts=32 align=wordx32
 .decl V41 v_type=G type=ud num_elts=32 align=wordx32
 .decl V42 v_type=G type=f num_elts=32 align=wordx32
@@ -55,6 +56,11 @@ OTHERS = {
     ),
     "a divisor that changes": DIVISION.replace(
         LINES[4], f"add (M1, 2) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud\n{LINES[4]}"
+    ),
+    "a numerator that changes by its address": DIVISION.replace(
+        LINES[-1],
+        "addr_add (M1_NM, 1) A0(0)<1> &V40 0x0:uw\n"
+        f"mov (M1, 2) r[A0(0),0]<1>:ud 0x9:ud\n{LINES[-1]}",
     ),
     "a reciprocal of some channels": DIVISION.replace("inv (M1", "(P1) inv (M1"),
     "halves": DIVISION.replace(LINES[8], LINES[8].replace("32)", "16)")),

@@ -244,9 +244,13 @@ class ValueBuilder:
         return self.temporary(f"{full}({expr.lanes}, {count}, {uint32})")
 
     def _gather(self, expr: Expr) -> str:
-        gather, image = self.bind(lanes.gather), self.bind(self.context.image)
+        gather, reached = self.bind(lanes.gather), self.bind(self.reached(self.context.image))
         dtype = self.bind(np.dtype(expr.type.numpy))
-        return self.temporary(f"{gather}({image}, {self.value(expr.args[0])}, {dtype})")
+        return self.temporary(f"{gather}({reached}, {self.value(expr.args[0])}, {dtype})")
+
+    def reached(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Return the part of an image that indirect operands can reach."""
+        return image[: self.kernel.reached_bytes]
 
     def _fused(self, thread: int, place: Place) -> str:
         start = self.kernel.offset(self.unit, place.variable) + place.offset

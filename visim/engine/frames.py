@@ -30,7 +30,7 @@ class Frame:
     waiting: dict[int, int]
     called: int
     callee: LinkedUnit | None = None
-    saved: bytes = b""
+    saved: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from visim.engine.conversions import (
     int_to_float,
 )
 from visim.engine.rounding import Rounding
+from visim.linker.places import MARGIN
 from visim.sem.expr import WIDE
 from visim.types import BF, DataType
 
@@ -176,7 +177,7 @@ def concat(*parts: Vector) -> Vector:
 
 
 class RegisterRange(Exception):
-    """An indirect operand reaches outside the register image or is not aligned to its type."""
+    """An indirect operand writes what it cannot reach, or is not aligned to its type."""
 
     def __init__(self, address: int, channel: int) -> None:
         self.address = address
@@ -184,35 +185,38 @@ class RegisterRange(Exception):
         super().__init__(f"register address {address} of channel {channel}")
 
 
-def gather(image: NDArray[np.uint8], addresses: Vector, dtype: np.dtype[Any]) -> Vector:
-    """Return the register elements at byte addresses.
+def gather(reached: NDArray[np.uint8], addresses: Vector, dtype: np.dtype[Any]) -> Vector:
+    """Return the register elements at byte addresses; those out of reach are 0.
+
+    `reached` is what indirect operands can reach with the margins around it.
 
     Raises:
-        RegisterRange: an address is outside the image or not aligned.
+        RegisterRange: an address is not aligned.
     """
     size = dtype.itemsize
-    _check_registers(image, addresses, size)
-    return image[: image.size // size * size].view(dtype)[addresses // np.uint32(size)]
+    _check(addresses, addresses % np.uint32(size) != 0)
+    near = np.minimum(addresses, np.uint32(reached.size - MARGIN))
+    return reached.view(dtype)[near // np.uint32(size)]
 
 
 def scatter(
-    image: NDArray[np.uint8], addresses: Vector, values: Vector, mask: NDArray[np.bool_] | None
+    reached: NDArray[np.uint8], addresses: Vector, values: Vector, mask: NDArray[np.bool_] | None
 ) -> None:
     """Write register elements at byte addresses, in channel order.
 
     Raises:
-        RegisterRange: the address of an enabled channel is outside the image or not aligned.
+        RegisterRange: the address of an enabled channel is out of reach or not aligned.
     """
+    size = values.dtype.itemsize
+    beyond = (addresses < MARGIN) | (addresses >= reached.size - MARGIN)
+    wrong = beyond | (addresses % np.uint32(size) != 0)
+    _check(addresses, wrong if mask is None else wrong & mask)
     if mask is not None:
         addresses, values = addresses[mask], values[mask]
-    size = values.dtype.itemsize
-    _check_registers(image, addresses, size)
-    view = image[: image.size // size * size].view(values.dtype)
-    view[addresses // np.uint32(size)] = values
+    reached.view(values.dtype)[addresses // np.uint32(size)] = values
 
 
-def _check_registers(image: NDArray[np.uint8], addresses: Vector, size: int) -> None:
-    wrong = (addresses % np.uint32(size) != 0) | (addresses > image.size - size)
+def _check(addresses: Vector, wrong: NDArray[np.bool_]) -> None:
     if wrong.any():
         channel = int(wrong.argmax())
         raise RegisterRange(int(addresses[channel]), channel)

@@ -87,9 +87,9 @@ class StepBuilder(ValueBuilder):
             case WriteAddress(variable, element) | WriteState(variable, element):
                 view = self.other(variable.name, element, write.value.lanes, "uint32")
             case WriteIndirect():
-                scatter, image = self.bind(lanes.scatter), self.bind(self.context.image)
-                addresses = self.value(write.addresses)
-                self.lines.append(f"{scatter}({image}, {addresses}, {value}, {mask})")
+                reached = self.bind(self.reached(self.context.image))
+                scatter, addresses = self.bind(lanes.scatter), self.value(write.addresses)
+                self.lines.append(f"{scatter}({reached}, {addresses}, {value}, {mask})")
                 return
         value = self._apart(value, view)
         if mask is None:

@@ -402,16 +402,17 @@ class Run:
         if table is not thread.table or isinstance(block.ending.transfer, CallFunction):
             frame.callee = table.unit
             own = self._variables(table.unit)
-            frame.saved = own.tobytes()
-            own.fill(0)
+            frame.saved = tuple(part.tobytes() for part in own)
+            for part in own:
+                part.fill(0)
         thread.frames.append(frame)
         thread.table, thread.waiting = table, {}
         self._go_on(thread, (target, chosen))
 
-    def _variables(self, unit: LinkedUnit) -> NDArray[np.uint8]:
-        """Return the bytes of a unit's variables: a row, and one of their shadow."""
+    def _variables(self, unit: LinkedUnit) -> list[NDArray[np.uint8]]:
+        """Return the bytes of a unit's variables, in parts: a row, and one of their shadow."""
         rows = self.context.whole.reshape(-1, self.context.image.size)
-        return rows[:, unit.start : unit.end]
+        return [rows[:, first:end] for first, end in unit.spans]
 
     def _return(self, thread: Thread, block: Block, chosen: int) -> None:
         remaining = thread.active & ~chosen
@@ -429,7 +430,8 @@ class Run:
         thread.frames.pop()
         if frame.callee is not None:
             own = self._variables(frame.callee)
-            own[...] = np.frombuffer(frame.saved, np.uint8).reshape(own.shape)
+            for part, saved in zip(own, frame.saved, strict=True):
+                part[...] = np.frombuffer(saved, np.uint8).reshape(part.shape)
         thread.table, thread.waiting = frame.table, frame.waiting
         self._go_on(thread, (frame.pc, frame.active))
 

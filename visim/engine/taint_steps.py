@@ -123,7 +123,7 @@ class TaintWriter(StepBuilder):
                 return self._fused_taint(expr)
             case "gather":
                 self._note(Sink.ADDRESS, self.taint(expr.args[0]), None)
-                call, image = self.bind(lanes.gather), self.bind(self._shadow_image)
+                call, image = self.bind(lanes.gather), self.bind(self.reached(self._shadow_image))
                 dtype = self.bind(np.dtype(f"u{np.dtype(expr.type.numpy).itemsize}"))
                 found = self.temporary(f"{call}({image}, {self.value(expr.args[0])}, {dtype}) != 0")
                 return self._either(found, self.taint(expr.args[0]))
@@ -203,7 +203,7 @@ class TaintWriter(StepBuilder):
             case WriteIndirect():
                 size = np.dtype(write.value.type.numpy).itemsize
                 value = self._filled(taint or self._clean(count), size)
-                call, image = self.bind(lanes.scatter), self.bind(self._shadow_image)
+                call, image = self.bind(lanes.scatter), self.bind(self.reached(self._shadow_image))
                 where = self.value(write.addresses)
                 self.lines.append(f"{call}({image}, {where}, {value}, {mask})")
                 return

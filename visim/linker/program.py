@@ -1,8 +1,9 @@
 """A linked kernel: every variable has its place in the register image, every label its number.
 
-The register image is what one hardware thread owns: predefined variables first, then the kernel's
-variables, then those of each function that it can call. Addresses of indirect operands are byte
-offsets into this image. Follows specification 3 (Subroutine and Function Calls).
+The register image is what one hardware thread owns: first what indirect operands can reach, whose
+addresses are byte offsets into the image, then all other variables: predefined ones, those of the
+file, the kernel's, and those of each function that it can call. Follows specification 3 (Subroutine
+and Function Calls).
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
-from visim.module import Linkage, Module, Unit
+from visim.linker.places import Places
+from visim.module import Module, Unit
 from visim.operands import ExecSize, General, StateVariable
 from visim.target import Platform
-
-GUARD = 4096
-"""Bytes between units, so that an operand that reaches beyond its variable stays in the image."""
 
 FUNCTION_HANDLE = 0x1000
 """Handle of the first function; each next one is 16 more. Zero is no function."""
@@ -31,25 +30,22 @@ FUNCTION_HANDLE = 0x1000
 MOST_UNRESOLVED = 500
 """How many unresolved names of one unit are reported."""
 
-PREDICATE_BYTES = 64
-"""Bytes of a predicate in the image: 32 channels, and room for offsets beyond them."""
-
 
 @dataclass(frozen=True, slots=True)
 class LinkedUnit:
     """A kernel or function with its labels' program counters and its storage in the image.
 
-    `[start, end)` are the bytes of the unit's variables, which each activation of a function has
-    for itself. A program counter is an index into `unit.body`. The offsets are those of general
-    variables by index, and of the others by name: a predicate is a byte a channel, an address or
-    the index of a surface or sampler 4 bytes an element.
+    `spans` are where the unit's variables begin and end, which each activation of a function has
+    for itself: those that indirect operands can reach, and all others. A program counter is an
+    index into `unit.body`. The offsets are those of general variables by index, and of the others
+    by name: a predicate is a byte a channel, an address or the index of a surface or sampler 4
+    bytes an element.
     """
 
     unit: Unit
     number: int
     labels: dict[str, int]
-    start: int
-    end: int
+    spans: tuple[tuple[int, int], ...]
     offsets: dict[int, int] = field(repr=False)
     others: dict[str, int] = field(repr=False)
 
@@ -63,10 +59,12 @@ class LinkedUnit:
 class LinkedKernel:
     """A kernel and all functions of its program, ready for an engine.
 
-    `units[0]` is the kernel. `register_bytes` is the size of the register image. `predefined` and
-    `file_scope` are the places in it of what all units share, by index and by name. `symbols` are
-    the addresses of the program's variables in memory, by name. `origin` is a digest of the file
-    that all of it comes of, where that is one file; it says the same as the units' texts.
+    `units[0]` is the kernel. `register_bytes` is the size of the register image, `reached_bytes` of
+    its first part: the variables that indirect operands can reach, and a margin of zeros before and
+    behind them. `predefined` and `file_scope` are the places in it of what all units share, by
+    index and by name. `symbols` are the addresses of the program's variables in memory, by name.
+    `origin` is a digest of the file that all of it comes of, where that is one file; it says the
+    same as the units' texts.
     """
 
     name: str
@@ -74,6 +72,7 @@ class LinkedKernel:
     simd_size: int
     units: tuple[LinkedUnit, ...]
     register_bytes: int
+    reached_bytes: int
     predefined: dict[int, int]
     symbols: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
     file_scope: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
@@ -100,6 +99,17 @@ class LinkedKernel:
         if root.is_shared:
             return self.shared_offset(root) + offset
         return unit.offsets[root.index] + offset
+
+    def is_reached(self, unit: LinkedUnit, variable: General) -> bool:
+        """Return whether indirect operands can reach a variable of `unit`."""
+        return self.offset(unit, variable.root()[0]) < self.reached_bytes
+
+    def reached(self, unit: LinkedUnit) -> frozenset[int]:
+        """Return the indices of the root variables of `unit` that indirect operands can reach."""
+        known = (*predefined.GENERALS, *unit.unit.generals)
+        return frozenset(
+            variable.root()[0].index for variable in known if self.is_reached(unit, variable)
+        )
 
     def register_address(self, unit: LinkedUnit, variable: General | StateVariable) -> int:
         """Return the byte address that `&variable` stands for in a unit."""
@@ -133,26 +143,21 @@ def link_kernel(
     Raises:
         LinkError: it calls a function or mentions a variable of file scope that the module lacks.
     """
-    grf = platform.grf_bytes
-    fixed, position = _place_predefined(grf)
-    file_scope, position = _place_file_scope(module, position, grf)
     diagnostics = Diagnostics()
     names = {unit.name: None for unit in module.functions}
     addresses = dict(symbols or {})
+    program = (kernel, *module.functions)
+    places = Places(module, program, platform.grf_bytes)
     units: list[LinkedUnit] = []
-    for number, unit in enumerate((kernel, *module.functions)):
-        start = position + GUARD
-        offsets, end = _place_variables(unit, start, grf)
-        others, end = _place_others(unit, end, grf)
+    for number, (unit, own) in enumerate(zip(program, places.units, strict=True)):
         labels = {
             item.name: pc
             for pc, item in enumerate(unit.body)
             if isinstance(item, LabelMark | SubroutineMark)
         }
-        units.append(LinkedUnit(unit, number, labels, start, end, offsets, others))
+        units.append(LinkedUnit(unit, number, labels, tuple(own.spans), own.offsets, own.others))
         diagnostics.extend(unresolved(unit, names, addresses))
-        _check_variables(unit, file_scope, diagnostics)
-        position = end
+        _check_variables(unit, places.file_scope, diagnostics)
     if diagnostics.errors:
         raise LinkError(diagnostics)
     return LinkedKernel(
@@ -160,60 +165,12 @@ def link_kernel(
         platform,
         kernel.simd_size or dispatch_width(kernel),
         tuple(units),
-        _aligned(position + GUARD, grf),
-        fixed,
+        places.size,
+        places.reached,
+        places.predefined,
         addresses,
-        file_scope,
+        places.file_scope,
     )
-
-
-def _aligned(position: int, alignment: int) -> int:
-    return -(-position // alignment) * alignment
-
-
-def _place_predefined(grf: int) -> tuple[dict[int, int], int]:
-    offsets: dict[int, int] = {}
-    position = 0
-    for variable in predefined.GENERALS:
-        offsets[variable.index] = position
-        size = predefined.elements(variable, grf) * variable.type.bytes
-        position = _aligned(position + size, grf)
-    return offsets, position
-
-
-def _place_file_scope(module: Module, start: int, grf: int) -> tuple[dict[str, int], int]:
-    """Give each variable of file scope that is defined here whole registers."""
-    offsets: dict[str, int] = {}
-    position = start
-    for declared in module.variables:
-        if declared.linkage is not Linkage.EXTERNAL:
-            offsets[declared.variable.name] = position
-            position = _aligned(position + declared.variable.bytes, grf)
-    return offsets, position
-
-
-def _place_variables(unit: Unit, start: int, grf: int) -> tuple[dict[int, int], int]:
-    """Give each variable that is no alias whole registers (specification 5, region rule 6)."""
-    offsets: dict[int, int] = {}
-    position = _aligned(start, grf)
-    for variable in unit.generals:
-        if variable.alias is None:
-            offsets[variable.index] = position
-            position = _aligned(position + variable.bytes, grf)
-    return offsets, position
-
-
-def _place_others(unit: Unit, start: int, grf: int) -> tuple[dict[str, int], int]:
-    offsets: dict[str, int] = {}
-    position = _aligned(start, 64)
-    for predicate in unit.predicates:
-        offsets[predicate.name] = position
-        position += PREDICATE_BYTES
-    bindless = (predefined.BINDLESS_SURFACE, predefined.BINDLESS_SAMPLER)
-    for variable in (*unit.addresses, *unit.surfaces, *unit.samplers, *bindless):
-        offsets[variable.name] = position
-        position = _aligned(position + 4 * variable.count, 4)
-    return offsets, _aligned(position, grf)
 
 
 def unresolved(

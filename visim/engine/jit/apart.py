@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from visim.engine.jit.blocks import Step, expressions
+from visim.engine.jit.blocks import Step, UnitCode, expressions
 from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
@@ -353,7 +353,7 @@ class _Contents:
         """Note what comes in and what goes out; whether only channels that run are written."""
         region, inside = self._region, self._region.keys()
         behind = self._flow.behind(inside) - inside
-        variables, names = _read_by(self._flow.nodes[key] for key in behind)
+        variables, names = _read_by((self._flow.nodes[key] for key in behind), self._flow.code)
         leaving = {what for what in self._set if _is_in(what, variables, names)}
         changed = leaving | self._set & self._wanted
         if any(self._flow.edges.get(key, set[Key]()) & inside for key in behind):
@@ -393,8 +393,8 @@ def _is_known(surface: Expr | None, bindings: Bindings) -> bool:
     return surface is None or bindings.number(surface) is not None
 
 
-def _read_by(nodes: Iterable[Node]) -> tuple[set[int], set[str]]:
-    """Return the variables and the predicates that blocks read."""
+def _read_by(nodes: Iterable[Node], code: UnitCode) -> tuple[set[int], set[str]]:
+    """Return the variables and the predicates that blocks of a unit read."""
     variables, names = set[int](), set[str]()
     for node in nodes:
         found = [expr for step in node.block.steps for expr in step.expressions]
@@ -406,6 +406,8 @@ def _read_by(nodes: Iterable[Node]) -> tuple[set[int], set[str]]:
                     variables.add(expr.attribute.variable.index)
                 case "fused":
                     variables.add(expr.attribute[1].variable.index)
+                case "gather":
+                    variables |= code.kernel.reached(code.unit)
                 case "predicate":
                     names.add(expr.attribute[0].name)
                 case _:

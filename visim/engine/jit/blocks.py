@@ -72,6 +72,11 @@ class Step:
         """All places in registers that the effects read or write."""
         return places(self.effects, self.expressions)
 
+    @cached_property
+    def is_indirect(self) -> bool:
+        """Whether registers are reached by address."""
+        return _is_indirect(self.effects, self.expressions)
+
 
 @dataclass(frozen=True)
 class StaticBlock:
@@ -87,7 +92,7 @@ class StaticBlock:
     @cached_property
     def is_indirect(self) -> bool:
         """Whether registers are reached by address."""
-        if any(_is_indirect(step.effects, step.expressions) for step in self.steps):
+        if any(step.is_indirect for step in self.steps):
             return True
         end = () if self.transfer is None else (self.transfer,)
         return _is_indirect(end, expressions(end))

@@ -136,6 +136,8 @@ class UnitFrame:
             for user, used in users:
                 for place in used:
                     found.setdefault(place.variable.index, set()).add(user)
+            for index in self.kernel.reached(self.unit) if block.is_indirect else ():
+                found.setdefault(index, set()).add(id(block))
         return found
 
     @cached_property

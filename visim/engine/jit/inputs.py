@@ -27,6 +27,7 @@ _MOST_KNOWN = 64
 def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
     """Return the rows of input variables that a kernel reads and never writes."""
     inputs = {entry.variable.index for entry in kernel.kernel.inputs}
+    inputs -= kernel.reached(kernel.units[0])
     found: set[Row] = set()
     written: set[int] = set()
     for node in flow.nodes.values():

@@ -151,13 +151,10 @@ class ModuleWriter(ModuleFrame):
         return found
 
     def _needs_image(self, flow: Flow) -> bool:
-        """Whether registers of a unit are addressed, or variables are overrun."""
+        """Whether variables of a unit are overrun."""
         grf = self.kernel.platform.grf_bytes
         blocks = {id(node.block): node.block for node in flow.nodes.values()}.values()
-        return any(
-            block.is_indirect or not all(fits_variable(place, grf) for place in block.places)
-            for block in blocks
-        )
+        return not all(fits_variable(place, grf) for block in blocks for place in block.places)
 
 
 def _weight(flows: Iterable[Flow]) -> int:

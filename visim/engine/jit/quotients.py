@@ -23,7 +23,7 @@ from visim.engine.jit.slots import channel_of
 from visim.engine.jit.symbols import Symbol, Symbols, ValueFollower
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
-from visim.sem.effects import Effect, WritePredicate, WriteRegister
+from visim.sem.effects import Effect, WriteIndirect, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 from visim.types import DF, UD, UQ, F
 
@@ -45,6 +45,8 @@ class QuotientFinder:
         effects = tuple(self._divided(effect, mode) for effect in step.effects)
         for write, symbol in zip(writes, found, strict=True):
             values.note(write, symbol)
+        if any(isinstance(effect, WriteIndirect) for effect in step.effects):
+            values.forget()
         same = all(new is old for new, old in zip(effects, step.effects, strict=True))
         return step if same else replace(step, effects=effects)
 

@@ -1,4 +1,4 @@
-"""Register access by address: gathers from and scatters into the register image.
+"""Register access by address: gathers from and scatters into what indirect operands reach.
 
 Compilers keep short arrays in registers. Where all channels have the same index, they are a row of
 elements, checked and moved at once. Where each has its own, compilers write one element at a time,
@@ -7,11 +7,12 @@ under predicates with one bit: of these the lanes that are known to be off are l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from visim.engine.jit.frame import Operands, UnitFrame
 from visim.engine.jit.layout import FaultKind
-from visim.engine.jit.text import scalar_type, signed, splat
+from visim.engine.jit.text import numbers, scalar_type, signed, splat
+from visim.linker.places import MARGIN
 from visim.sem.effects import WriteIndirect
 from visim.sem.expr import Expr
 
@@ -26,15 +27,14 @@ class RegisterAccess:
         self.unit = unit
 
     def gather(self, values: Operands, expr: Expr) -> str:
-        """Return the register elements at byte addresses."""
-        text, lanes, scalar = values.text, expr.lanes, scalar_type(expr.type)
-        start = _row_start(expr.args[0], expr.type.bytes)
+        """Return the register elements at byte addresses; those out of reach are 0."""
+        text, lanes, scalar, size = values.text, expr.lanes, scalar_type(expr.type), expr.type.bytes
+        start = None if self.unit.module.flat else _row_start(expr.args[0], size)
         if start is not None:
-            first = self._first(values, start)
-            self._check_row(values, expr.args[0], first, expr.type.bytes)
-            return text.let(f"load <{lanes} x {scalar}>, ptr {self._at(first)}, align 1")
+            return self._gather_row(expr, self._first(values, start))
         addresses = values.value(expr.args[0])
-        self._check(addresses, lanes, expr.type.bytes, None)
+        self._check(addresses, self._odd(addresses, lanes, size), range(lanes))
+        addresses = self._near(addresses, lanes)
         found = "poison"
         for lane in range(lanes):
             pointer = self._pointer(addresses, lanes, lane)
@@ -63,7 +63,10 @@ class RegisterAccess:
         addresses = text.shuffle("i32", lanes, values.value(write.addresses), some)
         value = text.shuffle(scalar, lanes, value, some)
         mask = None if mask is None else text.shuffle("i1", lanes, mask, some)
-        self._check(addresses, count, kind.bytes, mask)
+        wrong = self._wrong(addresses, count, kind.bytes)
+        if mask is not None:
+            wrong = text.let(f"and <{count} x i1> {wrong}, {mask}")
+        self._check(addresses, wrong, some)
         for lane in range(count):
             one = text.let(f"extractelement <{count} x {scalar}> {value}, i64 {lane}")
             if mask is None:
@@ -84,6 +87,17 @@ class RegisterAccess:
     @staticmethod
     def _first(values: Operands, start: tuple[Expr, int]) -> str:
         return values.text.let(f"add i32 {values.scalar(start[0])}, {signed(start[1], 32)}")
+
+    def _gather_row(self, expr: Expr, first: str) -> str:
+        """Read successive elements, which may begin or end in what surrounds all variables."""
+        text, lanes, size = self.unit.text, expr.lanes, expr.type.bytes
+        low = text.let(f"and i32 {first}, {size - 1}")
+        odd, shown = text.let(f"icmp ne i32 {low}, 0"), text.let(f"zext i32 {first} to i64")
+        self.unit.fault_if(odd, FaultKind.REGISTER, self.unit.pc, shown)
+        least = self.unit.module.library.intrinsic("llvm.umin.i32", "i32", "i32", "i32")
+        near = text.let(f"call i32 {least}(i32 {first}, i32 {self._end})")
+        vector = f"<{lanes} x {scalar_type(expr.type)}>"
+        return text.let(f"load {vector}, ptr {self._at(near)}, align 1")
 
     def _scatter_row(
         self, values: Operands, write: WriteIndirect, first: str, value: str, mask: str | None
@@ -109,25 +123,34 @@ class RegisterAccess:
         text.label(join)
 
     def _check_row(self, values: Operands, addresses: Expr, first: str, size: int) -> None:
-        """Fault unless a row of elements from byte address `first` on is in the image."""
+        """Fault unless a row of elements can be written from byte address `first` on."""
         text, right, wrong = values.text, values.text.fresh("right"), values.text.fresh("wrong")
-        every = values.value(addresses)
-        text.likely(self._fits(first, addresses.lanes, size), right, wrong)
+        every, lanes = values.value(addresses), addresses.lanes
+        text.likely(self._fits(first, lanes, size), right, wrong)
         text.label(wrong)
-        self._check(every, addresses.lanes, size, None)
+        self._check(every, self._wrong(every, lanes, size), range(lanes))
         text.do("unreachable")
         text.label(right)
 
     def _fits(self, first: str, lanes: int, size: int) -> str:
-        """Return whether a row begins at a multiple of its elements' size and is in the image."""
-        text, last = self.unit.text, self.unit.kernel.register_bytes - lanes * size
-        inside = text.let(f"icmp ule i32 {first}, {last}")
+        """Return whether a row begins at a multiple of its elements' size and can be written."""
+        text = self.unit.text
+        distance = text.let(f"sub i32 {first}, {MARGIN}")
+        many = max(0, self._end - MARGIN - lanes * size + 1)
+        inside = text.let(f"icmp ult i32 {distance}, {many}")
         low = text.let(f"and i32 {first}, {size - 1}")
         return text.let(f"and i1 {inside}, {text.let(f'icmp eq i32 {low}, 0')}")
 
+    @property
+    def _end(self) -> int:
+        """The address behind what can be reached, where zeros begin."""
+        return self.unit.kernel.reached_bytes - MARGIN
+
     def _at(self, first: str) -> str:
         wide = self.unit.text.let(f"zext i32 {first} to i64")
-        return self.unit.text.let(f"getelementptr i8, ptr %image, i64 {wide}")
+        return self.unit.text.let(
+            f"getelementptr i8, ptr {self.unit.storage.reached()}, i64 {wide}"
+        )
 
     # Lanes
 
@@ -136,42 +159,45 @@ class RegisterAccess:
         one = text.let(f"extractelement <{lanes} x i32> {addresses}, i64 {lane}")
         return self._at(one)
 
-    def _check(self, addresses: str, lanes: int, size: int, mask: str | None) -> None:
-        """Fault unless all enabled addresses are aligned and in the image."""
-        text, vector, bools = self.unit.text, f"<{lanes} x i32>", f"<{lanes} x i1>"
-        last = self.unit.kernel.register_bytes - size
-        beyond = text.let(f"icmp ugt {vector} {addresses}, {splat('i32', lanes, last)}")
+    def _near(self, addresses: str, lanes: int) -> str:
+        """Return addresses, of which those that are out of reach lead to zeros."""
+        vector = f"<{lanes} x i32>"
+        name = self.unit.module.library.intrinsic(f"llvm.umin.v{lanes}i32", vector, vector, vector)
+        end = splat("i32", lanes, self._end)
+        return self.unit.text.let(f"call {vector} {name}({vector} {addresses}, {vector} {end})")
+
+    def _odd(self, addresses: str, lanes: int, size: int) -> str:
+        """Return in which lanes an address is not aligned."""
+        text, vector = self.unit.text, f"<{lanes} x i32>"
         low = text.let(f"and {vector} {addresses}, {splat('i32', lanes, size - 1)}")
-        odd = text.let(f"icmp ne {vector} {low}, zeroinitializer")
-        wrong = text.let(f"or {bools} {beyond}, {odd}")
-        if mask is not None:
-            wrong = text.let(f"and {bools} {wrong}, {mask}")
-        bits = text.let(f"bitcast {bools} {wrong} to i{lanes}")
-        some = text.let(f"icmp ne i{lanes} {bits}, 0")
-        counter = self.unit.module.library.intrinsic(
+        return text.let(f"icmp ne {vector} {low}, zeroinitializer")
+
+    def _wrong(self, addresses: str, lanes: int, size: int) -> str:
+        """Return in which lanes an address is out of reach or not aligned."""
+        text, vector = self.unit.text, f"<{lanes} x i32>"
+        distance = text.let(f"sub {vector} {addresses}, {splat('i32', lanes, MARGIN)}")
+        many = splat("i32", lanes, self._end - MARGIN)
+        beyond = text.let(f"icmp uge {vector} {distance}, {many}")
+        return text.let(f"or <{lanes} x i1> {beyond}, {self._odd(addresses, lanes, size)}")
+
+    def _check(self, addresses: str, wrong: str, channels: Sequence[int]) -> None:
+        """Fault at the first lane that is wrong; `channels` are those that lanes belong to."""
+        text, lanes = self.unit.text, len(channels)
+        name = self.unit.module.library.intrinsic(
             f"llvm.cttz.i{lanes}", f"i{lanes}", f"i{lanes}", "i1"
         )
+        bits = text.let(f"bitcast <{lanes} x i1> {wrong} to i{lanes}")
         fault, right = text.fresh("wrong"), text.fresh("right")
-        text.unlikely(some, fault, right)
+        text.unlikely(text.let(f"icmp ne i{lanes} {bits}, 0"), fault, right)
         text.label(fault)
-        lane = text.let(f"call i{lanes} {counter}(i{lanes} {bits}, i1 false)")
+        lane = text.let(f"call i{lanes} {name}(i{lanes} {bits}, i1 false)")
         wide = text.let(f"zext i{lanes} {lane} to i64") if lanes < 64 else lane
-        address = text.let(f"extractelement {vector} {addresses}, i64 {wide}")
+        address = text.let(f"extractelement <{lanes} x i32> {addresses}, i64 {wide}")
         shown = text.let(f"zext i32 {address} to i64")
-        self.unit.fault(FaultKind.REGISTER, self.unit.pc, shown, self._number(wide, mask, lanes))
+        numbered = f"<{lanes} x i64> {numbers('i64', channels)}"
+        channel = text.let(f"extractelement {numbered}, i64 {wide}")
+        self.unit.fault(FaultKind.REGISTER, self.unit.pc, shown, channel)
         text.label(right)
-
-    def _number(self, lane: str, mask: str | None, lanes: int) -> str:
-        """Return the channel that a fault names: its rank among the enabled ones."""
-        if mask is None:
-            return lane
-        text = self.unit.text
-        name = self.unit.module.library.intrinsic("llvm.ctpop.i64", "i64", "i64")
-        on = text.let(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
-        wide = text.let(f"zext i{lanes} {on} to i64") if lanes < 64 else on
-        below = text.let(f"shl i64 -1, {lane}")
-        kept = text.let(f"and i64 {wide}, {text.let(f'xor i64 {below}, -1')}")
-        return text.let(f"call i64 {name}(i64 {kept})")
 
 
 def _row_start(addresses: Expr, size: int) -> tuple[Expr, int] | None:

@@ -1,6 +1,7 @@
 """Rows of elements in variables: who writes and reads them, with which channels.
 
-A slot is a row of elements of a variable that is always written as a whole. From the control-flow
+A slot is a row of elements of a variable that is always written as a whole, and that no indirect
+operand can reach. From the control-flow
 graph follows what the reads of a slot can see: where a write comes first on every path, and no
 channels can have come back that were away at that write, only channels that it wrote for are read.
 Then nobody looks at the others, and the write need not keep what they had.
@@ -237,7 +238,10 @@ class Slots:
 
     def _collect(self) -> None:
         spans: dict[int, list[tuple[int, int, Row | None]]] = {}
+        reached = self.kernel.reached(self.flow.code.unit)
         for key, step, write in _writes(self.flow):
+            if write.place.variable.index in reached:
+                continue
             row = row_of(write.place)
             low, high = place_span(write.place)
             spans.setdefault(write.place.variable.index, []).append((low, high, row))

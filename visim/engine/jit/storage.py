@@ -1,8 +1,8 @@
 """Where the variables of a unit live in native code, and how places in them are read and written.
 
-With split storage every variable is an alloca of its own, which LLVM dissolves into registers. A
-program that addresses registers indirectly, or reaches beyond a variable, has one register image
-in memory instead. Predicates are bit masks, 64 bits each, in both cases.
+With split storage every variable is an alloca of its own, which LLVM dissolves into registers; all
+that indirect operands can reach are one. A program that reaches beyond a variable with others has
+one register image in memory instead. Predicates are bit masks, 64 bits each, in both cases.
 """
 
 from __future__ import annotations
@@ -12,24 +12,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from visim import predefined
 from visim.engine.jit.text import Text, numbers, scalar_type, signed, splat
 from visim.engine.lanes import RegisterRange
-from visim.linker.program import PREDICATE_BYTES, LinkedKernel, LinkedUnit
+from visim.linker.places import PREDICATE_BYTES, root_bytes
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General
 from visim.sem.effects import Place
 from visim.types import DataType
 
-
-def root_bytes(variable: General, grf: int) -> int:
-    """Return the size of a root variable."""
-    if variable.is_predefined:
-        return predefined.elements(variable, grf) * variable.type.bytes
-    return variable.bytes
-
-
 _FIELD_STRIDES = {2, 4, 8}
 _LINE = 64
+_REACHED = "reached"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,10 +120,11 @@ class Storage:
     """The variables of one unit while a function of it is written.
 
     `image` is the pointer to the whole register image, or None with split storage; `shared` is
-    the pointer to the part of an image that functions share: predefined and file-scope variables.
-    `chain` is the number of the chain of nodes that is written: a variable of one chain that is
-    written as a whole before all else starts with nothing, which spares LLVM a search through all
-    blocks for where the start's value goes. `chain` 0 says that all start with a value.
+    the pointer to the part of an image that functions share: predefined and file-scope variables,
+    and what indirect operands reach. `chain` is the number of the chain of nodes that is written: a
+    variable of one chain that is written as a whole before all else starts with nothing, which
+    spares LLVM a search through all blocks for where the start's value goes. `chain` 0 says that
+    all start with a value.
     """
 
     kernel: LinkedKernel
@@ -164,18 +158,30 @@ class Storage:
 
     def pointer(self, variable: General, offset: int) -> str:
         """Return a pointer to byte `offset` of a root variable."""
+        place = self.kernel.offset(self.unit, variable)
         if self.image is not None:
-            return self.text.at(self.image, self.kernel.offset(self.unit, variable) + offset)
+            return self.text.at(self.image, place + offset)
+        if self.kernel.is_reached(self.unit, variable):
+            return self.text.at(self.reached(), place + offset)
         if self.shared is not None and variable.is_shared:
-            return self.text.at(self.shared, self.kernel.shared_offset(variable) + offset)
+            return self.text.at(self.shared, place + offset)
         key = _key(variable)
         if self._homes.setdefault(key, 0) != self.chain:
             self._homes[key] = 0
         if key not in self.generals:
             size = root_bytes(variable, self.kernel.platform.grf_bytes)
-            place = self.kernel.offset(self.unit, variable)
             self.generals[key] = (f"%g{len(self.generals)}", size, place)
         return self.text.at(self.generals[key][0], offset)
+
+    def reached(self) -> str:
+        """Return the pointer to what indirect operands reach, as addresses count from there."""
+        whole = self.image or self.shared
+        if whole is not None:
+            return whole
+        self._homes[_REACHED] = 0
+        return self.generals.setdefault(
+            _REACHED, (f"%g{len(self.generals)}", self.kernel.reached_bytes, 0)
+        )[0]
 
     def element(self, name: str, number: int, count: int) -> str:
         """Return a pointer to an element of an address, surface or sampler variable."""
@@ -251,7 +257,7 @@ class Storage:
             pointer = self.pointer(place.variable, min(offsets))
             text.do(f"store {vector} {value}, ptr {pointer}, align 1")
             return
-        old = self._kept(self.load(place, min(offsets), count), vector)
+        old = self._kept(place, self.load(place, min(offsets), count), vector)
         if mask is not None:
             before = text.shuffle(scalar, count, old, picks)
             narrow = f"<{lanes} x {scalar}>"
@@ -261,17 +267,19 @@ class Storage:
         pointer = self.pointer(place.variable, min(offsets))
         text.do(f"store {vector} {value}, ptr {pointer}, align 1")
 
-    def _kept(self, old: str, vector: str) -> str:
-        """Return what a masked write leaves in lanes that are off.
+    def _kept(self, place: Place, old: str, vector: str) -> str:
+        """Return what a masked write leaves in lanes that are off, of a variable in memory.
 
         LLVM makes masked stores of selecting and storing to where the other lanes come from, which
         take some processors as long as ten others. What is frozen is no longer known to do so.
         """
-        return old if self.image is None else self.text.let(f"freeze {vector} {old}")
+        if self.image is None and not self.kernel.is_reached(self.unit, place.variable):
+            return old
+        return self.text.let(f"freeze {vector} {old}")
 
     def _write_field(self, place: Place, field: Field, value: str, mask: str | None) -> None:
         text, lanes, vector = self.text, place.lanes, f"<{place.lanes} x i{field.bits}>"
-        old = self._kept(self._load_lanes(place, field), vector)
+        old = self._kept(place, self._load_lanes(place, field), vector)
         new = put_field(text, old, value, field, place.type, lanes)
         if mask is not None:
             new = text.let(f"select <{lanes} x i1> {mask}, {vector} {new}, {vector} {old}")
@@ -387,7 +395,7 @@ class Storage:
         lines: list[str] = []
         for name, size, place in (*self.generals.values(), *self.others.values()):
             lines.append(f"  {name}.out = getelementptr i8, ptr {image}, i64 {place}")
-            lines.append(_copy(f"{name}.out", name, size))
+            lines.append(copying(f"{name}.out", name, size))
         for number, place in enumerate(self.predicates.values()):
             p, wide = f"%p{number}", f"<{PREDICATE_BYTES} x i8>"
             lines.append(f"  {p}.w = load <64 x i1>, ptr {p}")
@@ -464,11 +472,12 @@ def _filling(name: str, size: int, place: int, filled: str | None) -> list[str]:
         return [f"  call void @llvm.memset.p0.i64(ptr align 64 {name}, i8 0, i64 {size}, i1 false)"]
     return [
         f"  {name}.in = getelementptr i8, ptr {filled}, i64 {place}",
-        _copy(name, f"{name}.in", size),
+        copying(name, f"{name}.in", size),
     ]
 
 
-def _copy(target: str, source: str, size: int) -> str:
+def copying(target: str, source: str, size: int) -> str:
+    """Return the instruction that copies so many bytes."""
     return f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
 
 

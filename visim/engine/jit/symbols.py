@@ -158,6 +158,12 @@ class ValueFollower:
             kind = _as_unsigned(write.place.type)
             self._values[_elements(write.place)] = _Value(kind, channel, symbol)
 
+    def forget(self) -> None:
+        """Forget all values: any variable may have been written."""
+        self._values.clear()
+        self._bits.clear()
+        self._inputs.clear()
+
     def _is_plain_sum(self, symbol: Symbol) -> bool:
         """Whether a symbol is a sum of inputs and numbers only: then it is better an input."""
         parts = self.symbols.parts

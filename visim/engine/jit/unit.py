@@ -13,6 +13,7 @@ from visim.engine.jit.layout import Thread
 from visim.engine.jit.nodes import NodeWriter
 from visim.engine.jit.payload import PARAMETERS, TAIL, Loop, overlaps
 from visim.engine.jit.slots import Slots
+from visim.engine.jit.storage import copying
 from visim.engine.jit.worth import scattered_loops, tear
 
 
@@ -142,25 +143,32 @@ class UnitWriter(UnitFrame):
         rest = [line for line in prologue if " = alloca " not in line]
         return [*room, *self.surfaces.text.lines, *loop.head(), *rest]
 
-    def _saved_storage(self) -> list[str]:
-        """Begin a function's activation when its variables are in the shared image."""
-        if self.is_kernel or not self.module.flat:
+    def _own_spans(self) -> list[tuple[int, int, int]]:
+        """Return the parts of the image that each activation of a function has for itself.
+
+        They are numbered, with their first bytes and sizes.
+        """
+        if self.is_kernel:
             return []
-        size = self.unit.end - self.unit.start
-        return [
-            f"  %own = getelementptr i8, ptr %image, i64 {self.unit.start}",
-            f"  %saved = alloca [{max(size, 1)} x i8], align 64",
-            f"  call void @llvm.memcpy.p0.p0.i64(ptr %saved, ptr %own, i64 {size}, i1 false)",
-            f"  call void @llvm.memset.p0.i64(ptr %own, i8 0, i64 {size}, i1 false)",
-        ]
+        spans = self.unit.spans if self.module.flat else self.unit.spans[:1]
+        return [(n, first, end - first) for n, (first, end) in enumerate(spans) if first < end]
+
+    def _saved_storage(self) -> list[str]:
+        """Begin a function's activation where its variables are in the shared image."""
+        lines: list[str] = []
+        for n, first, size in self._own_spans():
+            lines += [
+                f"  %own.{n} = getelementptr i8, ptr %image, i64 {first}",
+                f"  %saved.{n} = alloca [{size} x i8], align 64",
+                copying(f"%saved.{n}", f"%own.{n}", size),
+                f"  call void @llvm.memset.p0.i64(ptr %own.{n}, i8 0, i64 {size}, i1 false)",
+            ]
+        return lines
 
     def _epilogue(self) -> list[str]:
         lines = ["finish:"]
-        if not self.is_kernel and self.module.flat:
-            size = self.unit.end - self.unit.start
-            lines.append(
-                f"  call void @llvm.memcpy.p0.p0.i64(ptr %own, ptr %saved, i64 {size}, i1 false)"
-            )
+        for n, _, size in self._own_spans():
+            lines.append(copying(f"%own.{n}", f"%saved.{n}", size))
         lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
         lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
         if not self.module.has_calls:
