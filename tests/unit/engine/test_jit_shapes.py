@@ -111,6 +111,35 @@ def test_a_row_says_whether_its_sums_wrap(core: int, step: int, sign: bool, stra
     assert bool(run(text, octets, 1, 8)[0]) == straight
 
 
+@pytest.mark.parametrize("step", [1, 8, -3])
+@pytest.mark.parametrize("last", [16, 17, 300])
+def test_rows_one_after_the_other_are_joined(step: int, last: int) -> None:
+    text, writer = Text(), ShapeWriter(Text())
+    numbers = (0, 8, last)
+    parts = [
+        linear(lanes, 16, (str(step * first),), step, exact=False)
+        for first, lanes in zip(numbers, (8, 8, 16), strict=True)
+    ]
+    joined = writer.joined(parts)
+    assert joined is not None
+    assert len(joined.cores) == (1 if last == 16 else 4)
+    assert joined.form.exact is (step > 0)
+    wanted = [
+        step * (first + k)
+        for first, many in zip(numbers, (8, 8, 16), strict=True)
+        for k in range(many)
+    ]
+    writer.text = text
+    assert run(text, writer.vector(joined), 32, 16).tolist() == wanted
+
+
+def test_rows_with_other_steps_are_not_joined() -> None:
+    parts = [linear(8, 16, ("%x",), step, exact=True) for step in (1, 2)]
+    assert ShapeWriter(Text()).joined(parts) is None
+    other = ragged(8, "%y", 16, signed=False)
+    assert ShapeWriter(Text()).joined([parts[0], other]) is None
+
+
 def test_constants_are_folded() -> None:
     writer = ShapeWriter(Text())
     total = writer.add(uniform(4, 32, "5"), uniform(4, 32, "-7"))

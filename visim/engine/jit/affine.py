@@ -15,6 +15,7 @@ from visim.engine.jit.shapes import (
     Form,
     Shape,
     ShapeWriter,
+    is_literal,
     is_uniform,
     linear,
     literal,
@@ -77,12 +78,50 @@ class Affine:
             _Later: its form is not known yet.
         """
         for slot in self.slots.around(row):
-            if slot.dead or not self.slots.holds(slot, row, key, step, channel):
-                continue
-            if slot.form is None:
-                raise _Later
-            return slot
+            if self._shows(slot, row, key, step, channel):
+                return slot
         return None
+
+    def parts(
+        self, row: Row, key: Key, step: int, channel: int | None
+    ) -> list[tuple[Slot, Row]] | None:
+        """Return slots that hold a row one after the other, each with its part of it.
+
+        Raises:
+            _Later: the form of one is not known yet.
+        """
+        found, done = list[tuple[Slot, Row]](), 0
+        while done < row.lanes:
+            rest = row._replace(offset=row.offset + done * row.stride, lanes=row.lanes - done)
+            one = self._beginning(rest, key, step, None if channel is None else channel + done)
+            if one is None:
+                return None
+            found.append(one)
+            done += one[1].lanes
+        return found
+
+    def _beginning(
+        self, row: Row, key: Key, step: int, channel: int | None
+    ) -> tuple[Slot, Row] | None:
+        """Return a slot that holds the first lanes of a row, and these."""
+        for slot in self.slots.by_variable.get(row.variable, ()):
+            distance = row.offset - slot.row.offset
+            alike = (slot.row.stride, slot.row.size) == (row.stride, row.size)
+            if not alike or distance < 0 or distance % row.stride or slot.row.end <= row.offset:
+                continue
+            lanes = min(row.lanes, slot.row.lanes - distance // row.stride)
+            part = row._replace(lanes=lanes)
+            if self._shows(slot, part, key, step, channel):
+                return slot, part
+        return None
+
+    def _shows(self, slot: Slot, row: Row, key: Key, step: int, channel: int | None) -> bool:
+        """Whether an instruction that reads a row of a slot sees the slot's shape."""
+        if slot.dead or not self.slots.holds(slot, row, key, step, channel):
+            return False
+        if slot.form is None:
+            raise _Later
+        return True
 
     def shaped(self) -> Iterator[tuple[Slot, Form]]:
         """Return the slots that have shapes, with their forms."""
@@ -132,13 +171,16 @@ class Affine:
         if shape is None or (slot.form is not None and not _agree(slot.form, shape.form)):
             slot.dead = True
             return True
-        before = slot.form
-        if before is None:
+        before = slot.form, slot.fixed
+        if slot.form is None:
             slot.form = shape.form
         else:
-            piece = min(before.piece, shape.form.piece)
-            slot.form = replace(before, piece=piece, exact=before.exact and shape.form.exact)
-        return slot.form != before
+            piece = min(slot.form.piece, shape.form.piece)
+            slot.form = replace(slot.form, piece=piece, exact=slot.form.exact and shape.form.exact)
+        slot.fixed = None
+        if len(slot.definitions) == 1 and shape.form == slot.form and is_literal(shape):
+            slot.fixed = shape.cores
+        return (slot.form, slot.fixed) != before
 
 
 def _agree(a: Form, b: Form) -> bool:
@@ -257,16 +299,28 @@ class ShapeReader:
         if row is None:
             return None
         slot = self.affine.readable(row, self.key, self.step, channel)
-        if slot is None:
-            return None
+        return self._joined(row, channel) if slot is None else self._part(slot, row)
+
+    def _part(self, slot: Slot, row: Row) -> Shape | None:
         first = (row.offset - slot.row.offset) // row.stride
         return self.writer.part(self.load(slot), first, row.lanes)
+
+    def _joined(self, row: Row, channel: int | None) -> Shape | None:
+        """Return the shape of a row whose parts are written apart, as the numbers of channels."""
+        parts = self.affine.parts(row, self.key, self.step, channel)
+        if parts is None:
+            return None
+        shapes = [self._part(*one) for one in parts]
+        known = [one for one in shapes if one is not None]
+        return self.writer.joined(known) if len(known) == len(shapes) else None
 
     def load(self, slot: Slot) -> Shape:
         """Return the shape that a slot has."""
         form = slot.form
         if form is None:
             raise _Later
+        if slot.fixed is not None:
+            return Shape(form, slot.row.lanes, slot.fixed, ("0",) * len(slot.fixed))
         cores = [self._kept("core", slot, form.core_type, piece) for piece in slot.pieces()]
         offsets = ["0"] * len(cores)
         if form.signed is not None:

@@ -11,7 +11,7 @@ the scalars: indices into an array, which messages check and use as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.text import Text, numbers, signed, splat
@@ -86,6 +86,27 @@ def is_uniform(shape: Shape) -> bool:
     return shape.form.step == 0 and not shape.form.ragged
 
 
+def is_literal(shape: Shape) -> bool:
+    """Whether a shape is made of known numbers."""
+    if shape.form.ragged or shape.form.signed is not None:
+        return False
+    return all(literal(core) is not None for core in shape.cores)
+
+
+def _in_one(shape: Shape) -> Shape:
+    """Return a shape, in one piece where its numbers are known to go on from piece to piece."""
+    form, modulus = shape.form, 1 << shape.form.bits
+    if not is_literal(shape):
+        return shape
+    cores = [int(core) % modulus for core in shape.cores]
+    distance = form.piece * form.step
+    if all((core - cores[0] - n * distance) % modulus == 0 for n, core in enumerate(cores)):
+        shape = linear(shape.lanes, form.bits, shape.cores[:1], form.step, exact=True)
+    last = (shape.form.piece - 1) * form.step
+    exact = all(0 <= int(core) % modulus + last < modulus for core in shape.cores)
+    return replace(shape, form=replace(shape.form, exact=exact))
+
+
 class ShapeWriter:
     """Computes shapes from shapes."""
 
@@ -125,6 +146,19 @@ class ShapeWriter:
         picks = range(first, first + lanes)
         core = self.text.shuffle(f"i{shape.form.core_bits}", shape.lanes, shape.cores[0], picks)
         return Shape(replace(shape.form, piece=lanes), lanes, (core,), shape.offsets)
+
+    def joined(self, shapes: Sequence[Shape]) -> Shape | None:
+        """Return the shape of lanes that come one after the other, if they have the same form."""
+        piece = min(shape.form.piece for shape in shapes)
+        if any(shape.form.ragged or shape.form.piece % piece for shape in shapes):
+            return None
+        parts = [self.refine(shape, piece) for shape in shapes]
+        form = replace(parts[0].form, exact=all(part.form.exact for part in parts))
+        if any(replace(part.form, exact=form.exact) != form for part in parts):
+            return None
+        cores = tuple(core for part in parts for core in part.cores)
+        offsets = tuple(offset for part in parts for offset in part.offsets)
+        return _in_one(Shape(form, sum(part.lanes for part in parts), cores, offsets))
 
     def _aligned(self, a: Shape, b: Shape) -> tuple[Shape, Shape]:
         piece = min(a.form.piece, b.form.piece)

@@ -78,6 +78,7 @@ class Slot:
 
     Attributes:
         form: the form of its shapes; None: not known yet.
+        fixed: the cores of its shape where these are numbers that do not change.
         dead: whether it has no shape.
         torn: whether parts of it are written, or lanes under masks of their own.
         quiet: whether nobody looks at lanes for whose channels the last write was not.
@@ -88,6 +89,7 @@ class Slot:
     number: int
     definitions: list[Definition] = field(default_factory=list[Definition])
     form: Form | None = None
+    fixed: tuple[str, ...] | None = None
     dead: bool = False
     torn: bool = False
     quiet: bool = True

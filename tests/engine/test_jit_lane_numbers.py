@@ -1,0 +1,130 @@
+"""Numbers of channels, which compilers write in parts, on both engines.
+
+From them follow the addresses of private arrays, whose elements lie side by side for all channels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit.module import ModuleWriter
+from visim.engine.jit.versions import Version
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+LANES = 32
+ELEMENTS = 96
+MASKS = (0xFFFFFFFF, 0x0000FFFF, 0x00A5005A, 0x80008001)
+
+HEAD = """.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=uq num_elts=1 align=wordx32
+.decl V41 v_type=G type=w num_elts=32 align=wordx32
+.decl V42 v_type=G type=d num_elts=1 align=wordx32
+.decl V43 v_type=G type=uw num_elts=32 align=wordx32 alias=<V41, 0>
+.decl V44 v_type=G type=d num_elts=32 align=wordx32
+.decl V45 v_type=G type=q num_elts=32 align=wordx32
+.decl V46 v_type=G type=ud num_elts=32 align=wordx32
+.decl P1 v_type=P num_elts=32
+.kernel_attr SimdSize=32
+.function "k"
+k:
+"""
+NUMBERS = (
+    "mov (M1_NM, 8) V41(0,0)<1> 0x76543210:v",
+    "add (M1_NM, 8) V41(0,8)<1> V41(0,0)<1;1,0> 0x8:w",
+    "add (M1_NM, 16) V41(0,16)<1> V41(0,0)<1;1,0> 0x10:w",
+)
+CHOICES = {
+    "as compilers write them": NUMBERS,
+    "with a gap": (*NUMBERS[:2], NUMBERS[2].replace("0x10:w", "0x20:w")),
+    "some twice": (*NUMBERS[:2], NUMBERS[2].replace("0x10:w", "0x0:w")),
+    "downwards": (
+        "mov (M1_NM, 8) V41(0,0)<1> 0x01234567:v",
+        "add (M1_NM, 8) V41(0,8)<1> V41(0,0)<1;1,0> 0x8:w",
+        "add (M1_NM, 16) V41(0,16)<1> V41(0,0)<1;1,0> 0x10:w",
+    ),
+    "from a number that is not known": (
+        "mov (M1_NM, 16) V41(0,0)<1> V42(0,0)<0;1,0>",
+        "add (M1_NM, 16) V41(0,16)<1> V41(0,0)<1;1,0> 0x1:w",
+    ),
+    "some for channels that are on": (NUMBERS[0], NUMBERS[1], NUMBERS[2].replace("M1_NM", "M5")),
+    "some changed later": (*NUMBERS, "add (M1_NM, 1) V41(0,3)<1> V41(0,3)<0;1,0> 0x4:w"),
+    "in another order": (
+        "mov (M1_NM, 8) V41(0,16)<1> 0x76543210:v",
+        "add (M1_NM, 8) V41(0,24)<1> V41(0,16)<1;1,0> 0x8:w",
+        "add (M1_NM, 16) V41(0,0)<1> V41(0,16)<1;1,0> 0x10:w",
+    ),
+    "beyond 16 bits": (*NUMBERS, "add (M1_NM, 32) V41(0,0)<1> V41(0,0)<1;1,0> -0x8:w"),
+    "in a loop": (
+        "\nLOOP:",
+        *NUMBERS,
+        "add (M1_NM, 1) V42(0,0)<1> V42(0,0)<0;1,0> 0x1:d",
+        "cmp.lt (M1_NM, 1) P1 V42(0,0)<0;1,0> 0x8:d",
+        "(P1) jmp (M1, 1) LOOP",
+    ),
+}
+
+
+def text_of(lines: tuple[str, ...]) -> str:
+    """Return a kernel that doubles the elements that channels find by their numbers."""
+    body = (
+        *lines,
+        "mov (M1, 32) V44(0,0)<1> V43(0,0)<1;1,0>",
+        "add (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> V42(0,0)<0;1,0>",
+        "shl (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> 0x2:d",
+        "mov (M1, 32) V45(0,0)<1> V44(0,0)<1;1,0>",
+        "add (M1, 32) V45(0,0)<1> V45(0,0)<1;1,0> V40(0,0)<0;1,0>",
+        "lsc_load.ugm (M1, 32)  V46:d32  flat[V45]:a64",
+        "add (M1, 32) V46(0,0)<1> V46(0,0)<1;1,0> V43(0,0)<1;1,0>",
+        "lsc_store.ugm (M1, 32)  flat[V45]:a64  V46:d32",
+        "ret (M1, 1)",
+    )
+    lines = tuple(f"    {line}\n" for line in body)
+    return HEAD + "".join(lines).replace("    \nLOOP", "LOOP")
+
+
+def run(engine: Any, kernel: harness.Kernel, first: int, mask: int) -> tuple[Exit, bytes]:
+    memory, data = Memory(), np.arange(ELEMENTS, dtype=np.uint32) << 8
+    base = np.array([memory.add(data, "data")], np.uint64)
+    given = {"V40": base, "V42": np.array([first], np.int32)}
+    registers = tuple((kernel.place(name), value.tobytes()) for name, value in given.items())
+    group = harness.Group((harness.ThreadStart(registers, mask),), 0)
+    ended = engine.run([0], group, Machine(memory, Surfaces()), RunOptions())
+    return ended, data.tobytes()
+
+
+def _place(ended: Exit) -> tuple[object, ...] | None:
+    """Return what a fault says, but for addresses, which differ from run to run."""
+    fault = ended.fault
+    return None if fault is None else (fault.code, fault.channel, fault.line, fault.offset)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_channels_reach_the_elements_of_their_numbers(choice: str) -> None:
+    kernel = harness.assemble(text_of(CHOICES[choice]), "pvc")
+    native = jit.Prepared(kernel.linked)
+    for first in (0, 7, 40, 64, 65, 90, -1, -40):
+        for mask in MASKS:
+            (want, wanted), (got, found) = (
+                run(engine, kernel, first, mask) for engine in (kernel.prepared, native)
+            )
+            assert _place(got) == _place(want), (first, hex(mask))
+            assert got.executed == want.executed
+            assert found == wanted, (first, hex(mask))
+
+
+def test_numbers_written_in_parts_are_one_row() -> None:
+    version = Version(full=True, slm_bytes=0)
+    for choice in ("as compilers write them", "in a loop"):
+        kernel = harness.assemble(text_of(CHOICES[choice]), "pvc")
+        text = ModuleWriter(kernel.linked, version).write().text
+        assert "<32 x i32>, ptr" in text
+        assert "load.lanes" not in text
