@@ -7,6 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from visim.engine.jit.ahead import AHEAD
+from visim.engine.jit.forks import AHEAD_LOCK
+
 
 @pytest.fixture
 def interrupted_by_default() -> Iterator[None]:
@@ -14,3 +17,10 @@ def interrupted_by_default() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def nothing_to_compile() -> None:
+    """Nobody compiles what tests before have bound."""
+    with AHEAD_LOCK:
+        AHEAD.forget()

@@ -105,7 +105,7 @@ class Writing:
 
 
 @pytest.fixture
-def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Writing]:
+def writing(nothing_to_compile: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writing]:
     found = Writing(monkeypatch)
     yield found
     found.open.set()

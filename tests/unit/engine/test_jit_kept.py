@@ -40,7 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def written(nothing_to_compile: None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked of kernels: their traits, their modules."""
     found: list[str] = []
     for name in ("survey", "write"):
