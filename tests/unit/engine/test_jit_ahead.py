@@ -25,7 +25,7 @@ from visim.engine.jit.ahead import AHEAD, Ahead
 from visim.engine.jit.forks import AHEAD_LOCK
 from visim.engine.jit.module import ModuleWriter
 from visim.engine.jit.versions import ModuleText
-from visim.errors import UnsupportedError
+from visim.errors import ToolMissing, UnsupportedError
 from visim.runtime.launch import Launch
 from visim.runtime.loading import Contents, LoadedKernel
 from visim.runtime.program import Program
@@ -269,6 +269,17 @@ def test_what_is_refused_is_refused_at_each_call(writing: Writing) -> None:
     for _ in range(2):
         with pytest.raises(UnsupportedError, match="not this one"):
             launch()
+
+
+def test_that_llvm_is_missing_is_said_at_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> int:
+        raise ToolMissing("no llvmlite")
+
+    monkeypatch.setattr("visim.engine.jit.vector_lanes", missing)
+    launch = bound(kernel(), array())
+    wait()
+    with pytest.raises(ToolMissing):
+        launch()
 
 
 def test_faults_are_those_of_the_call() -> None:

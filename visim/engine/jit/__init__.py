@@ -174,7 +174,7 @@ class Prepared:
         inputs: tuple[InputShape, ...],
         options: RunOptions,
     ) -> Version:
-        """Return the version that a launch needs whose threads start with all channels."""
+        """Return the version that a launch needs on any host if threads start with all channels."""
         wants = Observers(options.observers).wants
         payload = None if shared is None else Payload.of(shared)
         filled = None if payload is None else payload.filled
@@ -186,9 +186,6 @@ class Prepared:
             saving=self.saving,
             inputs=inputs,
             checked=options.checked,
-            has_mask_registers=has_mask_registers(),
-            has_gathers=has_gathers(),
-            vector_lanes=vector_lanes(),
             watched=tuple(sorted(wants & {PATHS, ACCESSES})),
             payload=None if self._first.uses_stacks else payload,
             filled=filled if self._first.uses_stacks else None,
@@ -220,6 +217,13 @@ class Prepared:
         return self._stacks[:workers]
 
     def _compiled(self, version: Version) -> Compiled:
+        """Return the code that is made for a version on this host."""
+        version = replace(
+            version,
+            has_mask_registers=has_mask_registers(),
+            has_gathers=has_gathers(),
+            vector_lanes=vector_lanes(),
+        )
         with self._compiling:
             found = self._versions.get(version)
             if found is None:
