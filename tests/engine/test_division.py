@@ -37,12 +37,8 @@ def pairs(bits: int, *, signed: bool) -> tuple[np.ndarray, np.ndarray]:
     return np.append(n, n[:rest]).reshape(-1, COUNT), np.append(d, d[:rest]).reshape(-1, COUNT)
 
 
-@pytest.mark.parametrize("bits", [8, 16, 32])
-@pytest.mark.parametrize("signed", [False, True])
-def test_quotients_and_remainders_are_exact(
-    bits: int, *, signed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["jit"])
+def divisions(bits: int, region: str, *, signed: bool) -> harness.Kernel:
+    """Return a kernel that divides V40 by V41, of which it reads regions of a kind."""
     kind = ("" if signed else "u") + {8: "b", 16: "w", 32: "d"}[bits]
     lines = [".version 4.1", '.kernel "k"']
     lines += [
@@ -53,15 +49,42 @@ def test_quotients_and_remainders_are_exact(
     for row in range(ROWS):
         at = f"({row * bits // 8},0)"
         for name, place in (("div", "V42"), ("mod", "V43")):
-            operands = f"V40{at}<1;1,0> V41{at}<1;1,0>"
+            operands = f"V40{at}<1;1,0> V41{at}{region}"
             lines.append(f"    {name} (M1, {LANES}) {place}{at}<1> {operands}")
-    kernel = harness.assemble("\n".join([*lines, "    ret (M1, 1)", ""]), "tgllp")
+    return harness.assemble("\n".join([*lines, "    ret (M1, 1)", ""]), "tgllp")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("signed", [False, True])
+def test_quotients_and_remainders_are_exact(
+    bits: int, *, signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["jit"])
+    kernel = divisions(bits, "<1;1,0>", signed=signed)
     for n, d in zip(*pairs(bits, signed=signed), strict=True):
-        nothing = np.zeros_like(n)
-        found = kernel.run({"V40": n, "V41": d, "V42": nothing, "V43": nothing})
-        wide, divisor = n.astype(np.int64), np.where(d == 0, 1, d).astype(np.int64)
-        q = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
-        r = wide - q * divisor
-        for place, wanted in (("V42", q), ("V43", r)):
-            whole = np.where(d == 0, -1, wanted).astype(np.int64).astype(n.dtype)
-            assert np.array_equal(found[place], whole), (n, d)
+        check(kernel, n, d)
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_one_divisor_for_all_divides_exactly(
+    *, signed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["jit"])
+    kernel = divisions(32, "<0;1,0>", signed=signed)
+    for n, d in zip(*pairs(32, signed=signed), strict=True):
+        one = d[0]
+        with np.errstate(over="ignore"):
+            near = np.where(np.arange(COUNT) % 2, n, n // (one or 1) * one - (n & 1))
+        check(kernel, near, np.full_like(d, one))
+
+
+def check(kernel: harness.Kernel, n: np.ndarray, d: np.ndarray) -> None:
+    """Compare what a kernel makes of numbers with Python's integers."""
+    nothing = np.zeros_like(n)
+    found = kernel.run({"V40": n, "V41": d, "V42": nothing, "V43": nothing})
+    wide, divisor = n.astype(np.int64), np.where(d == 0, 1, d).astype(np.int64)
+    q = np.sign(wide) * np.sign(divisor) * (np.abs(wide) // np.abs(divisor))
+    r = wide - q * divisor
+    for place, wanted in (("V42", q), ("V43", r)):
+        whole = np.where(d == 0, -1, wanted).astype(np.int64).astype(n.dtype)
+        assert np.array_equal(found[place], whole), (n, d)

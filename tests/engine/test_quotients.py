@@ -259,3 +259,16 @@ def test_what_corrects_no_division_stays(divisions: list[Effect], other: str) ->
     kernel = harness.assemble(f"{text}{end}    ret (M1, 1)\n", "dg2")
     assert compare(kernel, halves(1), 0xFFFF) is None
     assert not divisions
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_one_divisor_for_all_channels_gives_the_same(divisions: list[Effect], end: str) -> None:
+    text = f"{SINGLES}{ENDS[end]}    ret (M1, 1)\n"
+    for name in ("V41", "V60"):
+        text = text.replace(f"{name}(0,0)<1;1,0>", f"{name}(0,0)<0;1,0>")
+    kernel = harness.assemble(text, "dg2")
+    for seed in range(24):
+        given = halves(seed)
+        given["V41"] = np.roll(given["V41"], seed)
+        assert compare(kernel, given, 0xF7FF) is None
+    assert divisions

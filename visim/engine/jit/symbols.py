@@ -17,7 +17,7 @@ from visim.engine.jit.storage import is_repeated, layout
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr, absolute, broadcast, constant
+from visim.sem.expr import Expr, absolute, broadcast, constant, take
 from visim.types import DF, UD, UQ, D, DataType, F, Q
 
 Symbol = int
@@ -171,19 +171,29 @@ class ValueFollower:
         return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
 
     def expression(self, symbol: Symbol, lanes: int) -> Expr | None:
-        """Return an expression of UD for what can still be read: inputs, magnitudes, numbers."""
+        """Return an expression of UD for what can still be read: inputs, magnitudes, numbers.
+
+        It is a broadcast where all lanes are the same.
+        """
+        found = self._narrow(symbol)
+        return None if found is None else broadcast(found, lanes)
+
+    def _narrow(self, symbol: Symbol) -> Expr | None:
+        """Return an expression of UD, of one lane where all lanes are the same."""
         name, *parts = self.symbols.parts(symbol)
         if name == "number" and parts[0] == UD:
-            return constant(int(str(parts[1])), UD, lanes)
+            return constant(int(str(parts[1])), UD, 1)
         if name == "abs" and isinstance(parts[0], int):
-            inner = self.expression(parts[0], lanes)
+            inner = self._narrow(parts[0])
             return None if inner is None else absolute(inner.bits_as(D)).bits_as(UD)
         expr = self._inputs.get(symbol)
         if expr is None or _as_unsigned(expr.type) != UD:
             return None
         if self._writes.get(expr.attribute.variable.index, 0) != parts[-1]:
             return None
-        return broadcast(expr.bits_as(UD), lanes)
+        if expr.lanes > 1 and is_repeated(expr.attribute):
+            expr = take(expr, (0,))
+        return expr.bits_as(UD)
 
     # Symbols of expressions
 

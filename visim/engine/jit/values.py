@@ -9,7 +9,7 @@ from visim.engine.blocks import CR0
 from visim.engine.jit.affine import ShapeReader, is_integer
 from visim.engine.jit.calling import CallOutWriter
 from visim.engine.jit.callouts import follows_mode, needs_interpreter
-from visim.engine.jit.division import DivisionWriter
+from visim.engine.jit.division import DivisionWriter, is_one
 from visim.engine.jit.floats import FloatWriter
 from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.registers import RegisterAccess
@@ -246,6 +246,9 @@ class Values:
             return self.sums.write(expr, self.value)
         args = [self.value(arg) for arg in expr.args]
         match expr.uop.group:
+            case Group.INTEGER if name in {"div", "rem"}:
+                writer = DivisionWriter(self.text, self.library, alone=is_one(expr.args[1]))
+                return writer.divide(name, expr.type, expr.lanes, args)
             case Group.INTEGER:
                 return self._integer(name, expr.type, expr.lanes, args)
             case Group.BITS:
@@ -307,9 +310,7 @@ class Values:
             if not kind.is_signed:
                 return args[0]
             return self._intrinsic("abs", kind, lanes, args, ", i1 false")
-        if name in {"min", "max"}:
-            return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
-        return DivisionWriter(text, self.library).divide(name, kind, lanes, args)
+        return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
 
     def _alone(self, name: str, args: list[str]) -> str:
         """Compute with scalars: doubling a vector of one 128-bit number ends LLVM's process."""
