@@ -25,6 +25,13 @@ class Severity(StrEnum):
 _LONGEST_EXCERPT = 400
 """How many characters of a line are shown; all but hostile lines are shorter."""
 
+_VISIBLE = (
+    {code: 0x2400 + code for code in range(0x20)}
+    | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+    | {0x7F: 0x2421, ord("\t"): ord(" ")}
+)
+"""Pictures of control characters, which a file from anywhere must not send to a terminal."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -143,7 +150,7 @@ class Diagnostic:
 def _excerpt(span: Span, label: str | None) -> list[str]:
     number = str(span.line)
     gutter = " " * len(number)
-    text = span.source.line(span.line).replace("\t", " ")
+    text = span.source.line(span.line).translate(_VISIBLE)
     column, length = span.column - 1, max(1, span.length)
     if len(text) > _LONGEST_EXCERPT:
         first = max(0, min(column, len(text)) - _LONGEST_EXCERPT // 2)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import quote
 
 from visim.check.catalogue import BY_CODE
 from visim.diag import Diagnostic, Severity
@@ -51,7 +53,7 @@ def _result(file: str, finding: Diagnostic, index: int) -> dict[str, Any]:
 
 
 def _place(file: str, finding: Diagnostic) -> Iterator[tuple[str, Any]]:
-    yield "artifactLocation", {"uri": file.replace("\\", "/")}
+    yield "artifactLocation", {"uri": quote(os.fsencode(file.replace("\\", "/")))}
     if finding.line is not None:
         yield "region", {"startLine": finding.line, "startColumn": finding.column}
     elif finding.offset is not None:

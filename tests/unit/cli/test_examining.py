@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,23 @@ class TestCheckOptions:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unknown-variable"
         assert place["artifactLocation"]["uri"] == str(file)
         assert place["region"]["startLine"] == 3
+
+    def test_sarif_names_files_by_uris(self, tmp_path, capsys, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for name in ("two words.visaasm", os.fsdecode(b"latin\xe9.visaasm")):
+            Path(name).write_text("nonsense")
+            assert main(["check", "--sarif", name]) == 1
+            result = json.loads(capsys.readouterr().out)["runs"][0]["results"][0]
+            uri = result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            assert uri in {"two%20words.visaasm", "latin%E9.visaasm"}
+
+    def test_a_file_sends_nothing_to_the_terminal(self, tmp_path, capsys):
+        file = tmp_path / "k.visaasm"
+        file.write_bytes(b".version 4.1\n\t\x1b]0;title\x07 \x7f\xc2\x9b\n")
+        assert main(["check", str(file)]) == 1
+        said = capsys.readouterr().out
+        assert "2 |  \u241b]0;title\u2407 \u2421\ufffd" in said
+        assert {character for character in said if not character.isprintable()} == {"\n"}
 
 
 class TestInfoFacts:
