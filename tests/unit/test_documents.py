@@ -1,9 +1,10 @@
-"""What README and tutorial tell the reader to do works as they tell it."""
+"""What README, tutorial and the page of objects tell the reader to do works as they tell it."""
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from visim.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+OBJECTS = (ROOT / "docs" / "objects.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -71,6 +73,16 @@ def test_the_tutorials_other_commands_on_the_kernel_work(folder):
     for words in looks:
         if "scale.visaasm" in words and "65" not in words:
             assert main(words) == 0
+
+
+def test_the_page_of_objects_assembles_links_and_runs(folder, capsys):
+    (folder / "scale.visaasm").rename("k.visaasm")
+    for file in (ROOT / "examples" / "linking").iterdir():
+        shutil.copy(file, folder)
+    for words in commands(OBJECTS):
+        if words[0] != "extract":
+            assert main(words) == 0
+    assert "OUT  uint32[32]  0 1 1 2 3 5 8 13 ..." in capsys.readouterr().out
 
 
 def test_the_readmes_example_runs(tmp_path):
