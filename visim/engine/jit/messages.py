@@ -10,19 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.blocks import MemoryMessage, readers
+from visim.engine.jit.blockwise import BlockWriter
 from visim.engine.jit.bounds import Bindings, Bounds
 from visim.engine.jit.forms import Access
 from visim.engine.jit.frame import UnitFrame
-from visim.engine.jit.general import beyond_function, general_function
-from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
+from visim.engine.jit.general import general_function
+from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.moving import packed_widths, together
 from visim.engine.jit.reach import BoundsWriter
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.shapes import Shape, ragged
-from visim.engine.jit.text import scalar_bytes, scalar_type, signed, vector_type
+from visim.engine.jit.shared import Distant, shared_function
+from visim.engine.jit.text import scalar_bytes, scalar_type, signed
 from visim.engine.jit.values import Values
-from visim.engine.jit.windows import Window
+from visim.engine.jit.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
 
@@ -31,15 +33,16 @@ from visim.sem.expr import Expr
 class Ready:
     """A load or store of lanes after a look where they are.
 
-    `way` are all lanes at once (None: there is only the general form), `mask` are the lanes that
-    are on as a vector (None: all), `bits` the same as i64, `given` are the values to be stored.
+    `way` are all lanes at once, or says that a function looks for them (None: there is only the
+    general form). `mask` are the lanes that are on as a vector (None: all), `bits` the same as
+    i64, `given` are the values to be stored.
     """
 
     effect: Load | Store
     site: int
     access: Access
     bounds: Bounds
-    way: Rows | Window | None
+    way: Rows | Window | Distant | None
     mask: str | None
     bits: str
     given: list[str]
@@ -63,7 +66,19 @@ class MessageWriter:
         self.repeats = repeats
         self.rows = RowWriter(unit.text, unit.module.library)
         self.bounds = BoundsWriter(unit, values, bindings)
-        self.scattered = ScatterWriter(unit, self.rows, repeats=repeats)
+        self.moves = WindowWriter(
+            self.rows,
+            self._exchange,
+            gathers=unit.module.version.has_gathers,
+            unrolls=repeats,
+            skips=not repeats,
+        )
+        self.scattered = ScatterWriter(self.rows, self.moves)
+        self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
+
+    def _exchange(self, size: int) -> str:
+        self.unit.module.sites.reserve(size)
+        return self.unit.context_pointer(Context.EXCHANGE)
 
     def ready(self, effect: Load | Store) -> Ready:
         """Look where all lanes of a message are; this branches nowhere."""
@@ -102,9 +117,9 @@ class MessageWriter:
         site = self._site(effect)
         match effect:
             case LoadBlock():
-                self._load_block(effect, site)
+                self._blocks.load(effect, site)
             case StoreBlock():
-                self._store_block(effect, site)
+                self._blocks.store(effect, site)
             case Atomic():
                 self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
                 self._atomic(effect, site, returns=bool(readers(effect, nodes)))
@@ -121,13 +136,17 @@ class MessageWriter:
             self.general(ready)
             loaded[id(ready.effect)] = self.results(ready.access)
             return
+        if isinstance(way, Distant):
+            self._distant(ready, way)
+            loaded[id(ready.effect)] = self.results(ready.access)
+            return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
             found = self.rows.load(way, access.scalar, access.parts)
         else:
-            found = self.scattered.load(way, access.scalar, access.parts)
+            found = self.moves.load(way, access.scalar, access.parts)
         direct = text.block
         text.jump(join)
         text.label(general)
@@ -145,13 +164,16 @@ class MessageWriter:
         if way is None:
             self.general(ready)
             return
+        if isinstance(way, Distant):
+            self._distant(ready, way)
+            return
         direct, general, join = self._labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
             self.store_rows(ready, way, general)
         else:
-            self.scattered.store(way, ready.access.scalar, ready.given)
+            self.moves.store(way, ready.access.scalar, ready.given)
         text.jump(join)
         text.label(general)
         self.general(ready)
@@ -191,7 +213,7 @@ class MessageWriter:
 
     def _way(
         self, effect: Load | Store | Atomic, bounds: Bounds, access: Access
-    ) -> Rows | Window | None:
+    ) -> Rows | Window | Distant | None:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
         if shape is not None and _is_row(shape, access):
@@ -201,7 +223,10 @@ class MessageWriter:
             return rows
         if access.parts > MOST_PARTS:
             return None
-        if shape is not None and has_window(shape):
+        shape = shape if shape is not None and has_window(shape) else None
+        if self.unit.is_long and not access.operation and (shape or access.checked):
+            return Distant(shape)
+        if shape is not None:
             return self.scattered.window(shape, bounds, mask, checked=access.checked)
         if not access.checked:
             return None
@@ -253,29 +278,56 @@ class MessageWriter:
         values: Sequence[str] = (),
     ) -> None:
         """Call the function that does a message whatever its addresses and mask are."""
-        text, module = self.text, self.unit.module
-        module.sites.reserve(EXCHANGE_DATA + access.parts * access.vector_bytes)
-        area = self.unit.context_pointer(Context.EXCHANGE)
+        area = self._area(access, values)
         self._leave_addresses(area, effect, shape)
+        function = general_function(self.unit.module.library, access, self.unit.module.way)
+        given = self._given(access, effect, bounds, where, form)
+        self.unit.failed_unless(self.text.let(f"call preserve_mostcc i1 @{function}({given})"))
+
+    def _distant(self, ready: Ready, way: Distant) -> None:
+        """Call the function that looks where lanes are, and moves them."""
+        effect, access, shape, lanes = ready.effect, ready.access, way.shape, ready.access.lanes
+        self._mask = ready.bits
+        area = self._area(access, ready.given)
+        if shape is None:
+            bits, vector = 64, self._addresses(effect, None)
+        else:
+            bits, vector = 32, shape.cores[0]
+        self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
+        module, where = self.unit.module, ready.site | EXCHANGE_DATA << 32
+        function = shared_function(module, access, way, masked=ready.mask is not None)
+        given = self._given(access, effect, ready.bounds, where, access.form)
+        well = self.text.let(f"call i1 @{function}({given}, i64 {way.offset})")
+        self.unit.failed_unless(well)
+
+    def _area(self, access: Access, values: Sequence[str]) -> str:
+        """Return the pointer to the exchange area, where values are left."""
+        area = self._exchange(EXCHANGE_DATA + access.parts * access.vector_bytes)
         for part, value in enumerate(values):
-            place = text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
-            text.do(f"store {access.vector} {value}, ptr {place}, align 8")
+            place = self.text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
+            self.text.do(f"store {access.vector} {value}, ptr {place}, align 8")
+        return area
+
+    def _given(
+        self,
+        access: Access,
+        effect: Load | Store | Atomic,
+        bounds: Bounds,
+        where: int,
+        form: int,
+    ) -> str:
+        """Return what functions for messages are told."""
         surface = "0"
         if effect.surface is not None:
-            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
-        function = general_function(module.library, access, module.way)
+            surface = self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
         known = (bounds.start, bounds.limit, bounds.host)
         if access.flat:
             known = ("0", "0" if access.checked else "-1", "0")
         elif not access.checked:
             known = (bounds.start, "-1", bounds.host)
         place = self.pc | self.unit.unit.number << 32
-        numbers = ", ".join(f"i64 {one}" for one in (where, place, form, *known, surface))
-        well = text.let(
-            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, i64 {self._mask}, "
-            f"{numbers})"
-        )
-        self.unit.failed_unless(well)
+        numbers = [self._mask, where, place, form, *known, surface]
+        return ", ".join(["ptr %ctx", "ptr %thread", *(f"i64 {one}" for one in numbers)])
 
     def _leave_addresses(
         self, area: str, effect: Load | Store | Atomic, shape: Shape | None
@@ -363,120 +415,6 @@ class MessageWriter:
         self.scattered.atomic(replace(window, base=copy), replace(access, own=True), values)
         text.jump(done)
         text.label(shared)
-
-    # One block
-
-    def _load_block(self, effect: LoadBlock, site: int) -> None:
-        text, vector = self.text, f"<{effect.count} x {scalar_type(effect.type)}>"
-        begin, skipped, end = self._enter(effect.mask)
-        pointer, slow, join = self._block(effect, site, effect.count * effect.type.bytes)
-        found = text.let(f"load {vector}, ptr {pointer}, align 1")
-        fast = text.block
-        text.jump(join)
-        text.label(slow)
-        place = self._uncommon_block(effect, site)
-        answer = text.let(f"load {vector}, ptr {place}, align 1")
-        after = text.block
-        text.jump(join)
-        text.label(join)
-        found = text.let(f"phi {vector} [ {found}, %{fast} ], [ {answer}, %{after} ]")
-        if skipped:
-            text.jump(end)
-            text.label(end)
-            found = text.let(f"phi {vector} [ {found}, %{join} ], [ zeroinitializer, %{begin} ]")
-        self.values.loaded[id(effect)] = [found]
-
-    def _uncommon_block(self, effect: LoadBlock, site: int) -> str:
-        """Load a block that is not, or not surely, in range; return where it is then."""
-        text = self.text
-        place = text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
-        if effect.surface is None:
-            self._refer(effect, site, None)
-            return place
-        refer, done = self._labels("refer", "done")
-        function = beyond_function(self.unit.module.library)
-        size = effect.count * effect.type.bytes
-        entry = self.bounds.entry(effect.surface)
-        loaded = text.let(
-            f"call i1 @{function}(ptr {entry}, i64 {self._address}, ptr {place}, i64 {size})"
-        )
-        text.branch(loaded, done, refer)
-        text.label(refer)
-        self._refer(effect, site, None)
-        text.jump(done)
-        text.label(done)
-        return place
-
-    def _store_block(self, effect: StoreBlock, site: int) -> None:
-        text, value = self.text, effect.value
-        vector, stored = vector_type(value.type, value.lanes), self.values.value(value)
-        _, skipped, end = self._enter(effect.mask)
-        pointer, slow, join = self._block(effect, site, value.lanes * value.type.bytes)
-        text.do(f"store {vector} {stored}, ptr {pointer}, align 1")
-        text.jump(join)
-        text.label(slow)
-        self._refer(effect, site, (stored, vector))
-        text.jump(join)
-        text.label(join)
-        if skipped:
-            text.jump(end)
-            text.label(end)
-
-    def _block(self, effect: LoadBlock | StoreBlock, site: int, size: int) -> tuple[str, str, str]:
-        """Begin the common case of a block; return its pointer and the labels `slow` and `join`."""
-        text, bounds = self.text, self.bounds.of(effect, site, size)
-        fast, look, slow, join = self._labels("fast", "look", "slow", "join")
-        kind = scalar_type(effect.address.type)
-        address = self.values.scalar(effect.address)
-        if kind != "i64":
-            address = text.let(f"zext {kind} {address} to i64")
-        self._address = address
-        offset = text.let(f"sub i64 {address}, {bounds.start}")
-        flat = effect.space is Space.FLAT
-        inside = "true"
-        if self.unit.module.version.checked or effect.space is Space.SURFACE:
-            inside = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
-        text.likely(inside, fast, look if flat else slow)
-        if flat:
-            text.label(look)
-            area = self.unit.context_pointer(Context.EXCHANGE)
-            text.do(f"store i64 {address}, ptr {area}, align 8")
-            write, cache = int(isinstance(effect, StoreBlock)), self.bounds.cache(site)
-            known = text.let(
-                f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, "
-                f"i64 {size}, i64 {write})"
-            )
-            text.branch(known, fast, slow)
-        text.label(fast)
-        return self.rows.pointer(offset, bounds), slow, join
-
-    def _refer(
-        self, effect: LoadBlock | StoreBlock, site: int, given: tuple[str, str] | None
-    ) -> None:
-        """Hand a block to the reference memory, which answers in the exchange area."""
-        text, area = self.text, self.unit.context_pointer(Context.EXCHANGE)
-        text.do(f"store i64 {self._address}, ptr {area}, align 8")
-        if given is not None:
-            text.do(f"store {given[1]} {given[0]}, ptr {text.at(area, EXCHANGE_DATA)}, align 1")
-        surface = "0"
-        if effect.surface is not None:
-            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
-        failed = text.let(
-            f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
-        )
-        self.unit.fault_if(text.let(f"icmp ne i32 {failed}, 0"), FaultKind.MEMORY, self.pc)
-
-    def _enter(self, mask: Expr | None) -> tuple[str, bool, str]:
-        """Begin code that runs only where the one lane of a mask is on."""
-        begin, end = self.text.block, self.text.fresh("end")
-        known = self.values.mask(mask)
-        if known is None:
-            return begin, False, end
-        bit = self.text.let(f"extractelement <1 x i1> {known}, i64 0")
-        begin, run = self.text.block, self.text.fresh("run")
-        self.text.branch(bit, run, end)
-        self.text.label(run)
-        return begin, True, end
 
     def _labels(self, *hints: str) -> list[str]:
         return [self.text.fresh(hint) for hint in hints]

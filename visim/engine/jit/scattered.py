@@ -11,8 +11,6 @@ from visim.engine.jit.atomics import atomic_function
 from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.floats import Library
 from visim.engine.jit.forms import Access
-from visim.engine.jit.frame import UnitFrame
-from visim.engine.jit.layout import Context
 from visim.engine.jit.rows import RowWriter
 from visim.engine.jit.shapes import Form, Shape
 from visim.engine.jit.text import Text, splat
@@ -55,27 +53,13 @@ def has_window(shape: Shape) -> bool:
 class ScatterWriter:
     """Writes accesses of lanes that are anywhere in an array.
 
-    `repeats` says that the code is in a loop, where speed is worth more of it. `load` and `store`
-    move what has been checked.
+    `moves` moves what has been checked.
     """
 
-    def __init__(self, unit: UnitFrame, rows: RowWriter, *, repeats: bool) -> None:
-        self.unit = unit
-        self.text = unit.text
+    def __init__(self, rows: RowWriter, moves: WindowWriter) -> None:
+        self.text = rows.text
         self.library = rows.library
-        self.moves = WindowWriter(
-            rows,
-            self._exchange,
-            gathers=unit.module.version.has_gathers,
-            unrolls=repeats,
-            skips=not repeats,
-            shares=unit.is_long,
-        )
-        self.load, self.store = self.moves.load, self.moves.store
-
-    def _exchange(self, size: int) -> str:
-        self.unit.module.sites.reserve(size)
-        return self.unit.context_pointer(Context.EXCHANGE)
+        self.moves = moves
 
     # Range
 

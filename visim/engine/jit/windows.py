@@ -1,20 +1,18 @@
 """Windows: lanes that are anywhere in an array, which have been checked, loaded or stored.
 
 Where neighbours turn out to be adjacent, short rows are moved; else lane by lane, in the way that
-the host's processor likes best. All that is much code. In units with few such messages it stands
-where they do; units with many share a function for each kind of message.
+the host's processor likes best.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from visim.engine.jit.lanes import move_function
 from visim.engine.jit.layout import EXCHANGE_DATA
 from visim.engine.jit.rows import Rows, RowWriter
 from visim.engine.jit.shapes import Form, Shape
-from visim.engine.jit.storage import bits_vector
 from visim.engine.jit.text import Text, numbers, scalar_bytes, signed, splat
 
 ROW_BYTES = 32
@@ -53,8 +51,7 @@ class WindowWriter:
 
     `exchange` returns the exchange area, of which so many bytes are used. `gathers` says that the
     host's gathers are fast, `unrolls` that lanes are loaded one by one where the code stands, and
-    `skips` that every other element is looked for; `shares` leaves all of that to functions for
-    each kind of message.
+    `skips` that every other element is looked for.
     """
 
     def __init__(
@@ -65,7 +62,6 @@ class WindowWriter:
         gathers: bool,
         unrolls: bool,
         skips: bool,
-        shares: bool,
     ) -> None:
         self.rows = rows
         self.text = rows.text
@@ -74,65 +70,17 @@ class WindowWriter:
         self.gathers = gathers
         self.unrolls = unrolls
         self.skips = skips
-        self.shares = shares
-
-    def load(self, window: Window, scalar: str, parts: int) -> list[str]:
-        """Return `parts` vectors of the elements at the lanes of a window, which fits."""
-        if not self.shares:
-            return self._load(window, scalar, parts)
-        self._call_shared("load", window, scalar, parts)
-        vector = f"<{window.lanes} x {scalar}>"
-        places = self._vectors(window, scalar, parts)
-        return [self.text.let(f"load {vector}, ptr {place}, align 8") for place in places]
-
-    def store(self, window: Window, scalar: str, values: list[str]) -> None:
-        """Store vectors at the lanes of a window, which fits, lowest lane first."""
-        if not self.shares:
-            self._store(window, scalar, values)
-            return
-        places = self._vectors(window, scalar, len(values))
-        for value, place in zip(values, places, strict=True):
-            self.text.do(f"store <{window.lanes} x {scalar}> {value}, ptr {place}, align 8")
-        self._call_shared("store", window, scalar, len(values))
-
-    # Functions
-
-    def _call_shared(self, verb: str, window: Window, scalar: str, parts: int) -> None:
-        kind = ("" if window.mask is None else "masked.") + ("" if window.checked else "free.")
-        name = f"{verb}.window.{kind}{window.lanes}.{scalar}.{parts}.{window.scale}"
-        if name not in self.library.functions:
-            self.library.functions[name] = self._function(name, verb, window, scalar, parts)
-        self.do(name, window, window.bits)
-
-    def _function(self, name: str, verb: str, window: Window, scalar: str, parts: int) -> str:
-        """Return a function that moves the lanes of a kind of window; all is in `%area`."""
-        text = Text(tests_bits=self.text.tests_bits)
-        rows = RowWriter(text, self.library)
-        writer = WindowWriter(
-            rows,
-            lambda _: "%area",
-            gathers=self.gathers,
-            unrolls=True,
-            skips=True,
-            shares=False,
-        )
-        index = text.let(f"load <{window.lanes} x i32>, ptr %area, align 8")
-        mask = None if window.mask is None else bits_vector(text, "%mask", 0, window.lanes)
-        own = replace(window, base="%base", index=index, mask=mask, bits="%mask")
-        writer.move_all(verb, own, scalar, parts)
-        head = f"define internal void @{name}(ptr %base, ptr %area, i64 %mask) noinline #0 {{"
-        return "\n".join([head, "entry:", *text.lines, "  ret void", "}"])
 
     def move_all(self, verb: str, window: Window, scalar: str, parts: int) -> None:
         """Move the lanes of a window from or to vectors in the exchange area."""
         text, vector = self.text, f"<{window.lanes} x {scalar}>"
         places = self._vectors(window, scalar, parts)
         if verb == "load":
-            for found, place in zip(self._load(window, scalar, parts), places, strict=True):
+            for found, place in zip(self.load(window, scalar, parts), places, strict=True):
                 text.do(f"store {vector} {found}, ptr {place}, align 8")
             return
         values = [text.let(f"load {vector}, ptr {place}, align 8") for place in places]
-        self._store(window, scalar, values)
+        self.store(window, scalar, values)
 
     def _vectors(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Return where vectors stand in the exchange area."""
@@ -142,7 +90,8 @@ class WindowWriter:
 
     # Loads
 
-    def _load(self, window: Window, scalar: str, parts: int) -> list[str]:
+    def load(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at the lanes of a window, which fits."""
         text, found = self.text, list[tuple[list[str], str]]()
         join = text.fresh("loaded")
         for piece, stride in self._pieces(window, scalar, parts):
@@ -211,7 +160,8 @@ class WindowWriter:
 
     # Stores
 
-    def _store(self, window: Window, scalar: str, values: list[str]) -> None:
+    def store(self, window: Window, scalar: str, values: list[str]) -> None:
+        """Store vectors at the lanes of a window, which fits, lowest lane first."""
         text, parts = self.text, len(values)
         join, size = text.fresh("stored"), parts * scalar_bytes(scalar)
         for piece, stride in self._pieces(window, scalar, parts):
