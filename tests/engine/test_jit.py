@@ -187,7 +187,7 @@ def test_rounding_follows_a_mode_that_only_the_running_program_knows(
         found.append(harness.run(body, values, {"P1": 0}, functions=functions))
     want, got = found
     assert got.exit.fault is None
-    assert dataclasses.asdict(got.exit) == dataclasses.asdict(want.exit)
+    assert dataclasses.replace(got.exit, compile_s=0) == dataclasses.replace(want.exit, compile_s=0)
     for name in values:
         assert np.array_equal(want[name], got[name], equal_nan=name != "V45"), name
 
