@@ -133,7 +133,7 @@ class Exit:
     counting was asked for). `stopped` says where the run was when it had to stop
     (`RunOptions.stop`); its category is "cancelled". `reached` counts where inexact values decided
     something, by instruction (only with engines that track taint). `compile_s` are the seconds
-    for which the run waited for its code.
+    for which the run waited for its code; two exits are equal whatever that took.
     """
 
     groups: int = 0
@@ -143,7 +143,7 @@ class Exit:
     fault: Fault | None = None
     stopped: Fault | None = None
     reached: Counter[Reached] | None = None
-    compile_s: float = 0.0
+    compile_s: float = field(default=0.0, compare=False)
 
     def add_work(self, found: Exit) -> None:
         """Add what the threads of other groups did; how many groups ended, and how, stays."""
