@@ -56,7 +56,8 @@ def test_elements_of_lanes_are_taken_apart_and_woven(lanes: int, parts: int, sca
     size, vector = int(scalar[1:]) // 8, f"<{lanes} x {scalar}>"
     lanes_first = np.arange(lanes * parts * size).astype(np.uint8).reshape(lanes, parts, size)
     text = Text()
-    for part, value in enumerate(Weaver(text).apart("%p", scalar, lanes, parts)):
+    values = Weaver(text).apart("%p", scalar, lanes, parts, parts * size) or []
+    for part, value in enumerate(values):
         text.do(f"store {vector} {value}, ptr {text.at('%q', part * lanes * size)}, align 1")
     apart = moved(lanes, parts, scalar, text.lines)
     assert apart == lanes_first.transpose(1, 0, 2).tobytes()
@@ -68,3 +69,22 @@ def test_elements_of_lanes_are_taken_apart_and_woven(lanes: int, parts: int, sca
     text.do(f"store <{lanes * parts} x {scalar}> {woven}, ptr %q, align 1")
     parts_first = lanes_first.reshape(parts, lanes, size)
     assert moved(lanes, parts, scalar, text.lines) == parts_first.transpose(1, 0, 2).tobytes()
+
+
+@pytest.mark.parametrize(("scalar", "parts"), [("i32", 4), ("i64", 2)])
+@pytest.mark.parametrize("stride", [-64, -16, 8, 16, 48])
+def test_sixteen_bytes_of_lanes_at_any_distance_are_taken_apart(
+    scalar: str, parts: int, stride: int
+) -> None:
+    lanes, size = 32, 16 // parts
+    first = 0 if stride > 0 else -stride * (lanes - 1)
+    text = Text()
+    values = Weaver(text).apart(text.at("%p", first), scalar, lanes, parts, stride) or []
+    for part, value in enumerate(values):
+        place = text.at("%q", part * lanes * size)
+        text.do(f"store <{lanes} x {scalar}> {value}, ptr {place}, align 1")
+    found = moved(lanes, 64 // size, scalar, text.lines)
+    source = np.arange(64 * lanes).astype(np.uint8)
+    at = first + stride * np.arange(lanes)
+    bytes_of_lanes = source[at[:, None] + np.arange(16)].reshape(lanes, parts, size)
+    assert found[: 16 * lanes] == bytes_of_lanes.transpose(1, 0, 2).tobytes()

@@ -116,8 +116,9 @@ class RowWriter:
             ]
         if form.stride == size:
             return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
-        if form.stride == size * parts:
-            return self.weaver.apart(pointer, scalar, form.piece, parts)
+        woven = self.weaver.apart(pointer, scalar, form.piece, parts, form.stride)
+        if woven is not None:
+            return woven
         if form.stride == 2 * size and parts == 1 and not form.piece % 2:
             return [self.weaver.every_other(pointer, scalar, form.piece)]
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]

@@ -123,9 +123,12 @@ class WindowWriter:
     def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Load each lane by itself; those that are off have an index that is in range."""
         text, lanes = self.text, window.lanes
+        pointers = [self._pointer(window, lane) for lane in range(lanes)]
+        woven = self.rows.weaver.gathered(pointers, scalar, parts)
+        if woven is not None:
+            return woven
         vector, found = f"<{lanes} x {scalar}>", ["poison"] * parts
-        for lane in range(lanes):
-            pointer = self._pointer(window, lane)
+        for lane, pointer in enumerate(pointers):
             for part in range(parts):
                 place = text.let(f"getelementptr {scalar}, ptr {pointer}, i64 {part}")
                 one = text.let(f"load {scalar}, ptr {place}, align 1")
