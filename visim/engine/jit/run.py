@@ -167,8 +167,9 @@ class Runner:
             context[int(name)] = value
         self._point(context)
         facts = compiled.facts
-        if facts.adding and facts.surfaces is not None and self.shared is not None:
-            self._tallies.append(Tallies(context, count, facts.adding, facts.surfaces))
+        if facts.adding:
+            surfaces = None if self.shared is None else facts.surfaces
+            self._tallies.append(Tallies(context, count, facts.adding, surfaces))
         return context
 
     def _point(self, context: NDArray[np.uint64]) -> None:

@@ -69,20 +69,21 @@ class Tallies:
         context: the worker's fields for that version.
         sites: how many messages there are.
         adding: the numbers of those that add.
-        surfaces: the surfaces that messages reach, as bits.
+        surfaces: the surfaces that messages reach, as bits; None: nothing can be tallied.
     """
 
     def __init__(
-        self, context: NDArray[np.uint64], sites: int, adding: Sequence[int], surfaces: int
+        self, context: NDArray[np.uint64], sites: int, adding: Sequence[int], surfaces: int | None
     ) -> None:
         self._context, self._adding = context, list(adding)
-        self._copy, self._offsets = aligned(MOST_BYTES), words(sites)
+        room = 0 if surfaces is None else MOST_BYTES
+        self._copy, self._offsets = aligned(room), words(sites)
         values = {
             Context.TALLIES: self._offsets.ctypes.data,
             Context.TALLY_SITES: sites,
             Context.TALLY_COPY: self._copy.ctypes.data,
-            Context.TALLY_ROOM: MOST_BYTES,
-            Context.TALLY_SURFACES: surfaces,
+            Context.TALLY_ROOM: room,
+            Context.TALLY_SURFACES: surfaces or 0,
         }
         for name, value in values.items():
             context[int(name)] = value
