@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from visim.engine.jit.bindings import Bindings
 from visim.engine.jit.blocks import Step, UnitCode, expressions
-from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value

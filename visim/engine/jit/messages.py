@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from visim.engine.jit.bindings import Bindings
 from visim.engine.jit.blocks import MemoryMessage, readers
 from visim.engine.jit.blockwise import BlockWriter
-from visim.engine.jit.bounds import Bindings, Bounds
+from visim.engine.jit.bounds import Bounds
 from visim.engine.jit.forms import Access
 from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.general import general_function

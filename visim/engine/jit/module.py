@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from visim.engine.base import CALL_DEPTH
+from visim.engine.jit.additions import additions
 from visim.engine.jit.blocks import ANY_MODE, UnitCode
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import Explorer, Flow, function_name
@@ -13,7 +14,6 @@ from visim.engine.jit.frame import ModuleFrame
 from visim.engine.jit.inputs import input_rows
 from visim.engine.jit.scheduler import calls_text
 from visim.engine.jit.storage import fits_variable
-from visim.engine.jit.tallies import additions
 from visim.engine.jit.unit import UnitWriter, frame_bytes
 from visim.engine.jit.versions import ModuleText, Traits
 from visim.errors import UnsupportedError

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from visim.engine.jit.bindings import Bindings
 from visim.engine.jit.blocks import MemoryMessage
-from visim.engine.jit.bounds import Bindings, Bounds, limit_for, surface_bounds
+from visim.engine.jit.bounds import Bounds, limit_for, surface_bounds
 from visim.engine.jit.frame import UnitFrame
 from visim.engine.jit.layout import CACHE_ENTRY, SURFACE_ENTRY, Context, Thread
 from visim.engine.jit.values import Values

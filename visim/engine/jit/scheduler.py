@@ -33,7 +33,7 @@ from visim.engine.jit.layout import (
 )
 from visim.engine.jit.moving import MOVING, ROW, TYPES
 from visim.engine.jit.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
-from visim.engine.jit.tallies import TALLYING
+from visim.engine.jit.tallying import TALLYING
 
 DIRECT, STACKS = "direct", "stacked"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")

@@ -8,8 +8,8 @@ from itertools import accumulate
 
 from visim.engine.jit.affine import ShapeReader
 from visim.engine.jit.alone import AloneWriter
+from visim.engine.jit.bindings import Bindings
 from visim.engine.jit.blocks import MemoryMessage, Step
-from visim.engine.jit.bounds import Bindings
 from visim.engine.jit.calling import CallOutWriter
 from visim.engine.jit.callouts import is_called_out
 from visim.engine.jit.flow import Node, is_dynamic, mode_of
