@@ -15,6 +15,7 @@ import pytest
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit import strips
 from visim.engine.jit.module import ModuleWriter
 from visim.engine.jit.versions import Version
 from visim.linker.places import MARGIN
@@ -163,6 +164,21 @@ class Case:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_random_programs_store_what_the_interpreter_stores(seed: int) -> None:
+    rng = random.Random(seed)
+    case = Case(program(rng))
+    for mask in MASKS:
+        assert case.differ(rng, mask) is None, (seed, hex(mask))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("seed", range(20, 23))
+def test_random_programs_in_strips_store_what_the_interpreter_stores(
+    monkeypatch: pytest.MonkeyPatch, seed: int, in_place: bool
+) -> None:
+    names = ("LEAST_STEPS", "LONG", "STEPS_A_ROW_IN_PLACE", "REGISTERS", "STEPS_A_ROW")
+    for name, value in zip(names, (1, 1, 0, 0, 99 if in_place else 0), strict=True):
+        monkeypatch.setattr(strips, name, value)
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
     rng = random.Random(seed)
     case = Case(program(rng))
     for mask in MASKS:

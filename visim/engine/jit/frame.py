@@ -37,7 +37,7 @@ MOST_APART = 64
 class ModuleFrame:
     """What the writers of one module share.
 
-    `flat` says that registers are addressed, so that all are in an image; `has_calls` that there
+    `flat` says that variables are overrun, so that all are in an image; `has_calls` that there
     are functions beside the kernel; `counts_depth` that open calls are counted; `stacks` that
     threads have stacks of their own. `adding` are the messages that may be tallied.
     """

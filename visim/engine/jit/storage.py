@@ -148,8 +148,11 @@ class Storage:
         """Leave a variable in memory, for code that indexes it.
 
         With others that are left there it has one start, which LLVM does not know: so it takes no
-        part of them into registers, nor loads in front of a loop what the loop may write.
+        part of them into registers, nor loads in front of a loop what the loop may write. What
+        indirect operands reach is in memory in any case.
         """
+        if self.kernel.is_reached(self.unit, variable):
+            return
         self.pointer(variable, 0)
         name, size, _ = self.generals[_key(variable)]
         if name not in self._fixed:
