@@ -287,7 +287,22 @@ def _agree_on(text: str, cases: Sequence[Case], kernel: harness.Kernel) -> None:
         assert found == wanted, number
 
 
-@pytest.mark.parametrize("text", [AROUND, LEAVING])
+ADDRESSED = (
+    whole_kernel(())
+    .replace('.kernel "k"', '.kernel "k"\n.decl A0 v_type=A num_elts=1')
+    .replace(f"    add (M1, 32) V43(0,0)<1> V43{ALL} 0x7:ud\n", "")
+    .replace(
+        _store("V43"),
+        f"""
+    addr_add (M1_NM, 1) A0(0)<1> &V43 0x0:uw
+    mov (M1_NM, 16) V55(0,0)<1> r[A0(0),0]<1;1,0>:ud
+    mov (M1_NM, 16) V55(1,0)<1> r[A0(0),64]<1;1,0>:ud{_store("V55")}""",
+    )
+)
+"""What the loop leaves is read by its address only."""
+
+
+@pytest.mark.parametrize("text", [AROUND, LEAVING, ADDRESSED])
 def test_loops_of_other_forms_run_apart(text: str) -> None:
     kernel = harness.assemble(text, "pvc")
     cases = [(8, 0), (30, 3), (90, 0)]
