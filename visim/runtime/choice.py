@@ -18,8 +18,8 @@ from visim.runtime.threads import LaunchPlan
 TURNS = 16
 """How often a loop is assumed to turn."""
 _INTERPRETED_PER_S = 300_000
-_COMPILING_S = 0.1
-_COMPILING_EACH_S = 0.003
+_COMPILING_S = 0.05
+_COMPILING_EACH_S = 0.0016
 """What the JIT needs for a kernel, and for each of its instructions (docs/benchmarks.md)."""
 
 
