@@ -168,8 +168,11 @@ def test_random_programs_are_those_of_the_interpreter(
 ROWS, BLOCKS, ELEMENTS = 8, 4, 64
 
 
-def product_kernel() -> str:
-    """A loop that adds products of a row and elements of blocks, which begin where V41 says."""
+def product_kernel(*, reaches: bool) -> str:
+    """A loop that adds products of a row and elements of blocks, which begin where V41 says.
+
+    With `reaches` one of the sums is read by an indirect operand, so that it has a fixed place.
+    """
     lines = [
         ".version 4.1",
         '.kernel "k"',
@@ -180,6 +183,7 @@ def product_kernel() -> str:
         ".decl V44 v_type=G type=uq num_elts=32 align=wordx32",
         ".decl P1 v_type=P num_elts=32",
         ".decl P2 v_type=P num_elts=32",
+        ".decl A0 v_type=A num_elts=1",
     ]
     lines += [
         f".decl V{first + n} v_type=G type={kind} num_elts={count} align=wordx32"
@@ -213,6 +217,11 @@ def product_kernel() -> str:
         "    shl (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> 0x2:uq",
         "    add (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> V40(0,1)<0;1,0>",
     ]
+    if reaches:
+        lines += [
+            "    addr_add (M1_NM, 1) A0(0)<1> &V51 0x40:uw",
+            "    add (M1, 16) V52(0,0)<1> V52(0,0)<1;1,0> r[A0(0),0]<1;1,0>:d",
+        ]
     for n in range(ROWS):
         lines += [
             f"    add (M1, 32) V{80 + n}(0,0)<1> V44(0,0)<1;1,0> {128 * n:#x}:uq",
@@ -223,18 +232,19 @@ def product_kernel() -> str:
 
 @pytest.mark.parametrize("wrong", [None, 0, 2, BLOCKS - 1])
 @pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
-@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(("in_place", "reaches"), [(False, False), (True, False), (True, True)])
 def test_blocks_that_are_loaded_in_front_are_those_of_the_interpreter(
     monkeypatch: pytest.MonkeyPatch,
     loops: list[strips.StripWriter],
     in_place: bool,
+    reaches: bool,
     mask: int,
     wrong: int | None,
 ) -> None:
     monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
     monkeypatch.setattr(strips, "REGISTERS", 0)
     monkeypatch.setattr(strips, "STEPS_A_ROW", 99 if in_place else 0)
-    kernel = harness.assemble(product_kernel(), "pvc")
+    kernel = harness.assemble(product_kernel(reaches=reaches), "pvc")
     data, out = np.arange(ELEMENTS, dtype=np.int32) * 7919, np.zeros(32 * ROWS, np.int32)
     memory = Memory()
     bases = [memory.add(data, "data"), memory.add(out, "out")]

@@ -154,8 +154,8 @@ class Storage:
         if self.kernel.is_reached(self.unit, variable):
             return
         self.pointer(variable, 0)
-        name, size, _ = self.generals[_key(variable)]
-        if name not in self._fixed:
+        name, size, _ = self.generals.get(_key(variable), ("", 0, 0))
+        if name and name not in self._fixed:  # what indirect operands reach is in memory
             self._fixed[name] = self._fixed_bytes
             self._fixed_bytes += -(-size // _LINE) * _LINE
 
