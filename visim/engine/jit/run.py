@@ -32,9 +32,8 @@ from visim.engine.jit.tables import Tables
 from visim.engine.jit.tallies import Tallies
 from visim.engine.jit.versions import Traits
 from visim.engine.jit.watching import Watcher
-from visim.engine.jit.work import NativeWork
 from visim.engine.observers import BlockPlace
-from visim.errors import Fault, InternalError
+from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import SharedLocalMemory
 from visim.records import record
@@ -95,7 +94,6 @@ class Runner:
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
         self.tables = Tables()
-        self._work: NativeWork | None = None
         self._caches: list[NDArray[np.uint64]] = []
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
@@ -115,8 +113,6 @@ class Runner:
             tallies.forget()
         for _, context in self.compiled.values():
             self._point(context)
-        if self._work is not None and target.shared is not None:
-            self._work.aim(target.shared)
 
     def release(self) -> None:
         """Let go of the memory of the launch."""
@@ -180,14 +176,6 @@ class Runner:
         _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
 
     # Groups
-
-    def native_work(self) -> NativeWork:
-        """Return that by which native code runs groups, from what all of them have in common."""
-        if self._work is None:
-            if self.shared is None:
-                raise InternalError("a dispatch whose groups have nothing in common")
-            self._work = NativeWork(self, self.shared)
-        return self._work
 
     def singly(self, groups: Sequence[int]) -> None:
         """Run groups one after another, each thread started from Python."""

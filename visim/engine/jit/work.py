@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 from struct import Struct
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,8 @@ from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.entries import scheduler
 from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
 from visim.engine.jit.records import ThreadRecord, aligned, octets_of, words
-
-if TYPE_CHECKING:
-    from visim.engine.jit.run import Runner
+from visim.engine.jit.run import Runner
+from visim.errors import InternalError
 
 _EXTENT = Struct("5Q")
 """The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
@@ -77,8 +75,9 @@ def private_memory(
 class NativeWork:
     """Ranges of groups that native code runs by itself, with a record for each thread."""
 
-    def __init__(self, runner: Runner, shared: SharedStarts) -> None:
+    def __init__(self, runner: Runner) -> None:
         self.runner = runner
+        shared = self._shared()
         runner.reserve(len(shared.starts))
         self.records = runner.records
         self.templates: list[NDArray[np.uint8]] = []
@@ -96,7 +95,7 @@ class NativeWork:
         function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill(shared)
-        self.aim(shared)
+        self.aim()
         self._follow(chosen[1])
 
     def _fill(self, shared: SharedStarts) -> None:
@@ -141,8 +140,15 @@ class NativeWork:
         else:
             self.starts.append(record.octets)
 
-    def aim(self, shared: SharedStarts) -> None:
-        """Take over a dispatch of the same form."""
+    def _shared(self) -> SharedStarts:
+        """Return what all groups have in common."""
+        if self.runner.shared is None:
+            raise InternalError("a dispatch whose groups have nothing in common")
+        return self.runner.shared
+
+    def aim(self) -> None:
+        """Take over the dispatch that the worker is aimed at, which has the same form."""
+        shared = self._shared()
         _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
         if self._common != shared.common:
             for before, register in zip_longest(self._common, shared.common):

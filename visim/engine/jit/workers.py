@@ -82,6 +82,8 @@ class Team:
         """Take over a launch, with a target for each worker."""
         for runner, target in zip(self.runners, targets, strict=True):
             runner.aim(target)
+        for work in self._works:
+            work.aim()
 
     def release(self) -> None:
         """Let go of the launch's memory."""
@@ -118,7 +120,7 @@ class Team:
         if task is None or task.groups != groups:
             task = self._task = Task.of(groups, len(self.runners))
         if not works:
-            works = [runner.native_work() for runner in self.runners]
+            works = [NativeWork(runner) for runner in self.runners]
             self._calls = Calls([work.call for work in works])
             self._works = works
         task.begin()
