@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import visim.engine.jit as jit
-from visim.engine.jit import strips
+from visim.engine.jit.writing import strips
 
 from . import harness
 from .test_jit import compare

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit import frame, native
+from visim.engine.jit.common import native
+from visim.engine.jit.writing import frame
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces

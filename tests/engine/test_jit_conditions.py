@@ -11,7 +11,7 @@ import random
 import numpy as np
 import pytest
 
-from visim.engine.jit.truths import Truths
+from visim.engine.jit.analysis.truths import Truths
 from visim.sem.effects import RegisterWrite
 
 from . import harness

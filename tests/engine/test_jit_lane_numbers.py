@@ -12,8 +12,8 @@ import pytest
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit.module import ModuleWriter
-from visim.engine.jit.versions import Version
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 

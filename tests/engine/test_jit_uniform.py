@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from visim.engine.jit.blocks import UnitCode
-from visim.engine.jit.flow import is_uniform
+from visim.engine.jit.analysis.blocks import UnitCode
+from visim.engine.jit.analysis.flow import is_uniform
 from visim.sem.effects import Goto
 
 from . import harness

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from visim.engine import jit
-from visim.engine.jit import native
-from visim.engine.jit.floats import Library
-from visim.engine.jit.module import ModuleWriter
-from visim.engine.jit.scheduler import scheduler_text
-from visim.engine.jit.versions import Version
+from visim.engine.jit.common import native
+from visim.engine.jit.common.scheduler import scheduler_text
+from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.errors import UnsupportedError
 
 from . import harness

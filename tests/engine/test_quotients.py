@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from visim.engine.jit import quotients
-from visim.engine.jit.quotients import QuotientFinder
+from visim.engine.jit.analysis import quotients
+from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.sem.effects import Effect
 
 from . import harness

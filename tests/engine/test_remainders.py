@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.remainders import RemainderWriter
+from visim.engine.jit.writing.remainders import RemainderWriter
 
 from . import harness
 from .harness import Threads

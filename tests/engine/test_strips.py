@@ -7,7 +7,7 @@ import pytest
 
 import visim.engine.jit as jit
 from visim.engine.base import Machine, RunOptions
-from visim.engine.jit import strips
+from visim.engine.jit.writing import strips
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.smith.compare import compare as compare_seed
@@ -150,7 +150,7 @@ def test_sums_that_are_there_already_are_those_of_the_interpreter(
     mask: int,
 ) -> None:
     monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
-    monkeypatch.setattr("visim.engine.jit.sums.MOST_TERMS", most_terms)
+    monkeypatch.setattr("visim.engine.jit.ir.sums.MOST_TERMS", most_terms)
     kernel = harness.assemble(sums(np.random.default_rng(seed), 60), "pvc")
     numbers = values(seed)
     numbers["V43"] = numbers["V43"].view(np.int32)

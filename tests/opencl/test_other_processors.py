@@ -13,7 +13,8 @@ import visim
 import visim.opencl
 from tests.opencl.case import Case, LocalBytes
 from tests.opencl.cases import CASES
-from visim.engine.jit import kept, native
+from visim.engine.jit.common import native
+from visim.engine.jit.launch import kept
 
 CHOSEN = [case for case in CASES if not case.keeps_state][3::13]
 

@@ -125,7 +125,7 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 @json_option
 def cache(*, clear: bool, as_json: bool) -> None:
     """Show or clear the compiled kernels that are kept on disk."""
-    from visim.engine.jit.cache import MOST_BYTES, ObjectCache, default_folder
+    from visim.engine.jit.common.cache import MOST_BYTES, ObjectCache, default_folder
 
     found = ObjectCache(default_folder())
     removed = found.clear() if clear else 0

@@ -90,7 +90,7 @@ def _exceptions(items: Sequence[Instruction], platform: Platform | None) -> dict
     Each kind of instruction is listed once, with its first line. Where the platform is not known,
     what holds on any of them counts.
     """
-    from visim.engine.jit.callouts import reasons
+    from visim.engine.jit.analysis.callouts import reasons
 
     platforms = PLATFORMS if platform is None else (platform,)
     not_executable: dict[tuple[str, str], dict[str, Any]] = {}

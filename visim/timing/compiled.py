@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.engine.jit.common.native import NativeCode, object_code, processor
 from visim.timing.core import simulate
 from visim.timing.core.fields import RESULTS, Chip, Code, State
 from visim.timing.lowering import lower

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from visim.engine.jit.ahead import AHEAD
-from visim.engine.jit.forks import AHEAD_LOCK
+from visim.engine.jit.common.ahead import AHEAD
+from visim.engine.jit.common.forks import AHEAD_LOCK
 
 
 @pytest.fixture

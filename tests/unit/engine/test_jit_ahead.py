@@ -20,11 +20,11 @@ import pytest
 import visim
 from tests.unit.engine.test_jit_teams import FLAT, array, expected, storing
 from tests.unit.runtime.test_workers import MEETING
-from visim.engine.jit import ahead
-from visim.engine.jit.ahead import AHEAD, Ahead
-from visim.engine.jit.forks import AHEAD_LOCK
-from visim.engine.jit.module import ModuleWriter
-from visim.engine.jit.versions import ModuleText
+from visim.engine.jit.common import ahead
+from visim.engine.jit.common.ahead import AHEAD, Ahead
+from visim.engine.jit.common.forks import AHEAD_LOCK
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import ModuleText
 from visim.errors import ToolMissing, UnsupportedError
 from visim.runtime.launch import Launch
 from visim.runtime.loading import Contents, LoadedKernel
@@ -42,8 +42,8 @@ import os
 from threading import Event, Thread
 from tests.unit.engine.test_jit_ahead import LONG, bound, check, kernel
 from tests.unit.engine.test_jit_teams import FLAT, array
-from visim.engine.jit import native
-from visim.engine.jit.ahead import AHEAD
+from visim.engine.jit.common import native
+from visim.engine.jit.common.ahead import AHEAD
 
 os.sched_getaffinity = lambda process: {0, 1}
 begun, compiled = Event(), native._compiled

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from visim.cli.app import app
-from visim.engine.jit import cache
-from visim.engine.jit.cache import ObjectCache, default_folder, key_of
+from visim.engine.jit.common import cache
+from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 
 import visim
 from tests.unit.runtime.test_workers import HEAD, STORE
-from visim.engine.jit import workers
-from visim.engine.jit.crew import Crew
+from visim.engine.jit.launch import workers
+from visim.engine.jit.launch.crew import Crew
 
 PATIENCE_S = 20
 FORKING = """

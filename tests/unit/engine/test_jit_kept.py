@@ -13,8 +13,9 @@ import pytest
 import visim
 from tests.unit.runtime.test_workers import HEAD, STORE
 from visim.diag import Source
-from visim.engine.jit import Prepared, kept
-from visim.engine.jit.module import ModuleWriter
+from visim.engine.jit import Prepared
+from visim.engine.jit.launch import kept
+from visim.engine.jit.writing.module import ModuleWriter
 from visim.errors import InternalError
 from visim.linker import link_kernel
 from visim.target import platform
@@ -29,7 +30,7 @@ from tests.unit.runtime.test_workers import HEAD, STORE
 
 kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
 kernel.launch([np.zeros(1, np.uint32)], thread_groups=1, engine="jit")
-print("visim.engine.jit.nodes" in sys.modules)
+print("visim.engine.jit.writing.nodes" in sys.modules)
 """
 
 

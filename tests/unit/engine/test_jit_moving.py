@@ -8,11 +8,11 @@ import random
 import numpy as np
 import pytest
 
-from visim.engine.jit.entries import scheduler
-from visim.engine.jit.moving import packed_widths
-from visim.engine.jit.native import NativeCode, object_code, processor
-from visim.engine.jit.text import Text
-from visim.engine.jit.weaving import Weaver
+from visim.engine.jit.common.entries import scheduler
+from visim.engine.jit.common.moving import packed_widths
+from visim.engine.jit.common.native import NativeCode, object_code, processor
+from visim.engine.jit.ir.text import Text
+from visim.engine.jit.ir.weaving import Weaver
 
 ROW = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int64] * 5)
 MOVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)

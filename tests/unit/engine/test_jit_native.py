@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
-from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.engine.jit.common.native import NativeCode, object_code, processor
 
 LOADS = 100
 

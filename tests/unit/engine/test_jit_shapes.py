@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from visim.engine.jit.floats import Library
-from visim.engine.jit.native import IS_X86, NativeCode, object_code, processor
-from visim.engine.jit.relations import RelationWriter
-from visim.engine.jit.scattered import core_range
-from visim.engine.jit.shapes import (
+from visim.engine.jit.common.native import IS_X86, NativeCode, object_code, processor
+from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.relations import RelationWriter
+from visim.engine.jit.ir.shapes import (
     Form,
     Shape,
     ShapeWriter,
@@ -22,7 +21,8 @@ from visim.engine.jit.shapes import (
     ragged,
     uniform,
 )
-from visim.engine.jit.text import Text, signed
+from visim.engine.jit.ir.text import Text, signed
+from visim.engine.jit.writing.scattered import core_range
 
 
 def native(module: str) -> NativeCode:

@@ -1,6 +1,6 @@
 """The compiler's division with sums in F, computed as it stands, is the integer quotient.
 
-`visim.engine.jit.singles` has the proof; here its steps are done for numbers of all kinds.
+`visim.engine.jit.analysis.singles` has the proof; here its steps are done for numbers of all kinds.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from visim.engine.jit.sums import Sums
-from visim.engine.jit.text import Text, constant_text
+from visim.engine.jit.ir.sums import Sums
+from visim.engine.jit.ir.text import Text, constant_text
 from visim.sem.expr import Expr, constant
 from visim.sem.uops import UOPS
 from visim.types import UD, UQ, DataType
@@ -78,7 +78,7 @@ def test_a_term_counts_as_often_as_it_is_there() -> None:
 
 
 def test_long_sums_are_terms_that_are_found_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("visim.engine.jit.sums.MOST_TERMS", 2)
+    monkeypatch.setattr("visim.engine.jit.ir.sums.MOST_TERMS", 2)
     writer = Writer()
     a, b, c, d = map(writer.term, ("%a", "%b", "%c", "%d"))
     long = writer.term(writer.write(a + b + c))

@@ -19,8 +19,8 @@ from tests.unit.runtime.kernels import (
 )
 from visim.engine.base import RunOptions
 from visim.engine.jit import Prepared
-from visim.engine.jit.teams import MOST_IDLE
-from visim.engine.jit.workers import Team
+from visim.engine.jit.launch.teams import MOST_IDLE
+from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observer
 from visim.runtime.printf import current_receiver
 from visim.runtime.running import run_plan

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from visim.engine.jit.native import NativeCode, object_code, processor
+from visim.engine.jit.common.native import NativeCode, object_code, processor
 from visim.errors import InternalError
 from visim.timing.lowering import lower
 

@@ -17,26 +17,26 @@ from weakref import WeakMethod
 import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
-from visim.engine.jit.affine import InputShape
-from visim.engine.jit.ahead import AHEAD
-from visim.engine.jit.answers import Halt
-from visim.engine.jit.blocks import UnitCode
-from visim.engine.jit.inputs import Inputs
-from visim.engine.jit.kept import Compiled, Kept
-from visim.engine.jit.native import has_gathers, has_mask_registers, vector_lanes
-from visim.engine.jit.payload import Payload
-from visim.engine.jit.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
-from visim.engine.jit.run import Runner, Target, shared_starts
-from visim.engine.jit.teams import Teams, traits
-from visim.engine.jit.tracing import ACCESSES, PATHS
-from visim.engine.jit.versions import ModuleText, Traits, Version
-from visim.engine.jit.work import private_memory
-from visim.engine.jit.workers import Team, available_workers
+from visim.engine.jit.analysis.affine import InputShape
+from visim.engine.jit.analysis.blocks import UnitCode
+from visim.engine.jit.analysis.inputs import Inputs
+from visim.engine.jit.analysis.payload import Payload
+from visim.engine.jit.common.ahead import AHEAD
+from visim.engine.jit.common.native import has_gathers, has_mask_registers, vector_lanes
+from visim.engine.jit.launch.answers import Halt
+from visim.engine.jit.launch.kept import Compiled, Kept
+from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
+from visim.engine.jit.launch.run import Runner, Target, shared_starts
+from visim.engine.jit.launch.teams import Teams, traits
+from visim.engine.jit.launch.work import private_memory
+from visim.engine.jit.launch.workers import Team, available_workers
+from visim.engine.jit.writing.tracing import ACCESSES, PATHS
+from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
 
 if TYPE_CHECKING:
-    from visim.engine.jit.module import ModuleWriter
+    from visim.engine.jit.writing.module import ModuleWriter
 
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
@@ -244,7 +244,7 @@ class Prepared:
 
     def _writer(self, version: Version) -> ModuleWriter:
         # What writes code is loaded when there is code to write.
-        from visim.engine.jit.module import ModuleWriter
+        from visim.engine.jit.writing.module import ModuleWriter
 
         return ModuleWriter(self.kernel, version, codes=self._codes)
 

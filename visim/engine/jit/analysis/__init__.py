@@ -1,0 +1,1 @@
+"""What is known of a unit before its code is written."""

@@ -1,0 +1,401 @@
+"""Which slots hold shapes: an analysis of one unit before it is written.
+
+A slot has a shape when all its writes are values of one form. While the unit runs, the scalars of
+its shape are kept beside the variable, and are used where reads see that shape only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from visim.engine.jit.analysis.flow import Key
+from visim.engine.jit.analysis.slots import (
+    LEAST_LANES,
+    Definition,
+    Row,
+    Slot,
+    Slots,
+    channel_of,
+    row_of,
+)
+from visim.engine.jit.ir.shapes import (
+    Form,
+    Shape,
+    ShapeWriter,
+    is_literal,
+    is_uniform,
+    linear,
+    literal,
+    ragged,
+    uniform,
+)
+from visim.engine.jit.ir.storage import Storage, check_place, is_repeated
+from visim.engine.jit.ir.text import Text, signed
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.sem.effects import Place
+from visim.sem.expr import WIDE, Expr
+from visim.types import BOOL, DataType
+
+_ROUNDS = 12
+_UNIFORM_WORDS = {"and": "and", "or": "or", "xor": "xor", "mul": "mul", "shl": "shl"}
+
+
+@dataclass(frozen=True, slots=True)
+class InputShape:
+    """What a launch says of an input variable: in every thread, neighbours differ by `step`.
+
+    Each thread's row is made of pieces of `piece` lanes; within one, sums do not wrap.
+    """
+
+    row: Row
+    piece: int
+    step: int
+
+
+class _Later(Exception):
+    """A form is asked for that the analysis does not have yet."""
+
+
+def is_integer(kind: DataType) -> bool:
+    """Whether shapes can describe elements of a type."""
+    return not kind.is_float and kind not in {BOOL, WIDE}
+
+
+class Affine:
+    """The shapes of the slots of one unit, and where they can be read."""
+
+    def __init__(self, slots: Slots, inputs: Sequence[InputShape], *, inputs_whole: bool) -> None:
+        self.slots = slots
+        for slot in slots.every():
+            slot.dead = slot.torn
+        for one in inputs if slots.known else ():
+            self._enter(one, whole=inputs_whole)
+        self._settle()
+
+    def write_at(self, key: Key, step: int, place: Place) -> Slot | None:
+        """Return the slot that an instruction writes, if it has a shape."""
+        slot = self.slots.written(place, key, step)
+        return None if slot is None or slot.dead or slot.form is None else slot
+
+    def readable(self, row: Row, key: Key, step: int, channel: int | None) -> Slot | None:
+        """Return a slot that contains a row and whose shape holds at an instruction.
+
+        Raises:
+            _Later: its form is not known yet.
+        """
+        for slot in self.slots.around(row):
+            if self._shows(slot, row, key, step, channel):
+                return slot
+        return None
+
+    def parts(
+        self, row: Row, key: Key, step: int, channel: int | None
+    ) -> list[tuple[Slot, Row]] | None:
+        """Return slots that hold a row one after the other, each with its part of it.
+
+        Raises:
+            _Later: the form of one is not known yet.
+        """
+        found, done = list[tuple[Slot, Row]](), 0
+        while done < row.lanes:
+            rest = row._replace(offset=row.offset + done * row.stride, lanes=row.lanes - done)
+            one = self._beginning(rest, key, step, None if channel is None else channel + done)
+            if one is None:
+                return None
+            found.append(one)
+            done += one[1].lanes
+        return found
+
+    def _beginning(
+        self, row: Row, key: Key, step: int, channel: int | None
+    ) -> tuple[Slot, Row] | None:
+        """Return a slot that holds the first lanes of a row, and these."""
+        for slot in self.slots.by_variable.get(row.variable, ()):
+            distance = row.offset - slot.row.offset
+            alike = (slot.row.stride, slot.row.size) == (row.stride, row.size)
+            if not alike or distance < 0 or distance % row.stride or slot.row.end <= row.offset:
+                continue
+            lanes = min(row.lanes, slot.row.lanes - distance // row.stride)
+            part = row._replace(lanes=lanes)
+            if self._shows(slot, part, key, step, channel):
+                return slot, part
+        return None
+
+    def _shows(self, slot: Slot, row: Row, key: Key, step: int, channel: int | None) -> bool:
+        """Whether an instruction that reads a row of a slot sees the slot's shape."""
+        if slot.dead or not self.slots.holds(slot, row, key, step, channel):
+            return False
+        if slot.form is None:
+            raise _Later
+        return True
+
+    def shaped(self) -> Iterator[tuple[Slot, Form]]:
+        """Return the slots that have shapes, with their forms."""
+        for slot in self.slots.every():
+            if not slot.dead and slot.form is not None:
+                yield slot, slot.form
+
+    def _enter(self, one: InputShape, *, whole: bool) -> None:
+        """Make a slot for an input, which nobody writes."""
+        bits = 8 * one.row.size
+        slot = self.slots.slot(one.row)
+        if not slot.definitions:
+            slot.form = Form(one.piece, bits, bits, one.step, exact=True)
+            slot.definitions.append(Definition(None, -1, None, whole, 0))
+
+    # Forms
+
+    def _settle(self) -> None:
+        """Find the forms: assume that definitions agree, until one does not."""
+        for turn in range(_ROUNDS):
+            changed = False
+            for slot in self.slots.every():
+                for one in slot.definitions if not slot.dead else ():
+                    changed |= one.write is not None and self._judge(slot, one)
+            if not changed:
+                break
+            if turn == _ROUNDS - 1:
+                self._give_up()
+        for slot in self.slots.every():
+            slot.dead |= slot.form is None
+
+    def _give_up(self) -> None:
+        for slot in self.slots.every():
+            slot.dead |= any(one.key is not None for one in slot.definitions)
+
+    def _judge(self, slot: Slot, one: Definition) -> bool:
+        """Compare a definition with the slot's form; return whether that changed."""
+        if one.write is None or one.key is None or slot.dead:
+            return False
+        kernel, text = self.slots.kernel, Text()
+        storage = Storage(kernel, self.slots.flow.code.unit, text)
+        reader = ShapeReader(text, storage, self, one.key, one.step)
+        try:
+            shape = reader.shape(one.write.value, channel_of(one.write.mask))
+        except _Later:
+            return False
+        if shape is None or (slot.form is not None and not _agree(slot.form, shape.form)):
+            slot.dead = True
+            return True
+        before = slot.form, slot.fixed
+        if slot.form is None:
+            slot.form = shape.form
+        else:
+            piece = min(slot.form.piece, shape.form.piece)
+            slot.form = replace(slot.form, piece=piece, exact=slot.form.exact and shape.form.exact)
+        slot.fixed = None
+        if len(slot.definitions) == 1 and shape.form == slot.form and is_literal(shape):
+            slot.fixed = shape.cores
+        return (slot.form, slot.fixed) != before
+
+
+def _agree(a: Form, b: Form) -> bool:
+    return replace(a, piece=1, exact=False) == replace(b, piece=1, exact=False)
+
+
+class ShapeReader:
+    """Finds the shapes of expressions at one instruction, writing code for their scalars.
+
+    `vector` gives the names of vectors, which the analysis does not need.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        storage: Storage,
+        affine: Affine,
+        key: Key,
+        step: int,
+        vector: Callable[[Expr], str] = lambda _: "poison",
+    ) -> None:
+        self.text = text
+        self.vector = vector
+        self.storage = storage
+        self.affine = affine
+        self.key = key
+        self.step = step
+        self.writer = ShapeWriter(text)
+
+    def shape(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return the shape of an expression, in lanes from `channel` on that are active.
+
+        `channel` None asks for a shape that holds in all lanes.
+        """
+        if not is_integer(expr.type):
+            return None
+        bits, lanes = expr.type.bits, expr.lanes
+        match expr.uop.name:
+            case "constant":
+                return uniform(lanes, bits, str(signed(int(expr.attribute), bits)))
+            case "vector":
+                return _row_of_constants([int(value) for value in expr.attribute], bits)
+            case "read":
+                return self._read(expr.attribute, channel)
+            case "broadcast":
+                one = self.shape(expr.args[0], None)
+                return None if one is None else uniform(lanes, bits, one.cores[0])
+            case "convert" | "bitcast":
+                return self._convert(expr, channel)
+            case "neg":
+                one = self.shape(expr.args[0], channel)
+                return None if one is None else self.writer.scaled(one, -1)
+            case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr":
+                return self._binary(expr, channel)
+            case _:
+                return None
+
+    def _convert(self, expr: Expr, channel: int | None) -> Shape | None:
+        source = expr.args[0]
+        if not is_integer(source.type):
+            return None
+        one = self.shape(source, channel)
+        if one is None:
+            return self._indices(source, expr)
+        return self.writer.convert(one, expr.type.bits, signed=source.type.is_signed)
+
+    def _indices(self, source: Expr, expr: Expr) -> Shape | None:
+        """Return the shape of 32-bit numbers that are extended to 64 bits, whatever they are."""
+        lanes, bits = expr.lanes, expr.type.bits
+        if (source.type.bits, source.lanes, bits) != (32, lanes, 64) or lanes < LEAST_LANES:
+            return None
+        return ragged(lanes, self.vector(source), bits, signed=source.type.is_signed)
+
+    def _binary(self, expr: Expr, channel: int | None) -> Shape | None:
+        a = self.shape(expr.args[0], channel)
+        b = None if a is None else self.shape(expr.args[1], channel)
+        if a is None or b is None:
+            return None
+        name = expr.uop.name
+        match name:
+            case "add":
+                return self.writer.add(a, b)
+            case "sub":
+                return self.writer.add(a, self.writer.scaled(b, -1))
+            case "mul" | "shl":
+                return self._product(name, a, b)
+            case "shr":
+                return self.writer.combined("ashr" if expr.type.is_signed else "lshr", a, b)
+            case "and" if (mask := _constant(b)) is not None and mask & mask + 1 == 0 < mask:
+                low = self.writer.convert(a, mask.bit_length(), signed=False)
+                return low and self.writer.convert(low, a.form.bits, signed=False)
+            case _:
+                return self.writer.combined(_UNIFORM_WORDS[name], a, b)
+
+    def _product(self, name: str, a: Shape, b: Shape) -> Shape | None:
+        if name == "mul" and _constant(a) is not None:
+            a, b = b, a
+        factor = _constant(b)
+        if factor is None:
+            return self.writer.combined(name, a, b)
+        if name == "shl":
+            factor = 1 << (factor & a.form.bits - 1)
+        return self.writer.scaled(a, factor)
+
+    # Registers
+
+    def _read(self, place: Place, channel: int | None) -> Shape | None:
+        check_place(self.storage.kernel, self.storage.unit, place)
+        bits = place.type.bits
+        if is_repeated(place):
+            pointer = self.storage.pointer(place.variable, place.offset)
+            return uniform(
+                place.lanes, bits, self.text.let(f"load i{bits}, ptr {pointer}, align 1")
+            )
+        row = row_of(place)
+        if row is None:
+            return None
+        slot = self.affine.readable(row, self.key, self.step, channel)
+        return self._joined(row, channel) if slot is None else self._part(slot, row)
+
+    def _part(self, slot: Slot, row: Row) -> Shape | None:
+        first = (row.offset - slot.row.offset) // row.stride
+        return self.writer.part(self.load(slot), first, row.lanes)
+
+    def _joined(self, row: Row, channel: int | None) -> Shape | None:
+        """Return the shape of a row whose parts are written apart, as the numbers of channels."""
+        parts = self.affine.parts(row, self.key, self.step, channel)
+        if parts is None:
+            return None
+        shapes = [self._part(*one) for one in parts]
+        known = [one for one in shapes if one is not None]
+        return self.writer.joined(known) if len(known) == len(shapes) else None
+
+    def load(self, slot: Slot) -> Shape:
+        """Return the shape that a slot has."""
+        form = slot.form
+        if form is None:
+            raise _Later
+        if slot.fixed is not None:
+            return Shape(form, slot.row.lanes, slot.fixed, ("0",) * len(slot.fixed))
+        cores = [self._kept("core", slot, form.core_type, piece) for piece in slot.pieces()]
+        offsets = ["0"] * len(cores)
+        if form.signed is not None:
+            offsets = [self._kept("base", slot, f"i{form.bits}", piece) for piece in slot.pieces()]
+        return Shape(form, slot.row.lanes, tuple(cores), tuple(offsets))
+
+    def _kept(self, what: str, slot: Slot, kind: str, piece: int) -> str:
+        return self.text.let(f"load {kind}, ptr %{what}.{slot.number}.{piece}")
+
+    def keep(self, slot: Slot, shape: Shape) -> None:
+        """Store the scalars of a shape that is written to a slot."""
+        form = slot.form
+        if form is None:
+            return
+        shape = self.writer.refine(shape, form.piece)
+        for piece in slot.pieces():
+            core, offset = shape.cores[piece], shape.offsets[piece]
+            number = f"{slot.number}.{piece}"
+            self.text.do(f"store {form.core_type} {core}, ptr %core.{number}")
+            if form.signed is not None:
+                self.text.do(f"store i{form.bits} {offset}, ptr %base.{number}")
+
+
+def allocations(affine: Affine) -> list[str]:
+    """Return the instructions that make room for the scalars of all slots."""
+    lines: list[str] = []
+    for slot, form in affine.shaped():
+        for piece in slot.pieces():
+            lines.append(f"  %core.{slot.number}.{piece} = alloca {form.core_type}")
+            if form.signed is not None:
+                lines.append(f"  %base.{slot.number}.{piece} = alloca i{form.bits}")
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class InputCore:
+    """A scalar of an input's shape: its variable `name`, its type, its place in the registers."""
+
+    name: str
+    kind: str
+    place: int
+
+
+def input_cores(affine: Affine, kernel: LinkedKernel, unit: LinkedUnit) -> Iterator[InputCore]:
+    """Return the scalars that a thread reads of its inputs when it starts."""
+    variables = {one.index: one for one in unit.unit.generals}
+    for slot, form in affine.shaped():
+        if slot.definitions[0].key is not None:
+            continue
+        first = kernel.offset(unit, variables[slot.row.variable]) + slot.row.offset
+        for piece in slot.pieces():
+            place = first + piece * form.piece * slot.row.stride
+            yield InputCore(f"%core.{slot.number}.{piece}", f"i{form.bits}", place)
+
+
+def _row_of_constants(values: list[int], bits: int) -> Shape | None:
+    if len(values) == 1:
+        return uniform(1, bits, str(signed(values[0], bits)))
+    step = values[1] - values[0]
+    if any(b - a != step for a, b in pairwise(values)):
+        return None
+    exact = min(values) >= 0
+    return linear(len(values), bits, (str(signed(values[0], bits)),), step, exact=exact)
+
+
+def _constant(shape: Shape) -> int | None:
+    """Return the number that a shape is in every lane, if that is known."""
+    if not is_uniform(shape) or len(set(shape.cores)) > 1:
+        return None
+    return literal(shape.cores[0])

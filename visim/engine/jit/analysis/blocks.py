@@ -1,0 +1,269 @@
+"""Basic blocks of a unit as data: what each instruction does, and how the block ends.
+
+The same blocks as those of the reference interpreter, so that both count the same instructions
+and look at budgets in the same places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
+from visim.engine.jit.analysis.uniform import decided_by_one
+from visim.engine.jit.ir.storage import check_place, fits_variable
+from visim.engine.lanes import RegisterRange
+from visim.errors import UnsupportedError
+from visim.isa import Unexecutable, trace
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.operands import General
+from visim.sem.effects import (
+    Atomic,
+    Effect,
+    FusedExchange,
+    Goto,
+    Load,
+    LoadBlock,
+    Place,
+    Store,
+    StoreBlock,
+    Synchronization,
+    Transfer,
+    WriteIndirect,
+    WriteRegister,
+)
+from visim.sem.expr import Expr
+from visim.types import UD
+
+MemoryMessage = Load | LoadBlock | Store | StoreBlock | Atomic
+
+ANY_MODE = -1
+"""In place of a value of %cr0: known only when the program runs."""
+
+RUNS_OFF = "control runs off the end"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an instruction cannot be executed; a fault when control reaches it."""
+
+    pc: int
+    reason: str
+    undefined: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """The effects of one instruction that are no transfer."""
+
+    pc: int
+    effects: tuple[Effect, ...]
+    refusal: Refusal | None = None
+
+    @cached_property
+    def expressions(self) -> list[Expr]:
+        """All nodes below the effects, each once."""
+        return expressions(self.effects)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places in registers that the effects read or write."""
+        return places(self.effects, self.expressions)
+
+    @cached_property
+    def is_indirect(self) -> bool:
+        """Whether registers are reached by address."""
+        return _is_indirect(self.effects, self.expressions)
+
+
+@dataclass(frozen=True)
+class StaticBlock:
+    """Instructions `[start, next)`; `forms` are the mnemonics of all of them."""
+
+    start: int
+    next: int
+    steps: tuple[Step, ...]
+    transfer: Transfer | Synchronization | None
+    changes_mode: bool
+    forms: tuple[str, ...]
+
+    @cached_property
+    def is_indirect(self) -> bool:
+        """Whether registers are reached by address."""
+        if any(step.is_indirect for step in self.steps):
+            return True
+        end = () if self.transfer is None else (self.transfer,)
+        return _is_indirect(end, expressions(end))
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """All places in registers that the block reads or writes."""
+        found = [place for step in self.steps for place in step.places]
+        return found if self.transfer is None else found + places((self.transfer,))
+
+    @property
+    def before(self) -> tuple[Step, ...]:
+        """The steps in front of the transfer: a fused pair of threads meets before the last."""
+        return self.steps[:-1] if isinstance(self.transfer, FusedExchange) else self.steps
+
+
+@dataclass
+class UnitCode:
+    """The blocks of one unit, made when first asked for."""
+
+    kernel: LinkedKernel
+    unit: LinkedUnit
+    blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
+
+    def block(self, start: int) -> StaticBlock:
+        """Return the block that starts at `start`."""
+        found = self.blocks.get(start)
+        if found is None:
+            found = self.blocks[start] = self._read(start)
+        return found
+
+    def _read(self, start: int) -> StaticBlock:
+        body, pc = self.unit.body, start
+        steps: list[Step] = []
+        forms: list[str] = []
+        while pc < len(body):
+            instruction = body[pc]
+            starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
+            if starts_block and pc > start:
+                return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+            if isinstance(instruction, MARKS):
+                pc += 1
+                continue
+            step, transfer = self._instruction(pc)
+            if isinstance(transfer, Goto) and self._is_apart(steps):
+                before = [one.effects for one in steps]
+                transfer = decided_by_one(transfer, before, self.kernel.simd_size)
+            forms.append(form_name(instruction))
+            steps.append(step)
+            pc += 1
+            changes = any(writes_cr0(effect) for effect in step.effects)
+            if transfer is not None or changes:
+                return StaticBlock(start, pc, tuple(steps), transfer, changes, tuple(forms))
+        if start == pc:
+            steps.append(Step(pc, (), Refusal(pc, RUNS_OFF, undefined=True)))
+        return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+
+    def _is_apart(self, steps: Sequence[Step]) -> bool:
+        """Whether instructions reach no variable through another one."""
+        grf = self.kernel.platform.grf_bytes
+        return all(fits_variable(place, grf) for step in steps for place in step.places)
+
+    def _instruction(self, pc: int) -> tuple[Step, Transfer | Synchronization | None]:
+        try:
+            effects = trace(self.unit.body[pc], self.kernel.platform)
+            nodes = expressions(effects)
+            for place in places(effects, nodes):
+                check_place(self.kernel, self.unit, place)
+        except (Unexecutable, RegisterRange) as reason:
+            undefined = isinstance(reason, RegisterRange)
+            return Step(pc, (), Refusal(pc, str(reason), undefined)), None
+        refuse_addresses_of_state(nodes)
+        transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
+        return Step(pc, tuple(e for e in effects if e is not transfer)), transfer
+
+
+def refuse_addresses_of_state(nodes: Sequence[Expr]) -> None:
+    """Raise UnsupportedError where the address of a surface or sampler variable is taken."""
+    for expr in nodes:
+        if expr.uop.name == "address" and not isinstance(expr.attribute[0], General):
+            raise UnsupportedError("jit: addresses of surface and sampler variables")
+
+
+def writes_cr0(effect: Effect) -> bool:
+    """Whether an effect writes the control register."""
+    return isinstance(effect, WriteRegister) and effect.place.variable.index == CR0
+
+
+def operands(effect: Effect) -> tuple[Expr, ...]:
+    """Return the expressions that an effect is given, in the order of its fields."""
+    found: list[Expr] = []
+    for name in effect.__slots__:
+        value: object = getattr(effect, name)
+        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        found += [part for part in parts if isinstance(part, Expr)]
+    return tuple(found)
+
+
+def expressions(effects: Sequence[Effect]) -> list[Expr]:
+    """Return every node below some effects, each once."""
+    waiting = [expr for effect in effects for expr in operands(effect)]
+    seen: dict[Expr, None] = {}
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen[node] = None
+            waiting.extend(node.args)
+    return list(seen)
+
+
+def readers(message: Effect, nodes: Sequence[Expr]) -> list[Expr]:
+    """Return those of an instruction's nodes that read what a message returns."""
+    return [expr for expr in nodes if expr.uop.name == "loaded" and expr.attribute[0] is message]
+
+
+def places(effects: Sequence[Effect], nodes: Sequence[Expr] | None = None) -> list[Place]:
+    """Return all places in registers that some effects, made of `nodes`, read or write."""
+    if nodes is None:
+        nodes = expressions(effects)
+    found = [node.attribute for node in nodes if node.uop.name == "read"]
+    found += [node.attribute[1] for node in nodes if node.uop.name == "fused"]
+    return found + [effect.place for effect in effects if isinstance(effect, WriteRegister)]
+
+
+def _is_indirect(effects: Sequence[Effect], nodes: Sequence[Expr]) -> bool:
+    """Whether some effects, made of `nodes`, reach registers by address."""
+    if any(isinstance(effect, WriteIndirect) for effect in effects):
+        return True
+    return any(node.uop.name == "gather" for node in nodes)
+
+
+class UnknownControl(Exception):
+    """The control register gets a value that is not known before the run."""
+
+
+def control_value(effects: Sequence[Effect], cr0: int) -> int:
+    """Return the control register after an instruction's effects.
+
+    Raises:
+        UnknownControl: the new value is not known before the run.
+    """
+    for effect in effects:
+        if isinstance(effect, WriteRegister) and writes_cr0(effect):
+            place = effect.place
+            if place.offset >= UD.bytes:
+                continue
+            if effect.mask is not None or place.lanes > 1 or place.type.bytes != UD.bytes:
+                raise UnknownControl
+            cr0 = _evaluate(effect.value, cr0) & 0xFFFFFFFF
+    return cr0
+
+
+def _evaluate(expr: Expr, cr0: int) -> int:
+    match expr.uop.name:
+        case "constant":
+            return int(expr.attribute)
+        case "read" if cr0 != ANY_MODE and expr.attribute.variable.index == CR0:
+            if expr.attribute.offset or expr.attribute.type.bytes != UD.bytes:
+                raise UnknownControl
+            return cr0
+        case "convert" | "bitcast" | "broadcast":
+            return _evaluate(expr.args[0], cr0)
+        case "and":
+            return _evaluate(expr.args[0], cr0) & _evaluate(expr.args[1], cr0)
+        case "or":
+            return _evaluate(expr.args[0], cr0) | _evaluate(expr.args[1], cr0)
+        case "xor":
+            return _evaluate(expr.args[0], cr0) ^ _evaluate(expr.args[1], cr0)
+        case "add":
+            return _evaluate(expr.args[0], cr0) + _evaluate(expr.args[1], cr0)
+        case "not":
+            return ~_evaluate(expr.args[0], cr0)
+        case _:
+            raise UnknownControl

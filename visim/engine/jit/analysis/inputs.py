@@ -1,0 +1,160 @@
+"""Shapes of a kernel's inputs: local ids count up in rows, which a launch can look up.
+
+What is compiled in is compared with the registers that the threads of a launch start with, so
+nothing is assumed about where local ids stand or how they are ordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.base import SharedStarts, ThreadStart
+from visim.engine.jit.analysis.affine import InputShape, is_integer
+from visim.engine.jit.analysis.blocks import expressions
+from visim.engine.jit.analysis.flow import Flow
+from visim.engine.jit.analysis.slots import Row, row_of
+from visim.linker.program import LinkedKernel
+from visim.records import record
+from visim.sem.effects import WriteRegister
+
+_MOST_PIECES = 4
+_MOST_KNOWN = 64
+
+
+def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
+    """Return the rows of input variables that a kernel reads and never writes."""
+    inputs = {entry.variable.index for entry in kernel.kernel.inputs}
+    inputs -= kernel.reached(kernel.units[0])
+    found: set[Row] = set()
+    written: set[int] = set()
+    for node in flow.nodes.values():
+        effects = [effect for step in node.block.steps for effect in step.effects]
+        written |= {e.place.variable.index for e in effects if isinstance(e, WriteRegister)}
+        for expr in expressions(effects):
+            if expr.uop.name == "read" and is_integer(expr.type):
+                row = row_of(expr.attribute)
+                if row is not None and row.variable in inputs:
+                    found.add(row)
+    return tuple(sorted((row for row in found if row.variable not in written), key=str))
+
+
+@record
+class _Found:
+    """Shapes, and what they follow from: `common` are the common registers that hold rows."""
+
+    starts: tuple[ThreadStart, ...]
+    common: tuple[tuple[int, tuple[int, bytes]], ...]
+    shapes: tuple[InputShape, ...]
+
+    def holds(self, shared: SharedStarts) -> bool:
+        """Whether another dispatch has the same shapes."""
+        if shared.starts is not self.starts:
+            return False
+        return all(shared.common[number] == register for number, register in self.common)
+
+
+class Inputs:
+    """Looks up the shapes of a kernel's inputs; those of a launch like an earlier one are known.
+
+    Args:
+        kernel: the kernel.
+        rows: what its threads find in inputs that may have a shape.
+    """
+
+    def __init__(self, kernel: LinkedKernel, rows: Sequence[Row]) -> None:
+        variables = {one.index: one for one in kernel.units[0].unit.generals}
+        first = kernel.units[0]
+        self._rows = [
+            (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
+        ]
+        self._known: dict[object, tuple[InputShape, ...]] = {}
+        self._last: _Found | None = None
+
+    def shapes(self, shared: SharedStarts) -> tuple[InputShape, ...]:
+        """Return the shapes that rows have in every thread of a dispatch."""
+        last = self._last
+        if last is not None and last.holds(shared):
+            return last.shapes
+        held = [_holding(shared.common, place, row) for row, place in self._rows]
+        parts = [
+            _part(shared.starts, place, row)
+            if number is None
+            else _common_part(shared, place, number)
+            for number, (row, place) in zip(held, self._rows, strict=True)
+        ]
+        masks = tuple(start.mask for start in shared.starts)
+        known = masks, tuple(parts)
+        if known not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[known] = self._looked_up(np.array(masks, np.uint64), parts)
+        common = tuple((n, shared.common[n]) for n in held if n is not None)
+        self._last = _Found(shared.starts, common, self._known[known])
+        return self._last.shapes
+
+    def _looked_up(
+        self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
+    ) -> tuple[InputShape, ...]:
+        found: list[InputShape] = []
+        for (row, _), part in zip(self._rows, parts, strict=True):
+            if part is None:
+                continue
+            lanes = np.arange(row.lanes, dtype=np.uint64)
+            active = (masks[:, None] >> lanes & np.uint64(1)).astype(np.bool_)
+            shape = _shape(row, _values(part, row), active)
+            if shape is not None:
+                found.append(shape)
+        return tuple(found)
+
+
+_Part = tuple[int, tuple[bytes, ...]]
+"""Where a row begins in a register that threads start with, and what each thread finds there."""
+
+
+def _common_part(shared: SharedStarts, place: int, number: int) -> _Part:
+    offset, data = shared.common[number]
+    return place - offset, (data,) * len(shared.starts)
+
+
+def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:
+    number = _holding(starts[0].registers, place, row)
+    if number is None:
+        return None
+    offset, data = starts[0].registers[number]
+    parts = [start.registers[number] for start in starts]
+    if any(part[0] != offset or len(part[1]) != len(data) for part in parts):
+        return None
+    return place - offset, tuple(part[1] for part in parts)
+
+
+def _holding(registers: Sequence[tuple[int, bytes]], place: int, row: Row) -> int | None:
+    """Return the number of the first register that has all of a row."""
+    size = row.end - row.offset
+    for number, (offset, data) in enumerate(registers):
+        if offset <= place and place + size <= offset + len(data):
+            return number
+    return None
+
+
+def _values(part: _Part, row: Row) -> NDArray[np.int64]:
+    """Return what a row holds when each thread starts: [thread, lane]."""
+    delta, data = part
+    table = np.frombuffer(b"".join(data), np.uint8).reshape(len(data), -1)
+    picks = np.arange(row.lanes)[:, None] * row.stride + np.arange(row.size) + delta
+    return table[:, picks].copy().view(f"<u{row.size}")[:, :, 0].astype(np.int64)
+
+
+def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> InputShape | None:
+    step = int(values[0, 1] - values[0, 0])
+    piece = row.lanes
+    while piece >= 4 and row.lanes // piece <= _MOST_PIECES:
+        blocks = values.reshape(len(values), -1, piece)
+        wanted = blocks[:, :, :1] + step * np.arange(piece)
+        same = (blocks == wanted) | ~active.reshape(blocks.shape)
+        if bool(same.all()):
+            return InputShape(row, piece, step)
+        piece //= 2
+    return None

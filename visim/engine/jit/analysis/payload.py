@@ -1,0 +1,181 @@
+"""Threads that their kernel's own code starts in a loop, and what they start with.
+
+What all threads of a launch start with alike is read before the loop, the coordinates of groups are
+its own variables, and only what differs from thread to thread within a group is read from the
+registers that Python has filled. Groups come by rows (`groups`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from visim.engine.base import SharedStarts
+from visim.engine.jit.analysis.affine import InputCore
+from visim.engine.jit.layout import Thread, Work
+
+Span = tuple[int, int]
+"""The first byte of a part of the register image, and the byte behind it."""
+
+PARAMETERS = "ptr %ctx, ptr %work, i64 %first.x, i64 %y, i64 %z, i64 %groups"
+"""Those of a kernel's function that runs groups of a row; it returns how many have ended well."""
+
+
+def overlaps(spans: Iterable[Span], first: int, size: int) -> bool:
+    """Whether some bytes of a part of the register image are in one of the spans."""
+    return any(start < first + size and first < stop for start, stop in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Which registers threads find filled when they start; all other bytes are zero.
+
+    Attributes:
+        alike: the parts that all threads of a launch start with alike.
+        own: those in which they differ.
+        places: where the coordinates of a group stand, each a UD: offset and axis.
+    """
+
+    alike: tuple[Span, ...]
+    own: tuple[Span, ...]
+    places: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, shared: SharedStarts) -> Payload:
+        """Return what the threads of a dispatch find."""
+        filled = [set(start.registers) for start in shared.starts]
+        alike = set[tuple[int, bytes]].intersection(*filled)
+        own = set[tuple[int, bytes]].union(*filled) - alike
+        return cls(_spans(alike.union(shared.common)), _spans(own), tuple(sorted(shared.places)))
+
+    @property
+    def filled(self) -> tuple[Span, ...]:
+        """All parts in which threads find something."""
+        coordinates = ((place, place + 4) for place, _ in self.places)
+        return tuple(sorted({*self.alike, *self.own, *coordinates}))
+
+    def source(self, first: int, size: int) -> str | None:
+        """Return the pointer to the image from which a variable is filled; None for zeros."""
+        if overlaps(self.own, first, size):
+            return "%image"
+        return "%payload" if overlaps(self.alike, first, size) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What the loop over groups and threads has to prepare.
+
+    Attributes:
+        image_bytes: the size of a register image.
+        spans: the parts of it, places and sizes, that all threads start with alike.
+        cores: the scalars of their shapes.
+        full: the mask of every thread; None: threads say it.
+    """
+
+    image_bytes: int
+    spans: tuple[Span, ...]
+    cores: tuple[InputCore, ...]
+    full: int | None
+
+    def head(self) -> Iterable[str]:
+        """Return the instructions before the loop, and those that begin a thread.
+
+        They fill `%payload`, which is like a register image.
+        """
+        yield f"  %payload = alloca [{self.image_bytes} x i8], align 64"
+        yield _BEFORE
+        for place, size in self.spans:
+            yield f"  %from.{place} = getelementptr i8, ptr %image.0, i64 {place}"
+            yield f"  %to.{place} = getelementptr i8, ptr %payload, i64 {place}"
+            yield (
+                f"  call void @llvm.memcpy.p0.p0.i64(ptr %to.{place}, ptr %from.{place}, "
+                f"i64 {size}, i1 false)"
+            )
+        for core in self.cores:
+            yield f"  {core.name}.at = getelementptr i8, ptr %image.0, i64 {core.place}"
+            yield f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1"
+        yield _HEAD
+        yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
+
+
+def _spans(registers: Iterable[tuple[int, bytes]]) -> tuple[Span, ...]:
+    return tuple(sorted({(first, first + len(data)) for first, data in registers}))
+
+
+_BEFORE = f"""
+  %executed = alloca i64
+  store i64 0, ptr %executed
+  %records.at = getelementptr i64, ptr %work, i64 {int(Work.RECORDS)}
+  %records = load ptr, ptr %records.at
+  %threads.at = getelementptr i64, ptr %work, i64 {int(Work.THREADS)}
+  %threads = load i64, ptr %threads.at
+  %memory.at = getelementptr i64, ptr %work, i64 {int(Work.MEMORY)}
+  %memory = load i64, ptr %memory.at
+  %has.memory = icmp ne i64 %memory, 0
+  %thread.0 = load ptr, ptr %records
+  %image.0 = load ptr, ptr %thread.0
+  %group.1 = trunc i64 %y to i32
+  %group.2 = trunc i64 %z to i32
+"""
+
+_HEAD = """
+  br label %group.begins
+group.begins:
+  %group = phi i64 [ 0, %entry ], [ %group.next, %group.ends ]
+  %x = add i64 %first.x, %group
+  %group.0 = trunc i64 %x to i32
+  br label %thread.begins
+thread.begins:
+  %number = phi i64 [ 0, %group.begins ], [ %number.next, %thread.ends ]
+  %thread.at = getelementptr ptr, ptr %records, i64 %number
+  %thread = load ptr, ptr %thread.at
+  br i1 %has.memory, label %clear, label %cleared
+clear:
+  call void @visim_clear_memory(ptr %work, ptr %thread)
+  br label %cleared
+cleared:
+"""
+
+_OWN_MASK = f"""
+  %mask.at = getelementptr i64, ptr %thread, i64 {int(Thread.MASK)}
+  %mask.field = load i64, ptr %mask.at
+  %mask = trunc i64 %mask.field to i32
+  %is.empty = icmp eq i32 %mask, 0
+  br i1 %is.empty, label %thread.ends, label %thread.runs
+thread.runs:
+"""
+
+TAIL = f"""
+  %executed.before = load i64, ptr %executed
+  %executed.now = add i64 %executed.before, %count
+  store i64 %executed.now, ptr %executed
+  %number.one = add i64 %number, 1
+  %is.wrong = icmp ne i32 %faulted, 0
+  br i1 %is.wrong, label %out, label %thread.ends
+thread.ends:
+  %number.next = add i64 %number, 1
+  %more.threads = icmp ult i64 %number.next, %threads
+  br i1 %more.threads, label %thread.begins, label %group.ends
+group.ends:
+  %group.next = add i64 %group, 1
+  %more.groups = icmp ult i64 %group.next, %groups
+  br i1 %more.groups, label %group.begins, label %out
+out:
+  %ended = phi i64 [ %group.next, %group.ends ], [ %group, %leave ]
+  %begun = phi i64 [ 0, %group.ends ], [ %number.one, %leave ]
+  %whole = mul i64 %ended, %threads
+  %started = add i64 %whole, %begun
+  %started.at = getelementptr i64, ptr %work, i64 {int(Work.STARTED)}
+  %started.before = load i64, ptr %started.at
+  %started.now = add i64 %started.before, %started
+  store i64 %started.now, ptr %started.at
+  %total = load i64, ptr %executed
+  %total.at = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
+  %total.before = load i64, ptr %total.at
+  %total.now = add i64 %total.before, %total
+  store i64 %total.now, ptr %total.at
+  %fault.at = getelementptr i64, ptr %work, i64 {int(Work.FAULT_THREAD)}
+  store i64 %number, ptr %fault.at
+  ret i64 %ended
+"""
+"""What follows a thread that has executed `%count` instructions and maybe `%faulted`."""

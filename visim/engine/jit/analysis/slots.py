@@ -1,0 +1,445 @@
+"""Rows of elements in variables: who writes and reads them, with which channels.
+
+A slot is a row of elements of a variable that is always written as a whole, and that no indirect
+operand can reach. From the control-flow
+graph follows what the reads of a slot can see: where a write comes first on every path, and no
+channels can have come back that were away at that write, only channels that it wrote for are read.
+Then nobody looks at the others, and the write need not keep what they had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from visim.engine.jit.analysis.blocks import expressions, operands
+from visim.engine.jit.analysis.flow import Flow, Key
+from visim.engine.jit.ir.shapes import Form
+from visim.engine.jit.ir.storage import Layout, layout, place_span
+from visim.linker.program import LinkedKernel
+from visim.operands import FIRST_DECLARED_GENERAL
+from visim.sem.effects import (
+    Atomic,
+    Effect,
+    Load,
+    Place,
+    Store,
+    WriteAddress,
+    WritePredicate,
+    WriteRegister,
+    WriteState,
+)
+from visim.sem.expr import Expr
+
+MOST_NODES = 400
+"""Units with more blocks are not analysed: their compilation is long enough."""
+
+LEAST_LANES = 4
+"""Vectors of fewer lanes have no shapes."""
+
+_ACROSS = {"take", "concat", "any", "all", "mask_bits", "gather", "broadcast"}
+
+
+class Row(NamedTuple):
+    """Elements of a variable at equal distances, all in bytes.
+
+    A tuple, since rows are looked up more often than all else that is known of a unit.
+    """
+
+    variable: int
+    offset: int
+    stride: int
+    lanes: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The byte behind the last element."""
+        return self.offset + (self.lanes - 1) * self.stride + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A write of a slot: instruction `step` of a node; `key` None is the start of the thread."""
+
+    key: Key | None
+    step: int
+    write: WriteRegister | None
+    whole: bool
+    channel: int
+
+
+@dataclass
+class Slot:
+    """A row with its definitions.
+
+    Attributes:
+        form: the form of its shapes; None: not known yet.
+        fixed: the cores of its shape where these are numbers that do not change.
+        dead: whether it has no shape.
+        torn: whether parts of it are written, or lanes under masks of their own.
+        quiet: whether nobody looks at lanes for whose channels the last write was not.
+        until: the instruction that overwrites the only definition in its node; None: none does.
+    """
+
+    row: Row
+    number: int
+    definitions: list[Definition] = field(default_factory=list[Definition])
+    form: Form | None = None
+    fixed: tuple[str, ...] | None = None
+    dead: bool = False
+    torn: bool = False
+    quiet: bool = True
+    until: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the shape holds for all channels, not only for active ones."""
+        return all(one.whole for one in self.definitions)
+
+    @property
+    def channel(self) -> int:
+        """The channel of lane 0, where the shape holds for active channels only."""
+        return next(one.channel for one in self.definitions if not one.whole)
+
+    def pieces(self) -> range:
+        """Return the numbers of the pieces."""
+        return range(self.row.lanes // self.form.piece if self.form else 0)
+
+
+def row_of(place: Place) -> Row | None:
+    """Return a place as a row, if it is one."""
+    if place.lanes < LEAST_LANES:
+        return None
+    return _row_of(place.variable.index, layout(place), place.lanes, place.type.bytes)
+
+
+@lru_cache(maxsize=4096)
+def _row_of(variable: int, found: Layout, lanes: int, size: int) -> Row | None:
+    if found.step is None or found.step < size:
+        return None
+    return Row(variable, found.first, found.step, lanes, size)
+
+
+def channel_of(mask: Expr | None) -> int | None:
+    """Return the channel of lane 0 where a mask is exactly the active channels."""
+    if mask is None or mask.uop.name != "execution":
+        return None
+    return int(mask.attribute)
+
+
+def looks_across(effects: Iterable[Effect]) -> bool:
+    """Whether some effects compute from lanes of other channels."""
+    return any(expr.uop.name in _ACROSS for expr in expressions(list(effects)))
+
+
+def channel_within(mask: Expr | None) -> int | None:
+    """Return the channel of lane 0 where a mask has active channels only, perhaps not all."""
+    if mask is not None and mask.uop.name == "and":
+        found = [channel_within(arg) for arg in mask.args]
+        return next((one for one in found if one is not None), None)
+    return channel_of(mask)
+
+
+class Slots:
+    """The slots of one unit.
+
+    Args:
+        kernel: the program.
+        flow: the unit's control flow.
+        full: the subroutines that always run with all channels.
+        has_calls: whether functions share the predefined variables.
+    """
+
+    def __init__(
+        self, kernel: LinkedKernel, flow: Flow, full: set[int], *, has_calls: bool
+    ) -> None:
+        self.kernel = kernel
+        self.flow = flow
+        self.full = full
+        self.known: dict[Row, Slot] = {}
+        self.by_variable: dict[int, list[Slot]] = {}
+        self.passing: dict[tuple[Row, Key], list[Slot]] = {}
+        if len(flow.nodes) > MOST_NODES:
+            return
+        self._paths = _Paths(flow)
+        self._collect()
+        for slot in self.known.values():
+            slot.torn |= has_calls and slot.row.variable < FIRST_DECLARED_GENERAL
+        self._listen()
+        for slot in list(self.known.values()):
+            if not slot.torn:
+                self._part(slot)
+
+    def forget(self) -> None:
+        """Know no slots: registers are reached by address."""
+        self.known.clear()
+        self.by_variable.clear()
+        self.passing.clear()
+
+    def every(self) -> Iterator[Slot]:
+        """Return all slots, also those of definitions that are overwritten in their node."""
+        yield from self.known.values()
+        for slots in self.passing.values():
+            yield from slots
+
+    def at(self, place: Place) -> Slot | None:
+        """Return the slot that is exactly a place."""
+        row = row_of(place)
+        return None if row is None else self.known.get(row)
+
+    def written(self, place: Place, key: Key, step: int) -> Slot | None:
+        """Return the slot that an instruction defines by writing a place."""
+        row = row_of(place)
+        if row is None or row not in self.known:
+            return None
+        for slot in (self.known[row], *self.passing.get((row, key), ())):
+            if any(one.key == key and one.step == step for one in slot.definitions):
+                return slot
+        return None
+
+    def around(self, row: Row) -> list[Slot]:
+        """Return the slots that contain a row."""
+        return [slot for slot in self.by_variable.get(row.variable, ()) if _contains(slot.row, row)]
+
+    def holds(self, slot: Slot, row: Row, key: Key, step: int, channel: int | None) -> bool:
+        """Whether an instruction that reads a row sees only lanes of the slot's last write.
+
+        `channel` is that of the row's lane 0, None when all lanes are looked at.
+        """
+        first = (row.offset - slot.row.offset) // slot.row.stride
+        if not slot.whole and channel != slot.channel + first:
+            return False
+        now = self._passing(slot.row, key, step)
+        if now is not None or slot.until is not None:
+            return now is slot
+        return self._paths.holds(slot, key, step)
+
+    def _passing(self, row: Row, key: Key, step: int) -> Slot | None:
+        """Return the slot of a definition that an instruction sees and a later one overwrites."""
+        for slot in self.passing.get((row, key), ()):
+            if slot.until is not None and slot.definitions[0].step < step <= slot.until:
+                return slot
+        return None
+
+    def slot(self, row: Row) -> Slot:
+        """Return the slot of a row, made when it is first asked for."""
+        slot = self.known.get(row)
+        if slot is None:
+            slot = self.known[row] = Slot(row, self._count())
+            self.by_variable.setdefault(row.variable, []).append(slot)
+        return slot
+
+    def _count(self) -> int:
+        return len(self.known) + sum(len(slots) for slots in self.passing.values())
+
+    # Collection
+
+    def _collect(self) -> None:
+        spans: dict[int, list[tuple[int, int, Row | None]]] = {}
+        reached = self.kernel.reached(self.flow.code.unit)
+        for key, step, write in _writes(self.flow):
+            if write.place.variable.index in reached:
+                continue
+            row = row_of(write.place)
+            low, high = place_span(write.place)
+            spans.setdefault(write.place.variable.index, []).append((low, high, row))
+            if row is not None:
+                self._define(row, key, step, write)
+        for slot in self.known.values():
+            slot.torn |= any(
+                row != slot.row and low < slot.row.end and slot.row.offset < high
+                for low, high, row in spans.get(slot.row.variable, ())
+            )
+            slot.torn |= len({one.channel for one in slot.definitions if not one.whole}) > 1
+
+    def _define(self, row: Row, key: Key, step: int, write: WriteRegister) -> None:
+        slot, mask = self.slot(row), write.mask
+        if mask is None:
+            slot.definitions.append(Definition(key, step, write, True, 0))
+            return
+        channel = channel_of(mask)
+        if channel is None:
+            slot.torn = True
+            return
+        node = self.flow.nodes[key]
+        inside = channel + row.lanes <= self.kernel.simd_size
+        whole = inside and key[0] in self.full and not node.waiting
+        slot.definitions.append(Definition(key, step, write, whole, channel))
+
+    def _part(self, slot: Slot) -> None:
+        """Make slots of their own for definitions that are overwritten in their node.
+
+        Registers are often written in place, such as an index that becomes an offset: only what
+        is left at the end of a node has to have one form.
+        """
+        by_node: dict[Key | None, list[Definition]] = {}
+        for one in slot.definitions:
+            by_node.setdefault(one.key, []).append(one)
+        slot.definitions = [max(some, key=lambda one: one.step) for some in by_node.values()]
+        for key, some in by_node.items():
+            for one, after in pairwise(sorted(some, key=lambda one: one.step)):
+                if key is None:
+                    continue
+                part = Slot(slot.row, self._count(), [one], until=after.step)
+                self.passing.setdefault((slot.row, key), []).append(part)
+                self.by_variable[slot.row.variable].append(part)
+
+    def _listen(self) -> None:
+        """Find the slots at whose other lanes somebody looks."""
+        for slot in self.known.values():
+            slot.quiet = not slot.torn and bool(slot.definitions)
+        for key, node in self.flow.nodes.items():
+            block = node.block
+            for number, step in enumerate(block.steps):
+                for effect in step.effects:
+                    for place, channel in _reads(effect):
+                        self._hear(key, number, place, channel)
+            if block.transfer is not None:
+                for place, _ in _reads(block.transfer):
+                    self._hear(key, len(block.steps), place, None)
+
+    def _hear(self, key: Key, step: int, place: Place, channel: int | None) -> None:
+        row = row_of(place)
+        low, high = place_span(place)
+        for slot in self.by_variable.get(place.variable.index, ()):
+            if not slot.quiet or high <= slot.row.offset or slot.row.end <= low:
+                continue
+            inside = row is not None and _contains(slot.row, row)
+            if row is None or not inside or not self.holds(slot, row, key, step, channel):
+                slot.quiet = False
+
+
+def _contains(row: Row, part: Row) -> bool:
+    if part.size != row.size or part.stride != row.stride:
+        return False
+    distance = part.offset - row.offset
+    return distance >= 0 and not distance % row.stride and part.end <= row.end
+
+
+def _writes(flow: Flow) -> Iterator[tuple[Key, int, WriteRegister]]:
+    for key, node in flow.nodes.items():
+        for number, step in enumerate(node.block.steps):
+            for effect in step.effects:
+                if isinstance(effect, WriteRegister):
+                    yield key, number, effect
+
+
+def _reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
+    """Return the places that an effect reads, with the channel of lane 0.
+
+    None stands for reads whose lanes do not belong to channels, or to channels that may be off.
+    """
+    aligned: tuple[Expr, ...] = ()
+    match effect:
+        case WriteRegister(value=value) | WritePredicate(value=value):
+            aligned = (value,)
+        case WriteAddress(value=value) | WriteState(value=value):
+            aligned = (value,)
+        case Load(addresses=addresses):
+            aligned = (addresses,)
+        case Store(addresses=addresses, values=values):
+            aligned = (addresses, *values)
+        case Atomic(addresses=addresses, operands=values):
+            aligned = (addresses, *values)
+        case _:
+            pass
+    channel = channel_within(getattr(effect, "mask", None)) if aligned else None
+    lanes = aligned[0].lanes if aligned else 0
+    across, seen = set[Expr](), set[Expr]()
+    waiting = [(root, root.lanes == lanes) for root in aligned]
+    waiting += [(expr, False) for expr in operands(effect) if expr not in aligned]
+    while waiting:
+        expr, stays = waiting.pop()
+        known = seen if stays else across
+        if expr in known:
+            continue
+        known.add(expr)
+        stays = stays and expr.uop.name not in _ACROSS
+        waiting += [(arg, stays) for arg in expr.args]
+    for expr in seen | across:
+        if expr.uop.name in {"read", "fused"}:
+            fused = expr.uop.name == "fused"
+            place: Place = expr.attribute[1] if fused else expr.attribute
+            yield place, None if fused or expr in across else channel
+
+
+class _Paths:
+    """Answers about the paths of a control-flow graph."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._numbers = {key: number for number, key in enumerate(flow.nodes)}
+        self._dominators = self._find_dominators()
+        self._back: dict[Key, set[Key]] = {}
+
+    def _find_dominators(self) -> dict[Key, int]:
+        """Return the dominators of every node, itself included, as bit masks."""
+        flow, numbers = self._flow, self._numbers
+        before: dict[Key, list[Key]] = {key: [] for key in flow.nodes}
+        for key, targets in flow.edges.items():
+            for target in targets:
+                before[target].append(key)
+        everything = (1 << len(numbers)) - 1
+        found = dict.fromkeys(flow.nodes, everything)
+        found[flow.start] = 1 << numbers[flow.start]
+        changed = True
+        while changed:
+            changed = False
+            for key in flow.nodes:
+                if key == flow.start:
+                    continue
+                mask = everything
+                for source in before[key]:
+                    mask &= found[source]
+                mask |= 1 << numbers[key]
+                changed |= mask != found[key]
+                found[key] = mask
+        return found
+
+    def holds(self, slot: Slot, key: Key, step: int) -> bool:
+        """Whether the last write of a slot had all channels that an instruction can have."""
+        if any(one.key == key and one.step < step for one in slot.definitions):
+            return True
+        if not any(self._comes_first(one, key) for one in slot.definitions):
+            return False
+        if slot.whole:
+            return True
+        return all(
+            one.key is None or key not in self._returned(one.key) for one in slot.definitions
+        )
+
+    def _comes_first(self, one: Definition, key: Key) -> bool:
+        if one.key is None:
+            return True
+        if one.key == key:
+            return False
+        return bool(self._dominators[key] >> self._numbers[one.key] & 1)
+
+    def _returned(self, start: Key) -> set[Key]:
+        """Return where channels can be active that were not when node `start` ran last."""
+        found = self._back.get(start)
+        if found is None:
+            found = self._back[start] = self._find_returned(start)
+        return found
+
+    def _find_returned(self, start: Key) -> set[Key]:
+        edges, waiting = self._flow.edges, self._flow.nodes[start].waiting
+        reached, tainted = {start}, set[Key]()
+        work = [(target, False) for target in edges.get(start, ())]
+        seen: set[tuple[Key, bool]] = set()
+        while work:
+            key, stained = work.pop()
+            stained = stained or key[0] != start[0] or key[1] in waiting
+            if (key, stained) in seen:
+                continue
+            seen.add((key, stained))
+            reached.add(key)
+            if stained:
+                tainted.add(key)
+            if key != start:
+                work += [(target, stained) for target in edges.get(key, ())]
+        return tainted

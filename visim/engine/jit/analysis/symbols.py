@@ -1,0 +1,317 @@
+"""What values are made of, followed through variables, so that known computations are recognised.
+
+A symbol is a number that stands for an operation with its type, its rounding and the symbols of its
+operands; equal ones get the same number. Integers of 32 bits are followed modulo 2**32, whatever
+their sign, and sums of them whatever the order of their terms. What cannot be part of a division is
+an input: the elements of a variable, as long as nobody writes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from visim.engine.jit.analysis.slots import channel_of
+from visim.engine.jit.ir.storage import is_repeated, layout
+from visim.engine.modes import FloatMode
+from visim.engine.rounding import Rounding
+from visim.sem.effects import Place, WritePredicate, WriteRegister
+from visim.sem.expr import Expr, absolute, broadcast, constant, take
+from visim.types import DF, UD, UQ, D, DataType, F, Q
+
+Symbol = int
+
+Elements = tuple[int, tuple[int, ...], int]
+"""A variable's number, where the elements are in it (one, if it is repeated), and their size."""
+
+_FLOATS = {"fneg", "fdiv", "fadd", "fmul", "ffma"}
+_COMMUTES = {"fadd", "fmul", "ffma"}
+_WORD = 1 << 32
+MINUS_ONE = _WORD - 1
+"""The factor of a term that is taken away."""
+
+
+class Symbols:
+    """The symbols that are known, by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[Hashable, ...], Symbol] = {}
+        self._parts: list[tuple[Hashable, ...]] = []
+
+    def of(self, *parts: Hashable) -> Symbol:
+        """Return the symbol that is made of these parts."""
+        found = self._numbers.setdefault(parts, len(self._parts))
+        if found == len(self._parts):
+            self._parts.append(parts)
+        return found
+
+    def parts(self, symbol: Symbol) -> tuple[Hashable, ...]:
+        """Return what a symbol is made of: a name first."""
+        return self._parts[symbol]
+
+    def floats(self, name: str, kind: DataType, rounding: Rounding, *args: Symbol) -> Symbol:
+        """Return the symbol of an operation on floats, the same for factors in either order."""
+        if name in _COMMUTES:
+            return self.of(name, kind, rounding, frozenset(args[:2]), *args[2:])
+        return self.of(name, kind, rounding, *args)
+
+    def cut(self, value: Symbol) -> Symbol:
+        """Return the symbol of a float that is cut off to UD."""
+        return self.of("cut", value)
+
+    def number(self, value: int) -> Symbol:
+        """Return the symbol of an integer of 32 bits."""
+        return self.of("number", UD, value % _WORD)
+
+    def product(self, a: Symbol, b: Symbol) -> Symbol:
+        """Return the symbol of the low 32 bits of a product."""
+        return self.of("mul", frozenset({a, b}))
+
+    # Sums
+
+    def sum(self, terms: Mapping[Symbol, int]) -> Symbol:
+        """Return the symbol of a sum of terms, each with a factor, modulo 2**32."""
+        found = {term: factor % _WORD for term, factor in terms.items() if factor % _WORD}
+        if len(found) == 1 and set(found.values()) == {1}:
+            return next(iter(found))
+        return self.of("sum", frozenset(found.items()))
+
+    def terms(self, symbol: Symbol) -> dict[Symbol, int]:
+        """Return the terms of a sum with their factors; what is no sum is its only term."""
+        name, *parts = self._parts[symbol]
+        if name != "sum":
+            return {symbol: 1}
+        return dict(cast("frozenset[tuple[Symbol, int]]", parts[0]))
+
+    def added(self, a: Symbol, b: Symbol, factor: int = 1) -> Symbol:
+        """Return the symbol of a plus a multiple of b."""
+        terms = self.terms(a)
+        for term, times in self.terms(b).items():
+            terms[term] = terms.get(term, 0) + times * factor
+        return self.sum(terms)
+
+    def converted(self, symbol: Symbol) -> list[Symbol]:
+        """Return what below a symbol is converted from UD to floats, each once."""
+        waiting, found = [symbol], dict[Symbol, None]()
+        seen = {symbol}
+        while waiting:
+            match self._parts[waiting.pop()]:
+                case ("convert", _, _, source, int(inner)) if source == UD:
+                    found[inner] = None
+                case (name, *parts) if name not in {"input", "number"}:
+                    new = set(_below(parts)) - seen
+                    seen |= new
+                    waiting += sorted(new)
+                case _:
+                    pass
+        return list(found)
+
+
+def _below(parts: list[Hashable]) -> Iterator[Symbol]:
+    """Return the symbols among the parts of another one, which is no sum."""
+    for part in parts:
+        if isinstance(part, frozenset):
+            yield from cast("frozenset[Symbol]", part)
+        elif type(part) is int:
+            yield part
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """What a write has left; `channel` is that of lane 0, None for all channels."""
+
+    type: DataType | None
+    channel: int | None
+    symbol: Symbol
+
+
+@dataclass
+class ValueFollower:
+    """Follows the values of successive instructions that run with the same channels."""
+
+    symbols: Symbols = field(default_factory=Symbols)
+    _values: dict[Elements, _Value] = field(default_factory=dict[Elements, _Value])
+    _bits: dict[tuple[str, int, int], _Value] = field(
+        default_factory=dict[tuple[str, int, int], _Value]
+    )
+    _writes: dict[int, int] = field(default_factory=dict[int, int])
+    _inputs: dict[Symbol, Expr] = field(default_factory=dict[Symbol, Expr])
+
+    def note(self, write: WriteRegister | WritePredicate, symbol: Symbol | None) -> None:
+        """Note what a write makes of a variable; nothing else is known of that any more."""
+        channel = channel_of(write.mask)
+        known = symbol is not None and (write.mask is None or channel is not None)
+        if isinstance(write, WritePredicate):
+            name, lanes = write.variable.name, write.value.lanes
+            for bits in [bits for bits in self._bits if bits[0] == name]:
+                if bits[1] < write.offset + lanes and write.offset < bits[1] + bits[2]:
+                    del self._bits[bits]
+            if known and symbol is not None:
+                self._bits[name, write.offset, lanes] = _Value(None, channel, symbol)
+            return
+        number = write.place.variable.index
+        self._writes[number] = self._writes.get(number, 0) + 1
+        for elements in [one for one in self._values if one[0] == number]:
+            del self._values[elements]
+        if known and symbol is not None and not self._is_plain_sum(symbol):
+            kind = _as_unsigned(write.place.type)
+            self._values[_elements(write.place)] = _Value(kind, channel, symbol)
+
+    def forget(self) -> None:
+        """Forget all values: any variable may have been written."""
+        self._values.clear()
+        self._bits.clear()
+        self._inputs.clear()
+
+    def _is_plain_sum(self, symbol: Symbol) -> bool:
+        """Whether a symbol is a sum of inputs and numbers only: then it is better an input."""
+        parts = self.symbols.parts
+        terms = [parts(term)[0] for term in self.symbols.terms(symbol)]
+        return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
+
+    def expression(self, symbol: Symbol, lanes: int) -> Expr | None:
+        """Return an expression of UD for what can still be read: inputs, magnitudes, numbers.
+
+        It is a broadcast where all lanes are the same.
+        """
+        found = self._narrow(symbol)
+        return None if found is None else broadcast(found, lanes)
+
+    def _narrow(self, symbol: Symbol) -> Expr | None:
+        """Return an expression of UD, of one lane where all lanes are the same."""
+        name, *parts = self.symbols.parts(symbol)
+        if name == "number" and parts[0] == UD:
+            return constant(int(str(parts[1])), UD, 1)
+        if name == "abs" and isinstance(parts[0], int):
+            inner = self._narrow(parts[0])
+            return None if inner is None else absolute(inner.bits_as(D)).bits_as(UD)
+        expr = self._inputs.get(symbol)
+        if expr is None or _as_unsigned(expr.type) != UD:
+            return None
+        if self._writes.get(expr.attribute.variable.index, 0) != parts[-1]:
+            return None
+        if expr.lanes > 1 and is_repeated(expr.attribute):
+            expr = take(expr, (0,))
+        return expr.bits_as(UD)
+
+    # Symbols of expressions
+
+    def symbol(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
+        """Return what a value is made of, if it can be part of a division.
+
+        No denormals come up there, so that it does not matter what the mode makes of them.
+        """
+        name, symbols = expr.uop.name, self.symbols
+        match name:
+            case "read":
+                return self._read(expr, channel)
+            case "predicate":
+                return self._predicate(expr, channel)
+            case "constant":
+                if _as_unsigned(expr.type) == UD:
+                    return symbols.number(int(expr.attribute))
+                return symbols.of("number", expr.type, expr.attribute)
+            case "broadcast":
+                return self.symbol(expr.args[0], mode, None)
+            case "canonical":
+                return self.symbol(expr.args[0], mode, channel)
+            case _ if mode.alternate:
+                return None
+            case "convert":
+                return self._converted(expr, mode, channel)
+            case _:
+                pass
+        found = [self.symbol(arg, mode, channel) for arg in expr.args]
+        args = [one for one in found if one is not None]
+        if len(args) < len(found):
+            return None
+        if name in _FLOATS:
+            exact = name == "fneg" or expr.attribute == "rne"
+            rounding = Rounding.NEAREST_EVEN if exact else mode.rounding
+            return symbols.floats(name, expr.type, rounding, *args)
+        return self._integer(expr, args)
+
+    def _integer(self, expr: Expr, args: list[Symbol]) -> Symbol | None:
+        """Return the symbol of an operation on integers of 32 bits, or on bits."""
+        symbols, name = self.symbols, expr.uop.name
+        if name == "bitcast":
+            return symbols.of(name, expr.type, *args)
+        if name in {"le", "lt"}:
+            return symbols.of(name, expr.args[0].type, *args)
+        if _as_unsigned(expr.type) != UD:
+            return None
+        match name:
+            case "add":
+                return symbols.added(args[0], args[1])
+            case "neg":
+                return symbols.added(symbols.sum({}), args[0], -1)
+            case "mul":
+                return symbols.product(args[0], args[1])
+            case "abs" if expr.type == D:
+                return symbols.of(name, args[0])
+            case "select":
+                return symbols.of(name, *args)
+            case _:
+                return None
+
+    def _converted(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
+        source, target, symbols = expr.args[0].type, expr.type, self.symbols
+        if _as_unsigned(target) == UD and source in {Q, UQ}:
+            return self._low(expr.args[0], mode, channel)
+        inner = self.symbol(expr.args[0], mode, channel)
+        if inner is None:
+            return None
+        if target.is_float:
+            wider = source.is_float and target.bits > source.bits
+            exact = expr.attribute == "rne" or target == DF or wider
+            rounding = Rounding.NEAREST_EVEN if exact else mode.rounding
+            return symbols.of("convert", target, rounding, source, inner)
+        if target == UD and source in {F, DF}:
+            cuts = expr.attribute == "rne" or mode.to_integer is Rounding.ZERO
+            return symbols.cut(inner) if cuts else None
+        return inner if _as_unsigned(source) == _as_unsigned(target) == UD else None
+
+    def _low(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
+        """Return the symbol of the low half of a number that comes from 32 bits."""
+        name, args = expr.uop.name, expr.args
+        if name == "convert" and args[0].type == D:
+            return self.symbol(args[0], mode, channel)
+        if name == "abs":
+            inner = self._low(args[0], mode, channel)
+            return None if inner is None else self.symbols.of(name, inner)
+        if name != "select":
+            return None
+        condition = self.symbol(args[0], mode, channel)
+        low, other = (self._low(arg, mode, channel) for arg in args[1:])
+        if condition is None or low is None or other is None:
+            return None
+        return self.symbols.of(name, condition, low, other)
+
+    def _read(self, expr: Expr, channel: int | None) -> Symbol:
+        elements, kind = _elements(expr.attribute), _as_unsigned(expr.type)
+        known = self._values.get(elements)
+        if known is not None and known.type == kind:
+            same = known.channel == channel and (expr.lanes == 1 or len(elements[1]) > 1)
+            if known.channel is None or same:
+                return known.symbol
+        found = self.symbols.of("input", kind, elements, self._writes.get(elements[0], 0))
+        self._inputs[found] = expr
+        return found
+
+    def _predicate(self, expr: Expr, channel: int | None) -> Symbol | None:
+        variable, offset = expr.attribute
+        known = self._bits.get((variable.name, offset, expr.lanes))
+        if known is None or known.channel not in {None, channel}:
+            return None
+        return known.symbol
+
+
+def _as_unsigned(kind: DataType) -> DataType:
+    return UD if kind == D else kind
+
+
+def _elements(place: Place) -> Elements:
+    offsets = layout(place).offsets
+    where = offsets[:1] if is_repeated(place) else offsets
+    return place.variable.index, where, place.type.bytes

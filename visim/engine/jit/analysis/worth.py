@@ -1,0 +1,105 @@
+"""Which loops are better run apart: loads in them are scattered and do not wait for each other.
+
+Where a load's address depends on what a turn before has loaded, as in lists and binary searches, a
+channel alone waits for one load after the other, while channels together wait for all of theirs at
+once. Where it does not, the processor loads for turns to come while it still computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from visim.engine.jit.analysis.affine import Affine, ShapeReader
+from visim.engine.jit.analysis.apart import Region, RegionFinder
+from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.slots import Row, Slots, channel_of, channel_within, row_of
+from visim.engine.jit.ir.storage import Storage
+from visim.engine.jit.ir.text import Text
+from visim.sem.effects import Load, WritePredicate, WriteRegister
+from visim.sem.expr import Expr
+from visim.sem.uops import Group
+
+_MOST_OPERATIONS = 16
+"""How many operations for each scattered load do not outweigh that vectors do them faster."""
+
+_NEW, _OLD = 1, 2
+"""Loads of this turn, and of turns before."""
+
+
+def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
+    """Return the loops of a unit that are better run apart.
+
+    Without checks nobody notes where allocations are, which loads of flat memory need for it.
+    """
+    slots = affine.slots
+    found = RegionFinder(slots.flow, slots.kernel.simd_size).regions()
+    possible = (region for region in found if checked or not region.reaches_flat_memory)
+    return [region for region in possible if _is_worth(region, affine)]
+
+
+def tear(slots: Slots, regions: Iterable[Region]) -> bool:
+    """Note that loops leave rows without shapes; return whether any may have had one."""
+    torn = False
+    for row in (row for one in regions for row in (*one.leaving, *one.staying)):
+        for slot in slots.around(row):
+            torn |= not slot.dead
+            slot.torn = True
+    return torn
+
+
+def _is_worth(region: Region, affine: Affine) -> bool:
+    scattered = 0
+    for node, number, load in region.loads:
+        storage = Storage(affine.slots.kernel, affine.slots.flow.code.unit, Text())
+        reader = ShapeReader(storage.text, storage, affine, node.key, number)
+        shape = reader.shape(load.addresses, channel_within(load.mask))
+        scattered += shape is None or shape.form.ragged
+    if 2 * scattered <= len(region.loads) or _is_chase(region):
+        return False
+    return _operations(region) <= _MOST_OPERATIONS * scattered
+
+
+def _operations(region: Region) -> int:
+    """Return how many operations a channel computes in a turn."""
+    nodes = (expr for _, _, step in region.steps() for expr in step.expressions)
+    return sum(expr.lanes > 1 and expr.uop.group is not Group.LEAF for expr in nodes)
+
+
+def _is_chase(region: Region) -> bool:
+    """Whether an address depends on what a turn before has loaded."""
+    start: dict[Row | str | None, int] = {}
+    while True:
+        known = dict(start)
+        for _, _, step in region.steps():
+            loads = (effect for effect in step.effects if isinstance(effect, Load))
+            if any(_age(load.addresses, known) == _OLD for load in loads):
+                return True
+            _follow(step, known)
+        after = start | {what: _OLD for what, age in known.items() if age}
+        if after == start:
+            return False
+        start = after
+
+
+def _follow(step: Step, known: dict[Row | str | None, int]) -> None:
+    """Note of what age the loads are that an instruction's results depend on."""
+    writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
+    for write, age in [(write, _age(write.value, known)) for write in writes]:
+        what = row_of(write.place) if isinstance(write, WriteRegister) else write.variable.name
+        ages = [age]
+        if write.mask is not None and channel_of(write.mask) is None:
+            ages += [_age(write.mask, known), known.get(what, 0)]
+        known[what] = max(ages)
+
+
+def _age(expr: Expr, known: dict[Row | str | None, int]) -> int:
+    """Return the age of the oldest load that an expression depends on; 0: of none."""
+    match expr.uop.name:
+        case "loaded":
+            return _NEW
+        case "read":
+            return known.get(row_of(expr.attribute), 0)
+        case "predicate":
+            return known.get(expr.attribute[0].name, 0)
+        case _:
+            return max((_age(arg, known) for arg in expr.args), default=0)

@@ -1,0 +1,1 @@
+"""Code that all kernels share, LLVM, and the cache of object code."""

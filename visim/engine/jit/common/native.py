@@ -1,0 +1,215 @@
+"""The only module that knows llvmlite: from the text of a module to addresses of functions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Any
+
+from visim.engine.jit.common.forks import LLVM_LOCK
+from visim.errors import ToolMissing
+
+IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+"""Whether this host is an x86-64, where threads can have stacks of their own."""
+
+_PASSES = (
+    "always_inliner",
+    "sroa",
+    "instruction_combine",
+    "simplify_cfg",
+    "aggressive_dce",
+    "simplify_cfg",
+)
+_OPTION = "-instcombine-code-sinking=false"
+"""Arithmetic stays where it is: moved behind later loads, it would keep more of them in memory."""
+_WITH_MASKS = "x86-64-v4"
+_GATHERING = {
+    *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
+    *("pantherlake", "sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"),
+}
+"""Processors whose gathers do not go through microcode. Intel's of before have slow ones where
+they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
+_WITH_AVX2 = "x86-64-v3"
+_COMPILER_LIBRARY = "libgcc_s.so.1"
+_OFFERED: dict[str, int] = {}
+_NUMBERS = count()
+"""The linker wants another name for each object."""
+
+
+class NativeCode:
+    """Machine code in memory; it lives as long as this object.
+
+    Args:
+        code: an object file for this host.
+        names: its functions.
+
+    `addresses` are those of the functions that it has, by name.
+    """
+
+    def __init__(self, code: bytes, names: Sequence[str]) -> None:
+        with LLVM_LOCK:
+            library = _llvm().JITLibraryBuilder().add_object_img(code).add_current_process()
+            for name, address in _OFFERED.items():
+                library.import_symbol(name, address)
+            for name in names:
+                library.export_symbol(name)
+            self._library = library.link(_linker(), f"code {next(_NUMBERS)}")
+            self.addresses = {name: int(self._library[name]) for name in names}
+
+
+def object_code(text: str, made_for: Processor) -> bytes:
+    """Return the object file of a module for a processor of this host's kind."""
+    with LLVM_LOCK:
+        return _compiled(_machine(made_for), text)
+
+
+@cache
+def _linker() -> Any:
+    """Return what makes objects ready to run; it takes a fifth of the time that MCJIT needs."""
+    return _llvm().create_lljit_compiler(use_jit_link=True)
+
+
+def offer(addresses: Mapping[str, int]) -> None:
+    """Let code that is loaded from now on call functions by their names."""
+    _OFFERED.update(addresses)
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor that code is made for: LLVM's name of it, and its features besides."""
+
+    name: str
+    features: str = ""
+
+
+def processor() -> Processor:
+    """Return the processor of this host, or the one that VISIM_CPU names.
+
+    The name is LLVM's, such as x86-64-v3; code for more than the host has ends the process.
+    """
+    chosen = os.environ.get("VISIM_CPU")
+    if chosen:
+        return Processor(chosen)
+    return _host_processor()
+
+
+def any_processor() -> Processor:
+    """Return the least processor of this host's kind."""
+    return Processor("x86-64" if IS_X86 else "generic")
+
+
+@cache
+def _host_processor() -> Processor:
+    binding = _llvm()
+    with LLVM_LOCK:
+        return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+
+
+def has_mask_registers() -> bool:
+    """Whether the processor keeps masks of vectors in registers of their own (AVX-512)."""
+    return _has_mask_registers(processor())
+
+
+@cache
+def _has_mask_registers(made_for: Processor) -> bool:
+    return made_for.name == _WITH_MASKS or "+avx512vl" in made_for.features.split(",")
+
+
+def has_gathers() -> bool:
+    """Whether the processor is known to gather lanes faster than it loads them one by one."""
+    return processor().name in _GATHERING
+
+
+def vector_lanes() -> int:
+    """Return how many channels of 32 bits a register of the processor holds."""
+    if has_mask_registers():
+        return 16
+    made_for = processor()
+    return 8 if made_for.name == _WITH_AVX2 or "+avx2" in made_for.features.split(",") else 4
+
+
+@cache
+def _llvm() -> Any:
+    try:
+        from llvmlite import binding
+    except ImportError:
+        message = "the engine 'jit' needs the package llvmlite; install it: pip install llvmlite"
+        raise ToolMissing(message) from None
+    with LLVM_LOCK:
+        binding.initialize_native_target()
+        binding.initialize_native_asmprinter()
+        binding.initialize_native_asmparser()
+        _load_conversions(binding)
+        _keep_order(binding)
+    return binding
+
+
+def _keep_order(binding: Any) -> None:
+    """Choose what holds for all code that LLVM makes in this process."""
+    binding.set_option("visim", _OPTION)
+
+
+def _load_conversions(binding: Any) -> None:
+    """Make known what converts HF on processors that do not: the library of the compilers."""
+    try:
+        binding.load_library_permanently(_COMPILER_LIBRARY)
+    except RuntimeError:
+        if "+f16c" not in binding.get_host_cpu_features().flatten().split(","):
+            message = (
+                "the engine 'jit' needs a processor with F16C or the library "
+                f"{_COMPILER_LIBRARY}; install it, or use engine='interpreter'"
+            )
+            raise ToolMissing(message) from None
+
+
+@cache
+def _machine(made_for: Processor) -> Any:
+    """Return what describes the processor to LLVM's passes."""
+    target = _llvm().Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=made_for.name,
+        features=made_for.features,
+        opt=2,
+        reloc="default",
+        codemodel="jitdefault",
+        jit=True,
+    )
+
+
+@cache
+def compiler() -> str:
+    """Return what compiles: the versions of llvmlite and of the LLVM in it, and the passes."""
+    import llvmlite
+
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTION}"
+
+
+def object_for(text: str, triple: str) -> bytes:
+    """Return the object code of a module for another target, which is not run here."""
+    binding = _llvm()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return _compiled(binding.Target.from_triple(triple).create_target_machine(opt=2), text)
+
+
+def _compiled(machine: Any, text: str) -> bytes:
+    """Return the object file of a module."""
+    binding = _llvm()
+    module = binding.parse_assembly(text)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    _optimize(binding, machine, module)
+    return bytes(machine.emit_object(module))
+
+
+def _optimize(binding: Any, machine: Any, module: Any) -> None:
+    """Run the passes that matter here: most of LLVM's list finds nothing to do."""
+    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
+    passes = binding.create_new_module_pass_manager()
+    for name in _PASSES:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)

@@ -1,0 +1,300 @@
+"""The native code that is the same for all kernels: running threads and groups, address checks.
+
+It is compiled once and kept as object code of its own; kernels call it by its names, which begin
+with `visim_`. What a function's name ends in says whether threads run `direct`, or `stacked`: on
+stacks of their own, because they can wait for others or their calls may nest deeply. Threads are
+resumed in turn. A thread that ends leaves its stack to the next one that starts. Call-outs to
+Python run on the worker's own stack.
+"""
+
+from __future__ import annotations
+
+from visim.engine.jit.common.groups import GROUPS, RUN_DIRECT, RUN_STACKED, STARTING, TELL
+from visim.engine.jit.common.handover import HANDOVER, handover_numbers
+from visim.engine.jit.common.moving import MOVING, ROW, TYPES
+from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
+from visim.engine.jit.common.tallying import TALLYING
+from visim.engine.jit.layout import (
+    ANYTIME,
+    BARRIERS_BETWEEN_LOOKS,
+    CACHE_ENTRY,
+    EXCHANGE_DATA,
+    GROUP_BEGINS,
+    NEVER,
+    NO_ROW,
+    POLL,
+    SURFACE_ENTRY,
+    TABLE_ENTRY,
+    TURN_ENDS,
+    TURNS_BETWEEN_LOOKS,
+    Context,
+    FaultKind,
+    Shared,
+    Status,
+    Thread,
+    Work,
+)
+
+DIRECT, STACKS = "direct", "stacked"
+ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
+STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
+_WAYS_CALLED = ("visim_pause", "visim_host", "visim_reach", "visim_load", "visim_store")
+CALLED = (
+    *("visim_flat_check", "visim_clear_memory", "visim_row", "visim_tally"),
+    *(f"{name}_{DIRECT}" for name in _WAYS_CALLED),
+)
+STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
+"""What Python calls and what kernels call, and what there is of it only with stacks of threads."""
+
+
+def scheduler_text(*, is_x86: bool) -> str:
+    """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
+    parts = [_HEAD, _TEXT, TALLYING, ROW, STARTING, TELL, _way(DIRECT, "", "visim_ask", RUN_DIRECT)]
+    if is_x86:
+        way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
+        parts += [_HEAD_X86, way, WAITING, STACKED]
+    return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
+
+
+def calls_text(*, stacks: bool) -> str:
+    """Return what a kernel's module needs to call the scheduler.
+
+    With `stacks` every thread runs on a stack of its own.
+    """
+    text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
+    return _numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
+
+
+def _way(name: str, give_way: str, ask: str, run: str) -> str:
+    """Return the functions that there are of each way to run threads."""
+    text = _BOTH_WAYS + MOVING + GROUPS
+    for mark, found in (("PAUSE", give_way), ("ASK", ask), ("RUN", run), ("WAY", name)):
+        text = text.replace(f"${mark}$", found)
+    return text
+
+
+def _numbered(text: str, *, is_x86: bool) -> str:
+    """Put in the numbers of fields and states."""
+    fields = {f"T_{field.name}": int(field) for field in Thread}
+    fields |= {f"C_{field.name}": int(field) for field in Context}
+    fields |= {f"W_{field.name}": int(field) for field in Work}
+    fields |= {f"H_{field.name}": int(field) for field in Shared}
+    fields |= {f"S_{status.name}": int(status) for status in Status}
+    fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
+    fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
+    fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}
+    fields |= {"BARRIERS_BETWEEN_LOOKS": BARRIERS_BETWEEN_LOOKS}
+    fields |= {"POLL": POLL, "ENTRY": TABLE_ENTRY, "CACHE_ENTRY": CACHE_ENTRY}
+    fields |= {"SURFACE_ENTRY": SURFACE_ENTRY}
+    fields |= {"HOST": FaultKind.HOST, "MEMORY": FaultKind.MEMORY}
+    fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
+    shown = {name: str(int(value)) for name, value in fields.items()}
+    shown |= handover_numbers(is_x86=is_x86)
+    shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
+    for name, value in shown.items():
+        text = text.replace(f"${name}$", value)
+    return text
+
+
+_HEAD = r"""
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
+declare i64 @llvm.umin.i64(i64, i64)
+declare i64 @llvm.cttz.i64(i64, i1)
+"""
+
+_HEAD_X86 = """
+declare void @llvm.x86.sse2.pause()
+"""
+
+_TAIL = """
+attributes #0 = { nounwind }
+!0 = !{!"branch_weights", i32 1, i32 10000}
+!1 = !{!"branch_weights", i32 10000, i32 1}
+"""
+
+_CALLS = rf"""
+declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
+declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
+declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
+declare preserve_mostcc i64 @visim_reach_$WAY$({TYPES})
+declare preserve_mostcc i1 @visim_load_$WAY$({TYPES})
+declare preserve_mostcc i1 @visim_store_$WAY$({TYPES})
+declare void @visim_row(ptr, i64, i64, i64, i64, i64)
+declare void @visim_clear_memory(ptr, ptr)
+declare void @visim_tally(ptr, i64)
+
+define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                               i64 %write) alwaysinline #0 {{
+  %found = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                                     i64 %write)
+  ret i1 %found
+}}
+
+define internal i32 @pause(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
+    alwaysinline #0 {{
+  %stop = call i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
+  ret i32 %stop
+}}
+
+define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+    alwaysinline #0 {{
+  %answer = call i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}}
+"""
+
+_TEXT = r"""
+define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysinline #0 {
+  %kp = getelementptr i64, ptr %thread, i64 $T_FAULT$
+  store i64 %kind, ptr %kp
+  %pp = getelementptr i64, ptr %thread, i64 $T_PC$
+  store i64 %pc, ptr %pp
+  %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
+  store i64 %unit, ptr %up
+  %ap = getelementptr i64, ptr %thread, i64 $T_ADDRESS$
+  store i64 0, ptr %ap
+  %cp = getelementptr i64, ptr %thread, i64 $T_CHANNEL$
+  store i64 0, ptr %cp
+  ret void
+}
+
+define i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
+                            i64 %write) #0 {
+entry:
+  %tp = getelementptr i64, ptr %ctx, i64 $C_TABLE$
+  %table = load ptr, ptr %tp
+  %np = getelementptr i64, ptr %ctx, i64 $C_TABLE_ENTRIES$
+  %n = load i64, ptr %np
+  br label %lanes
+lanes:
+  %left = phi i64 [ %mask, %entry ], [ %rest, %found ]
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %good, label %lane
+lane:
+  %number = call i64 @llvm.cttz.i64(i64 %left, i1 true)
+  %less = sub i64 %left, 1
+  %rest = and i64 %left, %less
+  %ap = getelementptr i64, ptr %addresses, i64 %number
+  %address = load i64, ptr %ap
+  br label %search
+search:
+  %i = phi i64 [ 0, %lane ], [ %j, %other ]
+  %end = icmp eq i64 %i, %n
+  br i1 %end, label %bad, label %entry.i
+entry.i:
+  %byte = mul i64 %i, $ENTRY$
+  %ep = getelementptr i8, ptr %table, i64 %byte
+  %base = load i64, ptr %ep
+  %sp = getelementptr i64, ptr %ep, i64 1
+  %bytes = load i64, ptr %sp
+  %wp = getelementptr i64, ptr %ep, i64 2
+  %writable = load i64, ptr %wp
+  %offset = sub i64 %address, %base
+  %fits = icmp uge i64 %bytes, %size
+  %room = sub i64 %bytes, %size
+  %below = icmp ule i64 %offset, %room
+  %inside = and i1 %fits, %below
+  %allowed = icmp uge i64 %writable, %write
+  %ok = and i1 %inside, %allowed
+  br i1 %ok, label %found, label %other
+other:
+  %j = add i64 %i, 1
+  br label %search
+found:
+  call void @meet(ptr %ctx, ptr %cache, i64 %base)
+  store i64 %base, ptr %cache
+  %limit = add i64 %room, 1
+  %lp = getelementptr i64, ptr %cache, i64 1
+  store i64 %limit, ptr %lp
+  br label %lanes
+good:
+  ret i1 true
+bad:
+  ret i1 false
+}
+
+define internal i32 @run_kernel(ptr %ctx, ptr %thread) alwaysinline #0 {
+  %kp = getelementptr i64, ptr %ctx, i64 $C_KERNEL$
+  %kernel = load ptr, ptr %kp
+  %mp = getelementptr i64, ptr %thread, i64 $T_MASK$
+  %mask = load i64, ptr %mp
+  %low = trunc i64 %mask to i32
+  %failed = call i32 %kernel(ptr %ctx, ptr %thread, i32 %low)
+  ret i32 %failed
+}
+
+define i64 @run_threads(ptr %ctx, ptr %threads, i64 %n) #0 {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %j, %next ]
+  %end = icmp eq i64 %i, %n
+  br i1 %end, label %out, label %body
+body:
+  %tp = getelementptr ptr, ptr %threads, i64 %i
+  %thread = load ptr, ptr %tp
+  %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
+  %wrong = icmp ne i32 %failed, 0
+  br i1 %wrong, label %out, label %next
+next:
+  %j = add i64 %i, 1
+  br label %head
+out:
+  ret i64 %i
+}
+
+define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+    noinline #0 {
+  %cp = getelementptr i64, ptr %ctx, i64 $C_CALLBACK$
+  %callback = load ptr, ptr %cp
+  %answer = call i32 %callback(i64 %site, i64 %mask, i64 %value, ptr %thread)
+  ret i32 %answer
+}
+
+"""
+
+_BOTH_WAYS = r"""
+define internal i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %left, i64 %most)
+    alwaysinline #0 {
+entry:
+  %before = load i64, ptr %left
+  %less = sub i64 %before, 1
+  store i64 %less, ptr %left
+  %look = icmp slt i64 %less, 0
+  br i1 %look, label %ask, label %on
+ask:
+  store i64 %most, ptr %left
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 $POLL$, i64 0, i64 0)
+  %stop = icmp ne i32 %answer, 0
+  ret i1 %stop
+on:
+  ret i1 false
+}
+
+define i32 @visim_host_$WAY$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value) #0 {
+  call void @add_up(ptr %ctx)
+  %answer = call i32 @$ASK$(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %value)
+  ret i32 %answer
+}
+
+define i32 @visim_pause_$WAY$(ptr %ctx, ptr %thread, i64 %pc, i64 %unit) #0 {
+entry:
+  %pp = getelementptr i64, ptr %thread, i64 $T_PC$
+  store i64 %pc, ptr %pp
+  %up = getelementptr i64, ptr %thread, i64 $T_UNIT$
+  store i64 %unit, ptr %up
+  call void @add_up(ptr %ctx)
+  %lp = getelementptr i64, ptr %ctx, i64 $C_PATIENCE$
+  %stop = call i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %lp, i64 $TURNS_BETWEEN_LOOKS$)
+  br i1 %stop, label %end, label %on
+on:
+  $PAUSE$
+  ret i32 0
+end:
+  call void @fault(ptr %thread, i64 $HOST$, i64 %pc, i64 %unit)
+  ret i32 1
+}
+
+"""

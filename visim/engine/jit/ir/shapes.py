@@ -1,0 +1,376 @@
+"""Shapes: vectors of integers that a few scalars describe, because neighbours differ by a step.
+
+The channels of a work-group read and write arrays mostly in rows: their addresses are one base
+and equal steps. A shape keeps such a vector as scalars, so that messages need one check and one
+access for all channels. Everything is exact modulo 2**bits; only an extension of sums that wrap
+makes a vector that is not linear, and then `ShapeWriter.straight` says so at run time.
+
+Where neighbours do not differ by a step, a ragged shape keeps one vector of 32-bit numbers beside
+the scalars: indices into an array, which messages check and use as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from visim.engine.jit.ir.text import Text, numbers, signed, splat
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What is known of a shape before the run.
+
+    The vector is made of pieces of `piece` lanes. Lane i of a piece is `extension(core + i * step)
+    * scale + offset`, modulo 2**bits, with `core` in `core_bits` and `offset` in `bits` bits.
+
+    Attributes:
+        signed: how a core narrower than `bits` is extended; None where it is not.
+        exact: whether `core + i * step` is known not to wrap as an unsigned number.
+        ragged: whether the core is a vector of any numbers, in one piece and without a step.
+    """
+
+    piece: int
+    bits: int
+    core_bits: int
+    step: int
+    signed: bool | None = None
+    scale: int = 1
+    exact: bool = False
+    ragged: bool = False
+
+    @property
+    def core_type(self) -> str:
+        """The type of a core."""
+        return f"<{self.piece} x i{self.core_bits}>" if self.ragged else f"i{self.core_bits}"
+
+    @property
+    def extends_sign(self) -> bool:
+        """Whether cores are signed; those of odd sizes are low bits that were cut out."""
+        return self.signed is True and self.core_bits % 8 == 0
+
+    @property
+    def stride(self) -> int:
+        """The difference of neighbours where nothing wraps."""
+        return self.step * self.scale
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A vector of `lanes` lanes: its form, and for each piece the names of core and offset."""
+
+    form: Form
+    lanes: int
+    cores: tuple[str, ...]
+    offsets: tuple[str, ...]
+
+
+def linear(lanes: int, bits: int, cores: tuple[str, ...], step: int, *, exact: bool) -> Shape:
+    """Return a shape without an extension."""
+    form = Form(lanes // len(cores), bits, bits, signed(step, bits), exact=exact)
+    return Shape(form, lanes, cores, ("0",) * len(cores))
+
+
+def uniform(lanes: int, bits: int, scalar: str) -> Shape:
+    """Return the shape of a scalar in every lane."""
+    return linear(lanes, bits, (scalar,), 0, exact=True)
+
+
+def ragged(lanes: int, core: str, bits: int, *, signed: bool) -> Shape:
+    """Return the shape of a vector of 32-bit numbers, extended to `bits` bits."""
+    return Shape(Form(lanes, bits, 32, 0, signed, ragged=True), lanes, (core,), ("0",))
+
+
+def is_uniform(shape: Shape) -> bool:
+    """Whether all lanes of a piece are the same."""
+    return shape.form.step == 0 and not shape.form.ragged
+
+
+def is_literal(shape: Shape) -> bool:
+    """Whether a shape is made of known numbers."""
+    if shape.form.ragged or shape.form.signed is not None:
+        return False
+    return all(literal(core) is not None for core in shape.cores)
+
+
+def _in_one(shape: Shape) -> Shape:
+    """Return a shape, in one piece where its numbers are known to go on from piece to piece."""
+    form, modulus = shape.form, 1 << shape.form.bits
+    if not is_literal(shape):
+        return shape
+    cores = [int(core) % modulus for core in shape.cores]
+    distance = form.piece * form.step
+    if all((core - cores[0] - n * distance) % modulus == 0 for n, core in enumerate(cores)):
+        shape = linear(shape.lanes, form.bits, shape.cores[:1], form.step, exact=True)
+    last = (shape.form.piece - 1) * form.step
+    exact = all(0 <= int(core) % modulus + last < modulus for core in shape.cores)
+    return replace(shape, form=replace(shape.form, exact=exact))
+
+
+class ShapeWriter:
+    """Computes shapes from shapes."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+
+    # Pieces
+
+    def refine(self, shape: Shape, piece: int) -> Shape:
+        """Return the shape in pieces of `piece` lanes, which divides the present one."""
+        form = shape.form
+        parts = form.piece // piece
+        if parts == 1:
+            return shape
+        cores = tuple(
+            self._plus(form.core_bits, core, form.step * piece * part)
+            for core in shape.cores
+            for part in range(parts)
+        )
+        offsets = tuple(offset for offset in shape.offsets for _ in range(parts))
+        return Shape(replace(form, piece=piece), shape.lanes, cores, offsets)
+
+    def part(self, shape: Shape, first: int, lanes: int) -> Shape | None:
+        """Return some successive lanes of a shape."""
+        if shape.form.ragged:
+            return self._ragged_part(shape, first, lanes)
+        piece = shape.form.piece
+        while piece > 1 and (first % piece or lanes % piece):
+            piece //= 2
+        if first % piece or lanes % piece or (piece == 1 and lanes > 1):
+            return None
+        shape = self.refine(shape, piece)
+        pick = slice(first // piece, (first + lanes) // piece)
+        return Shape(shape.form, lanes, shape.cores[pick], shape.offsets[pick])
+
+    def _ragged_part(self, shape: Shape, first: int, lanes: int) -> Shape:
+        picks = range(first, first + lanes)
+        core = self.text.shuffle(f"i{shape.form.core_bits}", shape.lanes, shape.cores[0], picks)
+        return Shape(replace(shape.form, piece=lanes), lanes, (core,), shape.offsets)
+
+    def joined(self, shapes: Sequence[Shape]) -> Shape | None:
+        """Return the shape of lanes that come one after the other, if they have the same form."""
+        piece = min(shape.form.piece for shape in shapes)
+        if any(shape.form.ragged or shape.form.piece % piece for shape in shapes):
+            return None
+        parts = [self.refine(shape, piece) for shape in shapes]
+        form = replace(parts[0].form, exact=all(part.form.exact for part in parts))
+        if any(replace(part.form, exact=form.exact) != form for part in parts):
+            return None
+        cores = tuple(core for part in parts for core in part.cores)
+        offsets = tuple(offset for part in parts for offset in part.offsets)
+        return _in_one(Shape(form, sum(part.lanes for part in parts), cores, offsets))
+
+    def _aligned(self, a: Shape, b: Shape) -> tuple[Shape, Shape]:
+        piece = min(a.form.piece, b.form.piece)
+        return self.refine(a, piece), self.refine(b, piece)
+
+    # Arithmetic
+
+    def add(self, a: Shape, b: Shape) -> Shape | None:
+        """Return the sum of two shapes of the same width, if it is one."""
+        if a.form.ragged or b.form.ragged:
+            return self._ragged_sum(a, b)
+        a, b = self._aligned(a, b)
+        if a.form.signed is None and b.form.signed is None:
+            step = a.form.step + b.form.step
+            return self._linear(a, self._pairs("add", a.form.bits, a.cores, b.cores), step)
+        if b.form.signed is not None:
+            a, b = b, a
+        if b.form.signed is not None or not is_uniform(b):
+            return None
+        return replace(a, offsets=self._pairs("add", a.form.bits, a.offsets, b.cores))
+
+    def _ragged_sum(self, a: Shape, b: Shape) -> Shape | None:
+        if b.form.ragged:
+            a, b = b, a
+        if not is_uniform(b) or len(set(b.cores)) > 1:
+            return None
+        offset = self._sum("add", a.form.bits, a.offsets[0], b.cores[0])
+        return replace(a, offsets=(offset,))
+
+    def scaled(self, a: Shape, factor: int) -> Shape:
+        """Return a shape times a constant."""
+        form = a.form
+        if form.signed is None:
+            cores = tuple(self._times(form.bits, core, factor) for core in a.cores)
+            return self._linear(a, cores, form.step * factor)
+        offsets = tuple(self._times(form.bits, offset, factor) for offset in a.offsets)
+        scale = signed(form.scale * factor, form.bits)
+        return replace(a, form=replace(form, scale=scale), offsets=offsets)
+
+    def combined(self, word: str, a: Shape, b: Shape) -> Shape | None:
+        """Return what an instruction makes of two uniform shapes."""
+        if not (is_uniform(a) and is_uniform(b)):
+            return None
+        a, b = self._aligned(a, b)
+        return self._linear(a, self._pairs(word, a.form.bits, a.cores, b.cores), 0)
+
+    def convert(self, a: Shape, bits: int, *, signed: bool) -> Shape | None:
+        """Return a shape as integers of another width; `signed` says how they are extended."""
+        form = a.form
+        if bits == form.bits:
+            return a
+        if bits < form.bits:
+            return self._narrowed(a, bits)
+        if form.signed is not None:
+            return None
+        if is_uniform(a) or (form.exact and not signed):
+            word = "sext" if signed else "zext"
+            cores = tuple(self._cast(word, form.bits, core, bits) for core in a.cores)
+            return linear(a.lanes, bits, cores, form.step, exact=form.exact and not signed)
+        wider = replace(form, bits=bits, signed=signed)
+        return Shape(wider, a.lanes, a.cores, ("0",) * len(a.cores))
+
+    def _narrowed(self, a: Shape, bits: int) -> Shape | None:
+        form = a.form
+        if form.ragged:
+            return None
+        if form.signed is None:
+            cores = tuple(self._cast("trunc", form.bits, core, bits) for core in a.cores)
+            return self._linear(replace(a, form=replace(form, bits=bits)), cores, form.step)
+        if form.core_bits != bits:
+            return None
+        scaled = tuple(self._times(bits, core, form.scale) for core in a.cores)
+        offsets = tuple(self._cast("trunc", form.bits, offset, bits) for offset in a.offsets)
+        cores = self._pairs("add", bits, scaled, offsets)
+        return linear(a.lanes, bits, cores, form.stride, exact=False)
+
+    def _linear(self, like: Shape, cores: tuple[str, ...], step: int) -> Shape:
+        return linear(like.lanes, like.form.bits, cores, step, exact=step == 0)
+
+    # Ends
+
+    def first(self, shape: Shape, piece: int) -> str:
+        """Return lane 0 of a piece."""
+        form = shape.form
+        core = shape.cores[piece]
+        if form.signed is None:
+            return core
+        word = "sext" if form.signed else "zext"
+        wide = self._cast(word, form.core_bits, core, form.bits)
+        scaled = self._times(form.bits, wide, form.scale)
+        return self._sum("add", form.bits, scaled, shape.offsets[piece])
+
+    def straight(self, shape: Shape, piece: int) -> str | None:
+        """Return whether a piece is linear, which one whose extended sums wrap is not.
+
+        None says that it always is.
+        """
+        form = shape.form
+        if form.signed is None or is_uniform(shape):
+            return None
+        bits, reach = form.core_bits, form.step * (form.piece - 1)
+        low = -(1 << bits - 1) if form.signed else 0
+        high = (1 << bits - form.signed) - 1
+        sign, core = ("s" if form.signed else "u"), shape.cores[piece]
+        if abs(reach) > high:
+            return "false"
+        if reach > 0:
+            return self.text.let(f"icmp {sign}le i{bits} {core}, {signed(high - reach, bits)}")
+        return self.text.let(f"icmp {sign}ge i{bits} {core}, {signed(low - reach, bits)}")
+
+    def vector(self, shape: Shape) -> str:
+        """Return the whole vector, exact in all cases."""
+        text, form, lanes = self.text, shape.form, shape.lanes
+        if form.signed is None:
+            return self._row(shape.cores, form.bits, form, lanes)
+        found, vector = self._extended(shape), f"<{lanes} x i{form.bits}>"
+        if form.scale != 1:
+            factor = splat(f"i{form.bits}", lanes, form.scale)
+            found = text.let(f"mul {vector} {found}, {factor}")
+        if set(shape.offsets) != {"0"}:
+            offsets = self._spread(shape.offsets, form.bits, lanes)
+            found = text.let(f"add {vector} {found}, {offsets}")
+        return found
+
+    def wide(self, shape: Shape) -> list[tuple[str, str]]:
+        """Return the core and the offset of each piece, as 64-bit numbers."""
+        form = shape.form
+        cores = [self._cast("zext", form.core_bits, core, 64) for core in shape.cores]
+        offsets = [self._cast("zext", form.bits, offset, 64) for offset in shape.offsets]
+        return list(zip(cores, offsets, strict=True))
+
+    def _row(self, cores: tuple[str, ...], bits: int, form: Form, lanes: int) -> str:
+        """Return cores and their steps as a vector of integers of `bits` bits."""
+        found = self._spread(cores, bits, lanes)
+        if not form.step:
+            return found
+        steps = [signed(form.step * (lane % form.piece), bits) for lane in range(lanes)]
+        return self.text.let(f"add <{lanes} x i{bits}> {found}, {numbers(f'i{bits}', steps)}")
+
+    def _extended(self, shape: Shape) -> str:
+        """Return the extended cores; those of odd sizes are low bits that were cut out."""
+        text, form, lanes = self.text, shape.form, shape.lanes
+        vector = f"<{lanes} x i{form.bits}>"
+        if form.core_bits % 8:
+            wide = tuple(
+                self._cast("zext", form.core_bits, core, form.bits) for core in shape.cores
+            )
+            row = self._row(wide, form.bits, form, lanes)
+            mask = splat(f"i{form.bits}", lanes, (1 << form.core_bits) - 1)
+            return text.let(f"and {vector} {row}, {mask}")
+        cores, bits = shape.cores, form.core_bits
+        row = cores[0] if form.ragged else self._row(cores, bits, form, lanes)
+        word = "sext" if form.signed else "zext"
+        return text.let(f"{word} <{lanes} x i{form.core_bits}> {row} to {vector}")
+
+    def _spread(self, scalars: tuple[str, ...], bits: int, lanes: int) -> str:
+        """Return a vector with each scalar in as many lanes as its piece has."""
+        text, count = self.text, len(scalars)
+        if count == 1:
+            return text.spread(f"i{bits}", lanes, scalars[0])
+        few = "poison"
+        for number, scalar in enumerate(scalars):
+            few = text.let(
+                f"insertelement <{count} x i{bits}> {few}, i{bits} {scalar}, i64 {number}"
+            )
+        piece = lanes // count
+        picks = [lane // piece for lane in range(lanes)]
+        return text.shuffle(f"i{bits}", count, few, picks)
+
+    # Scalars
+
+    def _pairs(
+        self, word: str, bits: int, a: tuple[str, ...], b: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        return tuple(self._sum(word, bits, x, y) for x, y in zip(a, b, strict=True))
+
+    def _sum(self, word: str, bits: int, a: str, b: str) -> str:
+        x, y = literal(a), literal(b)
+        if word == "add" and 0 in {x, y}:
+            return b if x == 0 else a
+        if word == "mul" and 1 in {x, y}:
+            return b if x == 1 else a
+        if x is not None and y is not None and word in _FOLDED:
+            return str(signed(_FOLDED[word](x, y), bits))
+        return self.text.let(f"{word} i{bits} {a}, {b}")
+
+    def _plus(self, bits: int, scalar: str, number: int) -> str:
+        return self._sum("add", bits, scalar, str(signed(number, bits)))
+
+    def _times(self, bits: int, scalar: str, factor: int) -> str:
+        return self._sum("mul", bits, scalar, str(signed(factor, bits)))
+
+    def _cast(self, word: str, before: int, scalar: str, after: int) -> str:
+        known = literal(scalar)
+        if before == after:
+            return scalar
+        if known is None:
+            return self.text.let(f"{word} i{before} {scalar} to i{after}")
+        if word == "zext":
+            known &= (1 << before) - 1
+        return str(signed(known, after))
+
+
+_FOLDED: dict[str, Callable[[int, int], int]] = {
+    "add": int.__add__,
+    "mul": int.__mul__,
+    "and": int.__and__,
+    "or": int.__or__,
+    "xor": int.__xor__,
+}
+
+
+def literal(scalar: str) -> int | None:
+    """Return the number that a scalar is, if it is written as one."""
+    return None if scalar.startswith("%") else int(scalar)

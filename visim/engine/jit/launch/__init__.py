@@ -1,0 +1,1 @@
+"""Compiled kernels at work: workers, their tables, turns, faults, observers."""

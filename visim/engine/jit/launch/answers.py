@@ -1,0 +1,285 @@
+"""What native code asks its host for: accesses out of the ordinary, call-outs, whether to go on.
+
+Accesses go to the reference memory, whose refusals become the same faults as the interpreter's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.barriers import BarrierMisuse
+from visim.engine.base import Machine
+from visim.engine.context import Context
+from visim.engine.faults import Stop, fault_at, memory_fault
+from visim.engine.jit.analysis.callouts import WAIT, CallOut
+from visim.engine.jit.launch.endings import Endings
+from visim.engine.jit.launch.hosting import FusedApart, Host, Meetings
+from visim.engine.jit.launch.kept import Compiled
+from visim.engine.jit.launch.records import ThreadRecord
+from visim.engine.jit.launch.watching import Watcher
+from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, GROUP_BEGINS, POLL
+from visim.engine.jit.writing.sites import SiteInfo
+from visim.errors import Fault, InternalError
+from visim.linker.program import LinkedKernel
+from visim.machine.allocations import Allocation, MemoryViolation
+from visim.machine.memory import Memory, Space
+from visim.machine.surfaces import SharedLocalMemory, Surfaces, Window
+from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
+from visim.sem.effects import Space as SpaceKind
+
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
+)
+
+
+NO_MACHINE = Machine(Memory(), Surfaces())
+"""The memory of nobody: what workers have between launches."""
+
+
+@dataclass
+class Halt:
+    """Whether the workers of a run have to stop soon, whatever the launch's options say."""
+
+    wanted: bool = False
+
+
+class Stoppable(Protocol):
+    """A run that can be told to stop, and says whether it has to."""
+
+    halt: Halt
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the run has to stop."""
+        ...
+
+
+class Answers:
+    """The host's side of one worker.
+
+    `refusal` is the fault that was answered last, `failure` an exception that has to be raised
+    again when native code has returned.
+
+    Args:
+        kernel: the program.
+        slm: the shared local memory of the worker's groups.
+        exchange: the exchange area.
+        run: tells whether the run has to stop; made to when an exception has to be raised.
+        watcher: reports to observers.
+    """
+
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        slm: SharedLocalMemory,
+        exchange: NDArray[np.uint8],
+        run: Stoppable,
+        watcher: Watcher,
+    ) -> None:
+        self._kernel = kernel
+        self._machine = NO_MACHINE
+        self._slm = slm
+        self._run = run
+        self._watcher = watcher
+        self._endings = Endings(kernel)
+        self._arguments: Space | None = None
+        self._known_host: Host | None = None
+        self.by_address: dict[int, ThreadRecord] = {}
+        self.code: Compiled | None = None
+        self.refusal: Fault | None = None
+        self.failure: BaseException | None = None
+        self.callback = _CALLBACK(self.answer)
+        self._exchange = exchange
+        self.meet(1)
+
+    @property
+    def address(self) -> int:
+        """Where native code finds the host."""
+        return ctypes.cast(self.callback, ctypes.c_void_p).value or 0
+
+    def use(self, exchange: NDArray[np.uint8]) -> None:
+        """Take an area through which values are exchanged."""
+        self._exchange, self._known_host = exchange, None
+
+    def aim(self, machine: Machine) -> None:
+        """Take the memory of a launch."""
+        self._machine, self._known_host, self._arguments = machine, None, None
+        if machine.implicit_arguments is not None:
+            parts = [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
+            self._arguments = Window("flat", parts)
+
+    @property
+    def _host(self) -> Host:
+        """What does call-outs on the memory of the launch."""
+        if self._known_host is None:
+            context = Context(np.zeros(0, np.uint8), np.zeros(0, np.bool_))
+            context.flat, context.surfaces = self._machine.memory, self._machine.surfaces
+            context.slm, context.arguments = self._slm, self._arguments
+            self._known_host = Host(self._kernel, self._exchange, context)
+        return self._known_host
+
+    def meet(self, threads: int) -> None:
+        """Begin a group of so many threads."""
+        self.group_threads = threads
+        self.meetings = Meetings(threads)
+
+    def is_ready(self, thread: ThreadRecord) -> bool:
+        """Whether what a thread waits for is over."""
+        return thread.waits is None or self.meetings.barriers.is_over(thread.waits)
+
+    def answer(self, site: int, mask: int, surface: int, thread: int) -> int:
+        """Do what native code asks for; return 1 when it is refused, `WAIT` to let others run."""
+        record = self.by_address[thread]
+        if self.failure is not None:
+            return 1
+        try:
+            if site >> 63:
+                return self._serve(site - 2**64, mask, record)
+            found = self._site(site)
+            if isinstance(found, CallOut):
+                return self._host_call(found, surface, record)
+            self._perform(found, mask, surface, record)
+        except MemoryViolation as violation:
+            found = self._site(site)
+            instruction = self._kernel.units[found.unit].body[found.pc]
+            self.refusal = memory_fault(instruction, record.number, violation)
+            return 1
+        except BaseException as error:
+            self.failure = error
+            self._run.halt.wanted = True
+            self.refusal = self._endings.cancelled(record)
+            return 1
+        return 0
+
+    def _site(self, number: int) -> SiteInfo | CallOut:
+        if self.code is None:
+            raise InternalError("native code asks before it is known")
+        return self.code.site(number)
+
+    def _serve(self, what: int, group: int, record: ThreadRecord) -> int:
+        if what == POLL:
+            return self._poll(record)
+        if what == DRAIN:
+            self._watcher.drain(record)
+        elif what == GROUP_BEGINS:
+            self._watcher.next_group(group)
+        else:
+            self._watcher.next_turn()
+        return 0
+
+    def _poll(self, record: ThreadRecord) -> int:
+        """Look whether the run has to stop; the host's signals are noticed here, too."""
+        if not self._run.is_stopped:
+            return 0
+        self.refusal = self._endings.cancelled(record)
+        return 1
+
+    def _host_call(self, site: CallOut, control: int, record: ThreadRecord) -> int:
+        effect = site.effect
+        if effect is None or isinstance(effect, Message):
+            if getattr(effect, "space", None) is SpaceKind.SCRATCH:
+                self._host.context.scratch = self._scratch(record)
+            self._host.run(site, control)
+            return 0
+        try:
+            views = self._host.views(site)
+            record.waits = self.meetings.perform(record.number, effect, site, views)
+        except (BarrierMisuse, FusedApart) as misuse:
+            code = "fused-apart" if isinstance(misuse, FusedApart) else "barrier-misuse"
+            instruction = self._kernel.units[site.unit].body[site.pc]
+            stop = Stop.undefined(code, str(misuse))
+            self.refusal = fault_at(instruction, record.number, stop)
+            return 1
+        if isinstance(effect, Yield):
+            return WAIT
+        alone = self.group_threads == 1 and self.is_ready(record)
+        return 0 if record.waits is None or alone else WAIT
+
+    def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
+        effect, data = site.effect, self._exchange[EXCHANGE_DATA:]
+        space = self._space(effect.space, thread)
+        index = (surface,) if effect.space is SpaceKind.SURFACE else ()
+        if isinstance(effect, LoadBlock | StoreBlock):
+            address = int(self._exchange[:8].view(np.uint64)[0])
+            if isinstance(effect, LoadBlock):
+                size = effect.count * effect.type.bytes
+                data[:size] = space.load_block(*index, address, size)
+            else:
+                size = effect.value.lanes * effect.value.type.bytes
+                space.store_block(*index, address, data[:size].copy())
+            return
+        lanes = effect.addresses.lanes
+        addresses = self._exchange[: 8 * lanes].view(np.uint64).astype(effect.addresses.type.numpy)
+        on = np.array([mask >> lane & 1 for lane in range(lanes)], np.bool_)
+        match effect:
+            case Load():
+                dtype = np.dtype(effect.type.numpy)
+                found = space.load(*index, addresses, on, dtype, effect.components)
+                _put(data, found.reshape(lanes, effect.components).T)
+            case Store():
+                columns = [
+                    _vector(data, position, value.type.numpy, lanes)
+                    for position, value in enumerate(effect.values)
+                ]
+                values = columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+                space.store(*index, addresses, on, values, len(columns))
+            case Atomic():
+                dtype = np.dtype(effect.type.numpy)
+                operands = [
+                    _vector(data, position, operand.type.numpy, lanes)
+                    for position, operand in enumerate(effect.operands)
+                ]
+                found = self._atomic(space, index, effect, addresses, on, dtype, operands)
+                _put(data, found)
+
+    @staticmethod
+    def _atomic(
+        space: Any,
+        index: tuple[int, ...],
+        effect: Atomic,
+        addresses: NDArray[Any],
+        on: NDArray[np.bool_],
+        dtype: np.dtype[Any],
+        operands: list[NDArray[Any]],
+    ) -> NDArray[Any]:
+        if index:
+            return space.atomic(*index, effect.operation, addresses, on, dtype, *operands)
+        return space.atomic(effect.operation, addresses, on, dtype, *operands)
+
+    def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
+        match kind:
+            case SpaceKind.FLAT:
+                return self._machine.memory
+            case SpaceKind.SURFACE:
+                return self._machine.surfaces
+            case SpaceKind.SLM:
+                return self._slm
+            case SpaceKind.SCRATCH:
+                return self._scratch(thread)
+            case SpaceKind.ARGUMENT:
+                if self._arguments is None:
+                    raise InternalError("implicit arguments are read, but the launch has none")
+                return self._arguments
+
+    def _scratch(self, thread: ThreadRecord) -> Space:
+        machine = self._machine
+        parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
+        if machine.implicit_arguments is not None:
+            data = machine.implicit_arguments
+            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
+        return Window("scratch", parts)
+
+
+def _vector(data: NDArray[np.uint8], position: int, dtype: str, lanes: int) -> NDArray[Any]:
+    size = np.dtype(dtype).itemsize * lanes
+    return data[position * size : (position + 1) * size].copy().view(dtype)
+
+
+def _put(data: NDArray[np.uint8], values: NDArray[Any]) -> None:
+    octets = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
+    data[: octets.size] = octets

@@ -1,0 +1,205 @@
+"""What is kept of kernels that were compiled before, so that neither traits nor IR are made again.
+
+An entry is found by what it is made of: the program, the version of it, the processor, the
+compiler, and visim's own code. Beside the object code it has what Python needs to run it; which
+instruction a message belongs to is only asked for when native code calls Python, and the module
+is written again then.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from visim.engine.accesses import AccessSite
+from visim.engine.jit.analysis.callouts import CallOut
+from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
+from visim.engine.jit.common.entries import scheduler
+from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor
+from visim.engine.jit.writing.sites import SiteInfo
+from visim.engine.jit.writing.versions import ModuleText, Traits, Version
+from visim.engine.observers import BlockPlace
+from visim.errors import InternalError
+from visim.isa.flow import FunctionAddress
+from visim.linker.program import LinkedKernel
+from visim.target import NEWEST, object_version
+from visim.text import show_unit
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What Python has to know of a module to run it.
+
+    `places` are the unit and the program counter of each message and call-out, by number. `blocks`
+    and `forms` are those of `ModuleText`, `watched` too; `adding` and `surfaces` are those of
+    `Sites`.
+    """
+
+    entry: str
+    exchange_bytes: int
+    places: tuple[tuple[int, int], ...]
+    blocks: tuple[BlockPlace, ...]
+    forms: tuple[tuple[str, ...], ...]
+    watched: tuple[AccessSite, ...]
+    adding: tuple[int, ...]
+    surfaces: int | None
+
+    @classmethod
+    def of(cls, module: ModuleText) -> Facts:
+        """Return the facts of a module."""
+        places = tuple((site.unit, site.pc) for site in module.sites.known)
+        return cls(
+            module.entry,
+            module.sites.exchange_bytes,
+            places,
+            tuple(module.places),
+            tuple(module.forms),
+            tuple(module.watched),
+            tuple(module.sites.adding),
+            module.sites.surfaces,
+        )
+
+
+@dataclass
+class Compiled:
+    """A version of a kernel as machine code."""
+
+    facts: Facts
+    code: NativeCode
+    write: Callable[[], ModuleText]
+    _lock: Lock = field(default_factory=Lock)
+    _sites: list[SiteInfo | CallOut] = field(default_factory=list[SiteInfo | CallOut])
+
+    @property
+    def kernel(self) -> int:
+        """Where the kernel's function is."""
+        return self.code.addresses[self.facts.entry]
+
+    def site(self, number: int) -> SiteInfo | CallOut:
+        """Return a message or call-out by its number."""
+        with self._lock:
+            if not self._sites:
+                module = self.write()
+                if Facts.of(module) != self.facts:
+                    raise InternalError("a kernel's module is not what it was when it was compiled")
+                self._sites = module.sites.known
+            return self._sites[number]
+
+
+class Kept:
+    """The entries of one kernel in the cache of object code.
+
+    Args:
+        kernel: the kernel.
+    """
+
+    def __init__(self, kernel: LinkedKernel) -> None:
+        self._kernel = kernel
+
+    def traits(self, *, saving: bool, survey: Callable[[], Traits]) -> Traits:
+        """Return what all versions have in common.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        cache = ObjectCache(default_folder())
+        if cache.folder is None:
+            return survey()
+        key = key_of("traits", self._key, str(saving))
+        data = cache.get(key)
+        if data is None:
+            found = survey()
+            cache.put(key, json.dumps(asdict(found)).encode())
+            return found
+        known = json.loads(data)
+        return Traits(**known | {"rows": tuple(Row(*row) for row in known["rows"])})
+
+    def compiled(self, version: Version, write: Callable[[], ModuleText]) -> Compiled:
+        """Return a version of the kernel as machine code; `write` writes its module."""
+        scheduler()
+        cache, host = ObjectCache(default_folder()), processor()
+        data = key = None
+        if cache.folder is not None:
+            key = key_of(self._key, repr(version), host.name, host.features, compiler())
+            data = cache.get(key)
+        if data is None:
+            module = write()
+            facts, code = Facts.of(module), object_code(module.text, host)
+            if key is not None:
+                cache.put(key, _packed(facts, code))
+        else:
+            facts, code = _unpacked(data)
+        return Compiled(facts, NativeCode(code, [facts.entry]), write)
+
+    @cached_property
+    def _key(self) -> str:
+        """A digest of all that the kernel's code depends on but for what a version says."""
+        kernel = self._kernel
+        named = {
+            item.function
+            for unit in kernel.units
+            for item in unit.body
+            if isinstance(item, FunctionAddress) and item.function in kernel.symbols
+        }
+        places = [(unit.offsets, unit.others) for unit in kernel.units]
+        layout = (kernel.register_bytes, kernel.predefined, dict(kernel.file_scope), places)
+        return key_of(
+            *self._texts(),
+            repr((kernel.platform.name, kernel.simd_size, layout)),
+            repr(sorted((name, kernel.symbols[name]) for name in named)),
+            own_code(),
+        )
+
+    def _texts(self) -> Iterator[str]:
+        """Yield what says which instructions and variables there are.
+
+        Writing the texts of units takes milliseconds, so it is done only for programs that are
+        not one file.
+        """
+        kernel = self._kernel
+        if kernel.origin is not None:
+            yield f"{kernel.origin} {kernel.name}"
+            return
+        for unit in kernel.units:
+            yield show_unit(unit.unit, object_version(NEWEST))
+
+
+@cache
+def own_code() -> str:
+    """Return a digest of visim's own code, by the sizes and times of its files."""
+    return key_of(*sorted(_files(Path(__file__).parents[3])))
+
+
+def _files(folder: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the path, size and time of each file of code in a folder and those below it."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from _files(entry.path)
+
+
+def _packed(facts: Facts, code: bytes) -> bytes:
+    head = json.dumps(asdict(facts)).encode()
+    return len(head).to_bytes(8, "little") + head + code
+
+
+def _unpacked(data: bytes) -> tuple[Facts, bytes]:
+    start = 8 + int.from_bytes(data[:8], "little")
+    known: dict[str, Any] = json.loads(data[8:start])
+    places = tuple((unit, pc) for unit, pc in known["places"])
+    forms = tuple(tuple(names) for names in known["forms"])
+    blocks = tuple(BlockPlace(*place) for place in known["blocks"])
+    watched = tuple(AccessSite(**site) for site in known["watched"])
+    lists = places, blocks, forms, watched, tuple(known["adding"])
+    facts = Facts(known["entry"], known["exchange_bytes"], *lists, known["surfaces"])
+    return facts, data[start:]

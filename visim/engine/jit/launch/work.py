@@ -1,0 +1,204 @@
+"""Ranges of groups that native code runs by itself, and how workers share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from struct import Struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.engine.base import Machine, SharedStarts, ThreadStart
+from visim.engine.jit.common.entries import scheduler
+from visim.engine.jit.launch.records import ThreadRecord, aligned, octets_of, words
+from visim.engine.jit.launch.run import Runner
+from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
+from visim.errors import InternalError
+
+_EXTENT = Struct("5Q")
+"""The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
+
+_NEXT, _STOP = int(Shared.NEXT), int(Shared.STOP)
+_NOTHING_DONE = octets_of(np.zeros(3, np.uint64))
+"""What native code adds up, from `Work.DONE_GROUPS` to `Work.EXECUTED`, before it begins."""
+
+CHUNKS = 32
+"""How often each worker comes back for more groups, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Groups that workers share: each takes the next `chunk` of them until none is left."""
+
+    groups: Sequence[int]
+    numbers: NDArray[np.uint64]
+    chunk: int
+    shared: memoryview
+    shared_at: int
+
+    @classmethod
+    def of(cls, groups: Sequence[int], workers: int) -> Task:
+        """Return a task, in chunks that keep workers equally busy."""
+        if isinstance(groups, range):
+            numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
+        else:
+            numbers = np.array(groups, np.uint64)
+        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
+        shared = words(int(Shared.SIZE))
+        return cls(groups, numbers, chunk, octets_of(shared), int(shared.ctypes.data))
+
+    @property
+    def is_consecutive(self) -> bool:
+        """Whether each group has the number after that of the one before."""
+        return isinstance(self.groups, range) and self.groups.step == 1
+
+    def begin(self) -> None:
+        """Let workers take groups from the first one on."""
+        self.shared[_NEXT] = self.shared[_STOP] = 0
+
+
+def private_memory(
+    machine: Machine, shared: SharedStarts | None, workers: int
+) -> list[NDArray[np.uint8] | None]:
+    """Return the private memory that each worker's threads have; the launch has made the first."""
+    if shared is None or shared.private is None:
+        return [None] * workers
+    while len(machine.private) < workers - 1:
+        pool = aligned(shared.private.nbytes).reshape(shared.private.shape)
+        machine.memory.add(pool, "private memory")
+        machine.private.append(pool)
+    return [shared.private, *machine.private[: workers - 1]]
+
+
+class NativeWork:
+    """Ranges of groups that native code runs by itself, with a record for each thread."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        shared = self._shared()
+        runner.reserve(len(shared.starts))
+        self.records = runner.records
+        self.templates: list[NDArray[np.uint8]] = []
+        self.starts: list[memoryview] = []
+        self._common: tuple[tuple[int, bytes], ...] = ()
+        for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
+            self._prepare(record, start, slot)
+        self.pointers = np.array([record.address for record in self.records], np.uint64)
+        self.places = np.array(sorted(shared.places, key=lambda place: place[1]), np.uint64)
+        chosen = runner.chosen(self.records)
+        self.fields = words(int(Work.SIZE))
+        self.totals = octets_of(self.fields)[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
+        self.task: Task | None = None
+        way = "stacked" if runner.first.uses_stacks else "direct"
+        function = scheduler().address(f"run_groups_{way}")
+        self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
+        self._fill(shared)
+        self.aim()
+        self._follow(chosen[1])
+
+    def _fill(self, shared: SharedStarts) -> None:
+        """Write what all dispatches of a form have in common into the fields."""
+        runner, private = self.runner, self.runner.private
+        along_row = sum(axis == 0 for _, axis in shared.places)
+        private_bytes = 0 if private is None else private[0].nbytes
+        image_bytes = runner.kernel.register_bytes if self.templates else 0
+        scratch_bytes = runner.machine.scratch_bytes
+        values = {
+            Work.THREADS: len(self.records),
+            Work.RECORDS: self.pointers.ctypes.data,
+            Work.PLACES: self.places.ctypes.data,
+            Work.ALL_PLACES: len(shared.places),
+            Work.ROW_PLACES: len(shared.places) if self.templates else along_row,
+            Work.MEMORY: bool(image_bytes or private_bytes or scratch_bytes),
+            Work.IMAGE_BYTES: image_bytes,
+            Work.PRIVATE_BYTES: private_bytes,
+            Work.SCRATCH_BYTES: scratch_bytes,
+            Work.SLM_BYTES: runner.dispatch.slm_bytes,
+        }
+        for name, value in values.items():
+            self.fields[int(name)] = value
+
+    def _follow(self, context: NDArray[np.uint64]) -> None:
+        """Say which thread has its turn after which; observers are told of each turn instead."""
+        if self.runner.watcher.is_ordered:
+            return
+        context[Context.FIRST] = self.records[0].address
+        for number, record in enumerate(self.records):
+            record.fields[Thread.INDEX] = number
+        for record, after in pairwise(self.records):
+            record.fields[Thread.NEXT] = after.address
+
+    def _prepare(self, record: ThreadRecord, start: ThreadStart, slot: int) -> None:
+        runner, fields = self.runner, record.fields
+        runner.fill(record, start, slot)
+        if runner.first.writes_image:
+            self.templates.append(record.image.copy())
+            fields[Thread.TEMPLATE] = self.templates[-1].ctypes.data
+            self.starts.append(octets_of(self.templates[-1]))
+        else:
+            self.starts.append(record.octets)
+
+    def _shared(self) -> SharedStarts:
+        """Return what all groups have in common."""
+        if self.runner.shared is None:
+            raise InternalError("a dispatch whose groups have nothing in common")
+        return self.runner.shared
+
+    def aim(self) -> None:
+        """Take over the dispatch that the worker is aimed at, which has the same form."""
+        shared = self._shared()
+        _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
+        if self._common != shared.common:
+            for before, register in zip_longest(self._common, shared.common):
+                if register is not None and register != before:
+                    offset, data = register
+                    for octets in self.starts:
+                        octets[offset : offset + len(data)] = data
+            self._common = shared.common
+        private = self.runner.private
+        if private is None:
+            return
+        address = private.ctypes.data
+        for slot, octets in enumerate(self.starts):
+            self.records[slot].fields[Thread.PRIVATE] = address + slot * private.strides[0]
+            for place in shared.private_places or ():
+                octets[place : place + 8] = address.to_bytes(8, "little")
+
+    def begin(self, task: Task) -> None:
+        """Take a task."""
+        fields, watcher = self.fields, self.runner.watcher
+        self.totals[:] = _NOTHING_DONE
+        if watcher.is_ordered:
+            watcher.begin_range(self.records, direct=not self.runner.first.uses_stacks)
+        if task is not self.task:
+            fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
+            fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
+            apart = bool(fields[Work.SLM_BYTES]) or watcher.is_ordered
+            fields[Work.TOGETHER] = task.is_consecutive and not apart
+            self.task = task
+
+    def end(self, task: Task, answer: int) -> int | None:
+        """Note what native code has done; return the place of a group that faulted."""
+        runner, fields = self.runner, self.fields
+        if runner.answers.failure is not None:
+            raise runner.answers.failure
+        groups, threads, executed = self.totals.tolist()
+        runner.exit.groups += groups
+        runner.exit.threads += threads
+        runner.exit.executed += executed
+        runner.take_counts()
+        faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
+        if runner.watcher.is_ordered:
+            runner.watcher.end_range(faulted)
+        if not answer:
+            return None
+        if faulted is not None:
+            fault = runner.fault_of(self.records[faulted])
+        else:
+            live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
+            fault = runner.endings.deadlock(self.records, live)
+        place = int(fields[Work.FAULT_GROUP])
+        runner.end(fault, int(task.numbers[place]))
+        return place

@@ -1,0 +1,1 @@
+"""The code of a module: its units, their nodes, instructions, values and messages."""

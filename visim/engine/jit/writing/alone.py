@@ -1,0 +1,453 @@
+"""Code for loops that channels run apart: one channel alone, then the next.
+
+What channels have of variables is copied to memory when an attempt begins, and back when each has
+left the loop or has made so many turns. Until then nothing changes but copies, and what all
+channels share, with which each of them begins anew. So a load that is out of range, or a first
+access to an allocation, ends the attempt, and all channels go through the loop together, with the
+faults that it then has. An attempt has no more turns than the thread can make before it has to let
+others run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from visim.engine.jit.analysis.apart import Region
+from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.flow import Node, mode_of
+from visim.engine.jit.analysis.lanewise import Bits
+from visim.engine.jit.analysis.slots import Row, row_of
+from visim.engine.jit.ir.storage import is_repeated
+from visim.engine.jit.ir.text import scalar_bytes, scalar_type
+from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.values import Values
+from visim.sem.effects import Effect, Goto, Load, Place, WritePredicate, WriteRegister
+from visim.sem.expr import Expr
+
+_Found = TypeVar("_Found")
+
+_MOST_TURNS = 64
+"""How many turns an attempt has at most: a number has a bit for each of them."""
+
+_PAUSE = 64
+"""How many turns channels make together after an attempt that failed."""
+
+
+class AloneWriter:
+    """Writes one loop for channels that run apart, one at a time."""
+
+    strip = 1
+
+    def __init__(self, unit: UnitFrame, region: Region) -> None:
+        self.unit = unit
+        self.region = region
+        self.text = unit.text
+        self.storage = unit.storage
+        self._name = self.text.fresh("alone")
+        self._pause = unit.counter()
+        self._turn, self._left, self._staying = (unit.buffer(8) for _ in range(3))
+        self._channel, self._last, self._furthest = (unit.buffer(8) for _ in range(3))
+        self._exits = {place: unit.buffer(8) for place in region.exits}
+        self._turns = ""
+        self._ahead: list[str] = []
+        self._sums: dict[Row, tuple[str, Place]] = {}
+        self._own_rows: dict[Row, str] = {}
+        self._own_bits: dict[Bits, str] = {}
+        self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
+        self._words = {bits: unit.buffer(8) for bits in region.bits_entering}
+        self._before: list[str] = []
+        self._after = [unit.buffer(place.type.bytes) for place in region.singles]
+        self._seen = {
+            node.key: unit.buffer(8) for node in region.nodes if node.key not in region.steady
+        }
+
+    # Where a turn begins
+
+    def enter(self) -> None:
+        """Write whether the channels try to run apart; what follows is for all together."""
+        text, unit = self.text, self.unit
+        turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
+        self._turns = self._combined("umin", turns, str(_MOST_TURNS))
+        paused = text.let(f"load i64, ptr {self._pause}")
+        some = text.let(f"icmp ne i64 {turns}, 0")
+        ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
+        text.branch(ready, self._name, self._label("pausing"))
+        text.label(self._label("pausing"))
+        left = self._combined("usub.sat", paused, "1")
+        text.do(f"store i64 {left}, ptr {self._pause}")
+        text.jump(self._label("together"))
+        text.label(self._label("together"))
+
+    def _label(self, what: str) -> str:
+        return f"{self._name}.{what}"
+
+    def _body(self, place: int) -> str:
+        return self._label(str(place))
+
+    def _combined(self, word: str, a: str, b: str) -> str:
+        """Return what one of LLVM's functions of two numbers gives."""
+        name = f"llvm.{word}.i64"
+        function = self.unit.module.library.intrinsic(name, "i64", "i64", "i64")
+        return self.text.let(f"call i64 {function}(i64 {a}, i64 {b})")
+
+    def _hoisted(self, write: Callable[[], _Found]) -> _Found:
+        """Write something in front of the first channel."""
+        inside, self.text.lines = self.text.lines, self._ahead
+        found = write()
+        self.text.lines = inside
+        return found
+
+    # The attempt
+
+    def write(self) -> None:
+        """Write the attempt; the loop's nodes are written already."""
+        text = self.text
+        outside, text.lines = text.lines, []
+        self._next()
+        for number, node in enumerate(self.region.nodes, 1):
+            self._node(node, number)
+        self._finish()
+        body, text.lines = text.lines, outside
+        self._begin()
+        text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
+        self._end()
+        text.label(self._label("bail"))
+        for place, before in zip(self.region.singles, self._before, strict=True):
+            self.storage.write(place, before, None)
+        text.do(f"store volatile i64 {_PAUSE}, ptr {self._pause}")
+        text.jump(self._label("together"))
+
+    def _begin(self) -> None:
+        """Copy what channels have of variables."""
+        text, region = self.text, self.region
+        text.label(self._name)
+        active = text.let("load i32, ptr %active")
+        text.do(f"store i64 {text.let(f'zext i32 {active} to i64')}, ptr {self._left}")
+        counters = [self._staying, self._furthest, *self._exits.values(), *self._seen.values()]
+        for counter in counters:
+            text.do(f"store i64 0, ptr {counter}")
+        for row, place in region.entering.items():
+            put_row(self.storage, place, self._buffers[row])
+        for bits, word in self._words.items():
+            text.do(f"store i64 {self.storage.load_bits(bits[0])}, ptr {word}")
+        for place, before, after in zip(region.singles, self._before, self._after, strict=True):
+            kind = f"<1 x {scalar_type(place.type)}>"
+            text.do(f"store {kind} {before}, ptr {after}")
+
+    def _next(self) -> None:
+        """Choose the next channel, and take what it has."""
+        text, region = self.text, self.region
+        text.label(self._label("next"))
+        left = text.let(f"load i64, ptr {self._left}")
+        some = text.let(f"icmp ne i64 {left}, 0")
+        text.branch(some, self._label("chosen"), self._label("done"))
+        text.label(self._label("chosen"))
+        channel = text.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
+        less = text.let(f"sub i64 {left}, 1")
+        text.do(f"store i64 {text.let(f'and i64 {left}, {less}')}, ptr {self._left}")
+        text.do(f"store i64 {channel}, ptr {self._channel}")
+        text.do(f"store i64 0, ptr {self._turn}")
+        for row, buffer in self._buffers.items():
+            kind = f"<1 x i{8 * row.size}>"
+            place = text.let(f"getelementptr {kind}, ptr {buffer}, i64 {channel}")
+            one = text.let(f"load {kind}, ptr {place}, align {row.size}")
+            text.do(f"store {kind} {one}, ptr {self._own_row(row)}")
+        for bits, word in self._words.items():
+            found = text.let(f"load i64, ptr {word}")
+            moved = text.let(f"lshr i64 {found}, {self._position(bits, channel)}")
+            one = text.let(f"trunc i64 {text.let(f'and i64 {moved}, 1')} to i8")
+            text.do(f"store i8 {one}, ptr {self._own_bit(bits)}")
+        for place in region.singles:
+            self._before.append(self._hoisted(partial(self.storage.read, place)))
+            self.storage.write(place, self._before[-1], None)
+        text.jump(self._body(region.header.key[1]))
+
+    def _position(self, bits: Bits, channel: str) -> str:
+        return self.text.let(f"add i64 {channel}, {bits[1]}") if bits[1] else channel
+
+    def _own_row(self, row: Row) -> str:
+        if row not in self._own_rows:
+            self._own_rows[row] = self.unit.buffer(row.size)
+        return self._own_rows[row]
+
+    def _own_bit(self, bits: Bits) -> str:
+        if bits not in self._own_bits:
+            self._own_bits[bits] = self.unit.buffer(1)
+        return self._own_bits[bits]
+
+    # The channel that runs, for expressions
+
+    def execution(self) -> str:
+        """Return which channels of this one are active."""
+        return "splat (i1 true)"
+
+    def predicate(self, bits: Bits) -> str:
+        """Return its bit of a predicate."""
+        found = self.text.let(f"load i8, ptr {self._own_bit(bits)}")
+        return self.text.let(
+            f"insertelement <1 x i1> poison, i1 {self.text.let(f'trunc i8 {found} to i1')}, i64 0"
+        )
+
+    def row(self, row: Row) -> str:
+        """Return its element of a row as an integer."""
+        return self.text.let(f"load <1 x i{8 * row.size}>, ptr {self._own_row(row)}")
+
+    def _values(self, node: Node) -> Values:
+        active = str(self.unit.all_on)
+        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
+
+    # Blocks
+
+    def _node(self, node: Node, number: int) -> None:
+        text = self.text
+        text.label(self._body(node.key[1]))
+        self._sums.clear()
+        if node.key in self._seen:
+            turn = text.let(f"load i64, ptr {self._turn}")
+            self._add_bit(self._seen[node.key], turn)
+        for step in node.block.steps:
+            self._step(node, step)
+        following = node.block.next
+        match node.block.transfer:
+            case Goto(label=label, mask=None):
+                self._go(number, self.unit.flow.label(label))
+            case Goto(label=label, mask=mask) if mask is not None:
+                yes, no = text.fresh("yes"), text.fresh("no")
+                found = Cutter(self, self._values(node)).value(mask)
+                bit = text.let(f"extractelement <1 x i1> {found}, i64 0")
+                text.branch(bit, yes, no)
+                text.label(yes)
+                self._go(number, self.unit.flow.label(label))
+                text.label(no)
+                self._go(number, following)
+            case _:
+                self._go(number, following)
+
+    def _add_bit(self, word: str, position: str) -> None:
+        text = self.text
+        bit = text.let(f"shl i64 1, {position}")
+        before = text.let(f"load i64, ptr {word}")
+        text.do(f"store i64 {text.let(f'or i64 {before}, {bit}')}, ptr {word}")
+
+    def _go(self, number: int, place: int) -> None:
+        """Let the channel go from block `number` to a place."""
+        text, header = self.text, self.region.header.key[1]
+        if place in self._exits:
+            self._leave(number, self._exits[place])
+            return
+        if place != header:
+            text.jump(self._body(place))
+            return
+        turn = text.let(f"load i64, ptr {self._turn}")
+        turn = text.let(f"add i64 {turn}, 1")
+        text.do(f"store i64 {turn}, ptr {self._turn}")
+        stays = text.fresh("stays")
+        text.branch(text.let(f"icmp ult i64 {turn}, {self._turns}"), self._body(header), stays)
+        text.label(stays)
+        self._put(self.region.staying)
+        self._leave(0, self._staying)
+
+    def _leave(self, number: int, where: str) -> None:
+        """End the channel's run behind block `number` of its turn; 0: before the first."""
+        text = self.text
+        self._add_bit(where, text.let(f"load i64, ptr {self._channel}"))
+        text.do(f"store i64 {number}, ptr {self._last}")
+        text.jump(self._label("finish"))
+
+    # Instructions
+
+    def _step(self, node: Node, step: Step) -> None:
+        values = self._values(node)
+        cutter = Cutter(self, values)
+        for effect in step.effects:
+            if isinstance(effect, Load):
+                values.loaded[id(effect)] = self._load(node, cutter, effect)
+        writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
+        if all(write.value.lanes == 1 for write in writes):
+            self._write_singles(writes, values)
+            return
+        found = [(w, cutter.value(w.value), cutter.mask(w.mask)) for w in writes]
+        for write, value, mask in found:
+            if isinstance(write, WritePredicate):
+                self._write_bit(write, value, mask)
+            else:
+                self._write_row(write, value, mask)
+                self._note_sum(cutter, write, mask)
+
+    def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
+        singles = [write for write in writes if isinstance(write, WriteRegister)]
+        for write, value in [(write, values.value(write.value)) for write in singles]:
+            self.storage.write(write.place, value, None)
+
+    def _write_row(self, write: WriteRegister, value: str, mask: str | None) -> None:
+        text, row = self.text, place_row(write.place)
+        kind = f"<1 x i{8 * row.size}>"
+        value = as_integers(text, value, write.place.type, 1)
+        if mask is not None:
+            old = self.row(row)
+            value = text.let(f"select <1 x i1> {mask}, {kind} {value}, {kind} {old}")
+        text.do(f"store {kind} {value}, ptr {self._own_row(row)}")
+
+    def _write_bit(self, write: WritePredicate, value: str, mask: str | None) -> None:
+        text, bits = self.text, (write.variable.name, write.offset)
+        if mask is not None:
+            old = self.predicate(bits)
+            value = text.let(f"select <1 x i1> {mask}, <1 x i1> {value}, <1 x i1> {old}")
+        one = text.let(f"extractelement <1 x i1> {value}, i64 0")
+        text.do(f"store i8 {text.let(f'zext i1 {one} to i8')}, ptr {self._own_bit(bits)}")
+
+    def _note_sum(self, cutter: Cutter, write: WriteRegister, mask: str | None) -> None:
+        """Note that a row is a sum of 64 bits of something and what all channels share."""
+        row, value = place_row(write.place), write.value
+        self._sums.pop(row, None)
+        if mask is not None or value.uop.name != "add" or value.type.bits != 64:
+            return
+        changing = {place.variable.index for place in self.region.singles}
+        for one, other in (value.args, value.args[::-1]):
+            if other.uop.name == "read" and is_repeated(other.attribute):
+                place: Place = other.attribute
+                if place.variable.index not in changing:
+                    self._sums[row] = (cutter.value(one), place)
+
+    # Loads
+
+    def _load(self, node: Node, cutter: Cutter, load: Load) -> list[str]:
+        """Load what the channel loads, or end the attempt."""
+        text, bounds = self.text, self._hoisted(partial(self._bounds, node, load))
+        offset, mask = self._offset(cutter, load.addresses, bounds), cutter.mask(load.mask)
+        if mask is not None:
+            on = text.let(f"extractelement <1 x i1> {mask}, i64 0")
+            offset = text.let(f"select i1 {on}, i64 {offset}, i64 0")
+        inside, scalar = text.fresh("inside"), scalar_type(load.type)
+        fits = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
+        text.likely(fits, inside, self._label("bail"))
+        text.label(inside)
+        place = text.let(f"add i64 {offset}, {bounds.host}")
+        pointer = text.let(f"inttoptr i64 {place} to ptr")
+        pointers = [
+            text.at(pointer, part * scalar_bytes(scalar)) for part in range(load.components)
+        ]
+        return [text.let(f"load <1 x {scalar}>, ptr {one}, align 1") for one in pointers]
+
+    def _bounds(self, node: Node, load: Load) -> Bounds:
+        """Return where a load may go, as when all channels load."""
+        size = load.components * scalar_bytes(scalar_type(load.type))
+        site = self.unit.module.sites.number(load, self.unit.unit.number)
+        bindings = self.region.bindings[id(load)]
+        return BoundsWriter(self.unit, self._values(node), bindings).of(load, site, size)
+
+    def _offset(self, cutter: Cutter, addresses: Expr, bounds: Bounds) -> str:
+        """Return the distance of a load from where it may go."""
+        text, bits = self.text, addresses.type.bits
+        row = row_of(addresses.attribute) if addresses.uop.name == "read" else None
+        if row is not None and row in self._sums:
+            varying, common = self._sums[row]
+            base = self._hoisted(partial(self._distance, common, bounds))
+            return text.let(f"add i64 {self._first(varying, 64)}, {base}")
+        address = self._first(cutter.value(addresses), bits)
+        if bits < 64:
+            address = text.let(f"zext i{bits} {address} to i64")
+        return text.let(f"sub i64 {address}, {bounds.start}")
+
+    def _distance(self, place: Place, bounds: Bounds) -> str:
+        one = replace(place, lanes=1, width=1)
+        return self.text.let(f"sub i64 {self._first(self.storage.read(one), 64)}, {bounds.start}")
+
+    def _first(self, vector: str, bits: int) -> str:
+        return self.text.let(f"extractelement <1 x i{bits}> {vector}, i64 0")
+
+    # What an attempt leaves
+
+    def _finish(self) -> None:
+        """Put what the channel has changed to that of the others."""
+        text, region = self.text, self.region
+        text.label(self._label("finish"))
+        channel = text.let(f"load i64, ptr {self._channel}")
+        turn = text.let(f"load i64, ptr {self._turn}")
+        blocks = text.let(f"mul i64 {turn}, {len(region.nodes) + 1}")
+        passed = text.let(f"add i64 {blocks}, {text.let(f'load i64, ptr {self._last}')}")
+        furthest = text.let(f"load i64, ptr {self._furthest}")
+        further = text.let(f"icmp ugt i64 {passed}, {furthest}")
+        most = text.let(f"select i1 {further}, i64 {passed}, i64 {furthest}")
+        text.do(f"store i64 {most}, ptr {self._furthest}")
+        self._put(region.leaving)
+        for bits in sorted(region.bits_leaving):
+            self._finish_bit(bits, self._position(bits, channel))
+        for place, after in zip(region.singles, self._after, strict=True):
+            kind = f"<1 x {scalar_type(place.type)}>"
+            now, before = self.storage.read(place), text.let(f"load {kind}, ptr {after}")
+            value = text.let(f"select i1 {further}, {kind} {now}, {kind} {before}")
+            text.do(f"store {kind} {value}, ptr {after}")
+        text.jump(self._label("next"))
+
+    def _put(self, rows: Iterable[Row]) -> None:
+        """Put the channel's elements of rows to those of the others."""
+        text = self.text
+        channel = text.let(f"load i64, ptr {self._channel}")
+        for row in rows:
+            kind = f"<1 x i{8 * row.size}>"
+            place = text.let(f"getelementptr {kind}, ptr {self._buffers[row]}, i64 {channel}")
+            text.do(f"store {kind} {self.row(row)}, ptr {place}, align {row.size}")
+
+    def _finish_bit(self, bits: Bits, position: str) -> None:
+        text, word = self.text, self._words[bits]
+        found = text.let(f"zext i8 {text.let(f'load i8, ptr {self._own_bit(bits)}')} to i64")
+        moved = text.let(f"shl i64 {found}, {position}")
+        others = text.let(f"xor i64 {text.let(f'shl i64 1, {position}')}, -1")
+        kept = text.let(f"and i64 {text.let(f'load i64, ptr {word}')}, {others}")
+        text.do(f"store i64 {text.let(f'or i64 {kept}, {moved}')}, ptr {word}")
+
+    def _end(self) -> None:
+        """Write variables and counts; the channels that have left wait where they went."""
+        text, region = self.text, self.region
+        text.label(self._label("done"))
+        for row, place in region.leaving.items():
+            take_row(self.storage, place, self._buffers[row])
+        for bits in sorted(region.bits_leaving):
+            word = text.let(f"load i64, ptr {self._words[bits]}")
+            text.do(f"store i64 {word}, ptr {self.storage.bits(bits[0])}")
+        for place, after in zip(region.singles, self._after, strict=True):
+            kind = f"<1 x {scalar_type(place.type)}>"
+            self.storage.write(place, text.let(f"load {kind}, ptr {after}"), None)
+        self._count()
+        entry = region.header.entry
+        for place, word in self._exits.items():
+            found = text.let(f"trunc i64 {text.let(f'load i64, ptr {word}')} to i32")
+            before = text.let(f"load i32, ptr %wait.{entry}.{place}")
+            text.do(f"store i32 {text.let(f'or i32 {before}, {found}')}, ptr %wait.{entry}.{place}")
+        staying = text.let(f"load i64, ptr {self._staying}")
+        staying = text.let(f"trunc i64 {staying} to i32")
+        text.do(f"store i32 {staying}, ptr %active")
+        again, gone = self._label("again"), self._label("gone")
+        text.branch(text.let(f"icmp ne i32 {staying}, 0"), again, gone)
+        text.label(again)
+        for row, place in region.staying.items():
+            take_row(self.storage, place, self._buffers[row])
+        text.jump(self.unit.body_label(region.header.key))
+        text.label(gone)
+        self.unit.wake(region.header, region.beyond)
+
+    def _count(self) -> None:
+        """Count what all channels together have executed."""
+        text, region, blocks = self.text, self.region, len(self.region.nodes) + 1
+        furthest = text.let(f"load i64, ptr {self._furthest}")
+        turns = text.let(f"udiv i64 {furthest}, {blocks}")
+        last = text.let(f"urem i64 {furthest}, {blocks}")
+        total = text.let(f"load i64, ptr {self.unit.clock}")
+        for number, node in enumerate(region.nodes, 1):
+            if node.key in self._seen:
+                ctpop = self.unit.module.library.intrinsic("llvm.ctpop.i64", "i64", "i64")
+                seen = text.let(f"load i64, ptr {self._seen[node.key]}")
+                times = text.let(f"call i64 {ctpop}(i64 {seen})")
+            else:
+                again = text.let(f"icmp uge i64 {last}, {number}")
+                times = text.let(f"add i64 {turns}, {text.let(f'zext i1 {again} to i64')}")
+            counted = text.let(f"mul i64 {times}, {len(node.block.forms)}")
+            total = text.let(f"add i64 {total}, {counted}")
+        text.do(f"store i64 {total}, ptr {self.unit.clock}")

@@ -1,0 +1,68 @@
+"""Where messages may go: each space's first address, its limit, where the host has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from visim.engine.jit.ir.text import Text
+from visim.engine.jit.layout import SURFACE_ENTRY, Context
+from visim.machine.surfaces import BINDING_TABLE_SIZE
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Where a message goes, as names of i64: `start` is subtracted from addresses.
+
+    The differences below `limit` are in range; `host` is added to them.
+    """
+
+    start: str
+    limit: str
+    host: str
+
+
+class SurfaceWriter:
+    """Writes once, where the function starts, what stays while it runs.
+
+    That are the bounds of surfaces with known numbers, and where shared local memory is: LLVM does
+    not know that stores leave it where it is, and would add it to each address again.
+    """
+
+    def __init__(self) -> None:
+        self.text = Text(hint="s")
+        self._known: dict[tuple[int, int, bool], Bounds] = {}
+
+    @cached_property
+    def shared_memory(self) -> str:
+        """Where the host has shared local memory, as i64."""
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}")
+        return self.text.let(f"load i64, ptr {place}, align 8")
+
+    def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
+        """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""
+        key = number, size, reads
+        if key not in self._known:
+            place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SURFACES)}")
+            table = self.text.let(f"load ptr, ptr {place}, align 8")
+            entry = self.text.at(table, min(number, BINDING_TABLE_SIZE) * SURFACE_ENTRY)
+            self._known[key] = surface_bounds(self.text, entry, size, reads=reads)
+        return self._known[key]
+
+
+def surface_bounds(text: Text, entry: str, size: int, *, reads: bool) -> Bounds:
+    """Return the bounds of a surface that is at `entry` of the binding table."""
+    base = text.let(f"load i64, ptr {entry}, align 8")
+    place = text.at(entry, 8 if reads else 16)
+    return Bounds("0", limit_for(text, text.let(f"load i64, ptr {place}, align 8"), size), base)
+
+
+def limit_for(text: Text, size: str, wanted: int) -> str:
+    """Return how many offsets hold `wanted` bytes in memory of `size` bytes."""
+    rest = text.let(f"sub i64 {size}, {wanted - 1}")
+    some = text.let(f"icmp sgt i64 {rest}, 0")
+    return text.let(f"select i1 {some}, i64 {rest}, i64 0")

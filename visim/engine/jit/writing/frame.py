@@ -1,0 +1,348 @@
+"""What the writers of one unit share: text, memory, fields of context and thread, faults, turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from visim.engine.accesses import SiteTable
+from visim.engine.base import TURN
+from visim.engine.jit.analysis.affine import Affine
+from visim.engine.jit.analysis.blocks import StaticBlock, places
+from visim.engine.jit.analysis.flow import Flow, Node
+from visim.engine.jit.analysis.slots import Slots
+from visim.engine.jit.common.native import IS_X86
+from visim.engine.jit.common.scheduler import DIRECT, STACKS
+from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.storage import Storage
+from visim.engine.jit.ir.text import Text, signed
+from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
+from visim.engine.jit.writing.bounds import SurfaceWriter
+from visim.engine.jit.writing.sites import Sites
+from visim.engine.jit.writing.versions import Version
+from visim.engine.observers import BlockNumbers, BlockPlace
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.sem.effects import Load, Place, Store
+from visim.sem.expr import Expr
+
+ACTIVATION = ("entered", "called", "resumed", "site")
+"""What is remembered of the open call of a subroutine, beside the channels that wait."""
+MOST_APART = 64
+"""How many messages of a unit have all of their code where they stand."""
+
+
+@dataclass
+class ModuleFrame:
+    """What the writers of one module share.
+
+    `flat` says that variables are overrun, so that all are in an image; `has_calls` that there
+    are functions beside the kernel; `counts_depth` that open calls are counted; `stacks` that
+    threads have stacks of their own. `adding` are the messages that may be tallied.
+    """
+
+    kernel: LinkedKernel
+    version: Version
+    library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
+    sites: Sites = field(default_factory=Sites)
+    numbers: BlockNumbers = field(default_factory=BlockNumbers)
+    forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    watched_sites: SiteTable = field(default_factory=SiteTable)
+    flat: bool = False
+    has_calls: bool = False
+    has_barriers: bool = False
+    has_host_turns: bool = False
+    counts_depth: bool = False
+    stacks: bool = False
+    frame_bytes: int = 0
+    adding: frozenset[int] = frozenset()
+
+    @property
+    def way(self) -> str:
+        """How threads run: the end of the names of what the scheduler has for kernels."""
+        return STACKS if self.stacks else DIRECT
+
+    def callees(self, name: str | None) -> list[LinkedUnit]:
+        """Return the functions that a call by name, or by handle, can reach."""
+        if name is None:
+            return list(self.kernel.units[1:])
+        return [self.kernel.function(name)]
+
+    def number(self, unit: int, block: StaticBlock) -> int:
+        """Return the number of a unit's block, under which its executions are counted."""
+        number = self.numbers.number(BlockPlace(unit, block.start, block.next))
+        if number == len(self.forms):
+            self.forms.append(block.forms)
+        return number
+
+
+class Operands(Protocol):
+    """The values of one instruction's expressions, for those who write one of them."""
+
+    text: Text
+    never: dict[str, int]
+
+    def value(self, expr: Expr) -> str:
+        """Return the vector that an expression stands for."""
+        ...
+
+    def scalar(self, expr: Expr) -> str:
+        """Return lane 0 of an expression."""
+        ...
+
+    def know(self, expr: Expr, name: str) -> None:
+        """Take a vector as the value of an expression."""
+        ...
+
+    def control(self) -> str:
+        """Return the bits of %cr0 that say how floats are rounded, as i64."""
+        ...
+
+
+class UnitFrame:
+    """What the writers of one unit share; `pc` is the instruction that is being written."""
+
+    def __init__(self, module: ModuleFrame, flow: Flow, slots: Slots, affine: Affine) -> None:
+        self.module = module
+        self.flow = flow
+        self.slots = slots
+        self.affine = affine
+        self.kernel = module.kernel
+        self.unit = flow.code.unit
+        self.text = Text(tests_bits=not module.version.has_mask_registers)
+        self.is_kernel = self.unit.number == 0
+        self.payload = module.version.payload if self.is_kernel else None
+        image = "%image" if module.flat else None
+        shared = "%image" if module.has_calls else None
+        self.storage = Storage(self.kernel, self.unit, self.text, image, shared)
+        self.full = full_entries(module, flow)
+        self.all_on = signed((1 << self.kernel.simd_size) - 1, 32)
+        self.slm_bytes = module.version.slm_bytes
+        self.names = {key: number for number, key in enumerate(flow.nodes)}
+        self.clock = "%clock"
+        self.pc = 0
+        self.surfaces = SurfaceWriter()
+        self.buffers: list[str] = []
+
+    @cached_property
+    def users(self) -> dict[int, set[int]]:
+        """The identities of the steps, or of blocks for their ends, that use each variable."""
+        found: dict[int, set[int]] = {}
+        for node in self.flow.nodes.values():
+            block = node.block
+            users = [(id(step), step.places) for step in block.steps]
+            users += [(id(block), places((block.transfer,)))] if block.transfer else []
+            for user, used in users:
+                for place in used:
+                    found.setdefault(place.variable.index, set()).add(user)
+            for index in self.kernel.reached(self.unit) if block.is_indirect else ():
+                found.setdefault(index, set()).add(id(block))
+        return found
+
+    @cached_property
+    def is_long(self) -> bool:
+        """Whether so many messages are in the unit that they have to share code."""
+        effects = (
+            effect
+            for node in self.flow.nodes.values()
+            for step in node.block.steps
+            for effect in step.effects
+        )
+        messages = sum(isinstance(effect, Load | Store) for effect in effects)
+        return messages > MOST_APART
+
+    def buffer(self, size: int) -> str:
+        """Return the pointer to memory of the function, of so many bytes."""
+        name = f"%buffer{len(self.buffers)}"
+        self.buffers.append(f"  {name} = alloca [{size} x i8], align 64")
+        return name
+
+    def counter(self) -> str:
+        """Return the pointer to a number of 64 bits that is zero when a thread starts."""
+        name = self.buffer(8)
+        self.buffers.append(f"  store i64 0, ptr {name}")
+        return name
+
+    def keeps_others(self, place: Place) -> bool:
+        """Whether a write has to keep what lanes hold that it is not for."""
+        slot = self.slots.at(place)
+        return slot is None or not slot.quiet or self.module.version.saving
+
+    # Shared memory
+
+    def context_pointer(self, field: Context) -> str:
+        """Return a pointer that a field of the context holds."""
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(field)}")
+        return self.text.let(f"load ptr, ptr {place}, align 8")
+
+    def context(self, field: Context) -> str:
+        """Return a field of the context as i64."""
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(field)}")
+        return self.text.let(f"load i64, ptr {place}, align 8")
+
+    def thread(self, field: Thread) -> str:
+        """Return a field of the thread as i64."""
+        place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
+        return self.text.let(f"load i64, ptr {place}, align 8")
+
+    def set_thread(self, field: Thread, value: str | int) -> None:
+        """Set a field of the thread."""
+        place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
+        self.text.do(f"store i64 {value}, ptr {place}, align 8")
+
+    def fault(
+        self, kind: FaultKind, pc: int, address: str | int = 0, channel: str | int = 0
+    ) -> None:
+        """Leave the function with a fault."""
+        self.set_thread(Thread.FAULT, int(kind))
+        self.set_thread(Thread.PC, pc)
+        self.set_thread(Thread.UNIT, self.unit.number)
+        self.set_thread(Thread.ADDRESS, address)
+        self.set_thread(Thread.CHANNEL, channel)
+        self.text.jump("failed")
+
+    def fault_if(
+        self,
+        condition: str,
+        kind: FaultKind,
+        pc: int,
+        address: str | int = 0,
+        channel: str | int = 0,
+    ) -> None:
+        """Leave the function with a fault if a condition holds."""
+        wrong, right = self.text.fresh("wrong"), self.text.fresh("right")
+        self.text.unlikely(condition, wrong, right)
+        self.text.label(wrong)
+        self.fault(kind, pc, address, channel)
+        self.text.label(right)
+
+    def failed_unless(self, well: str) -> None:
+        """Leave the function, with the fault that has been noted, if something went wrong."""
+        right = self.text.fresh("right")
+        self.text.likely(well, right, "failed")
+        self.text.label(right)
+
+    # Turns
+
+    def suspend(self) -> None:
+        """Let other threads run, and begin a turn when they have."""
+        paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
+        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {paused})")
+        self.begin_turn()
+
+    def begin_turn(self) -> None:
+        """Note until when the thread may run before others have a turn."""
+        now = self.text.let(f"load i64, ptr {self.clock}")
+        ends = self.text.let(f"add i64 {now}, {TURN}")
+        self.text.do(f"store i64 {ends}, ptr %turn.ends")
+
+    def room(self) -> str:
+        """Return how many instructions the thread may execute before its turn is over."""
+        text = self.text
+        now = text.let(f"load i64, ptr {self.clock}")
+        ends = text.let("load i64, ptr %turn.ends")
+        least = self.module.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
+        left = text.let(f"call i64 {least}(i64 {ends}, i64 {now})")
+        return text.let(f"call i64 {least}(i64 {left}, i64 1)")
+
+    def pause(self, pc: int) -> None:
+        """Let others run where the thread's turn is over; a place in each loop has to."""
+        text = self.text
+        now = text.let(f"load i64, ptr {self.clock}")
+        ends = text.let("load i64, ptr %turn.ends")
+        over = text.let(f"icmp uge i64 {now}, {ends}")
+        late, on = text.fresh("late"), text.fresh("on")
+        text.unlikely(over, late, on)
+        text.label(late)
+        stop = text.let(f"call i32 @pause(ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number})")
+        self.failed_unless(text.let(f"icmp eq i32 {stop}, 0"))
+        self.begin_turn()
+        text.jump(on)
+        text.label(on)
+
+    # Open calls of subroutines that call themselves
+
+    def _saved(self, entry: int) -> list[str]:
+        names = [f"%{what}.{entry}" for what in ACTIVATION]
+        places = sorted(place for owner, place in self.flow.slots if owner == entry)
+        return names + [f"%wait.{entry}.{place}" for place in places]
+
+    def push_activation(self, entry: int) -> None:
+        """Save the state of a subroutine's open call and clear its waiting channels."""
+        text, saved = self.text, self._saved(entry)
+        at = self.thread(Thread.FRAME)
+        frames = self._frames(at)
+        for number, name in enumerate(saved):
+            value = text.let(f"load i32, ptr {name}")
+            place = text.let(f"getelementptr i32, ptr {frames}, i64 {number}")
+            text.do(f"store i32 {value}, ptr {place}")
+        for name in saved[len(ACTIVATION) :]:
+            text.do(f"store i32 0, ptr {name}")
+        self.set_thread(Thread.FRAME, text.let(f"add i64 {at}, {4 * len(saved)}"))
+
+    def pop_activation(self, entry: int) -> None:
+        """Bring back what `push_activation` has saved last."""
+        text, saved = self.text, self._saved(entry)
+        at = text.let(f"sub i64 {self.thread(Thread.FRAME)}, {4 * len(saved)}")
+        self.set_thread(Thread.FRAME, at)
+        frames = self._frames(at)
+        for number, name in enumerate(saved):
+            place = text.let(f"getelementptr i32, ptr {frames}, i64 {number}")
+            text.do(f"store i32 {text.let(f'load i32, ptr {place}')}, ptr {name}")
+
+    def _frames(self, at: str) -> str:
+        place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(Thread.FRAMES)}")
+        frames = self.text.let(f"load ptr, ptr {place}, align 8")
+        return self.text.let(f"getelementptr i8, ptr {frames}, i64 {at}")
+
+    # Entrances of nodes
+
+    def _entrances(self, node: Node) -> None:
+        number = self.names[node.key]
+        if (node.entry, node.key[1]) not in self.flow.slots:
+            return
+        text, slot = self.text, f"%wait.{node.entry}.{node.key[1]}"
+        text.label(f"m{number}")
+        waiting = text.let(f"load i32, ptr {slot}")
+        text.do(f"store i32 0, ptr {slot}")
+        active = text.let("load i32, ptr %active")
+        text.do(f"store i32 {text.let(f'or i32 {active}, {waiting}')}, ptr %active")
+        text.jump(f"b{number}")
+        text.label(f"w{number}")
+        waiting = text.let(f"load i32, ptr {slot}")
+        text.do(f"store i32 0, ptr {slot}")
+        text.do(f"store i32 {waiting}, ptr %active")
+        text.jump(f"b{number}")
+
+    def wake(self, node: Node, places: Sequence[int]) -> None:
+        """Go on at the first of some places where channels wait; at the last they surely do."""
+        text = self.text
+        for place in places[:-1]:
+            waiting = text.let(f"load i32, ptr %wait.{node.entry}.{place}")
+            some = text.let(f"icmp ne i32 {waiting}, 0")
+            other = text.fresh("later")
+            text.branch(some, f"w{self.names[node.entry, place, node.after]}", other)
+            text.label(other)
+        if not places:
+            text.do("unreachable")
+            return
+        text.jump(f"w{self.names[node.entry, places[-1], node.after]}")
+
+    def body_label(self, key: tuple[int, int, int]) -> str:
+        """Return the label at which a node starts with the channels that are active."""
+        return f"b{self.names[key]}"
+
+    def merge_label(self, key: tuple[int, int, int]) -> str:
+        """Return the label at which a node starts with them and those that wait there."""
+        prefix = "m" if (key[0], key[1]) in self.flow.slots else "b"
+        return f"{prefix}{self.names[key]}"
+
+
+def full_entries(module: ModuleFrame, flow: Flow) -> set[int]:
+    """Return the entries of a unit at which all channels are known to be on."""
+    is_kernel = flow.code.unit.number == 0
+    return flow.full_entries() if is_kernel and module.version.full else set()
+
+
+__all__ = ["ACTIVATION", "MOST_APART", "ModuleFrame", "Operands", "UnitFrame", "full_entries"]

@@ -1,0 +1,207 @@
+"""Messages that are checked together: successive loads, or successive stores, of rows.
+
+A check is a branch, and LLVM makes code for one block between branches at a time. So a message in
+rows waits until something needs what it loads, or may not overtake it. Then one branch goes on
+where all that wait are in range. Where not, each is done in its general form, in their order, with
+the faults that it then has; what was loaded is left in memory in the same arrangement, so that
+code goes on in one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from visim.engine.jit.analysis.blocks import Step, expressions, places
+from visim.engine.jit.analysis.callouts import follows_mode, is_called_out, needs_interpreter
+from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.messages import MessageWriter, Ready
+from visim.engine.jit.writing.rows import Rows
+from visim.sem.effects import Effect, Load, Store, WritePredicate, WriteRegister, WriteState
+
+_MOST = 16
+"""How many messages wait at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A message that waits, and what is to be done when it has been."""
+
+    writer: MessageWriter
+    ready: Ready
+    way: Rows
+    finish: Callable[[], None]
+
+
+class JointWriter:
+    """Writes the messages of one node that can wait for each other."""
+
+    def __init__(self, unit: UnitFrame) -> None:
+        self.unit = unit
+        self.text = unit.text
+        version = unit.module.version
+        self._never = unit.module.flat or version.saving or bool(version.watched)
+        self._waiting: list[_Waiting] = []
+        self._touched = set[int]()
+
+    # What waits
+
+    def before(self, step: Step, *, dynamic: bool) -> None:
+        """Do what waits if an instruction needs it or may not come before it.
+
+        `dynamic` says that the interpreter computes what rounds.
+        """
+        if self._waiting and not self._can_overtake(step, dynamic=dynamic):
+            self.flush()
+
+    def take(
+        self, step: Step, writer: MessageWriter, ready: Ready, finish: Callable[[], None]
+    ) -> bool:
+        """Let the only message of an instruction wait, if it can; `finish` writes what is left."""
+        way, loads = ready.way, isinstance(ready.effect, Load)
+        if self._never or not isinstance(way, Rows) or not _may_wait(step, ready):
+            self.flush()
+            return False
+        if self._waiting and isinstance(self._waiting[0].ready.effect, Load) is not loads:
+            self.flush()
+        self._waiting.append(_Waiting(writer, ready, way, finish))
+        writes = [effect for effect in step.effects if isinstance(effect, WriteRegister)]
+        for write in writes:
+            writer.values.mask(write.mask)
+        touched = places(writes, expressions(writes))
+        self._touched.update(place.variable.index for place in touched)
+        if len(self._waiting) == _MOST:
+            self.flush()
+        return True
+
+    def _can_overtake(self, step: Step, *, dynamic: bool) -> bool:
+        """Whether an instruction is a message that may wait too, or computes something else."""
+        if step.refusal is not None:
+            return False
+        if any(place.variable.index in self._touched for place in step.places):
+            return False
+        if not all(map(_overtakes, step.effects)):
+            return False
+        return not any(
+            expr.uop.name in {"gather", "fused", "clock"}
+            or needs_interpreter(expr)
+            or (dynamic and follows_mode(expr))
+            for expr in step.expressions
+        )
+
+    # Writing
+
+    def flush(self) -> None:
+        """Write all messages that wait."""
+        waiting, self._waiting, self._touched = self._waiting, [], set[int]()
+        if not waiting:
+            return
+        if isinstance(waiting[0].ready.effect, Load):
+            self._load(waiting)
+        else:
+            self._store(waiting)
+        for one in waiting:
+            one.finish()
+
+    def _fits(self, waiting: list[_Waiting]) -> str:
+        fits = waiting[0].way.fits
+        for one in waiting[1:]:
+            fits = self.text.let(f"and i1 {fits}, {one.way.fits}")
+        return fits
+
+    def _load(self, waiting: list[_Waiting]) -> None:
+        text, fits = self.text, self._fits(waiting)
+        direct, general, join = map(text.fresh, ("direct", "general", "join"))
+        before, apart = text.block, [one for one in waiting if not _stays(one)]
+        text.likely(fits, direct if apart else join, general)
+        moved = dict[int, list[str]]()
+        if apart:
+            text.label(direct)
+            moved = {id(one): self._loaded(one, one.way) for one in apart}
+            before = text.block
+            text.jump(join)
+        text.label(general)
+        others = self._general(waiting)
+        after = text.block
+        text.jump(join)
+        text.label(join)
+        joined = [
+            [
+                text.let(f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]")
+                for a, b in zip(moved.get(id(one), one.way.pointers), other, strict=True)
+            ]
+            for one, other in zip(waiting, others, strict=True)
+        ]
+        for one, names in zip(waiting, joined, strict=True):
+            found = self._loaded(one, replace(one.way, pointers=names)) if _stays(one) else names
+            one.writer.values.loaded[id(one.ready.effect)] = found
+
+    def _general(self, waiting: list[_Waiting]) -> list[list[str]]:
+        """Load in the general form; return the pointers to what stays in memory, else vectors."""
+        accesses = [one.ready.access for one in waiting]
+        sizes = [access.parts * access.vector_bytes for access in accesses]
+        found, offset = list[list[str]](), EXCHANGE_DATA + max(sizes)
+        for one, size in zip(waiting, sizes, strict=True):
+            if _stays(one):
+                found.append(self._left(one, offset))
+            else:
+                one.writer.general(one.ready)
+                found.append(one.writer.results(one.ready.access))
+            offset += size
+        self.unit.module.sites.reserve(offset)
+        return found
+
+    @staticmethod
+    def _loaded(one: _Waiting, way: Rows) -> list[str]:
+        access = one.ready.access
+        return one.writer.rows.load(way, access.scalar, access.parts)
+
+    def _left(self, one: _Waiting, offset: int) -> list[str]:
+        """Load in the general form and leave what it loads at a byte of the exchange area.
+
+        Return where the pieces are, as they would be where they came from.
+        """
+        access, form = one.ready.access, one.way.shape.form
+        one.writer.general(one.ready, offset, firsts=0 if form.step else form.piece)
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        size = access.size * (form.piece if form.step else 1)
+        return [self.text.at(area, offset + piece * size) for piece in range(len(one.way.pointers))]
+
+    def _store(self, waiting: list[_Waiting]) -> None:
+        text = self.text
+        direct, general, join = map(text.fresh, ("direct", "general", "join"))
+        text.likely(self._fits(waiting), direct, general)
+        text.label(direct)
+        for one in waiting:
+            one.writer.store_rows(one.ready, one.way)
+        text.jump(join)
+        text.label(general)
+        for one in waiting:
+            one.writer.general(one.ready)
+        text.jump(join)
+        text.label(join)
+
+
+def _may_wait(step: Step, ready: Ready) -> bool:
+    """Whether an instruction is one message and register writes, and lanes that are on can move."""
+    others = [effect for effect in step.effects if effect is not ready.effect]
+    if not all(isinstance(effect, WriteRegister) for effect in others):
+        return False
+    return isinstance(ready.effect, Load) or ready.mask is None or ready.moves_some
+
+
+def _overtakes(effect: Effect) -> bool:
+    if isinstance(effect, Load | Store):
+        return not is_called_out(effect)
+    return isinstance(effect, WriteRegister | WritePredicate | WriteState)
+
+
+def _stays(one: _Waiting) -> bool:
+    """Whether rows are loaded behind the check: those that memory has as registers have them."""
+    form, access = one.way.shape.form, one.ready.access
+    return not form.step or (access.parts == 1 and form.stride == access.size)
+
+
+def _kind(one: _Waiting) -> str:
+    return "ptr" if _stays(one) else one.ready.access.vector

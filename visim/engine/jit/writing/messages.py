@@ -1,0 +1,428 @@
+"""Memory messages as LLVM IR: checked, in one access where the channels' addresses are adjacent.
+
+What is out of the ordinary (an access that is not entirely inside one allocation, and is not flat)
+goes to the reference memory in Python, through the callback of the context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from visim.engine.jit.analysis.bindings import Bindings
+from visim.engine.jit.analysis.blocks import MemoryMessage, readers
+from visim.engine.jit.common.moving import packed_widths, together
+from visim.engine.jit.ir.shapes import Shape, ragged
+from visim.engine.jit.ir.text import scalar_bytes, scalar_type, signed
+from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.writing.blockwise import BlockWriter
+from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.forms import Access
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.general import general_function
+from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.rows import Rows, RowWriter
+from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
+from visim.engine.jit.writing.shared import Distant, shared_function
+from visim.engine.jit.writing.values import Values
+from visim.engine.jit.writing.windows import Window, WindowWriter
+from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
+from visim.sem.expr import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A load or store of lanes after a look where they are.
+
+    `way` are all lanes at once, or says that a function looks for them (None: there is only the
+    general form). `mask` are the lanes that are on as a vector (None: all), `bits` the same as
+    i64, `given` are the values to be stored.
+    """
+
+    effect: Load | Store
+    site: int
+    access: Access
+    bounds: Bounds
+    way: Rows | Window | Distant | None
+    mask: str | None
+    bits: str
+    given: list[str]
+
+    @property
+    def moves_some(self) -> bool:
+        """Whether the host can store some lanes of a row."""
+        return len(self.given) == 1 and scalar_bytes(self.access.scalar) >= 4
+
+
+class MessageWriter:
+    """Writes the messages of one instruction; `repeats` says that it is in a loop."""
+
+    def __init__(
+        self, unit: UnitFrame, values: Values, bindings: Bindings, pc: int, *, repeats: bool
+    ) -> None:
+        self.unit = unit
+        self.text = unit.text
+        self.values = values
+        self.pc = pc
+        self.repeats = repeats
+        self.rows = RowWriter(unit.text, unit.module.library)
+        self.bounds = BoundsWriter(unit, values, bindings)
+        self.moves = WindowWriter(
+            self.rows,
+            self._exchange,
+            gathers=unit.module.version.has_gathers,
+            unrolls=repeats,
+            skips=not repeats,
+        )
+        self.scattered = ScatterWriter(self.rows, self.moves)
+        self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
+
+    def _exchange(self, size: int) -> str:
+        self.unit.module.sites.reserve(size)
+        return self.unit.context_pointer(Context.EXCHANGE)
+
+    def ready(self, effect: Load | Store) -> Ready:
+        """Look where all lanes of a message are; this branches nowhere."""
+        # Values are written where they are first asked for: before anything branches.
+        self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
+        if effect.surface is not None:  # what follows may choose another one for its own message
+            self.values.scalar(effect.surface)
+        lanes, given = effect.addresses.lanes, list[str]()
+        if isinstance(effect, Load):
+            access = self._access(
+                "load", effect, lanes, scalar_type(effect.type), effect.components
+            )
+        else:
+            given = [self.values.value(value) for value in effect.values]
+            access = self._access(
+                "store", effect, lanes, scalar_type(effect.values[0].type), len(given)
+            )
+        site = self._site(effect)
+        bounds = self.bounds.of(effect, site, access.size)
+        way = self._way(effect, bounds, access)
+        mask = self.values.mask(effect.mask)
+        return Ready(effect, site, access, bounds, way, mask, self._mask, given)
+
+    def finish(self, ready: Ready) -> None:
+        """Write a message that has been looked at; what it returns becomes known to the values."""
+        if isinstance(ready.effect, Load):
+            self._load(ready)
+        else:
+            self._store(ready)
+
+    def message(self, effect: LoadBlock | StoreBlock | Atomic, nodes: Sequence[Expr]) -> None:
+        """Write one message of the instruction that has these nodes.
+
+        What it returns becomes known to the values.
+        """
+        site = self._site(effect)
+        match effect:
+            case LoadBlock():
+                self._blocks.load(effect, site)
+            case StoreBlock():
+                self._blocks.store(effect, site)
+            case Atomic():
+                self._mask = self.values.mask_bits(effect.mask, effect.addresses.lanes)
+                self._atomic(effect, site, returns=bool(readers(effect, nodes)))
+
+    def _site(self, effect: MemoryMessage) -> int:
+        return self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
+
+    # Vectors of channels
+
+    def _load(self, ready: Ready) -> None:
+        text, access, way = self.text, ready.access, ready.way
+        loaded = self.values.loaded
+        if way is None:
+            self.general(ready)
+            loaded[id(ready.effect)] = self.results(ready.access)
+            return
+        if isinstance(way, Distant):
+            self._distant(ready, way)
+            loaded[id(ready.effect)] = self.results(ready.access)
+            return
+        direct, general, join = self._labels("direct", "general", "join")
+        text.likely(way.fits, direct, general)
+        text.label(direct)
+        if isinstance(way, Rows):
+            found = self.rows.load(way, access.scalar, access.parts)
+        else:
+            found = self.moves.load(way, access.scalar, access.parts)
+        direct = text.block
+        text.jump(join)
+        text.label(general)
+        self.general(ready)
+        others, general = self.results(ready.access), text.block
+        text.jump(join)
+        text.label(join)
+        loaded[id(ready.effect)] = [
+            text.let(f"phi {access.vector} [ {a}, %{direct} ], [ {b}, %{general} ]")
+            for a, b in zip(found, others, strict=True)
+        ]
+
+    def _store(self, ready: Ready) -> None:
+        text, way = self.text, ready.way
+        if way is None:
+            self.general(ready)
+            return
+        if isinstance(way, Distant):
+            self._distant(ready, way)
+            return
+        direct, general, join = self._labels("direct", "general", "join")
+        text.likely(way.fits, direct, general)
+        text.label(direct)
+        if isinstance(way, Rows):
+            self.store_rows(ready, way, general)
+        else:
+            self.moves.store(way, ready.access.scalar, ready.given)
+        text.jump(join)
+        text.label(general)
+        self.general(ready)
+        text.jump(join)
+        text.label(join)
+
+    def store_rows(self, ready: Ready, way: Rows, general: str = "") -> None:
+        """Store rows, which fit; go to `general` where that is not possible for some lanes."""
+        text, access, values = self.text, ready.access, ready.given
+        if ready.mask is None:
+            self.rows.store(way.pointers, access.lanes, access.scalar, values)
+            return
+        every, some, stored = self._labels("every", "some", "stored")
+        whole = text.let(f"icmp eq i64 {ready.bits}, {signed((1 << access.lanes) - 1, 64)}")
+        text.branch(whole, every, some if ready.moves_some else general)
+        text.label(every)
+        self.rows.store(way.pointers, access.lanes, access.scalar, values)
+        if not ready.moves_some:
+            return
+        text.jump(stored)
+        text.label(some)
+        self.rows.store_masked(way.pointers, access.lanes, access.scalar, values[0], ready.mask)
+        text.jump(stored)
+        text.label(stored)
+
+    def _access(
+        self, verb: str, effect: Load | Store | Atomic, lanes: int, scalar: str, parts: int
+    ) -> Access:
+        return Access(
+            verb=verb,
+            lanes=lanes,
+            scalar=scalar,
+            parts=parts,
+            flat=effect.space is Space.FLAT,
+            checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
+        )
+
+    def _way(
+        self, effect: Load | Store | Atomic, bounds: Bounds, access: Access
+    ) -> Rows | Window | Distant | None:
+        """Check all lanes at once; None where there is no way but the general form."""
+        mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
+        if shape is not None and _is_row(shape, access):
+            rows = self.rows.rows(shape, bounds, checked=access.checked)
+            if self._is_followed(effect):
+                self.rows.prefetch(rows)
+            return rows
+        if access.parts > MOST_PARTS:
+            return None
+        shape = shape if shape is not None and has_window(shape) else None
+        if self.unit.is_long and not access.operation and (shape or access.checked):
+            return Distant(shape)
+        if shape is not None:
+            return self.scattered.window(shape, bounds, mask, checked=access.checked)
+        if not access.checked:
+            return None
+        addresses = self._addresses(effect, None)
+        return self.scattered.far_window(addresses, access.lanes, bounds, mask)
+
+    def _is_followed(self, effect: Load | Store | Atomic) -> bool:
+        """Whether threads that start after this one are likely to move the rows behind its own."""
+        shared = effect.space in {Space.FLAT, Space.SURFACE}
+        return shared and self.unit.payload is not None and not self.repeats
+
+    def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
+        """Return the shape of a message's addresses; those of 32 bits have one in any case."""
+        expr = effect.addresses
+        found = self.values.shape(expr, effect.mask)
+        if found is None and expr.type.bits == 32:
+            return ragged(expr.lanes, self.values.value(expr), 64, signed=False)
+        return found
+
+    # The general form
+
+    def general(self, ready: Ready, to: int = EXCHANGE_DATA, *, firsts: int = 0) -> None:
+        """Do a message that has been looked at in its general form.
+
+        What it loads is left at byte `to` of the exchange area, vector by vector; with `firsts` one
+        element for so many lanes.
+        """
+        shape = None if ready.way is None else ready.way.shape
+        self._mask = ready.bits
+        form = ready.access.form | together(firsts)
+        self._general(
+            ready.access,
+            ready.effect,
+            ready.bounds,
+            ready.site | to << 32,
+            form,
+            shape,
+            ready.given,
+        )
+
+    def _general(
+        self,
+        access: Access,
+        effect: Load | Store | Atomic,
+        bounds: Bounds,
+        where: int,
+        form: int,
+        shape: Shape | None,
+        values: Sequence[str] = (),
+    ) -> None:
+        """Call the function that does a message whatever its addresses and mask are."""
+        area = self._area(access, values)
+        self._leave_addresses(area, effect, shape)
+        function = general_function(self.unit.module.library, access, self.unit.module.way)
+        given = self._given(access, effect, bounds, where, form)
+        self.unit.failed_unless(self.text.let(f"call preserve_mostcc i1 @{function}({given})"))
+
+    def _distant(self, ready: Ready, way: Distant) -> None:
+        """Call the function that looks where lanes are, and moves them."""
+        effect, access, shape, lanes = ready.effect, ready.access, way.shape, ready.access.lanes
+        self._mask = ready.bits
+        area = self._area(access, ready.given)
+        if shape is None:
+            bits, vector = 64, self._addresses(effect, None)
+        else:
+            bits, vector = 32, shape.cores[0]
+        self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
+        module, where = self.unit.module, ready.site | EXCHANGE_DATA << 32
+        function = shared_function(module, access, way, masked=ready.mask is not None)
+        given = self._given(access, effect, ready.bounds, where, access.form)
+        well = self.text.let(f"call i1 @{function}({given}, i64 {way.offset})")
+        self.unit.failed_unless(well)
+
+    def _area(self, access: Access, values: Sequence[str]) -> str:
+        """Return the pointer to the exchange area, where values are left."""
+        area = self._exchange(EXCHANGE_DATA + access.parts * access.vector_bytes)
+        for part, value in enumerate(values):
+            place = self.text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
+            self.text.do(f"store {access.vector} {value}, ptr {place}, align 8")
+        return area
+
+    def _given(
+        self,
+        access: Access,
+        effect: Load | Store | Atomic,
+        bounds: Bounds,
+        where: int,
+        form: int,
+    ) -> str:
+        """Return what functions for messages are told."""
+        surface = "0"
+        if effect.surface is not None:
+            surface = self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+        known = (bounds.start, bounds.limit, bounds.host)
+        if access.flat:
+            known = ("0", "0" if access.checked else "-1", "0")
+        elif not access.checked:
+            known = (bounds.start, "-1", bounds.host)
+        place = self.pc | self.unit.unit.number << 32
+        numbers = [self._mask, where, place, form, *known, surface]
+        return ", ".join(["ptr %ctx", "ptr %thread", *(f"i64 {one}" for one in numbers)])
+
+    def _leave_addresses(
+        self, area: str, effect: Load | Store | Atomic, shape: Shape | None
+    ) -> None:
+        """Leave all addresses in the exchange area, as 64-bit numbers."""
+        text, lanes = self.text, effect.addresses.lanes
+        if shape is None or shape.form.ragged:
+            text.do(f"store <{lanes} x i64> {self._addresses(effect, shape)}, ptr {area}, align 8")
+            return
+        form = shape.form
+        widths = packed_widths(form.piece, form.core_bits, form.bits, signed=form.extends_sign)
+        for piece, numbers in enumerate(self.rows.shapes.wide(shape)):
+            place = text.at(area, 8 * piece * form.piece)
+            given = ", ".join(
+                f"i64 {number}" for number in (*numbers, form.step, form.scale, widths)
+            )
+            text.do(f"call void @visim_row(ptr {place}, {given})")
+
+    def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
+        """Return all addresses as 64-bit numbers."""
+        if shape is None:
+            bits, vector = effect.addresses.type.bits, self.values.value(effect.addresses)
+        else:
+            bits, vector = shape.form.bits, self.rows.shapes.vector(shape)
+        if bits == 64:
+            return vector
+        lanes = effect.addresses.lanes
+        return self.text.let(f"zext <{lanes} x i{bits}> {vector} to <{lanes} x i64>")
+
+    def results(self, access: Access) -> list[str]:
+        """Read what the general form has left: a vector for each component."""
+        text = self.text
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        places = [
+            text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
+            for part in range(access.parts)
+        ]
+        return [text.let(f"load {access.vector}, ptr {place}, align 8") for place in places]
+
+    def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:
+        lanes, scalar = effect.addresses.lanes, scalar_type(effect.type)
+        found = self._access("atomic." + effect.operation.value, effect, lanes, scalar, 1)
+        own = effect.space in {Space.SLM, Space.SCRATCH}
+        access = replace(found, operation=effect.operation, own=own, returns=returns)
+        values = [self.values.value(operand) for operand in effect.operands]
+        bounds = self.bounds.of(effect, site, access.size)
+        way = self._way(effect, bounds, access)
+        if not isinstance(way, Window):
+            self._general(access, effect, bounds, site, access.form, None, values)
+            self.values.loaded[id(effect)] = self.results(access)
+            return
+        text, (direct, general, join) = self.text, self._labels("direct", "general", "join")
+        aligned = self.scattered.aligned(way, access.size)
+        text.likely(text.let(f"and i1 {way.fits}, {aligned}"), direct, general)
+        text.label(direct)
+        adds = id(effect) in self.unit.module.adding
+        if adds:
+            self._tally(access, way, site, values, join)
+        found, direct = self.scattered.atomic(way, access, values), text.block
+        text.jump(join)
+        text.label(general)
+        self._general(access, effect, bounds, site, access.form, way.shape, values)
+        if adds:
+            text.do(f"call void @visim_tally(ptr %ctx, i64 {site})")
+        (other,), general = self.results(access), text.block
+        text.jump(join)
+        text.label(join)
+        if not returns:
+            return
+        self.values.loaded[id(effect)] = [
+            text.let(f"phi {access.vector} [ {found}, %{direct} ], [ {other}, %{general} ]")
+        ]
+
+    def _tally(
+        self, access: Access, window: Window, site: int, values: list[str], done: str
+    ) -> None:
+        """Add to the worker's own copy of the counters and go to `done`, where it has one."""
+        text, (own, shared) = self.text, self._labels("own", "shared")
+        self.unit.module.sites.adding.append(site)
+        place = text.at(self.unit.context_pointer(Context.TALLIES), 8 * site)
+        away = text.let(f"load i64, ptr {place}, align 8")
+        text.branch(text.let(f"icmp eq i64 {away}, 0"), shared, own)
+        text.label(own)
+        copy = text.let(f"getelementptr i8, ptr {window.base}, i64 {away}")
+        self.scattered.atomic(replace(window, base=copy), replace(access, own=True), values)
+        text.jump(done)
+        text.label(shared)
+
+    def _labels(self, *hints: str) -> list[str]:
+        return [self.text.fresh(hint) for hint in hints]
+
+
+def _is_row(shape: Shape, access: Access) -> bool:
+    """Whether lanes can be moved in rows: any that are read, adjacent ones that are written."""
+    if shape.form.ragged or access.operation is not None:
+        return False
+    return access.verb == "load" or shape.form.stride == access.size

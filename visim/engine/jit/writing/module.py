@@ -1,0 +1,186 @@
+"""One LLVM module: the functions of a kernel's units and the helpers they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from visim.engine.base import CALL_DEPTH
+from visim.engine.jit.analysis.additions import additions
+from visim.engine.jit.analysis.blocks import ANY_MODE, UnitCode
+from visim.engine.jit.analysis.callouts import is_called_out
+from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
+from visim.engine.jit.analysis.inputs import input_rows
+from visim.engine.jit.common.scheduler import calls_text
+from visim.engine.jit.ir.storage import fits_variable
+from visim.engine.jit.writing.frame import ModuleFrame
+from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
+from visim.engine.jit.writing.versions import ModuleText, Traits
+from visim.errors import UnsupportedError
+from visim.sem.effects import (
+    Atomic,
+    Load,
+    LoadBlock,
+    Request,
+    Space,
+    Synchronization,
+)
+
+_TURNS = 100
+"""How often a loop is assumed to turn."""
+
+
+@dataclass
+class ModuleWriter(ModuleFrame):
+    """Writes the module of one version of a kernel."""
+
+    codes: Sequence[UnitCode] = ()
+
+    def write(self) -> ModuleText:
+        """Return the module.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        flows = self._looked_at()
+        self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        if self._has_tallies(flows):
+            self.adding = additions(flows.values())
+        functions = [UnitWriter(self, flow).write() for flow in flows.values()]
+        entry = function_name(0, self.version.cr0)
+        text = "\n".join(
+            [
+                _HEAD,
+                *functions,
+                calls_text(stacks=self.stacks),
+                self.library.render(),
+                f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
+                "attributes #1 = { nounwind willreturn memory(none) }",
+                '!0 = !{!"branch_weights", i32 1, i32 10000}',
+                '!1 = !{!"branch_weights", i32 10000, i32 1}',
+            ]
+        )
+        watched = self.watched_sites.sites
+        return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
+
+    def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
+        """Whether additions may be tallied: nobody calls, watches or has switched checks off."""
+        return self.version.checked and not self.version.looks_inside and len(flows) == 1
+
+    def _stack_alignment(self) -> int:
+        """Return how many bytes a register for vectors has.
+
+        LLVM does not align the stack by itself for what it keeps there for want of registers.
+        """
+        return 4 * max(4, self.version.vector_lanes)
+
+    def survey(self) -> Traits:
+        """Return what is to be known before a version is chosen.
+
+        Raises:
+            UnsupportedError: the kernel needs what the JIT cannot do.
+        """
+        flows = self._looked_at()
+        return Traits(
+            uses_stacks=self.stacks,
+            has_host_turns=self.has_host_turns,
+            has_calls=self.has_calls,
+            writes_image=self.flat or self.has_calls or self.version.saving,
+            rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
+            frame_bytes=self.frame_bytes,
+            weight=_weight(flows.values()),
+        )
+
+    def _looked_at(self) -> dict[tuple[int, int], Flow]:
+        codes = self.codes or [UnitCode(self.kernel, unit) for unit in self.kernel.units]
+        flows = self._flows(list(codes))
+        self._look_at(flows)
+        return flows
+
+    def _look_at(self, flows: dict[tuple[int, int], Flow]) -> None:
+        """Find out what the whole kernel needs.
+
+        Raises:
+            UnsupportedError: its threads need stacks of their own, which this host does not have.
+        """
+        transfers = [node.block.transfer for flow in flows.values() for node in flow.nodes.values()]
+        waits = [each for each in transfers if isinstance(each, Synchronization)]
+        self.flat = any(self._needs_image(flow) for flow in flows.values())
+        self.has_calls = len(flows) > 1
+        self.has_barriers = bool(waits)
+        self.has_host_turns = any(is_called_out(wait) for wait in waits)
+        self.counts_depth = self.has_calls or any(flow.recursive for flow in flows.values())
+        self.frame_bytes = CALL_DEPTH * max(frame_bytes(flow) for flow in flows.values())
+        needs = self.has_barriers or self.has_calls
+        if needs and not self.library.is_x86:
+            raise UnsupportedError(
+                "jit: barriers and function calls need stacks of their own for threads, which "
+                "visim has for x86-64 only; use engine='interpreter'"
+            )
+        self.stacks = needs or (self.library.is_x86 and may_spin(flows.values()))
+
+    def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:
+        """Explore the kernel and all functions that it reaches, each with its entry mode."""
+        modes: dict[tuple[int, int], int] = {}
+        while True:
+            flows = self._explore(codes, modes)
+            new = {key: flow.exit_mode() for key, flow in flows.items() if key[0]}
+            if all(modes.get(key, key[1]) == mode for key, mode in new.items()):
+                return flows
+            for key, mode in new.items():
+                modes[key] = mode if modes.get(key, mode) == mode else ANY_MODE
+
+    def _explore(
+        self, codes: list[UnitCode], modes: dict[tuple[int, int], int]
+    ) -> dict[tuple[int, int], Flow]:
+        """Explore, where functions are taken to leave %cr0 as `modes` says, else as it was."""
+
+        def mode_after(name: str | None, cr0: int) -> int:
+            found = {modes.get((unit.number, cr0), cr0) for unit in self.callees(name)}
+            return found.pop() if len(found) == 1 else ANY_MODE
+
+        found: dict[tuple[int, int], Flow] = {}
+        waiting = [(0, self.version.cr0)]
+        while waiting:
+            number, cr0 = waiting.pop()
+            if (number, cr0) in found:
+                continue
+            flow = found[number, cr0] = Explorer(codes[number], cr0, mode_after).explore()
+            for name, mode in sorted(flow.callees, key=str):
+                waiting += [(unit.number, mode) for unit in self.callees(name)]
+        return found
+
+    def _needs_image(self, flow: Flow) -> bool:
+        """Whether variables of a unit are overrun."""
+        grf = self.kernel.platform.grf_bytes
+        blocks = {id(node.block): node.block for node in flow.nodes.values()}.values()
+        return not all(fits_variable(place, grf) for block in blocks for place in block.places)
+
+
+def _weight(flows: Iterable[Flow]) -> int:
+    """Return about how many instructions a thread executes: loops turn some times."""
+    flows = list(flows)
+    steps = sum(len(node.block.steps) for flow in flows for node in flow.nodes.values())
+    return steps * _TURNS if any(flow.loops for flow in flows) else steps
+
+
+def may_spin(flows: Iterable[Flow]) -> bool:
+    """Whether a thread may wait in a loop for what another one writes."""
+    flows = list(flows)
+    if not any(flow.loops for flow in flows):
+        return False
+    own = {Space.SCRATCH, Space.ARGUMENT}
+    for flow in flows:
+        for node in flow.nodes.values():
+            for effect in (effect for step in node.block.steps for effect in step.effects):
+                if isinstance(effect, Request):
+                    return True
+                if isinstance(effect, Load | LoadBlock | Atomic) and effect.space not in own:
+                    return True
+    return False
+
+
+_HEAD = """
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""

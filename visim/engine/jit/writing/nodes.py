@@ -1,0 +1,462 @@
+"""Nodes of a unit's graph as LLVM IR: their instructions, then where control goes.
+
+Channels that are not active wait at places; each place has a mask of them. Control goes to the
+lowest place, as in the reference interpreter: a place's merge adds those that wait to the active
+channels, a place's wake starts again with them alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from visim.engine.base import CALL_DEPTH
+from visim.engine.jit.analysis.bitwise import remainder_loop
+from visim.engine.jit.analysis.blocks import Step, expressions, operands
+from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
+from visim.engine.jit.analysis.runs import Run, RunFinder
+from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.truths import Truths
+from visim.engine.jit.ir.text import signed
+from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.writing.remainders import RemainderWriter
+from visim.engine.jit.writing.steps import StepWriter
+from visim.engine.jit.writing.strips import StripWriter, local_rows, may_have_strips, strip_of
+from visim.engine.jit.writing.values import Values
+from visim.linker.program import FUNCTION_HANDLE
+from visim.sem.effects import (
+    Barrier,
+    Call,
+    CallFunction,
+    FunctionReturn,
+    FusedExchange,
+    Goto,
+    Jump,
+    Place,
+    Return,
+    Switch,
+    Synchronization,
+)
+from visim.sem.expr import Expr
+from visim.sem.uops import UOPS
+
+
+class NodeWriter(StepWriter):
+    """Writes one chain of nodes of the graph."""
+
+    def write(self) -> None:
+        """Write the blocks of the chain."""
+        self._begin()
+        self._leave_out()
+        for run in self._runs():
+            local = self._local(run)
+            lanes = self.unit.module.version.vector_lanes
+            strip = strip_of(run, local, lanes, repeats=self.repeats)
+            if strip is not None:
+                self.joint.flush()
+                StripWriter(self, run, strip, local).write()
+                self._forget(run)
+                self._count_until(run.end)
+            elif not all(self._write_one(*each) for each in run.numbered()):
+                return
+        self._count_until(len(self.located))
+        self._ending()
+
+    def _leave_out(self) -> None:
+        """Leave out turns of a loop that finds remainders, where nobody looks at each of them."""
+        module = self.unit.module
+        version = module.version
+        if module.flat or version.budgeted or version.counting or version.watched:
+            return
+        found = remainder_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
+        if found is not None:
+            RemainderWriter(self, found).write()
+
+    def _write_one(self, step: Step, place: int) -> bool:
+        """Write an instruction, and the end of its block; return whether control can go on."""
+        self._count_until(place)
+        return self.write_step(step, place)
+
+    def _count_until(self, place: int) -> None:
+        """Count the blocks that end in front of an instruction of the chain, or at its end."""
+        while self.uncounted and self.uncounted[0][1] <= place:
+            node, _ = self.uncounted.pop(0)
+            self.joint.flush()
+            self.stand_in(node)
+            self._count(len(node.block.forms))
+
+    def _runs(self) -> Iterator[Run]:
+        steps = [step for _, _, step in self.located]
+        if self.unit.module.flat or not may_have_strips(len(steps)):
+            return iter([Run(0, steps=steps)])
+        dynamic = any(is_dynamic(node) for node in self.chain)
+        finder = RunFinder(self.unit.keeps_others, self._is_ragged, self._may_load, dynamic=dynamic)
+        return finder.runs(steps)
+
+    def _may_load(self, position: int, first: int) -> bool:
+        """Whether a load may come before instructions from `first` on: nobody sees the order.
+
+        Between blocks instructions are counted, which a fault would show.
+        """
+        version = self.unit.module.version
+        if version.saving or version.watched:
+            return False
+        return self.located[position][0] is self.located[first][0]
+
+    def _is_ragged(self, position: int, place: Place) -> bool:
+        """Whether an instruction writes a place with a shape that is a vector itself."""
+        node, number, _ = self.located[position]
+        slot = self.unit.affine.write_at(node.key, number, place)
+        return slot is not None and slot.form is not None and slot.form.ragged
+
+    def _local(self, run: Run) -> set[Row]:
+        """Return the rows of a run of which nothing else in the unit knows."""
+        if self.unit.module.version.saving:
+            return set()
+        return local_rows(run, self.unit.users)
+
+    def _forget(self, run: Run) -> None:
+        """Forget what a loop may have written: vectors of predicates, conditions."""
+        self.truths = Truths()
+        written = {name for name, _ in run.written_bits}
+        self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
+        self.never = {name: bits for name, bits in self.never.items() if name not in written}
+
+    # Endings
+
+    def _ending(self) -> None:
+        match self.node.block.transfer:
+            case None:
+                self._fall()
+            case Barrier() as barrier if not self.unit.module.has_host_turns:
+                self._barrier(barrier)
+            case FusedExchange() as exchange:
+                self._exchange(exchange)
+            case Goto() as goto:
+                self._goto(goto)
+            case Jump() as jump:
+                self._jump(jump)
+            case Switch() as switch:
+                self._switch(switch)
+            case Call() as call:
+                self._call(call)
+            case CallFunction() as call:
+                self._call_function(call)
+            case Return() | FunctionReturn() as back:
+                self._return(back)
+            case effect:
+                self._synchronize(effect)
+
+    def _key(self, pc: int) -> tuple[int, int, int]:
+        return (self.node.entry, pc, self.node.after)
+
+    def _fall(self) -> None:
+        self.text.jump(self.unit.merge_label(self._key(self.node.block.next)))
+
+    def _barrier(self, effect: Barrier) -> None:
+        unit = self.unit
+        unit.set_thread(Thread.PC, self.node.block.next)
+        unit.set_thread(Thread.UNIT, unit.unit.number)
+        self.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
+        before = self.text.let("load ptr, ptr %self")
+        after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
+        self.text.do(f"store ptr {after}, ptr %self")
+        unit.begin_turn()
+        self._fall()
+
+    def _synchronize(self, effect: Synchronization) -> None:
+        """Leave a synchronization to the host, which says whether the thread has to wait."""
+        self._meet(effect, operands(effect))
+        self._fall()
+
+    def _meet(self, effect: Synchronization, inputs: tuple[Expr, ...]) -> None:
+        unit = self.unit
+        self.unit.pc = self.node.block.next - 1
+        unit.set_thread(Thread.PC, self.node.block.next)
+        unit.set_thread(Thread.UNIT, unit.unit.number)
+        values = self.new_values()
+        self.tracing.effect(values, effect, self.node.block.next - 1)
+        self.callouts.call(values, effect, inputs, ())
+
+    def _exchange(self, effect: FusedExchange) -> None:
+        """Give the host what the other thread of a fused pair reads, meet it, and go on."""
+        after = self.node.block.steps[-1]
+        leaves = tuple(e for e in expressions(after.effects) if e.uop.name == "fused")
+        places = dict.fromkeys(leaf.attribute[1] for leaf in leaves)
+        reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
+        self._meet(effect, reads)
+        values = self.new_values()
+        found = self.callouts.call(values, effect, (), leaves)
+        for leaf, name in zip(leaves, found, strict=True):
+            values.know(leaf, name)
+        self._effects(after, values, len(self.node.block.steps) - 1)
+        self.joint.flush()
+        self._fall()
+
+    def _set_active(self, value: str) -> None:
+        self.text.do(f"store i32 {value}, ptr %active")
+
+    def _wait(self, pc: int, channels: str) -> None:
+        slot, text = f"%wait.{self.node.entry}.{pc}", self.text
+        before = text.let(f"load i32, ptr {slot}")
+        text.do(f"store i32 {text.let(f'or i32 {before}, {channels}')}, ptr {slot}")
+
+    def _chosen(self, mask: Expr, offset: int, values: Values) -> str:
+        """Return the active channels that a transfer takes, as i32."""
+        text = self.text
+        known = values.mask(mask)
+        if known is None:
+            bits = ((1 << mask.lanes) - 1 << offset) & 0xFFFFFFFF
+            return text.let(f"and i32 {self.active}, {signed(bits, 32)}")
+        wide = values.bits(mask)
+        if offset:
+            wide = text.let(f"shl i64 {wide}, {offset}")
+        return text.let(f"and i32 {self.active}, {text.let(f'trunc i64 {wide} to i32')}")
+
+    def _uniform(self, mask: Expr | None, yes: str, no: str) -> None:
+        """Branch on a mask that is the same for all channels."""
+        if mask is None:
+            self.text.jump(yes)
+            return
+        self.unit.pc = self.node.block.next - 1
+        bit = self.new_values().scalar(mask.args[0])
+        self.text.branch(bit, yes, no)
+
+    def _goto(self, goto: Goto) -> None:
+        target, following = self.unit.flow.label(goto.label), self.node.block.next
+        if target == following:
+            self._fall()
+            return
+        self.unit.pc = following - 1
+        taken = self.text.fresh("taken")
+        onwards = self.unit.merge_label(self._key(following)) if goto.mask is not None else ""
+        if target < following:
+            self._backward(goto, target, following, taken, onwards)
+            return
+        between = passed(self.node.waiting, following, target)
+        if is_uniform(goto.mask):
+            self._uniform(goto.mask, taken, onwards)
+            self.text.label(taken)
+            if not between:
+                self.text.jump(self.unit.merge_label(self._key(target)))
+                return
+            self._wait(target, self.active)
+            self.unit.wake(self.node, [*between, target])
+            return
+        self._forward(goto, between, target, taken, onwards)
+
+    def _backward(self, goto: Goto, target: int, following: int, taken: str, onwards: str) -> None:
+        text, body = self.text, self.unit.body_label(self._key(target))
+        if is_uniform(goto.mask) or goto.mask is None:
+            self._uniform(goto.mask, taken, onwards)
+            text.label(taken)
+            self.unit.pause(following - 1)
+            text.jump(body)
+            return
+        chosen = self._chosen(goto.mask, goto.offset, self.new_values())
+        some = text.let(f"icmp ne i32 {chosen}, 0")
+        text.branch(some, taken, onwards)
+        text.label(taken)
+        self._wait(following, self._rest(chosen))
+        self._set_active(chosen)
+        self.unit.pause(following - 1)
+        text.jump(body)
+
+    def _rest(self, chosen: str) -> str:
+        flipped = self.text.let(f"xor i32 {chosen}, -1")
+        return self.text.let(f"and i32 {self.active}, {flipped}")
+
+    def _forward(
+        self, goto: Goto, between: list[int], target: int, taken: str, onwards: str
+    ) -> None:
+        text = self.text
+        if goto.mask is None:
+            return
+        chosen = self._chosen(goto.mask, goto.offset, self.new_values())
+        rest = self._rest(chosen)
+        self._wait(target, chosen)
+        self._set_active(rest)
+        some = text.let(f"icmp ne i32 {rest}, 0")
+        text.branch(some, onwards, taken)
+        text.label(taken)
+        self.unit.wake(self.node, [*between, target])
+
+    def _jump(self, jump: Jump) -> None:
+        text, unit, following = self.text, self.unit, self.node.block.next
+        target = unit.flow.label(jump.label)
+        taken = text.fresh("taken")
+        if jump.condition is None:
+            text.jump(taken)
+        else:
+            self.unit.pc = following - 1
+            bit = self.new_values().scalar(jump.condition)
+            text.branch(bit, taken, unit.merge_label(self._key(following)))
+        text.label(taken)
+        self._leap(target)
+
+    def _leap(self, target: int) -> None:
+        """Go to a program counter with the whole thread; a fault if it passes waiting channels."""
+        text, unit, following = self.text, self.unit, self.node.block.next
+        for place in passed(self.node.waiting, following, target):
+            waiting = text.let(f"load i32, ptr %wait.{self.node.entry}.{place}")
+            some = text.let(f"icmp ne i32 {waiting}, 0")
+            unit.fault_if(some, FaultKind.PASSED_WAITING, following - 1)
+        forward = target >= following
+        if not forward:
+            unit.pause(following - 1)
+        label = unit.merge_label if forward else unit.body_label
+        text.jump(label(self._key(target)))
+
+    def _switch(self, switch: Switch) -> None:
+        text, unit = self.text, self.unit
+        self.unit.pc = self.node.block.next - 1
+        index = self.new_values().scalar(switch.index)
+        labels = [text.fresh("case") for _ in switch.labels]
+        wrong = text.fresh("nowhere")
+        cases = " ".join(f"i32 {i}, label %{label}" for i, label in enumerate(labels))
+        text.do(f"switch i32 {index}, label %{wrong} [ {cases} ]")
+        text.label(wrong)
+        wide = text.let(f"zext i32 {index} to i64")
+        unit.fault(FaultKind.SWITCH_INDEX, self.node.block.next - 1, wide)
+        for name, label in zip(switch.labels, labels, strict=True):
+            text.label(label)
+            self._leap(unit.flow.label(name))
+
+    # Calls
+
+    def _some_chosen(self, mask: Expr | None, offset: int) -> str:
+        """Return the channels of a call; go on behind it when there are none."""
+        text = self.text
+        if mask is None:
+            return self.active
+        self.unit.pc = self.node.block.next - 1
+        chosen = self._chosen(mask, offset, self.new_values())
+        some, enter = text.let(f"icmp ne i32 {chosen}, 0"), text.fresh("enter")
+        text.branch(some, enter, self.unit.merge_label(self._key(self.node.block.next)))
+        text.label(enter)
+        return chosen
+
+    def _deeper(self, change: int) -> None:
+        unit = self.unit
+        if not unit.module.counts_depth:
+            return
+        depth = unit.thread(Thread.DEPTH)
+        if change > 0:
+            over = self.text.let(f"icmp uge i64 {depth}, {CALL_DEPTH}")
+            unit.fault_if(over, FaultKind.CALL_DEPTH, self.node.block.next - 1)
+        unit.set_thread(Thread.DEPTH, self.text.let(f"add i64 {depth}, {change}"))
+
+    def _call(self, call: Call) -> None:
+        text, unit = self.text, self.unit
+        target = unit.flow.label(call.label)
+        chosen = self._some_chosen(call.mask, call.offset)
+        self._deeper(1)
+        if target in unit.flow.recursive:
+            unit.push_activation(target)
+        site = unit.flow.sites[target][self.node.entry, self.node.block.next]
+        text.do(f"store i32 {chosen}, ptr %entered.{target}")
+        text.do(f"store i32 {chosen}, ptr %called.{target}")
+        text.do(f"store i32 {self.active}, ptr %resumed.{target}")
+        text.do(f"store i32 {site.number}, ptr %site.{target}")
+        self._set_active(chosen)
+        if target <= self.node.block.start:
+            unit.pause(self.node.block.next - 1)
+        text.jump(unit.body_label((target, target, self.node.after)))
+
+    def _call_function(self, call: CallFunction) -> None:
+        unit, text = self.unit, self.text
+        chosen = self._some_chosen(call.mask, call.offset)
+        done = text.fresh("called")
+        unit.pause(self.node.block.next - 1)
+        if call.target is None:
+            self._deeper(1)
+            self._invoke(unit.module.callees(call.name)[0].number, chosen, done)
+        else:
+            self._dispatch(call.target, chosen, done)
+        text.label(done)
+        self._deeper(-1)
+        back = (self.node.entry, self.node.block.next, self.node.returned)
+        text.jump(unit.merge_label(back))
+
+    def _invoke(self, number: int, chosen: str, done: str) -> None:
+        name = function_name(number, self.node.after)
+        failed = self.text.let(f"call i32 @{name}(ptr %ctx, ptr %thread, i32 {chosen})")
+        wrong = self.text.let(f"icmp ne i32 {failed}, 0")
+        self.text.unlikely(wrong, "failed", done)
+
+    def _dispatch(self, target: Expr, chosen: str, done: str) -> None:
+        """Call the function whose handle is given."""
+        text, unit = self.text, self.unit
+        self.unit.pc = self.node.block.next - 1
+        handle = self.new_values().scalar(target)
+        functions = unit.module.callees(None)
+        labels = [text.fresh("callee") for _ in functions]
+        wrong = text.fresh("nobody")
+        cases = " ".join(
+            f"i32 {FUNCTION_HANDLE + 16 * (function.number - 1)}, label %{label}"
+            for function, label in zip(functions, labels, strict=True)
+        )
+        text.do(f"switch i32 {handle}, label %{wrong} [ {cases} ]")
+        text.label(wrong)
+        wide = text.let(f"zext i32 {handle} to i64")
+        unit.fault(FaultKind.BAD_HANDLE, self.node.block.next - 1, wide)
+        for function, label in zip(functions, labels, strict=True):
+            text.label(label)
+            self._deeper(1)
+            self._invoke(function.number, chosen, done)
+
+    def _return(self, back: Return | FunctionReturn) -> None:
+        text, entry = self.text, self.node.entry
+        chosen = self.active
+        if back.mask is not None:
+            self.unit.pc = self.node.block.next - 1
+            chosen = self._chosen(back.mask, back.offset, self.new_values())
+        flipped = text.let(f"xor i32 {chosen}, -1")
+        called = text.let(f"load i32, ptr %called.{entry}")
+        left = text.let(f"and i32 {called}, {flipped}")
+        text.do(f"store i32 {left}, ptr %called.{entry}")
+        none = text.let(f"icmp eq i32 {left}, 0")
+        home, stay = text.fresh("home"), text.fresh("stay")
+        text.branch(none, home, stay)
+        text.label(home)
+        self._home()
+        text.label(stay)
+        self._stay(back, chosen)
+
+    def _stay(self, back: Return | FunctionReturn, chosen: str) -> None:
+        """Go on with the channels that have not returned yet."""
+        text, places = self.text, sorted(p for p in self.node.waiting if p >= 0)
+        if back.mask is None:
+            self.unit.wake(self.node, places)
+            return
+        rest = self._rest(chosen)
+        self._set_active(rest)
+        some, others = text.let(f"icmp ne i32 {rest}, 0"), text.fresh("others")
+        text.branch(some, self.unit.merge_label(self._key(self.node.block.next)), others)
+        text.label(others)
+        self.unit.wake(self.node, places)
+
+    def _home(self) -> None:
+        """Leave the subroutine: go on behind the call that is open, or end the function."""
+        text, unit, entry = self.text, self.unit, self.node.entry
+        sites = unit.flow.returns(entry)
+        if entry == unit.flow.start[0]:
+            text.jump("finish")
+            return
+        self._deeper(-1)
+        text.do(f"store i32 {text.let(f'load i32, ptr %resumed.{entry}')}, ptr %active")
+        number = text.let(f"load i32, ptr %site.{entry}")
+        if entry in unit.flow.recursive:
+            unit.pop_activation(entry)
+        nowhere = text.fresh("nowhere")
+        labels = [text.fresh("site") for _ in sites]
+        cases = " ".join(
+            f"i32 {site.number}, label %{label}" for site, label in zip(sites, labels, strict=True)
+        )
+        text.do(f"switch i32 {number}, label %{nowhere} [ {cases} ]")
+        for site, label in zip(sites, labels, strict=True):
+            text.label(label)
+            if site.next <= self.node.block.start:
+                unit.pause(self.node.block.next - 1)
+            text.jump(unit.merge_label((site.caller, site.next, self.node.after)))
+        text.label(nowhere)
+        text.do("unreachable")

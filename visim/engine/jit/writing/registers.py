@@ -1,0 +1,228 @@
+"""Register access by address: gathers from and scatters into what indirect operands reach.
+
+Compilers keep short arrays in registers. Where all channels have the same index, they are a row of
+elements, checked and moved at once. Where each has its own, compilers write one element at a time,
+under predicates with one bit: of these the lanes that are known to be off are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from visim.engine.jit.ir.text import numbers, scalar_type, signed, splat
+from visim.engine.jit.layout import FaultKind
+from visim.engine.jit.writing.frame import Operands, UnitFrame
+from visim.linker.places import MARGIN
+from visim.sem.effects import WriteIndirect
+from visim.sem.expr import Expr
+
+MOST_SINGLE = 2
+"""With so many lanes that may be on, elements are written one by one."""
+
+
+class RegisterAccess:
+    """Writes indirect accesses of one unit."""
+
+    def __init__(self, unit: UnitFrame) -> None:
+        self.unit = unit
+
+    def gather(self, values: Operands, expr: Expr) -> str:
+        """Return the register elements at byte addresses; those out of reach are 0."""
+        text, lanes, scalar, size = values.text, expr.lanes, scalar_type(expr.type), expr.type.bytes
+        start = None if self.unit.module.flat else _row_start(expr.args[0], size)
+        if start is not None:
+            return self._gather_row(expr, self._first(values, start))
+        addresses = values.value(expr.args[0])
+        self._check(addresses, self._odd(addresses, lanes, size), range(lanes))
+        addresses = self._near(addresses, lanes)
+        found = "poison"
+        for lane in range(lanes):
+            pointer = self._pointer(addresses, lanes, lane)
+            one = text.let(f"load {scalar}, ptr {pointer}, align 1")
+            found = text.let(
+                f"insertelement <{lanes} x {scalar}> {found}, {scalar} {one}, i64 {lane}"
+            )
+        return found
+
+    def scatter(self, values: Operands, write: WriteIndirect, value: str, mask: str | None) -> None:
+        """Write register elements at byte addresses, in channel order."""
+        off = 0 if write.mask is None else _off(write.mask, values.never)
+        some = [lane for lane in range(write.value.lanes) if not off >> lane & 1]
+        start = _row_start(write.addresses, write.value.type.bytes)
+        if start is not None and len(some) > MOST_SINGLE:
+            self._scatter_row(values, write, self._first(values, start), value, mask)
+        elif some:
+            self._scatter_some(values, write, value, mask, some)
+
+    def _scatter_some(
+        self, values: Operands, write: WriteIndirect, value: str, mask: str | None, some: list[int]
+    ) -> None:
+        """Write one by one those of some lanes that are on; all others are off."""
+        text, lanes, count, kind = values.text, write.value.lanes, len(some), write.value.type
+        scalar = scalar_type(kind)
+        addresses = text.shuffle("i32", lanes, values.value(write.addresses), some)
+        value = text.shuffle(scalar, lanes, value, some)
+        mask = None if mask is None else text.shuffle("i1", lanes, mask, some)
+        wrong = self._wrong(addresses, count, kind.bytes)
+        if mask is not None:
+            wrong = text.let(f"and <{count} x i1> {wrong}, {mask}")
+        self._check(addresses, wrong, some)
+        for lane in range(count):
+            one = text.let(f"extractelement <{count} x {scalar}> {value}, i64 {lane}")
+            if mask is None:
+                pointer = self._pointer(addresses, count, lane)
+                text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
+                continue
+            bit = text.let(f"extractelement <{count} x i1> {mask}, i64 {lane}")
+            run, end = text.fresh("run"), text.fresh("end")
+            text.branch(bit, run, end)
+            text.label(run)
+            pointer = self._pointer(addresses, count, lane)
+            text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
+            text.jump(end)
+            text.label(end)
+
+    # Rows
+
+    @staticmethod
+    def _first(values: Operands, start: tuple[Expr, int]) -> str:
+        return values.text.let(f"add i32 {values.scalar(start[0])}, {signed(start[1], 32)}")
+
+    def _gather_row(self, expr: Expr, first: str) -> str:
+        """Read successive elements, which may begin or end in what surrounds all variables."""
+        text, lanes, size = self.unit.text, expr.lanes, expr.type.bytes
+        low = text.let(f"and i32 {first}, {size - 1}")
+        odd, shown = text.let(f"icmp ne i32 {low}, 0"), text.let(f"zext i32 {first} to i64")
+        self.unit.fault_if(odd, FaultKind.REGISTER, self.unit.pc, shown)
+        least = self.unit.module.library.intrinsic("llvm.umin.i32", "i32", "i32", "i32")
+        near = text.let(f"call i32 {least}(i32 {first}, i32 {self._end})")
+        vector = f"<{lanes} x {scalar_type(expr.type)}>"
+        return text.let(f"load {vector}, ptr {self._at(near)}, align 1")
+
+    def _scatter_row(
+        self, values: Operands, write: WriteIndirect, first: str, value: str, mask: str | None
+    ) -> None:
+        """Write lanes to successive elements from byte address `first` on."""
+        text, lanes, kind = values.text, write.value.lanes, write.value.type
+        vector, bools = f"<{lanes} x {scalar_type(kind)}>", f"<{lanes} x i1>"
+        if mask is None:
+            self._check_row(values, write.addresses, first, kind.bytes)
+            text.do(f"store {vector} {value}, ptr {self._at(first)}, align 1")
+            return
+        values.value(write.addresses)  # written in front of the branch
+        direct, general, join = map(text.fresh, ("direct", "general", "join"))
+        text.likely(self._fits(first, lanes, kind.bytes), direct, general)
+        text.label(direct)
+        old = text.let(f"load {vector}, ptr {self._at(first)}, align 1")
+        mixed = text.let(f"select {bools} {mask}, {vector} {value}, {vector} {old}")
+        text.do(f"store {vector} {mixed}, ptr {self._at(first)}, align 1")
+        text.jump(join)
+        text.label(general)
+        self._scatter_some(values, write, value, mask, list(range(lanes)))
+        text.jump(join)
+        text.label(join)
+
+    def _check_row(self, values: Operands, addresses: Expr, first: str, size: int) -> None:
+        """Fault unless a row of elements can be written from byte address `first` on."""
+        text, right, wrong = values.text, values.text.fresh("right"), values.text.fresh("wrong")
+        every, lanes = values.value(addresses), addresses.lanes
+        text.likely(self._fits(first, lanes, size), right, wrong)
+        text.label(wrong)
+        self._check(every, self._wrong(every, lanes, size), range(lanes))
+        text.do("unreachable")
+        text.label(right)
+
+    def _fits(self, first: str, lanes: int, size: int) -> str:
+        """Return whether a row begins at a multiple of its elements' size and can be written."""
+        text = self.unit.text
+        distance = text.let(f"sub i32 {first}, {MARGIN}")
+        many = max(0, self._end - MARGIN - lanes * size + 1)
+        inside = text.let(f"icmp ult i32 {distance}, {many}")
+        low = text.let(f"and i32 {first}, {size - 1}")
+        return text.let(f"and i1 {inside}, {text.let(f'icmp eq i32 {low}, 0')}")
+
+    @property
+    def _end(self) -> int:
+        """The address behind what can be reached, where zeros begin."""
+        return self.unit.kernel.reached_bytes - MARGIN
+
+    def _at(self, first: str) -> str:
+        wide = self.unit.text.let(f"zext i32 {first} to i64")
+        return self.unit.text.let(
+            f"getelementptr i8, ptr {self.unit.storage.reached()}, i64 {wide}"
+        )
+
+    # Lanes
+
+    def _pointer(self, addresses: str, lanes: int, lane: int) -> str:
+        text = self.unit.text
+        one = text.let(f"extractelement <{lanes} x i32> {addresses}, i64 {lane}")
+        return self._at(one)
+
+    def _near(self, addresses: str, lanes: int) -> str:
+        """Return addresses, of which those that are out of reach lead to zeros."""
+        vector = f"<{lanes} x i32>"
+        name = self.unit.module.library.intrinsic(f"llvm.umin.v{lanes}i32", vector, vector, vector)
+        end = splat("i32", lanes, self._end)
+        return self.unit.text.let(f"call {vector} {name}({vector} {addresses}, {vector} {end})")
+
+    def _odd(self, addresses: str, lanes: int, size: int) -> str:
+        """Return in which lanes an address is not aligned."""
+        text, vector = self.unit.text, f"<{lanes} x i32>"
+        low = text.let(f"and {vector} {addresses}, {splat('i32', lanes, size - 1)}")
+        return text.let(f"icmp ne {vector} {low}, zeroinitializer")
+
+    def _wrong(self, addresses: str, lanes: int, size: int) -> str:
+        """Return in which lanes an address is out of reach or not aligned."""
+        text, vector = self.unit.text, f"<{lanes} x i32>"
+        distance = text.let(f"sub {vector} {addresses}, {splat('i32', lanes, MARGIN)}")
+        many = splat("i32", lanes, self._end - MARGIN)
+        beyond = text.let(f"icmp uge {vector} {distance}, {many}")
+        return text.let(f"or <{lanes} x i1> {beyond}, {self._odd(addresses, lanes, size)}")
+
+    def _check(self, addresses: str, wrong: str, channels: Sequence[int]) -> None:
+        """Fault at the first lane that is wrong; `channels` are those that lanes belong to."""
+        text, lanes = self.unit.text, len(channels)
+        name = self.unit.module.library.intrinsic(
+            f"llvm.cttz.i{lanes}", f"i{lanes}", f"i{lanes}", "i1"
+        )
+        bits = text.let(f"bitcast <{lanes} x i1> {wrong} to i{lanes}")
+        fault, right = text.fresh("wrong"), text.fresh("right")
+        text.unlikely(text.let(f"icmp ne i{lanes} {bits}, 0"), fault, right)
+        text.label(fault)
+        lane = text.let(f"call i{lanes} {name}(i{lanes} {bits}, i1 false)")
+        wide = text.let(f"zext i{lanes} {lane} to i64") if lanes < 64 else lane
+        address = text.let(f"extractelement <{lanes} x i32> {addresses}, i64 {wide}")
+        shown = text.let(f"zext i32 {address} to i64")
+        numbered = f"<{lanes} x i64> {numbers('i64', channels)}"
+        channel = text.let(f"extractelement {numbered}, i64 {wide}")
+        self.unit.fault(FaultKind.REGISTER, self.unit.pc, shown, channel)
+        text.label(right)
+
+
+def _row_start(addresses: Expr, size: int) -> tuple[Expr, int] | None:
+    """Return a number and what is added to it to give lane 0's address in a row.
+
+    In a row lanes have successive elements of `size` bytes. None if lanes are in none.
+    """
+    if addresses.uop.name != "add" or addresses.lanes == 1:
+        return None
+    start, steps = addresses.args
+    if start.uop.name != "broadcast" or steps.uop.name != "vector":
+        return None
+    first = steps.attribute[0]
+    row = tuple(range(first, first + addresses.lanes * size, size))
+    return (start.args[0], first) if steps.attribute == row else None
+
+
+def _off(mask: Expr, never: Mapping[str, int]) -> int:
+    """Return the lanes of a mask that are known to be off, as bits.
+
+    `never` has the bits of predicates that are.
+    """
+    if mask.uop.name == "and":
+        return _off(mask.args[0], never) | _off(mask.args[1], never)
+    if mask.uop.name != "predicate":
+        return 0
+    variable, offset = mask.attribute
+    return never.get(variable.name, 0) >> offset

@@ -1,0 +1,178 @@
+"""Loads and stores whose addresses have a shape: few accesses for all channels of a message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
+from visim.engine.jit.ir.text import Text, scalar_bytes
+from visim.engine.jit.ir.weaving import Weaver
+from visim.engine.jit.writing.bounds import Bounds
+
+_LINE = 64
+_AHEAD = 3072
+"""How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
+KiB are slower (measured on Zen 3), and so is one request for two lines."""
+_MOST_AHEAD = 2048
+"""Longer rows, in bytes, are not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Lanes that reach pieces of rows.
+
+    Attributes:
+        shape: the addresses.
+        pointers: where the pieces begin in the host's memory.
+        fits: whether all lanes are in range and all pieces linear.
+    """
+
+    shape: Shape
+    pointers: list[str]
+    fits: str = "true"
+
+
+class RowWriter:
+    """Writes accesses of rows."""
+
+    def __init__(self, text: Text, library: Library) -> None:
+        self.text = text
+        self.library = library
+        self.shapes = ShapeWriter(text)
+        self.weaver = Weaver(text)
+
+    # Range
+
+    def rows(self, shape: Shape, bounds: Bounds, *, checked: bool) -> Rows:
+        """Look where the pieces of a shape are; without `checked` all are taken to be in range."""
+        text, form = self.text, shape.form
+        tests, pointers = list[str](), list[str]()
+        for piece in range(len(shape.cores)):
+            straight = self.shapes.straight(shape, piece)
+            if straight is not None:
+                tests.append(straight)
+            first = self._offset(shape, piece, bounds)
+            pointers.append(self.pointer(first, bounds))
+            if checked:
+                tests += self._within(first, form.stride * (form.piece - 1), bounds)
+        fits = tests[0] if tests else "true"
+        for test in tests[1:]:
+            fits = text.let(f"and i1 {fits}, {test}")
+        return Rows(shape, pointers, fits)
+
+    def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
+        """Return tests whether a row's first element and its last one are in range."""
+        text, limit = self.text, bounds.limit
+        if reach > 0 and limit.isdigit():
+            return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
+        ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
+        return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
+
+    def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
+        text, bits = self.text, shape.form.bits
+        first = self.shapes.first(shape, piece)
+        if bits != 64:
+            first = text.let(f"zext i{bits} {first} to i64")
+        return first if bounds.start == "0" else text.let(f"sub i64 {first}, {bounds.start}")
+
+    def pointer(self, offset: str, bounds: Bounds) -> str:
+        """Return where an offset that is in range is in the host's memory."""
+        address = self.text.let(f"add i64 {offset}, {bounds.host}")
+        return self.text.let(f"inttoptr i64 {address} to ptr")
+
+    def prefetch(self, rows: Rows) -> None:
+        """Ask for the rows at a distance, which need not be memory of anybody.
+
+        Of longer rows most lines are between what lanes move, and those that go down are behind.
+        """
+        form = rows.shape.form
+        span = form.stride * form.piece
+        if not 0 <= span <= _MOST_AHEAD:
+            return
+        function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
+        for pointer in rows.pointers:
+            for line in range(0, span, _LINE):
+                place = self.text.at(pointer, _AHEAD + line)
+                self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")
+
+    # Loads
+
+    def load(self, rows: Rows, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at the lanes of rows, which fit."""
+        form = rows.shape.form
+        pieces = [self._piece(form, pointer, scalar, parts) for pointer in rows.pointers]
+        return [
+            self.weaver.joined([piece[part] for piece in pieces], form.piece, scalar)
+            for part in range(parts)
+        ]
+
+    def _piece(self, form: Form, pointer: str, scalar: str, parts: int) -> list[str]:
+        size = scalar_bytes(scalar)
+        if not form.step or form.piece == 1:
+            return [
+                self.text.spread(scalar, form.piece, self._scalar(pointer, scalar, part * size))
+                for part in range(parts)
+            ]
+        if form.stride == size:
+            return [self._vector(pointer, scalar, form.piece, part * size) for part in range(parts)]
+        woven = self.weaver.apart(pointer, scalar, form.piece, parts, form.stride)
+        if woven is not None:
+            return woven
+        if form.stride == 2 * size and parts == 1 and not form.piece % 2:
+            return [self.weaver.every_other(pointer, scalar, form.piece)]
+        return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
+
+    def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
+        return self.text.let(f"load {scalar}, ptr {self.text.at(pointer, offset)}, align 1")
+
+    def _vector(self, pointer: str, scalar: str, lanes: int, offset: int) -> str:
+        place = self.text.at(pointer, offset)
+        return self.text.let(f"load <{lanes} x {scalar}>, ptr {place}, align 1")
+
+    def _strided(self, form: Form, pointer: str, scalar: str, offset: int) -> str:
+        found, vector = "poison", f"<{form.piece} x {scalar}>"
+        for lane in range(form.piece):
+            one = self._scalar(pointer, scalar, offset + lane * form.stride)
+            found = self.text.let(f"insertelement {vector} {found}, {scalar} {one}, i64 {lane}")
+        return found
+
+    # Stores
+
+    def store(self, pointers: list[str], lanes: int, scalar: str, values: list[str]) -> None:
+        """Store vectors, the elements of a lane together, in pieces of equal size."""
+        whole, parts = self.weaver.woven(values, lanes, scalar), len(values)
+        count = lanes * parts // len(pointers)
+        for number, pointer in enumerate(pointers):
+            picks = range(number * count, (number + 1) * count)
+            one = self.text.shuffle(scalar, lanes * parts, whole, picks)
+            self.text.do(f"store <{count} x {scalar}> {one}, ptr {pointer}, align 1")
+
+    def store_apart(self, pointer: str, lanes: int, scalar: str, value: str, stride: int) -> None:
+        """Store each lane by itself, at equal distances."""
+        vector = f"<{lanes} x {scalar}>"
+        for lane in range(lanes):
+            one = self.text.let(f"extractelement {vector} {value}, i64 {lane}")
+            place = self.text.at(pointer, lane * stride)
+            self.text.do(f"store {scalar} {one}, ptr {place}, align 1")
+
+    def store_masked(
+        self, pointers: list[str], lanes: int, scalar: str, value: str, mask: str
+    ) -> None:
+        """Store the lanes of a mask."""
+        count = lanes // len(pointers)
+        vector, bools = f"<{count} x {scalar}>", f"<{count} x i1>"
+        function = self.library.intrinsic(
+            f"llvm.masked.store.v{count}{_suffix(scalar)}.p0", "void", vector, "ptr", bools
+        )
+        for number, pointer in enumerate(pointers):
+            picks = range(number * count, (number + 1) * count)
+            one = self.text.shuffle(scalar, lanes, value, picks)
+            on = self.text.shuffle("i1", lanes, mask, picks)
+            self.text.do(
+                f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
+            )
+
+
+def _suffix(scalar: str) -> str:
+    return {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)

@@ -1,0 +1,266 @@
+"""The instructions of chains of nodes of a unit's graph as LLVM IR: messages, values, registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+
+from visim.engine.jit.analysis.affine import ShapeReader
+from visim.engine.jit.analysis.bindings import Bindings
+from visim.engine.jit.analysis.blocks import MemoryMessage, Step
+from visim.engine.jit.analysis.callouts import is_called_out
+from visim.engine.jit.analysis.flow import Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.quotients import QuotientFinder
+from visim.engine.jit.analysis.slots import Slot, channel_of, channel_within, looks_across
+from visim.engine.jit.analysis.truths import Truths, overlaps
+from visim.engine.jit.ir.shapes import Shape
+from visim.engine.jit.ir.storage import bits_vector
+from visim.engine.jit.layout import Context, FaultKind
+from visim.engine.jit.writing.alone import AloneWriter
+from visim.engine.jit.writing.calling import CallOutWriter
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.joint import JointWriter
+from visim.engine.jit.writing.messages import MessageWriter
+from visim.engine.jit.writing.registers import RegisterAccess
+from visim.engine.jit.writing.tracing import TraceWriter
+from visim.engine.jit.writing.values import Values
+from visim.sem.effects import (
+    Fence,
+    Load,
+    Message,
+    RegisterWrite,
+    Store,
+    WriteAddress,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+    WriteState,
+)
+
+
+class StepWriter:
+    """Writes the instructions of one chain of nodes of the graph."""
+
+    def __init__(self, unit: UnitFrame, chain: Sequence[Node], loop: AloneWriter | None) -> None:
+        self.unit = unit
+        self.text = unit.text
+        self.loop = loop
+        self.callouts = CallOutWriter(unit)
+        self.tracing = TraceWriter(unit)
+        self.chain = chain
+        self.located = list(self._located())
+        ends = accumulate(len(node.block.before) for node in chain)
+        self.uncounted = list(zip(chain, ends, strict=True))
+        self.stand_in(chain[0])
+        self.full = self.node.entry in unit.full and not self.node.waiting
+        self.repeats = unit.flow.repeats(self.node.key)
+        self.joint = JointWriter(unit)
+        self.active = self.channels = ""
+        self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
+        self.truths = Truths()
+        self.bindings = Bindings()
+        self.never: dict[str, int] = {}
+
+    def _located(self) -> Iterator[tuple[Node, int, Step]]:
+        """Return the chain's instructions, each with its node and its number there."""
+        finder, divides = QuotientFinder(), not self.unit.module.flat and len(self.chain) > 1
+        for node in self.chain:
+            mode = mode_of(node)
+            for number, step in enumerate(node.block.before):
+                yield node, number, finder.next(step, mode) if divides else step
+
+    def stand_in(self, node: Node) -> None:
+        """Write what follows as code of a node of the chain."""
+        self.node = node
+        self.mode, self.dynamic = mode_of(node), is_dynamic(node)
+
+    def stand_at(self, place: int) -> int:
+        """Write what follows as code of an instruction of the chain; return its number there."""
+        node, number, _ = self.located[place]
+        self.stand_in(node)
+        return number
+
+    def _begin(self) -> None:
+        """Write how a node starts: with which channels."""
+        text, node = self.text, self.node
+        text.label(self.unit.body_label(node.key))
+        if self.full:
+            text.do(f"store i32 {self.unit.all_on}, ptr %active")
+            self.active = str(self.unit.all_on)
+        else:
+            if not node.waiting:
+                whole = text.let(f"load i32, ptr %entered.{node.entry}")
+                text.do(f"store i32 {whole}, ptr %active")
+            self.active = text.let("load i32, ptr %active")
+        if self.loop is not None:
+            self.loop.enter()
+        wide = text.let(f"zext i32 {self.active} to i64")
+        self.channels = bits_vector(text, wide, 0, 32)
+
+    def new_values(self) -> Values:
+        """Return the writer of an instruction's values."""
+        return Values(
+            self.unit, self.mode, self.active, self.channels, dynamic=self.dynamic, full=self.full
+        )
+
+    # Steps
+
+    def write_step(self, step: Step, place: int) -> bool:
+        """Write one instruction of the chain; return whether control can go on behind it."""
+        number = self.stand_at(place)
+        self.joint.before(step, dynamic=self.dynamic)
+        if step.refusal is not None:
+            self.unit.fault(FaultKind.REFUSED, step.refusal.pc, int(step.refusal.undefined))
+            return False
+        self.unit.pc = step.pc
+        self._effects(step, self.new_values(), number)
+        return True
+
+    def _effects(self, step: Step, values: Values, number: int) -> None:
+        """Write the messages of an instruction in order, then its register writes."""
+        unit, key = self.unit, self.node.key
+        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
+        values.shapes, values.fresh = reader, self._still_vectors(step)
+        values.truths, values.never = self.truths, self.never
+        messages = MessageWriter(unit, values, self.bindings, step.pc, repeats=self.repeats)
+        for effect in step.effects:
+            self.tracing.effect(values, effect, step.pc)
+            if isinstance(effect, Message) and is_called_out(effect):
+                self.callouts.message(values, effect, step.effects)
+            elif isinstance(effect, Load | Store):
+                ready = messages.ready(effect)
+                if self.joint.take(
+                    step, messages, ready, partial(self._writes, step, values, number)
+                ):
+                    return
+                messages.finish(ready)
+            elif isinstance(effect, MemoryMessage):
+                messages.message(effect, step.expressions)
+            elif isinstance(effect, Fence):
+                self.text.do('fence syncscope("singlethread") seq_cst')
+        self._writes(step, values, number)
+
+    def _writes(self, step: Step, values: Values, number: int) -> None:
+        """Write the registers that an instruction writes."""
+        unit = self.unit
+        writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
+        truths = [self._truth(write, values) for write in writes]
+        found = [(w, *self._found(w, values)) for w in writes]
+        kept = self.shapes(step, number, values)
+        for write, value, mask in found:
+            if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
+                self._write(write, value, None, values)
+            else:
+                self._write(write, value, mask, values)
+        for slot, shape in kept:
+            values.keep(slot, shape)
+        for write, truth in zip(writes, truths, strict=True):
+            self.truths.note(write, truth)
+            self.bindings.note(write)
+            if isinstance(write, WritePredicate):
+                self._remember(write, values)
+
+    @staticmethod
+    def _truth(write: RegisterWrite, values: Values) -> str | None:
+        """Return which lanes of what is written are not zero, if scalars tell."""
+        if not isinstance(write, WriteRegister | WritePredicate):
+            return None
+        return values.truth(write.value, write.mask)
+
+    def _still_vectors(self, step: Step) -> dict[tuple[str, int, int], str]:
+        """Return the predicates that an instruction can have as vectors, as they were computed.
+
+        Where channels are off, such a vector is not what the predicate holds.
+        """
+        if not self.fresh or looks_across(step.effects):
+            return {}
+        channels = {channel_within(getattr(effect, "mask", None)) for effect in step.effects}
+        return {
+            key: vector
+            for key, (vector, channel) in self.fresh.items()
+            if channel is None or channels == {channel}
+        }
+
+    def _remember(self, write: WritePredicate, values: Values) -> None:
+        name, lanes = write.variable.name, write.value.lanes
+        self.fresh = {
+            key: known
+            for key, known in self.fresh.items()
+            if not overlaps(key, name, write.offset, lanes)
+        }
+        channel = channel_of(write.mask)
+        if write.mask is None or channel is not None:
+            key = (name, write.offset, lanes)
+            self.fresh[key] = (values.value(write.value), channel)
+        self._note_constant(write)
+
+    def _note_constant(self, write: WritePredicate) -> None:
+        """Note which bits of a predicate are off where a constant is written to it."""
+        name, value, lanes = write.variable.name, write.value, write.value.lanes
+        others = self.never.pop(name, 0) & ~((1 << lanes) - 1 << write.offset)
+        if write.mask is None and value.uop.name == "vector":
+            off = sum(1 << lane for lane, bit in enumerate(value.attribute) if not bit)
+            others |= off << write.offset
+        self.never[name] = others
+
+    @staticmethod
+    def _found(write: RegisterWrite, values: Values) -> tuple[str, str | None]:
+        """Return the value and mask of a write, those of predicates as numbers."""
+        mask = values.mask(write.mask)
+        if not isinstance(write, WritePredicate):
+            return values.value(write.value), mask
+        if mask is not None and write.mask is not None:
+            mask = values.bits(write.mask)
+        return values.bits(write.value), mask
+
+    def shapes(self, step: Step, number: int, values: Values) -> list[tuple[Slot, Shape]]:
+        """Return the shapes that an instruction writes to slots."""
+        found: list[tuple[Slot, Shape]] = []
+        for write in step.effects:
+            if not isinstance(write, WriteRegister):
+                continue
+            slot = self.unit.affine.write_at(self.node.key, number, write.place)
+            shape = None if slot is None else values.shape(write.value, write.mask)
+            if slot is not None and shape is not None:
+                found.append((slot, shape))
+        return found
+
+    def _write(self, write: RegisterWrite, value: str, mask: str | None, values: Values) -> None:
+        storage, lanes = self.unit.storage, write.value.lanes
+        match write:
+            case WriteRegister(place):
+                storage.write(place, value, mask)
+            case WritePredicate(variable, offset):
+                storage.write_bits(variable.name, offset, lanes, value, mask)
+            case WriteAddress(variable, element) | WriteState(variable, element):
+                self._write_element(variable.name, element, lanes, value, mask)
+            case WriteIndirect():
+                RegisterAccess(self.unit).scatter(values, write, value, mask)
+
+    def _write_element(
+        self, name: str, element: int, lanes: int, value: str, mask: str | None
+    ) -> None:
+        text, vector = self.text, f"<{lanes} x i32>"
+        pointer = self.unit.storage.element(name, element, lanes)
+        if mask is not None:
+            old = text.let(f"load {vector}, ptr {pointer}, align 4")
+            value = text.let(f"select <{lanes} x i1> {mask}, {vector} {value}, {vector} {old}")
+        text.do(f"store {vector} {value}, ptr {pointer}, align 4")
+
+    def _count(self, instructions: int) -> None:
+        text, unit, version = self.text, self.unit, self.unit.module.version
+        total = text.let(f"load i64, ptr {unit.clock}")
+        total = text.let(f"add i64 {total}, {instructions}")
+        text.do(f"store i64 {total}, ptr {unit.clock}")
+        number = unit.module.number(unit.unit.number, self.node.block)
+        self.tracing.block(number)
+        if version.counting:
+            table = unit.context_pointer(Context.COUNTS)
+            place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")
+            seen = text.let(f"load i64, ptr {place}, align 8")
+            text.do(f"store i64 {text.let(f'add i64 {seen}, 1')}, ptr {place}, align 8")
+        if version.budgeted:
+            budget = unit.context(Context.BUDGET)
+            over = text.let(f"icmp ugt i64 {total}, {budget}")
+            unit.fault_if(over, FaultKind.BUDGET, self.node.block.start)

@@ -1,0 +1,204 @@
+"""One unit as an LLVM function: its start, the code of its nodes, its end."""
+
+from __future__ import annotations
+
+from visim.engine.base import TURN
+from visim.engine.jit.analysis import affine
+from visim.engine.jit.analysis.affine import Affine, InputCore
+from visim.engine.jit.analysis.apart import Region
+from visim.engine.jit.analysis.flow import Flow, function_name
+from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, overlaps
+from visim.engine.jit.analysis.slots import Slots
+from visim.engine.jit.analysis.worth import scattered_loops, tear
+from visim.engine.jit.ir.storage import copying
+from visim.engine.jit.layout import Thread
+from visim.engine.jit.writing.alone import AloneWriter
+from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
+from visim.engine.jit.writing.nodes import NodeWriter
+
+
+def frame_bytes(flow: Flow) -> int:
+    """Return the most memory that the open call of a subroutine needs which calls itself."""
+    slots = [entry for entry, _ in flow.slots]
+    counts = [len(ACTIVATION) + slots.count(entry) for entry in flow.recursive]
+    return 4 * max(counts, default=0)
+
+
+class UnitWriter(UnitFrame):
+    """Writes the function of one unit."""
+
+    def __init__(self, module: ModuleFrame, flow: Flow) -> None:
+        slots, affine, regions = _analysis(module, flow)
+        super().__init__(module, flow, slots, affine)
+        self.loops = {region.header.key: AloneWriter(self, region) for region in regions}
+
+    def write(self) -> str:
+        """Return the function's text."""
+        self.text.jump(f"b{self.names[self.flow.start]}")
+        for number, chain in enumerate(self.flow.chains(), start=1):
+            if not self.module.version.saving:
+                self.storage.chain = number
+            self._entrances(chain[0])
+            NodeWriter(self, chain, self.loops.get(chain[0].key)).write()
+        self.storage.chain = 0
+        for loop in self.loops.values():
+            loop.write()
+        body = self.text.lines
+        name = function_name(self.unit.number, self.flow.start[2])
+        linkage = "" if self.is_kernel else "internal "
+        kind, parameters, prologue = "i32", "ptr %ctx, ptr %thread, i32 %mask", self._prologue()
+        if self.payload is not None:
+            kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
+        head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
+        return "\n".join([*head, *body, *self._epilogue(), "}", ""])
+
+    # Function
+
+    def _prologue(self) -> list[str]:
+        lines = [*self.buffers, "  %image = load ptr, ptr %thread"]
+        if self.payload is None:
+            lines += self.surfaces.text.lines
+        lines.append(
+            f"  %clock = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}"
+            if self.module.has_calls
+            else "  %clock = alloca i64"
+        )
+        if not self.module.has_calls:
+            lines.append("  store i64 0, ptr %clock")
+        lines += self._first_turn()
+        lines += self._fresh_fields()
+        lines += self._saved_storage()
+        lines += self.storage.allocations(self._source)
+        lines += [*affine.allocations(self.affine), *self._inputs()]
+        lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
+        lines += ["  %self = alloca ptr", "  store ptr %thread, ptr %self"]
+        for entry in sorted({0, *self.flow.sites}):
+            start = "%mask" if entry == self.flow.start[0] else "0"
+            for what in ACTIVATION:
+                lines.append(f"  %{what}.{entry} = alloca i32")
+            lines.append(f"  store i32 {start}, ptr %entered.{entry}")
+            lines.append(f"  store i32 {start}, ptr %called.{entry}")
+        for entry, place in sorted(self.flow.slots):
+            lines.append(f"  %wait.{entry}.{place} = alloca i32")
+            lines.append(f"  store i32 0, ptr %wait.{entry}.{place}")
+        return lines
+
+    def _first_turn(self) -> list[str]:
+        """Note until when a thread that starts may run; functions that are called share that."""
+        place = "alloca i64"
+        if self.module.has_calls:
+            place = f"getelementptr i64, ptr %thread, i64 {int(Thread.TURN_ENDS)}"
+        lines = [f"  %turn.ends = {place}"]
+        if self.is_kernel:
+            lines.append(f"  store i64 {TURN}, ptr %turn.ends")
+        return lines
+
+    def _fresh_fields(self) -> list[str]:
+        """Set the fields of the thread that the function looks at, where nobody else has."""
+        if self.payload is None or not self.module.counts_depth:
+            return []
+        lines: list[str] = []
+        for field in (Thread.DEPTH, Thread.FRAME):
+            name = f"%fresh.{field.name.lower()}"
+            lines.append(f"  {name} = getelementptr i64, ptr %thread, i64 {int(field)}")
+            lines.append(f"  store i64 0, ptr {name}")
+        return lines
+
+    def _source(self, place: int, size: int) -> str | None:
+        """Return the pointer to the image from which a variable is filled; None for zeros."""
+        if not self.is_kernel:
+            return None
+        if self.payload is not None and not self.module.version.saving:
+            return self.payload.source(place, size)
+        filled = self.module.version.filled
+        return "%image" if filled is None or overlaps(filled, place, size) else None
+
+    def _inputs(self) -> list[str]:
+        """Return the instructions that read the shapes of inputs, and the group's coordinates."""
+        lines: list[str] = []
+        for core in self._input_cores():
+            if not self._is_alike(core):
+                lines.append(f"  {core.name}.at = getelementptr i8, ptr %image, i64 {core.place}")
+                lines.append(f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1")
+            lines.append(f"  store {core.kind} {core.name}.v, ptr {core.name}")
+        if self.payload is not None:
+            lines += self.storage.coordinates(self.payload.places)
+        return lines
+
+    def _input_cores(self) -> list[InputCore]:
+        return list(affine.input_cores(self.affine, self.kernel, self.unit))
+
+    def _is_alike(self, core: InputCore) -> bool:
+        return self._source(core.place, 1) == "%payload"
+
+    def _in_loop(self, prologue: list[str]) -> list[str]:
+        """Return a thread's prologue in a loop over threads, which makes room for all of them."""
+        loop = Loop(
+            self.kernel.register_bytes,
+            tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
+            tuple(core for core in self._input_cores() if self._is_alike(core)),
+            self.all_on if self.module.version.full else None,
+        )
+        room = [line for line in prologue if " = alloca " in line]
+        rest = [line for line in prologue if " = alloca " not in line]
+        return [*room, *self.surfaces.text.lines, *loop.head(), *rest]
+
+    def _own_spans(self) -> list[tuple[int, int, int]]:
+        """Return the parts of the image that each activation of a function has for itself.
+
+        They are numbered, with their first bytes and sizes.
+        """
+        if self.is_kernel:
+            return []
+        spans = self.unit.spans if self.module.flat else self.unit.spans[:1]
+        return [(n, first, end - first) for n, (first, end) in enumerate(spans) if first < end]
+
+    def _saved_storage(self) -> list[str]:
+        """Begin a function's activation where its variables are in the shared image."""
+        lines: list[str] = []
+        for n, first, size in self._own_spans():
+            lines += [
+                f"  %own.{n} = getelementptr i8, ptr %image, i64 {first}",
+                f"  %saved.{n} = alloca [{size} x i8], align 64",
+                copying(f"%saved.{n}", f"%own.{n}", size),
+                f"  call void @llvm.memset.p0.i64(ptr %own.{n}, i8 0, i64 {size}, i1 false)",
+            ]
+        return lines
+
+    def _epilogue(self) -> list[str]:
+        lines = ["finish:"]
+        for n, _, size in self._own_spans():
+            lines.append(copying(f"%own.{n}", f"%saved.{n}", size))
+        lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
+        lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
+        if not self.module.has_calls:
+            lines.append("  %count = load i64, ptr %clock")
+        if self.is_kernel and self.module.version.saving:
+            lines += self.storage.saving("%image")
+        if self.payload is not None:
+            return [*lines, TAIL]
+        if not self.module.has_calls:
+            lines += [
+                f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
+                "  store i64 %count, ptr %counted",
+            ]
+        return [*lines, "  ret i32 %faulted"]
+
+
+def _analysis(module: ModuleFrame, flow: Flow) -> tuple[Slots, Affine, list[Region]]:
+    """Return what is known of a unit before it is written."""
+    version = module.version
+    slots = Slots(module.kernel, flow, full_entries(module, flow), has_calls=module.has_calls)
+    if module.flat:
+        slots.forget()
+    inputs = version.inputs if flow.code.unit.number == 0 else ()
+    affine = Affine(slots, inputs, inputs_whole=version.full)
+    regions: list[Region] = []
+    if not module.flat and not version.looks_inside:
+        regions = scattered_loops(affine, checked=version.checked)
+    if tear(slots, regions):
+        affine = Affine(slots, inputs, inputs_whole=version.full)
+    return slots, affine, regions
+
+
+__all__ = ["UnitWriter", "frame_bytes"]

@@ -1,0 +1,86 @@
+"""What is asked of a kernel's module, and what is known of it, apart from the code that writes it.
+
+Where a kernel comes from the cache of object code nobody loads that code, half of this package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visim.engine.accesses import AccessSite
+from visim.engine.jit.analysis.affine import InputShape
+from visim.engine.jit.analysis.payload import Payload, Span
+from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.writing.sites import Sites
+from visim.engine.observers import BlockPlace
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What a compiled kernel is made for.
+
+    `full` says that threads start with all channels, `budgeted` that they may execute only so
+    many instructions, `counting` that executions of blocks are counted; `saving` that registers
+    are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
+    that messages look whether they are in range, `has_mask_registers` that the host's processor
+    has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
+    one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
+    `watched` are the events that observers want of native code. `payload` says what threads start
+    with that a loop of the module runs (None: others start them), `filled` which registers others
+    fill before threads start (None: any).
+    """
+
+    full: bool
+    slm_bytes: int
+    budgeted: bool = False
+    counting: bool = False
+    saving: bool = False
+    cr0: int = 0
+    inputs: tuple[InputShape, ...] = ()
+    checked: bool = True
+    has_mask_registers: bool = False
+    has_gathers: bool = False
+    vector_lanes: int = 0
+    watched: tuple[str, ...] = ()
+    payload: Payload | None = None
+    filled: tuple[Span, ...] | None = None
+
+    @property
+    def looks_inside(self) -> bool:
+        """Whether somebody wants to know more of a thread than its memory and its count."""
+        return self.budgeted or self.counting or self.saving or bool(self.watched)
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What all versions of a kernel have in common.
+
+    `has_host_turns` says that Python decides which threads have a turn. `frame_bytes` is the
+    memory that the open calls of subroutines need which call themselves. `rows` are what threads
+    may find in inputs that has a shape, `weight` is about how many instructions a thread executes.
+    """
+
+    uses_stacks: bool
+    has_host_turns: bool
+    has_calls: bool
+    writes_image: bool
+    rows: tuple[Row, ...]
+    frame_bytes: int
+    weight: int
+
+
+@dataclass
+class ModuleText:
+    """The text of a module and what Python needs to run it.
+
+    `entry` is the name of the function that runs the kernel, for one thread or for groups of them;
+    `places` are the blocks by number, `forms` what one execution of each counts, `watched` the
+    sites by their numbers in logs.
+    """
+
+    text: str
+    entry: str
+    sites: Sites
+    places: list[BlockPlace]
+    forms: list[tuple[str, ...]]
+    watched: list[AccessSite]

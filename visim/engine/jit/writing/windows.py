@@ -1,0 +1,283 @@
+"""Windows: lanes that are anywhere in an array, which have been checked, loaded or stored.
+
+Where neighbours turn out to be adjacent, short rows are moved; else lane by lane, in the way that
+the host's processor likes best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from visim.engine.jit.ir.lanes import move_function
+from visim.engine.jit.ir.shapes import Form, Shape
+from visim.engine.jit.ir.text import Text, numbers, scalar_bytes, signed, splat
+from visim.engine.jit.layout import EXCHANGE_DATA
+from visim.engine.jit.writing.rows import Rows, RowWriter
+
+ROW_BYTES = 32
+"""How much is moved at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Lanes that reach memory at `base + index * scale`, as names.
+
+    Attributes:
+        shape: that of the addresses, if they have one.
+        first: the address that index 0 stands for.
+        base: the pointer to it.
+        index: a vector of signed 32-bit numbers; zero in lanes that are off.
+        fits: whether all lanes that are on are in range.
+        mask: the lanes that are on as a vector; None: all.
+        bits: the same as i64.
+        checked: whether all lanes are in range, also those that are off.
+    """
+
+    shape: Shape | None
+    lanes: int
+    scale: int
+    first: str
+    base: str
+    index: str
+    fits: str
+    mask: str | None
+    bits: str
+    checked: bool
+
+
+class WindowWriter:
+    """Writes what moves lanes of windows.
+
+    `exchange` returns the exchange area, of which so many bytes are used. `gathers` says that the
+    host's gathers are fast, `unrolls` that lanes are loaded one by one where the code stands, and
+    `skips` that every other element is looked for.
+    """
+
+    def __init__(
+        self,
+        rows: RowWriter,
+        exchange: Callable[[int], str],
+        *,
+        gathers: bool,
+        unrolls: bool,
+        skips: bool,
+    ) -> None:
+        self.rows = rows
+        self.text = rows.text
+        self.library = rows.library
+        self.exchange = exchange
+        self.gathers = gathers
+        self.unrolls = unrolls
+        self.skips = skips
+
+    def move_all(self, verb: str, window: Window, scalar: str, parts: int) -> None:
+        """Move the lanes of a window from or to vectors in the exchange area."""
+        text, vector = self.text, f"<{window.lanes} x {scalar}>"
+        places = self._vectors(window, scalar, parts)
+        if verb == "load":
+            for found, place in zip(self.load(window, scalar, parts), places, strict=True):
+                text.do(f"store {vector} {found}, ptr {place}, align 8")
+            return
+        values = [text.let(f"load {vector}, ptr {place}, align 8") for place in places]
+        self.store(window, scalar, values)
+
+    def _vectors(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Return where vectors stand in the exchange area."""
+        size = window.lanes * scalar_bytes(scalar)
+        data = self.data(parts * size)
+        return [self.text.at(data, part * size) for part in range(parts)]
+
+    # Loads
+
+    def load(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at the lanes of a window, which fits."""
+        text, found = self.text, list[tuple[list[str], str]]()
+        join = text.fresh("loaded")
+        for piece, stride in self._pieces(window, scalar, parts):
+            apart = self._begin_rows(window, piece, stride)
+            rows = _rows(window.lanes, piece, stride, self._rows(window, piece))
+            found.append((self.rows.load(rows, scalar, parts), text.block))
+            text.jump(join)
+            text.label(apart)
+        found.append((self._gathered(window, scalar, parts), text.block))
+        text.jump(join)
+        text.label(join)
+        vector = f"<{window.lanes} x {scalar}>"
+        return [
+            text.let(
+                f"phi {vector} " + ", ".join(f"[ {some[part]}, %{block} ]" for some, block in found)
+            )
+            for part in range(parts)
+        ]
+
+    def _gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
+        if self.gathers and parts == 1 and _suits_hardware(window, scalar):
+            return [self._hardware(window, scalar)]
+        if self.unrolls and window.checked:
+            return self._one_by_one(window, scalar, parts)
+        lanes, size = window.lanes, parts * scalar_bytes(scalar)
+        data = self._call("load", window, size)
+        return self.rows.load(_rows(lanes, lanes, size, [data]), scalar, parts)
+
+    def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Load each lane by itself; those that are off have an index that is in range."""
+        text, lanes = self.text, window.lanes
+        pointers = [self._pointer(window, lane) for lane in range(lanes)]
+        woven = self.rows.weaver.gathered(pointers, scalar, parts)
+        if woven is not None:
+            return woven
+        vector, found = f"<{lanes} x {scalar}>", ["poison"] * parts
+        for lane, pointer in enumerate(pointers):
+            for part in range(parts):
+                place = text.let(f"getelementptr {scalar}, ptr {pointer}, i64 {part}")
+                one = text.let(f"load {scalar}, ptr {place}, align 1")
+                found[part] = text.let(
+                    f"insertelement {vector} {found[part]}, {scalar} {one}, i64 {lane}"
+                )
+        return found
+
+    def _hardware(self, window: Window, scalar: str) -> str:
+        """Gather with AVX2, 32 bytes at a time."""
+        text, bits = self.text, 8 * scalar_bytes(scalar)
+        lanes = ROW_BYTES * 8 // bits
+        kind, indices = f"<{lanes} x i{bits}>", f"<{lanes} x i32>"
+        letter = "d" if bits == 32 else "q"
+        name = self.library.intrinsic(
+            f"llvm.x86.avx2.gather.d.{letter}.256", kind, kind, "ptr", indices, kind, "i8"
+        )
+        found: list[str] = []
+        for first in range(0, window.lanes, lanes):
+            picks = range(first, first + lanes)
+            index = text.shuffle("i32", window.lanes, window.index, picks)
+            on = splat(f"i{bits}", lanes, -1)
+            if window.mask is not None and not window.checked:
+                some = text.shuffle("i1", window.lanes, window.mask, picks)
+                on = text.let(f"sext <{lanes} x i1> {some} to {kind}")
+            one = text.let(
+                f"call {kind} {name}({kind} zeroinitializer, ptr {window.base}, "
+                f"{indices} {index}, {kind} {on}, i8 {window.scale})"
+            )
+            found.append(text.let(f"bitcast {kind} {one} to <{lanes} x {scalar}>"))
+        return self.rows.weaver.joined(found, lanes, scalar)
+
+    # Stores
+
+    def store(self, window: Window, scalar: str, values: list[str]) -> None:
+        """Store vectors at the lanes of a window, which fits, lowest lane first."""
+        text, parts = self.text, len(values)
+        join, size = text.fresh("stored"), parts * scalar_bytes(scalar)
+        for piece, stride in self._pieces(window, scalar, parts):
+            apart = self._begin_rows(window, piece, stride)
+            pointers = self._rows(window, piece)
+            if stride == size:
+                self.rows.store(pointers, window.lanes, scalar, values)
+            else:
+                self.rows.store_apart(pointers[0], window.lanes, scalar, values[0], stride)
+            text.jump(join)
+            text.label(apart)
+        woven = self.rows.weaver.woven(values, window.lanes, scalar)
+        vector = f"<{window.lanes * parts} x {scalar}>"
+        self._call("store", window, size, f"{vector} {woven}")
+        text.jump(join)
+        text.label(join)
+
+    # Lane by lane
+
+    def _call(self, verb: str, window: Window, size: int, given: str = "") -> str:
+        """Move `size` bytes for each lane; return where values are, lane after lane."""
+        lanes, mask = window.lanes, window.bits
+        if verb == "load" and window.checked:
+            mask = str(signed((1 << lanes) - 1, 64))
+        name = f"{verb}.lanes.{lanes}.{size}.{window.scale}"
+        if name not in self.library.functions:
+            function = move_function(name, verb, lanes, size, window.scale)
+            self.library.functions[name] = function
+        data = self.data(lanes * size)
+        if given:
+            self.text.do(f"store {given}, ptr {data}, align 8")
+        self.do(name, window, mask)
+        return data
+
+    def data(self, size: int) -> str:
+        """Return where values stand, of which there are `size` bytes."""
+        return self.text.at(self.exchange(EXCHANGE_DATA + size), EXCHANGE_DATA)
+
+    def do(self, name: str, window: Window, mask: str) -> None:
+        """Call a function for the lanes of a mask."""
+        text, area = self.text, self.exchange(4 * window.lanes)
+        self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        text.do(f"store <{window.lanes} x i32> {window.index}, ptr {area}, align 8")
+        text.do(f"call void @{name}(ptr {window.base}, ptr {area}, i64 {mask})")
+
+    # Rows
+
+    def _pieces(self, window: Window, scalar: str, parts: int) -> list[tuple[int, int]]:
+        """Return how many neighbours may turn out to be rows, and how far apart, if any are.
+
+        Pairs are what is left of rows where elements are exchanged over short distances, and every
+        other element where neighbours are.
+        """
+        lanes, size = window.lanes, parts * scalar_bytes(scalar)
+        most = min(lanes, ROW_BYTES // max(4, scalar_bytes(scalar)))
+        if size % window.scale or lanes % most:
+            return []
+        found = [(most, size), (2, size)] if most > 2 else [(most, size)]
+        if parts == 1 and self.skips and lanes % 2 == 0:
+            found.append((lanes, 2 * size))
+        return found
+
+    def _begin_rows(self, window: Window, piece: int, stride: int) -> str:
+        """Begin code for where lanes are in pieces whose neighbours are `stride` bytes apart.
+
+        Return the label for where they are not.
+        """
+        text, lanes = self.text, window.lanes
+        row, apart = text.fresh("row"), text.fresh("apart")
+        step, kind = stride // window.scale, f"<{lanes} x i32>"
+        first = text.let(f"extractelement {kind} {window.index}, i64 0")
+        last = text.let(f"extractelement {kind} {window.index}, i64 {piece - 1}")
+        far = text.let(f"sub i32 {last}, {first}")
+        near, look = text.let(f"icmp eq i32 {far}, {(piece - 1) * step}"), text.fresh("look")
+        if window.mask is not None:
+            every = text.let(f"icmp eq i64 {window.bits}, {signed((1 << lanes) - 1, 64)}")
+            near = text.let(f"and i1 {near}, {every}")
+        text.branch(near, look, apart)
+        text.label(look)
+        picks = [lane // piece * piece for lane in range(lanes)]
+        firsts = text.shuffle("i32", lanes, window.index, picks)
+        steps = numbers("i32", [lane % piece * step for lane in range(lanes)])
+        wanted = text.let(f"add {kind} {firsts}, {steps}")
+        other = text.let(f"icmp ne {kind} {window.index}, {wanted}")
+        text.branch(none_of(text, other, lanes), row, apart)
+        text.label(row)
+        return apart
+
+    def _rows(self, window: Window, piece: int) -> list[str]:
+        """Return where the pieces of a window begin."""
+        return [self._pointer(window, lane) for lane in range(0, window.lanes, piece)]
+
+    def _pointer(self, window: Window, lane: int) -> str:
+        """Return where a lane is."""
+        text, word = self.text, "zext" if window.checked else "sext"
+        one = text.let(f"extractelement <{window.lanes} x i32> {window.index}, i64 {lane}")
+        wide = text.let(f"{word} i32 {one} to i64")
+        offset = text.let(f"mul i64 {wide}, {window.scale}")
+        return text.let(f"getelementptr i8, ptr {window.base}, i64 {offset}")
+
+
+def none_of(text: Text, vector: str, lanes: int) -> str:
+    """Return whether a vector of i1 is false in all lanes."""
+    whole = text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
+    return text.let(f"icmp eq i{lanes} {whole}, 0")
+
+
+def _rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
+    """Return pieces of rows that begin at some pointers."""
+    return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
+
+
+def _suits_hardware(window: Window, scalar: str) -> bool:
+    size = scalar_bytes(scalar)
+    whole = size in {4, 8} and not window.lanes * size % ROW_BYTES
+    return whole and window.scale in {1, 2, 4, 8}
