@@ -23,7 +23,7 @@ from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.rows import Rows, RowWriter
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
-from visim.engine.jit.writing.shared import Distant, shared_function
+from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
 from visim.engine.jit.writing.values import Values
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
@@ -295,10 +295,19 @@ class MessageWriter:
         else:
             bits, vector = 32, shape.cores[0]
         self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
-        module, where = self.unit.module, ready.site | EXCHANGE_DATA << 32
+        module, surface = self.unit.module, self._surface(effect)
+        place = self.pc | self.unit.unit.number << 32
+        known = ready.site | EXCHANGE_DATA << 32, place, access.form
+        facts = known_facts(module, ready.site, known)
         function = shared_function(module, access, way, masked=ready.mask is not None)
-        given = self._given(access, effect, ready.bounds, where, access.form)
-        well = self.text.let(f"call i1 @{function}({given}, i64 {way.offset})")
+        bounds = ready.bounds
+        others = [bounds.start, bounds.limit, bounds.host, surface]
+        if access.flat:
+            others = ["poison"] * 4
+        given = ", ".join(f"i64 {number}" for number in (way.offset, *others))
+        well = self.text.let(
+            f"call i1 @{function}(ptr %ctx, ptr %thread, i64 {ready.bits}, ptr {facts}, {given})"
+        )
         self.unit.failed_unless(well)
 
     def _area(self, access: Access, values: Sequence[str]) -> str:
@@ -318,9 +327,7 @@ class MessageWriter:
         form: int,
     ) -> str:
         """Return what functions for messages are told."""
-        surface = "0"
-        if effect.surface is not None:
-            surface = self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+        surface = self._surface(effect)
         known = (bounds.start, bounds.limit, bounds.host)
         if access.flat:
             known = ("0", "0" if access.checked else "-1", "0")
@@ -329,6 +336,12 @@ class MessageWriter:
         place = self.pc | self.unit.unit.number << 32
         numbers = [self._mask, where, place, form, *known, surface]
         return ", ".join(["ptr %ctx", "ptr %thread", *(f"i64 {one}" for one in numbers)])
+
+    def _surface(self, effect: Load | Store | Atomic) -> str:
+        """Return the number of a message's surface as i64, if it has one."""
+        if effect.surface is None:
+            return "0"
+        return self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
 
     def _leave_addresses(
         self, area: str, effect: Load | Store | Atomic, shape: Shape | None

@@ -7,9 +7,9 @@ area, with what it stores, and what it loads is found there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from visim.engine.jit.common.moving import PARAMETERS
 from visim.engine.jit.ir.shapes import Form, Shape
 from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import Text
@@ -22,6 +22,12 @@ from visim.engine.jit.writing.rows import RowWriter
 from visim.engine.jit.writing.scattered import ScatterWriter
 from visim.engine.jit.writing.windows import Window, WindowWriter
 
+_PARAMETERS = (
+    "ptr %ctx, ptr %thread, i64 %mask, ptr %facts, i64 %offset, "
+    "i64 %start, i64 %limit, i64 %host, i64 %surface"
+)
+"""What all functions here take: few in flat memory, where the last four are left undefined."""
+
 
 @dataclass(frozen=True, slots=True)
 class Distant:
@@ -33,6 +39,14 @@ class Distant:
     def offset(self) -> str:
         """What is added to all indices, as i64."""
         return "0" if self.shape is None else self.shape.offsets[0]
+
+
+def known_facts(module: ModuleFrame, site: int, numbers: Sequence[int]) -> str:
+    """Return the pointer to what is known of a message: its site, its place, its form."""
+    name, found = f"@facts.{site}", ", ".join(f"i64 {number}" for number in numbers)
+    text = f"{name} = private constant [{len(numbers)} x i64] [{found}]"
+    module.library.functions[name] = text
+    return name
 
 
 def shared_function(module: ModuleFrame, access: Access, way: Distant, *, masked: bool) -> str:
@@ -85,11 +99,24 @@ class _FunctionWriter:
         if shape is not None:
             self._leave_addresses(shape)
         function = general_function(self.module.library, access, self.module.way)
-        well = text.let(f"call preserve_mostcc i1 @{function}({PARAMETERS})")
-        head = f"define internal i1 @{name}({PARAMETERS}, i64 %offset) noinline #0 {{"
-        place = f"  %area.at = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}"
+        where, place, form = (self._fact(number) for number in range(3))
+        surface = "0"
+        known = "0, i64 0, i64 0" if access.checked else "0, i64 -1, i64 0"
+        if not access.flat:
+            surface = "%surface"
+            known = f"%start, i64 {'%limit' if access.checked else -1}, i64 %host"
+        given = f"i64 {where}, i64 {place}, i64 {form}, i64 {known}, i64 {surface}"
+        well = text.let(
+            f"call preserve_mostcc i1 @{function}(ptr %ctx, ptr %thread, i64 %mask, {given})"
+        )
+        head = f"define internal i1 @{name}({_PARAMETERS}) noinline #0 {{"
+        first = f"  %area.at = getelementptr i64, ptr %ctx, i64 {int(Context.EXCHANGE)}"
         area = "  %area = load ptr, ptr %area.at, align 8"
-        return "\n".join([head, "entry:", place, area, *text.lines, f"  ret i1 {well}", "}"])
+        return "\n".join([head, "entry:", first, area, *text.lines, f"  ret i1 {well}", "}"])
+
+    def _fact(self, number: int) -> str:
+        """Return a number that is known of the message: its site, its place, its form."""
+        return self.text.let(f"load i64, ptr {self.text.at('%facts', 8 * number)}, align 8")
 
     def _lanes(self) -> tuple[Shape | None, str]:
         """Return what is known of the lanes: the shape of their addresses, or the addresses."""
@@ -117,7 +144,7 @@ class _FunctionWriter:
         text = self.text
         place = text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.CACHE)}")
         caches = text.let(f"load ptr, ptr {place}, align 8")
-        site = text.let("and i64 %where, 4294967295")
+        site = text.let(f"and i64 {self._fact(0)}, 4294967295")
         byte = text.let(f"mul i64 {site}, {CACHE_ENTRY}")
         cache = text.let(f"getelementptr i8, ptr {caches}, i64 {byte}")
         base = text.let(f"load i64, ptr {cache}, align 8")
