@@ -20,6 +20,7 @@ from visim.engine.jit.analysis.slots import (
     channel_of,
     row_of,
 )
+from visim.engine.jit.ir.places import check_place, is_repeated
 from visim.engine.jit.ir.shapes import (
     Form,
     Shape,
@@ -31,7 +32,7 @@ from visim.engine.jit.ir.shapes import (
     ragged,
     uniform,
 )
-from visim.engine.jit.ir.storage import Storage, check_place, is_repeated
+from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Place

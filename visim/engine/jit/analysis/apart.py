@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
 from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, row_of
-from visim.engine.jit.ir.storage import place_span
+from visim.engine.jit.ir.places import place_span
 from visim.sem.effects import (
     Effect,
     Goto,

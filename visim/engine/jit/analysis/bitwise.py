@@ -16,7 +16,7 @@ from typing import cast
 from visim.engine.jit.analysis.affine import is_integer
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Flow, Node, is_uniform, passed
-from visim.engine.jit.ir.storage import is_repeated, place_offsets
+from visim.engine.jit.ir.places import is_repeated, place_offsets
 from visim.sem.effects import Effect, Goto, Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 from visim.types import UD

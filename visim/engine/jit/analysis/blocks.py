@@ -13,7 +13,7 @@ from typing import cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.analysis.uniform import decided_by_one
-from visim.engine.jit.ir.storage import check_place, fits_variable
+from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace

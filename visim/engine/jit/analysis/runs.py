@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from visim.engine.jit.analysis.blocks import Step, expressions, places, writes_cr0
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own
 from visim.engine.jit.analysis.slots import Row
-from visim.engine.jit.ir.storage import place_span
+from visim.engine.jit.ir.places import place_span
 from visim.sem.effects import Effect, LoadBlock, Place, WritePredicate, WriteRegister
 
 _LEAST_LANES = 8

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from visim.engine.jit.analysis.blocks import expressions, operands
 from visim.engine.jit.analysis.flow import Flow, Key
+from visim.engine.jit.ir.places import Layout, layout, place_span
 from visim.engine.jit.ir.shapes import Form
-from visim.engine.jit.ir.storage import Layout, layout, place_span
 from visim.linker.program import LinkedKernel
 from visim.operands import FIRST_DECLARED_GENERAL
 from visim.sem.effects import (

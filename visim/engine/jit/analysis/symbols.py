@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from visim.engine.jit.analysis.slots import channel_of
-from visim.engine.jit.ir.storage import is_repeated, layout
+from visim.engine.jit.ir.places import is_repeated, layout
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place, WritePredicate, WriteRegister

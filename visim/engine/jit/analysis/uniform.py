@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from visim.engine.jit.ir.storage import is_repeated
+from visim.engine.jit.ir.places import is_repeated
 from visim.sem.effects import Effect, Goto, WritePredicate, WriteRegister
 from visim.sem.expr import Expr, broadcast
 from visim.sem.uops import Group

@@ -14,7 +14,7 @@ n times the factor is more than n / d, but for n = 0, by less than 2**-39 of it,
 from __future__ import annotations
 
 from visim.engine.jit.ir.floats import Library
-from visim.engine.jit.ir.storage import is_repeated
+from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.text import Text, scalar_type, splat, vector_type
 from visim.sem.expr import Expr, broadcast, constant, node, select
 from visim.types import DF, UD, UQ, DataType

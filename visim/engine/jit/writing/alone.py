@@ -20,7 +20,7 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node, mode_of
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row, row_of
-from visim.engine.jit.ir.storage import is_repeated
+from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row

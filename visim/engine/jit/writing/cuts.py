@@ -11,7 +11,8 @@ from typing import Protocol
 
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row, row_of
-from visim.engine.jit.ir.storage import Storage, is_repeated
+from visim.engine.jit.ir.places import is_repeated
+from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, scalar_type
 from visim.engine.jit.writing.values import Values
 from visim.errors import InternalError

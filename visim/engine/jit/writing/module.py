@@ -12,7 +12,7 @@ from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.common.scheduler import calls_text
-from visim.engine.jit.ir.storage import fits_variable
+from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.writing.frame import ModuleFrame
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits

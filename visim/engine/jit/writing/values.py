@@ -12,9 +12,10 @@ from visim.engine.jit.analysis.slots import Slot, channel_within
 from visim.engine.jit.analysis.truths import TruthReader, Truths
 from visim.engine.jit.ir.division import DivisionWriter, is_one
 from visim.engine.jit.ir.floats import FloatWriter
+from visim.engine.jit.ir.places import check_place
 from visim.engine.jit.ir.relations import RelationWriter
 from visim.engine.jit.ir.shapes import Shape
-from visim.engine.jit.ir.storage import bits_vector, check_place, vector_bits
+from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import (
     constant_text,
