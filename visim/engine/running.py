@@ -11,7 +11,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,7 @@ from visim.engine.faults import (
     switch_index,
 )
 from visim.engine.frames import Exchange, Frame, Thread
+from visim.engine.kernel_image import CHANNELS, KernelImage
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import CR0_USED, float_mode
 from visim.engine.reports import Reports
@@ -56,11 +56,6 @@ from visim.sem.effects import (
     Yield,
 )
 
-if TYPE_CHECKING:
-    from visim.engine.interp import Prepared
-
-CHANNELS = 64
-
 _CR0 = 14
 _INTERRUPTED = Stop("cancelled", "interrupted", "interrupted")
 
@@ -77,7 +72,7 @@ class Run:
     """One run of a range of groups."""
 
     def __init__(
-        self, prepared: Prepared, dispatch: Dispatch, machine: Machine, options: RunOptions
+        self, prepared: KernelImage, dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> None:
         self.kernel = kernel = prepared.kernel
         self.context = context = prepared.context
