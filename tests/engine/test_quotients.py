@@ -133,6 +133,25 @@ def test_signed_numbers_are_divided_as_written(divisions: list[Effect]) -> None:
     assert not divisions
 
 
+@pytest.mark.parametrize("kind", ["d", "ud"])
+def test_sums_that_are_cut_off_after_a_detour_by_floats_are_no_divisions(
+    divisions: list[Effect], kind: str
+) -> None:
+    switch = LINES[5]
+    lines = [
+        "mul (M1, 32) V47(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0>",
+        "add (M1, 32) V47(0,0)<1> V47(0,0)<1;1,0> V48(0,0)<1;1,0>",
+        "mov (M1, 32) V43(0,0)<1> V47(0,0)<1;1,0>",
+        switch,
+        "mov (M1, 32) V48(0,0)<1> V43(0,0)<1;1,0>",
+    ]
+    head = HEAD.replace("V47 v_type=G type=ud", f"V47 v_type=G type={kind}")
+    kernel = harness.assemble("\n".join([head, switch, *lines, "    ret (M1, 1)\n"]), "pvc")
+    numbers = values(3) | {"V48": np.arange(32, dtype=np.uint32)}
+    assert compare(kernel, numbers, 0x8001F00F) is None
+    assert not divisions
+
+
 def test_a_divisor_that_some_channels_share_is_not_taken_for_all(divisions: list[Effect]) -> None:
     """A scalar that channel 0 writes is not written where channel 0 is off."""
     lines = [line.replace("(M1, 32)", "(M1, 1)") for line in LINES[:2]]

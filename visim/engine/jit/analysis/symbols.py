@@ -92,14 +92,14 @@ class Symbols:
         return self.sum(terms)
 
     def converted(self, symbol: Symbol) -> list[Symbol]:
-        """Return what below a symbol is converted from UD to floats, each once."""
+        """Return what below a symbol, outside sums, is converted from UD to floats, each once."""
         waiting, found = [symbol], dict[Symbol, None]()
         seen = {symbol}
         while waiting:
             match self._parts[waiting.pop()]:
                 case ("convert", _, _, source, int(inner)) if source == UD:
                     found[inner] = None
-                case (name, *parts) if name not in {"input", "number"}:
+                case (name, *parts) if name not in {"input", "number", "sum"}:
                     new = set(_below(parts)) - seen
                     seen |= new
                     waiting += sorted(new)
