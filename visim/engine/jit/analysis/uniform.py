@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from visim.engine.jit.ir.places import is_repeated
-from visim.sem.effects import Effect, Goto, WritePredicate, WriteRegister
+from visim.sem.effects import Effect, Goto, Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr, broadcast
 from visim.sem.uops import Group
+
+Variable = tuple[int, str]
+"""The index and the name of a variable; those of file scope differ by their names only."""
 
 _LANE_WISE = {Group.INTEGER, Group.BITS, Group.COMPARE, Group.FLOAT, Group.ROUND, Group.CONVERT}
 
@@ -41,7 +44,7 @@ def _is_uniform(leaf: Expr, before: Sequence[Sequence[Effect]]) -> bool:
     """Whether instructions leave the same bit in all lanes of a predicate."""
     variable, offset = leaf.attribute
     missing = set(range(offset, offset + leaf.lanes))
-    value, sources = None, set[int]()
+    value, sources = None, set[Variable]()
     for effects in reversed(before):
         if value is not None and any(_changes(effect, sources) for effect in effects):
             return False
@@ -58,14 +61,18 @@ def _is_uniform(leaf: Expr, before: Sequence[Sequence[Effect]]) -> bool:
     return False
 
 
-def _changes(effect: Effect, sources: set[int]) -> bool:
+def _changes(effect: Effect, sources: set[Variable]) -> bool:
     """Whether an effect may change one of some variables."""
     if isinstance(effect, WriteRegister):
-        return effect.place.variable.index in sources
+        return _variable(effect.place) in sources
     return not isinstance(effect, WritePredicate)
 
 
-def _same(expr: Expr, read: set[int]) -> tuple[object, ...] | None:
+def _variable(place: Place) -> Variable:
+    return place.variable.index, place.variable.name
+
+
+def _same(expr: Expr, read: set[Variable]) -> tuple[object, ...] | None:
     """Return what all lanes of an expression are, None where they may differ.
 
     The variables that it reads are added to `read`.
@@ -75,8 +82,8 @@ def _same(expr: Expr, read: set[int]) -> tuple[object, ...] | None:
             return ("constant", expr.type, repr(expr.attribute))
         case "read" if is_repeated(expr.attribute):
             place = expr.attribute
-            read.add(place.variable.index)
-            return ("read", place.variable.index, place.offset, place.type)
+            read.add(_variable(place))
+            return ("read", _variable(place), place.offset, place.type)
         case "broadcast" if expr.args[0].lanes == 1:
             return _same(expr.args[0], read)
         case name if expr.uop.group in _LANE_WISE:

@@ -37,9 +37,9 @@ MOST_APART = 64
 class ModuleFrame:
     """What the writers of one module share.
 
-    `flat` says that variables are overrun, so that all are in an image; `has_calls` that there
-    are functions beside the kernel; `counts_depth` that open calls are counted; `stacks` that
-    threads have stacks of their own. `adding` are the messages that may be tallied.
+    `flat` says that all variables are in an image; `has_calls` that there are functions beside the
+    kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
+    own. `adding` are the messages that may be tallied.
     """
 
     kernel: LinkedKernel

@@ -151,10 +151,15 @@ class ModuleWriter(ModuleFrame):
         return found
 
     def _needs_image(self, flow: Flow) -> bool:
-        """Whether variables of a unit are overrun."""
+        """Whether variables of a unit are overrun, or several are of file scope.
+
+        What is found out of variables tells them apart by their indices, which these share.
+        """
         grf = self.kernel.platform.grf_bytes
         blocks = {id(node.block): node.block for node in flow.nodes.values()}.values()
-        return not all(fits_variable(place, grf) for block in blocks for place in block.places)
+        places = [place for block in blocks for place in block.places]
+        shared = {place.variable.name for place in places if place.variable.is_file_scope}
+        return len(shared) > 1 or not all(fits_variable(place, grf) for place in places)
 
 
 def _weight(flows: Iterable[Flow]) -> int:
