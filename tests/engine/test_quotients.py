@@ -5,8 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from visim.engine import jit
+from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.analysis import quotients
 from visim.engine.jit.analysis.quotients import QuotientFinder
+from visim.engine.jit.writing import strips
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
 from visim.sem.effects import Effect
 
 from . import harness
@@ -28,6 +33,11 @@ HEAD = """.version 4.1
 .kernel_attr SimdSize=32
 .function "k"
 k:
+"""
+MORE = """.decl V49 v_type=G type=uq num_elts=32 align=wordx32
+.decl V50 v_type=G type=ud num_elts=32 align=wordx32
+.decl V51 v_type=G type=ud num_elts=32 align=wordx32
+.decl V52 v_type=G type=df num_elts=1 align=wordx32
 """
 DIVISION = """
     mov (M1, 32) V42(0,0)<1> V41(0,0)<1;1,0>
@@ -150,6 +160,37 @@ def test_sums_that_are_cut_off_after_a_detour_by_floats_are_no_divisions(
     numbers = values(3) | {"V48": np.arange(32, dtype=np.uint32)}
     assert compare(kernel, numbers, 0x8001F00F) is None
     assert not divisions
+
+
+def test_what_strips_compute_is_there_for_a_division_behind_them(
+    divisions: list[Effect], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler's last instruction reads neither number, the division both."""
+    for name in ("LEAST_STEPS", "LONG", "STEPS_A_ROW", "STEPS_A_ROW_IN_PLACE"):
+        monkeypatch.setattr(strips, name, 0)
+    head = HEAD.replace(".decl P1", f"{MORE}.decl P1")
+    lines = [
+        "shr (M1_NM, 32) V40(0,0)<1> V50(0,0)<1;1,0> 0x1:ud",
+        "shr (M1_NM, 32) V41(0,0)<1> V51(0,0)<1;1,0> 0x14:ud",
+        *LINES[:-1],
+        "mov (M1_NM, 1) V52(0,0)<1> V45(0,0)<0;1,0>",  # a strip ends here
+        LINES[-1],
+        "lsc_store.ugm (M1_NM, 32)  flat[V49]:a64  V47:d32",
+    ]
+    kernel = harness.assemble("\n".join([head, *lines, "    ret (M1, 1)\n"]), "pvc")
+    out, memory, given = np.zeros(32, np.uint32), Memory(), values(5)
+    places = memory.add(out, "out") + 4 * np.arange(32, dtype=np.uint64)
+    given = {"V49": places, "V50": given["V40"], "V51": given["V41"]}
+    registers = tuple((kernel.place(name), data.tobytes()) for name, data in given.items())
+    group = harness.Group((harness.ThreadStart(registers, 0xFFFFFFFF),), 0)
+    found: list[list[int]] = []
+    for engine in (kernel.prepared, jit.Prepared(kernel.linked)):
+        out[:] = 0
+        assert engine.run([0], group, Machine(memory, Surfaces()), RunOptions()).fault is None
+        found.append(out.tolist())
+    assert found[0] == found[1]
+    assert any(found[0])
+    assert divisions
 
 
 def test_a_divisor_that_some_channels_share_is_not_taken_for_all(divisions: list[Effect]) -> None:

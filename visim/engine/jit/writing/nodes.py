@@ -112,7 +112,10 @@ class NodeWriter(StepWriter):
         """Return the rows of a run of which nothing else in the unit knows."""
         if self.unit.module.version.saving:
             return set()
-        return local_rows(run, self.unit.users)
+        own = {id(step) for step in run.steps}
+        divisions = [step for step in self.divisions if id(step) not in own]
+        divided = {place.variable.index for step in divisions for place in step.places}
+        return {row for row in local_rows(run, self.unit.users) if row.variable not in divided}
 
     def _forget(self, run: Run) -> None:
         """Forget what a loop may have written: vectors of predicates, conditions."""

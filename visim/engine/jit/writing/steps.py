@@ -49,6 +49,7 @@ class StepWriter:
         self.callouts = CallOutWriter(unit)
         self.tracing = TraceWriter(unit)
         self.chain = chain
+        self.divisions: list[Step] = []
         self.located = list(self._located())
         ends = accumulate(len(node.block.before) for node in chain)
         self.uncounted = list(zip(chain, ends, strict=True))
@@ -63,12 +64,18 @@ class StepWriter:
         self.never: dict[str, int] = {}
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
-        """Return the chain's instructions, each with its node and its number there."""
+        """Return the chain's instructions, each with its node and its number there.
+
+        Those that become divisions are noted: they read what the graph's instructions do not.
+        """
         finder, divides = QuotientFinder(), not self.unit.module.flat and len(self.chain) > 1
         for node in self.chain:
             mode = mode_of(node)
             for number, step in enumerate(node.block.before):
-                yield node, number, finder.next(step, mode) if divides else step
+                found = finder.next(step, mode) if divides else step
+                if found is not step:
+                    self.divisions.append(found)
+                yield node, number, found
 
     def stand_in(self, node: Node) -> None:
         """Write what follows as code of a node of the chain."""
