@@ -4,7 +4,7 @@ A call-out carries values: native code puts the operands of a message or of one 
 into the exchange area, the interpreter's own step computes on them there, and native code takes
 the results out. Registers stay where they are, so a call-out costs its caller nothing elsewhere.
 
-This module is the table of what is called out, and writes the native side; `hosting` has the
+This module is the table of what is called out; `calling` writes the native side, `hosting` has the
 other side.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.analysis.blocks import (
     UnknownControl,
@@ -35,9 +34,6 @@ from visim.sem.effects import (
 from visim.sem.expr import WIDE, Expr
 from visim.sem.uops import Group
 from visim.types import BOOL, DataType
-
-if TYPE_CHECKING:
-    pass
 
 ALIGNMENT = 64
 """Bytes at a multiple of which each value stands in the exchange area."""

@@ -42,7 +42,8 @@ class QuotientFinder:
         values = self._values
         writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
         found = [values.symbol(one.value, mode, channel_of(one.mask)) for one in writes]
-        effects = tuple(self._divided(effect, mode) for effect in step.effects)
+        known = {id(write): symbol for write, symbol in zip(writes, found, strict=True)}
+        effects = tuple(self._divided(one, known.get(id(one))) for one in step.effects)
         for write, symbol in zip(writes, found, strict=True):
             values.note(write, symbol)
         if any(isinstance(effect, WriteIndirect) for effect in step.effects):
@@ -50,12 +51,12 @@ class QuotientFinder:
         same = all(new is old for new, old in zip(effects, step.effects, strict=True))
         return step if same else replace(step, effects=effects)
 
-    def _divided(self, effect: Effect, mode: FloatMode) -> Effect:
-        """Return an effect, with a division in place of the compiler's end of one."""
-        if not isinstance(effect, WriteRegister):
-            return effect
-        symbol = self._values.symbol(effect.value, mode, channel_of(effect.mask))
-        if symbol is None:
+    def _divided(self, effect: Effect, symbol: Symbol | None) -> Effect:
+        """Return an effect, with a division in place of the compiler's end of one.
+
+        `symbol` is that of the value that it writes.
+        """
+        if not isinstance(effect, WriteRegister) or symbol is None:
             return effect
         value = self._cut_off(symbol, effect.value)
         if value is None:

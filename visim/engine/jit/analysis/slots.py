@@ -1,9 +1,9 @@
 """Rows of elements in variables: who writes and reads them, with which channels.
 
 A slot is a row of elements of a variable that is always written as a whole, and that no indirect
-operand can reach. From the control-flow
-graph follows what the reads of a slot can see: where a write comes first on every path, and no
-channels can have come back that were away at that write, only channels that it wrote for are read.
+operand can reach. From the control-flow graph follows what the reads of a slot can see: where a
+write comes first on every path, and no channels can have come back that were away at that write,
+only channels that it wrote for are read.
 Then nobody looks at the others, and the write need not keep what they had.
 """
 
