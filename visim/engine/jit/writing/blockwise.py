@@ -123,9 +123,7 @@ class BlockWriter:
         text.do(f"store i64 {self._address}, ptr {area}, align 8")
         if given is not None:
             text.do(f"store {given[1]} {given[0]}, ptr {text.at(area, EXCHANGE_DATA)}, align 1")
-        surface = "0"
-        if effect.surface is not None:
-            surface = text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+        surface = self.bounds.surface(effect)
         failed = text.let(
             f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"
         )

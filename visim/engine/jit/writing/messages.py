@@ -295,7 +295,7 @@ class MessageWriter:
         else:
             bits, vector = 32, shape.cores[0]
         self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
-        module, surface = self.unit.module, self._surface(effect)
+        module, surface = self.unit.module, self.bounds.surface(effect)
         place = self.pc | self.unit.unit.number << 32
         known = ready.site | EXCHANGE_DATA << 32, place, access.form
         facts = known_facts(module, ready.site, known)
@@ -327,7 +327,7 @@ class MessageWriter:
         form: int,
     ) -> str:
         """Return what functions for messages are told."""
-        surface = self._surface(effect)
+        surface = self.bounds.surface(effect)
         known = (bounds.start, bounds.limit, bounds.host)
         if access.flat:
             known = ("0", "0" if access.checked else "-1", "0")
@@ -336,12 +336,6 @@ class MessageWriter:
         place = self.pc | self.unit.unit.number << 32
         numbers = [self._mask, where, place, form, *known, surface]
         return ", ".join(["ptr %ctx", "ptr %thread", *(f"i64 {one}" for one in numbers)])
-
-    def _surface(self, effect: Load | Store | Atomic) -> str:
-        """Return the number of a message's surface as i64, if it has one."""
-        if effect.surface is None:
-            return "0"
-        return self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
 
     def _leave_addresses(
         self, area: str, effect: Load | Store | Atomic, shape: Shape | None

@@ -60,6 +60,12 @@ class BoundsWriter:
 
     # Surfaces
 
+    def surface(self, effect: MemoryMessage) -> str:
+        """Return the number of a message's surface as i64, if it has one."""
+        if effect.surface is None:
+            return "0"
+        return self.text.let(f"zext i32 {self.values.scalar(effect.surface)} to i64")
+
     def entry(self, surface: Expr) -> str:
         """Return where the binding table has a surface."""
         text = self.text

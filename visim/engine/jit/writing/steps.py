@@ -130,12 +130,12 @@ class StepWriter:
         reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
         values.shapes, values.fresh = reader, self._still_vectors(step)
         values.truths, values.never = self.truths, self.never
-        messages = MessageWriter(unit, values, self.bindings, step.pc, repeats=self.repeats)
         for effect in step.effects:
             self.tracing.effect(values, effect, step.pc)
             if isinstance(effect, Message) and is_called_out(effect):
                 self.callouts.message(values, effect, step.effects)
             elif isinstance(effect, Load | Store):
+                messages = self._messages(values, step)
                 ready = messages.ready(effect)
                 if self.joint.take(
                     step, messages, ready, partial(self._writes, step, values, number)
@@ -143,10 +143,13 @@ class StepWriter:
                     return
                 messages.finish(ready)
             elif isinstance(effect, MemoryMessage):
-                messages.message(effect, step.expressions)
+                self._messages(values, step).message(effect, step.expressions)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         self._writes(step, values, number)
+
+    def _messages(self, values: Values, step: Step) -> MessageWriter:
+        return MessageWriter(self.unit, values, self.bindings, step.pc, repeats=self.repeats)
 
     def _writes(self, step: Step, values: Values, number: int) -> None:
         """Write the registers that an instruction writes."""
