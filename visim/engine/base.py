@@ -189,6 +189,10 @@ class RunOptions:
 class Executable(Protocol):
     """A kernel that an engine has prepared."""
 
+    def again(self) -> Executable:
+        """Return what runs the kernel while this does."""
+        ...
+
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> Exit:

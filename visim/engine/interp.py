@@ -34,6 +34,10 @@ class Prepared(KernelImage):
         super().__init__(kernel, tracker)
         self._lock = Lock()
 
+    def again(self) -> Prepared:
+        """Return the kernel with another image, for a launch at the same time."""
+        return Prepared(self.kernel, None if self.tracker is None else Tracker())
+
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> Exit:

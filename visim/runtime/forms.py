@@ -50,12 +50,12 @@ class Forms:
     def of(self, options: LaunchKeywords) -> Form:
         """Return the form of launches with some options; what it raises is not remembered."""
         if not _HOLDERS.isdisjoint(options) or not _is_plain([*options.values()], _DEEPEST):
-            return self._make(LaunchOptions(**options))
+            return self._make(LaunchOptions.of(options))
         # What differs in its type only, such as 1 and True, may not be right both times.
         key = repr(options)
         found = self._known.get(key)
         if found is None:
-            found = self._make(LaunchOptions(**options))
+            found = self._make(LaunchOptions.of(options))
             if len(self._known) >= MOST_FORMS:
                 self._known.clear()
             self._known[key] = found

@@ -8,14 +8,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from threading import Event, Lock, get_ident
+from threading import Event, get_ident
 from typing import Any, TypedDict, cast
 
 from visim.engine.base import Engine, RunOptions
+from visim.engine.forks import RenewedLock
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
 from visim.isa import ISA
+from visim.lex import nearest
 from visim.module import Unit
 from visim.records import record
 from visim.runtime.geometry import Sizes
@@ -76,6 +78,21 @@ class LaunchOptions:
     require_exact: bool = False
     observers: Sequence[object] = ()
     wait: bool = True
+
+    @classmethod
+    def of(cls, given: LaunchKeywords) -> LaunchOptions:
+        """Return the options that keywords give.
+
+        Raises:
+            ArgumentError: there is no such option; the message names the nearest.
+        """
+        known = LaunchKeywords.__annotations__
+        for name in given:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+                raise ArgumentError(f"{name}: a launch has no such option; {hint}")
+        return cls(**given)
 
     @property
     def sizes(self) -> Sizes:
@@ -179,7 +196,7 @@ class Launch:
     run_options: RunOptions
     compile_s: float
     units: tuple[Unit, ...] = ()
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
     _notes: tuple[str, ...] = field(init=False, repr=False)
@@ -233,13 +250,16 @@ class Launch:
             )
         if stop is None:
             # Only so no signal's handler can raise an exception while the lock is nobody's.
-            with self._lock:
+            with self._lock.lock:
                 return self._outcome(stop, receiver)
-        self._wait(stop)
+        lock = self._lock.lock
+        while not lock.acquire(timeout=_PATIENCE_S):
+            if stop.is_set():
+                raise CancelledError("the launch was cancelled before it began")
         try:
             return self._outcome(stop, receiver)
         finally:
-            self._lock.release()
+            lock.release()
 
     def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
         """Run the plan on an executable that nobody else uses."""
@@ -255,12 +275,6 @@ class Launch:
             self._thread = 0
             self.executables.give_back(executable)
 
-    def _wait(self, stop: Event) -> None:
-        """Wait until no other launch of this object runs, in a thread that gets no signals."""
-        while not self._lock.acquire(timeout=_PATIENCE_S):
-            if stop.is_set():
-                raise CancelledError("the launch was cancelled before it began")
-
     def _report(self, found: Outcome) -> Report:
         total = found.exit
         instructions = total.executed if "instructions" in self.options.collect else None
@@ -271,7 +285,7 @@ class Launch:
             kernel=self.kernel,
             engine=self.engine,
             platform=self.platform,
-            geometry=self.plan.geometry,
+            shared_geometry=self.plan.geometry,
             groups=total.groups,
             threads=total.threads,
             instructions=instructions,

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
 from visim.engine.base import Engine
+from visim.engine.forks import RenewedLock
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
@@ -287,7 +287,7 @@ class Kernel:
         self._kernel = kernel
         self._executables: dict[tuple[str, bool], ExecutablePool] = {}
         self._jit_refuses = False
-        self._lock = Lock()
+        self._lock = RenewedLock()
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args)
@@ -386,10 +386,10 @@ class Kernel:
 
     def _pool(self, engine: Engine, *, taint: bool = False) -> ExecutablePool:
         """Return the kernel as an engine prepared it, once for all launches."""
-        with self._lock:
+        with self._lock.lock:
             executables = self._executables.get((engine.name, taint))
             if executables is None:
-                executables = ExecutablePool(lambda: engine.prepare(self._linked))
+                executables = ExecutablePool(engine.prepare(self._linked))
                 self._executables[engine.name, taint] = executables
             return executables
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
 
 from visim.records import record
@@ -56,11 +57,12 @@ class TaintUse:
 class Report:
     """The facts of one launch.
 
-    `geometry` has the sizes by name. `groups` and `threads` are those that ran, `threads` counts
-    hardware threads. `instructions` are SIMD instructions, `fidelity` says of each instruction
-    how often it ran and how exact it is, `taint` where inexact values decided something; these are
-    None unless collected. `wall_s` and `compile_s` are seconds of running and of preparing,
-    that is of binding and of waiting for code in the first call.
+    `shared_geometry` has the sizes by name; all reports of a launch share it. `groups` and
+    `threads` are those that ran, `threads` counts hardware threads. `instructions` are SIMD
+    instructions, `fidelity` says of each how often it ran and how exact it is, `taint` where
+    inexact values decided something; these are None unless collected. `wall_s` and `compile_s` are
+    seconds of running and of preparing, that is of binding and of waiting for code in the first
+    call.
     `dropped_accesses` are accesses to surfaces out of their range. `notes` are sentences about what
     was asked for and did not apply, or was lost.
     `printf` is what the kernel printed: the text of each work-item in its order.
@@ -70,7 +72,7 @@ class Report:
     kernel: str
     engine: str
     platform: str
-    geometry: Mapping[str, Any]
+    shared_geometry: Mapping[str, Any] = field(repr=False)
     groups: int
     threads: int
     instructions: int | None
@@ -83,6 +85,11 @@ class Report:
     append_counters: Mapping[int, int]
     taint: tuple[TaintUse, ...] | None
 
+    @property
+    def geometry(self) -> dict[str, Any]:
+        """The sizes by name, in a dict of the caller's own."""
+        return deepcopy(dict(self.shared_geometry))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report in the form that `--json` prints."""
         fidelity = None if self.fidelity is None else [use.to_dict() for use in self.fidelity]
@@ -91,7 +98,7 @@ class Report:
             "kernel": self.kernel,
             "engine": self.engine,
             "platform": self.platform,
-            "geometry": dict(self.geometry),
+            "geometry": self.geometry,
             "groups": self.groups,
             "threads": self.threads,
             "instructions": self.instructions,
@@ -126,10 +133,10 @@ class Report:
 
     def _sizes(self) -> list[tuple[str, Any]]:
         shown: list[tuple[str, Any]] = []
-        for name, value in self.geometry.items():
+        for name, value in self.shared_geometry.items():
             if isinstance(value, bool) or (name == "global_offset" and not any(value)):
                 continue
-            chosen = name == "local_size" and self.geometry.get("local_size_chosen")
+            chosen = name == "local_size" and self.shared_geometry.get("local_size_chosen")
             shown.append((name.replace("_", " ") + (" (chosen)" if chosen else ""), value))
         return shown
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from visim.engine.base import Executable, Exit, RunOptions
@@ -28,12 +28,12 @@ class ExecutablePool:
     """A kernel prepared by an engine, once for each launch that runs at the same time.
 
     Args:
-        prepare: prepares the kernel once more.
+        first: the prepared kernel.
     """
 
-    def __init__(self, prepare: Callable[[], Executable]) -> None:
-        self._prepare = prepare
-        self._idle = [prepare()]
+    def __init__(self, first: Executable) -> None:
+        self._first = first
+        self._idle = [first]
         self._is_new = True
 
     def expect(self, plan: LaunchPlan, options: RunOptions) -> None:
@@ -52,7 +52,7 @@ class ExecutablePool:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._prepare()
+            return self._first.again()
 
     def give_back(self, executable: Executable) -> None:
         """Take back what was borrowed."""

@@ -22,7 +22,7 @@ from tests.unit.engine.test_jit_teams import FLAT, array, expected, storing
 from tests.unit.runtime.test_workers import MEETING
 from visim.engine.jit.common import ahead
 from visim.engine.jit.common.ahead import AHEAD, Ahead
-from visim.engine.jit.common.forks import AHEAD_LOCK
+from visim.engine.jit.common.forks import WRITING_LOCK
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.errors import ToolMissing, UnsupportedError
@@ -64,6 +64,48 @@ launch()
 begun.clear()
 Thread(target=bound(kernel(LONG * 2 + FLAT), array(), seed=1)).start()
 begun.wait()
+"""
+IN_A_HANDLER = """
+import os, signal
+from threading import Event
+from time import sleep
+from tests.unit.engine.test_jit_ahead import bound, check, kernel
+from tests.unit.engine.test_jit_teams import array
+from visim.engine.jit.common import native
+from visim.engine.jit.common.ahead import AHEAD
+from visim.engine.jit.writing.module import ModuleWriter
+
+os.sched_getaffinity = lambda process: {0, 1}
+held, child, out = Event(), None, array()
+
+def fork(*_):
+    global child
+    child = os.fork()
+
+signal.signal(signal.SIGUSR1, fork)
+
+def interrupted(function):
+    def called(*given):
+        if not held.is_set():
+            held.set()
+            sleep(0.1)  # Meanwhile the code that was expected is asked for in the background.
+            signal.raise_signal(signal.SIGUSR1)
+        return function(*given)
+    return called
+
+AHEAD.begin(held.wait)
+launch = bound(kernel(), out)
+"""
+WRITES = "ModuleWriter.write = interrupted(ModuleWriter.write)"
+COMPILES = "native._compiled = interrupted(native._compiled)"
+OF_ANOTHER = """
+expected, launch = launch, bound(kernel(), out)
+"""
+FORKED = """
+launch()
+check(bound(kernel(), out), out)
+if child:
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 FORKING = """
 child = os.fork()
@@ -275,7 +317,7 @@ def test_that_llvm_is_missing_is_said_at_the_call(monkeypatch: pytest.MonkeyPatc
     def missing() -> int:
         raise ToolMissing("no llvmlite")
 
-    monkeypatch.setattr("visim.engine.jit.vector_lanes", missing)
+    monkeypatch.setattr("visim.engine.jit.launch.code.vector_lanes", missing)
     launch = bound(kernel(), array())
     wait()
     with pytest.raises(ToolMissing):
@@ -322,6 +364,32 @@ def test_a_process_goes_on_while_code_is_made(script: str, code: int) -> None:
     assert (done.returncode, done.stderr) == (code, "")
 
 
+@pytest.mark.parametrize("step", [WRITES, COMPILES], ids=["writes", "compiles"])
+@pytest.mark.parametrize("other", ["", OF_ANOTHER], ids=["the same code", "other code"])
+def test_a_handler_forks_while_its_thread_makes_code(step: str, other: str) -> None:
+    command = [sys.executable, "-c", IN_A_HANDLER + other + step + FORKED]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_launches_at_the_same_time_share_their_code(writing: Writing) -> None:
+    writing.open.clear()
+    one, outs = kernel(), [array() for _ in range(4)]
+    sizes = {"global_size": 32 * GROUPS, "local_size": 32}
+    threads = [
+        Thread(target=one.launch, args=([out, 1],), kwargs={"engine": "jit"} | sizes)
+        for out in outs
+    ]
+    for thread in threads:
+        thread.start()
+    assert writing.begun.wait(PATIENCE_S)
+    writing.open.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert len(writing.elsewhere) == 1
+    assert all(np.array_equal(out, expected(1)) for out in outs)
+
+
 @pytest.mark.usefixtures("interrupted_by_default")
 def test_ctrl_c_ends_a_call_that_waits_for_its_code(writing: Writing) -> None:
     writing.open.clear()
@@ -352,12 +420,11 @@ def test_jobs_are_done_in_order_also_after_one_that_raised() -> None:
     assert done == [1, 2]
 
 
-def test_no_job_is_begun_while_a_process_forks() -> None:
-    crew, end = Ahead(), Event()
-    with AHEAD_LOCK:
-        crew.begin(end.set)
-        assert not end.is_set()
-    assert end.wait(PATIENCE_S)
+def test_no_code_is_written_while_a_process_forks(writing: Writing) -> None:
+    with WRITING_LOCK:
+        bound(kernel(), array())
+        assert not writing.begun.wait(WAITING_S)
+    assert writing.begun.wait(PATIENCE_S)
 
 
 def test_nothing_is_done_ahead_where_no_processor_is_free(monkeypatch: pytest.MonkeyPatch) -> None:

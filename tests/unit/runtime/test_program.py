@@ -444,9 +444,21 @@ class TestOptions:
             scale.launch([data, "2"], thread_groups=4)
         assert (data == before).all()
 
-    def test_unknown_options_are_type_errors(self, scale, data):
-        with pytest.raises(TypeError):
-            scale.launch([data, 1.0], colour="red")
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [("thread_group", "did you mean 'thread_groups'"), ("colour", "there are: global_size")],
+    )
+    def test_unknown_options_are_refused_with_the_nearest_name(self, scale, data, name, hint):
+        with pytest.raises(ArgumentError, match=f"^{name}: .*{hint}"):
+            scale.launch([data, 1.0], **{name: 1})
+
+    def test_who_changes_the_geometry_of_a_report_changes_no_other(self, scale, data):
+        bound = scale.bind([data, 1.0], thread_groups=4)
+        for _ in range(2):
+            report = bound()
+            for found in (report.geometry, report.to_dict()["geometry"]):
+                assert found["thread_groups"] == [4, 1, 1]
+                found["thread_groups"][0] = found["seen"] = 5
 
     def test_collected_figures_are_in_the_report(self, scale, data):
         report = scale.launch([data, 1.0], thread_groups=2, collect=("instructions", "fidelity"))

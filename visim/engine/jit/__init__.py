@@ -9,34 +9,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING
 from weakref import WeakMethod
 
 import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
 from visim.engine.jit.analysis.affine import InputShape
-from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.analysis.inputs import Inputs
 from visim.engine.jit.analysis.payload import Payload
 from visim.engine.jit.common.ahead import AHEAD
-from visim.engine.jit.common.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.launch.answers import Halt
-from visim.engine.jit.launch.kept import Compiled, Kept
+from visim.engine.jit.launch.code import KernelCode
+from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.launch.run import Runner, Target, shared_starts
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import Team, available_workers
 from visim.engine.jit.writing.tracing import ACCESSES, PATHS
-from visim.engine.jit.writing.versions import ModuleText, Traits, Version
+from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
-
-if TYPE_CHECKING:
-    from visim.engine.jit.writing.module import ModuleWriter
 
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
@@ -63,20 +57,30 @@ class Jit:
 
 
 class Prepared:
-    """A kernel and its compiled versions."""
+    """A kernel, what runs it, and its code.
 
-    def __init__(self, kernel: LinkedKernel, *, saving: bool = False) -> None:
+    Args:
+        kernel: the kernel.
+        saving: whether threads keep their registers in memory.
+        code: its code, if it was prepared before.
+    """
+
+    def __init__(
+        self, kernel: LinkedKernel, *, saving: bool = False, code: KernelCode | None = None
+    ) -> None:
         self.kernel = kernel
         self.saving = saving
-        self._versions: dict[Version, Compiled] = {}
         self._teams = Teams()
         self._lock = Lock()
-        self._compiling = Lock()
-        self._entries = Kept(kernel)
-        self._first = self._entries.traits(saving=saving, survey=self._survey)
+        self._code = code or KernelCode(kernel, saving=saving)
+        self._first = self._code.traits
         self._inputs = Inputs(kernel, self._first.rows)
         deep = self._first.has_calls
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
+
+    def again(self) -> Prepared:
+        """Return what runs the kernel at the same time, on the same code."""
+        return Prepared(self.kernel, saving=self.saving, code=self._code)
 
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
@@ -95,7 +99,7 @@ class Prepared:
     def expect(self, dispatch: Dispatch, options: RunOptions) -> None:
         """Begin to compile what threads run that native code starts, beside the caller.
 
-        A launch that needs the code before it is there waits in `_compiled`.
+        A launch that needs the code before it is there waits for it.
         """
         shared = None if options.seed or self._first.has_host_turns else shared_starts(dispatch)
         if shared is None:
@@ -103,7 +107,7 @@ class Prepared:
         version = self._version(dispatch, shared, self._inputs.shapes(shared), options)
         every_channel = (1 << self.kernel.simd_size) - 1
         version = replace(version, full=all(one.mask == every_channel for one in shared.starts))
-        method = WeakMethod(self._compiled)
+        method = WeakMethod(self._code.compiled)
 
         def compile_it() -> None:
             provide = method()
@@ -158,7 +162,7 @@ class Prepared:
         version = self._version(targets[0].dispatch, targets[0].shared, inputs, options)
 
         def provide(full: bool, cr0: int) -> Compiled:
-            return self._compiled(replace(version, full=full, cr0=cr0))
+            return self._code.compiled(replace(version, full=full, cr0=cr0))
 
         halt, first = Halt(), self._first
         runners = [
@@ -215,38 +219,6 @@ class Prepared:
         while len(self._stacks) < workers:
             self._stacks.append(Stacks(self._stacks[0].size))
         return self._stacks[:workers]
-
-    def _compiled(self, version: Version) -> Compiled:
-        """Return the code that is made for a version on this host."""
-        version = replace(
-            version,
-            has_mask_registers=has_mask_registers(),
-            has_gathers=has_gathers(),
-            vector_lanes=vector_lanes(),
-        )
-        with self._compiling:
-            found = self._versions.get(version)
-            if found is None:
-
-                def write() -> ModuleText:
-                    return self._writer(version).write()
-
-                found = self._versions[version] = self._entries.compiled(version, write)
-            return found
-
-    @cached_property
-    def _codes(self) -> list[UnitCode]:
-        """The code of all units, which all versions share."""
-        return [UnitCode(self.kernel, unit) for unit in self.kernel.units]
-
-    def _survey(self) -> Traits:
-        return self._writer(Version(full=True, slm_bytes=0, saving=self.saving)).survey()
-
-    def _writer(self, version: Version) -> ModuleWriter:
-        # What writes code is loaded when there is code to write.
-        from visim.engine.jit.writing.module import ModuleWriter
-
-        return ModuleWriter(self.kernel, version, codes=self._codes)
 
 
 def _form(

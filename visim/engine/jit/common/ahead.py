@@ -15,8 +15,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import RLock
 
-from visim.engine.jit.common.forks import AHEAD_LOCK
-
 Job = Callable[[], object]
 
 
@@ -31,6 +29,11 @@ class Ahead:
         self._jobs: deque[Job] = deque()
         self._has_thread = False
         self._changing = RLock()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is a job that has not ended."""
+        return self._has_thread
 
     def begin(self, job: Job) -> None:
         """Do a job soon, where a processor is free for it; what it raises is not told.
@@ -50,7 +53,7 @@ class Ahead:
 
     def _work(self) -> None:
         while (job := self._next()) is not None:
-            with AHEAD_LOCK, suppress(Exception):
+            with suppress(Exception):
                 job()
 
     def _next(self) -> Job | None:

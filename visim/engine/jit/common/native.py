@@ -132,19 +132,24 @@ def vector_lanes() -> int:
     return 8 if made_for.name == _WITH_AVX2 or "+avx2" in made_for.features.split(",") else 4
 
 
-@cache
 def _llvm() -> Any:
+    """Return llvmlite, ready for use."""
+    with LLVM_LOCK:
+        return _prepared_llvm()
+
+
+@cache
+def _prepared_llvm() -> Any:
     try:
         from llvmlite import binding
     except ImportError:
         message = "the engine 'jit' needs the package llvmlite; install it: pip install llvmlite"
         raise ToolMissing(message) from None
-    with LLVM_LOCK:
-        binding.initialize_native_target()
-        binding.initialize_native_asmprinter()
-        binding.initialize_native_asmparser()
-        _load_conversions(binding)
-        _keep_order(binding)
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()
+    _load_conversions(binding)
+    _keep_order(binding)
     return binding
 
 

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from visim.engine.accesses import AccessSite
@@ -22,6 +21,7 @@ from visim.engine.jit.analysis.callouts import CallOut
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
+from visim.engine.jit.common.forks import WRITING_LOCK
 from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor
 from visim.engine.jit.writing.sites import SiteInfo
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
@@ -74,7 +74,6 @@ class Compiled:
     facts: Facts
     code: NativeCode
     write: Callable[[], ModuleText]
-    _lock: Lock = field(default_factory=Lock)
     _sites: list[SiteInfo | CallOut] = field(default_factory=list[SiteInfo | CallOut])
 
     @property
@@ -84,13 +83,18 @@ class Compiled:
 
     def site(self, number: int) -> SiteInfo | CallOut:
         """Return a message or call-out by its number."""
-        with self._lock:
-            if not self._sites:
-                module = self.write()
-                if Facts.of(module) != self.facts:
-                    raise InternalError("a kernel's module is not what it was when it was compiled")
-                self._sites = module.sites.known
-            return self._sites[number]
+        if not self._sites:
+            self._find_sites()
+        return self._sites[number]
+
+    def _find_sites(self) -> None:
+        with WRITING_LOCK:
+            if self._sites:
+                return
+            module = self.write()
+            if Facts.of(module) != self.facts:
+                raise InternalError("a kernel's module is not what it was when it was compiled")
+            self._sites = module.sites.known
 
 
 class Kept:
@@ -110,29 +114,31 @@ class Kept:
             UnsupportedError: the kernel needs what the JIT cannot do.
         """
         cache = ObjectCache(default_folder())
-        if cache.folder is None:
-            return survey()
-        key = key_of("traits", self._key, str(saving))
-        data = cache.get(key)
-        if data is None:
-            found = survey()
-            cache.put(key, json.dumps(asdict(found)).encode())
-            return found
+        with WRITING_LOCK:
+            if cache.folder is None:
+                return survey()
+            key = key_of("traits", self._key, str(saving))
+            data = cache.get(key)
+            if data is None:
+                found = survey()
+                cache.put(key, json.dumps(asdict(found)).encode())
+                return found
         known = json.loads(data)
         return Traits(**known | {"rows": tuple(Row(*row) for row in known["rows"])})
 
     def compiled(self, version: Version, write: Callable[[], ModuleText]) -> Compiled:
         """Return a version of the kernel as machine code; `write` writes its module."""
         scheduler()
-        cache, host = ObjectCache(default_folder()), processor()
-        data = key = None
-        if cache.folder is not None:
-            key = key_of(self._key, repr(version), host.name, host.features, compiler())
+        cache, host, made_by = ObjectCache(default_folder()), processor(), compiler()
+        with WRITING_LOCK:
+            parts = repr(version), host.name, host.features, made_by
+            key = "" if cache.folder is None else key_of(self._key, *parts)
             data = cache.get(key)
         if data is None:
-            module = write()
+            with WRITING_LOCK:
+                module = write()
             facts, code = Facts.of(module), object_code(module.text, host)
-            if key is not None:
+            with WRITING_LOCK:
                 cache.put(key, _packed(facts, code))
         else:
             facts, code = _unpacked(data)

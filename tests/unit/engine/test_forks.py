@@ -1,0 +1,125 @@
+"""Locks in processes that fork."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Event, Thread
+
+import numpy as np
+import pytest
+
+from tests.unit.engine.test_jit_ahead import bound, check, kernel
+from tests.unit.engine.test_jit_teams import array
+from visim.engine.forks import RenewedLock
+from visim.engine.jit.common.forks import LLVM_LOCK, WRITING_LOCK
+
+PATIENCE_S = 20
+
+
+def in_child(test: Callable[[], bool]) -> bool:
+    """Whether something is true in a child of this process."""
+    child = os.fork()
+    if not child:
+        right = False
+        try:
+            right = test()
+        finally:
+            os._exit(0 if right else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def is_open(lock) -> bool:
+    """Whether another thread than this one can take a lock."""
+    found: list[bool] = []
+
+    def look() -> None:
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = Thread(target=look)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_lock_that_another_thread_held_is_open_in_the_child() -> None:
+    lock, held, end = RenewedLock(), Event(), Event()
+
+    def hold() -> None:
+        with lock.lock:
+            held.set()
+            end.wait(PATIENCE_S)
+
+    thread = Thread(target=hold)
+    thread.start()
+    assert held.wait(PATIENCE_S)
+    assert in_child(lambda: is_open(lock.lock))
+    assert not is_open(lock.lock)
+    end.set()
+    thread.join()
+
+
+def test_a_lock_that_the_thread_itself_held_is_held_in_the_child() -> None:
+    lock = RenewedLock()
+
+    def test() -> bool:
+        before = is_open(lock.lock)
+        lock.lock.release()
+        return not before and is_open(lock.lock)
+
+    with lock.lock:
+        assert in_child(test)
+
+
+@pytest.mark.parametrize("lock", [WRITING_LOCK, LLVM_LOCK], ids=["writing", "LLVM"])
+def test_who_forks_waits_until_nobody_else_makes_code(lock) -> None:
+    held, end, forked = Event(), Event(), list[bool]()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            end.wait(PATIENCE_S)
+
+    def fork() -> None:
+        forked.append(in_child(lambda: is_open(lock)))
+
+    threads = [Thread(target=hold), Thread(target=fork)]
+    threads[0].start()
+    assert held.wait(PATIENCE_S)
+    threads[1].start()
+    threads[1].join(0.02)
+    assert not forked
+    end.set()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert forked == [True]
+    assert is_open(lock)
+
+
+def test_a_child_launches_what_another_thread_was_launching() -> None:
+    out = array()
+    launch = bound(kernel(), out)
+    launch()
+    begun, end = Event(), Event()
+    run = launch.executables.borrow
+
+    def waiting() -> object:
+        begun.set()
+        end.wait(PATIENCE_S)
+        return run()
+
+    def in_the_child() -> bool:
+        launch.executables.borrow = run
+        check(launch, out)
+        return bool(np.any(out))
+
+    launch.executables.borrow = waiting
+    thread = Thread(target=launch)
+    thread.start()
+    assert begun.wait(PATIENCE_S)
+    assert in_child(in_the_child)
+    end.set()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
