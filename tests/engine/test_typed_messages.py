@@ -234,6 +234,27 @@ class TestAtomics:
         )
         self.compare(name, atomics.OLDER[name], bits, line, "tgllp")
 
+    def test_one_channel(self):
+        """CM's compiler writes them so, though the page names 8 channels only."""
+        array = np.arange(32, dtype=np.uint32).reshape(4, 8)
+        surfaces = Surfaces()
+        surfaces.bind_image(6, Image(array, format="r:uint32").memory, "image")
+        place = np.arange(LANES, dtype=np.uint32)
+        ended = run(
+            "movs (M1_NM, 1) T6(0) 0x6:ud\n"
+            "typed_atomic.add (M1, 1) T6 A.0 B.0 %null.0 %null.0 S.0 %null.0 V.0",
+            {"V": place * 0 + UNTOUCHED, "A": place + 3, "B": place + 1, "S": place + 7},
+            simd=LANES,
+            platform="tgllp",
+            declarations=".decl T6 v_type=T num_elts=1",
+            surfaces=surfaces,
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert ended["V"].tolist() == [11] + [UNTOUCHED] * 7
+        expected = np.arange(32).reshape(4, 8)
+        expected[1, 3] += 7
+        assert np.array_equal(array, expected)
+
     @pytest.mark.parametrize(("bits", "data"), [(16, "d16u32"), (32, "d32")])
     @pytest.mark.parametrize("name", atomics.OPERATIONS)
     def test_those_of_lsc(self, name, bits, data):

@@ -20,10 +20,12 @@ from visim.binary.isaheader import (
     Place,
     Relocations,
     VariableEntry,
+    check_places,
     read_header,
     write_header,
 )
-from visim.binary.symbols import EXTERNAL_CODE, GLOBAL_CODE, STATIC_CODE
+from visim.binary.stripped import check_whole
+from visim.binary.symbols import EXTERNAL_CODE, GLOBAL_CODE, STATIC_CODE, Names
 from visim.binary.unitreader import ObjectContext, read_unit
 from visim.binary.unitwriter import EncodedUnit, write_unit
 from visim.diag import ByteSpan
@@ -40,6 +42,8 @@ _LINKAGES = {
     STATIC_CODE: Linkage.STATIC,
     GLOBAL_CODE: Linkage.GLOBAL,
 }
+_MANGLED = "@"
+"""What CM compilers put before the names of variables of file scope."""
 _LINKAGE_CODES = {linkage: code for code, linkage in _LINKAGES.items()}
 
 
@@ -66,6 +70,8 @@ def read_isa(data: bytes, name: str, *, platform: Platform | None = None) -> Mod
         InputError: the file is not what it should be, or has what visim does not read.
     """
     header = read_header(data, name)
+    check_whole(data, name, header)
+    check_places(data, name, header)
     context = _Context(header, name, platform or _platform_of(header))
     units: list[Unit] = []
     for kernel in header.kernels:
@@ -138,7 +144,11 @@ class _Context:
 
     def __init__(self, header: Header, name: str, platform: Platform | None) -> None:
         self.header = header
-        self.variables = tuple(_variable(entry, name) for entry in header.variables)
+        own = Names(())
+        self.variables = tuple(
+            _variable(entry, own.general(entry.name.removeprefix(_MANGLED), place), name)
+            for place, entry in enumerate(header.variables)
+        )
         names = tuple(function.name for function in header.functions)
         self.shared = ObjectContext(header.version, platform, names)
 
@@ -153,12 +163,16 @@ class _Context:
         )
 
 
-def _variable(entry: VariableEntry, file: str) -> FileVariable:
+def _variable(entry: VariableEntry, name: str, file: str) -> FileVariable:
+    """Return a variable of the file under a name of its own; some files have a name twice."""
     kind, align = BY_CODE.get(entry.bits & 15), entry.bits >> 4
     if kind is None or align >= len(ALIGNMENTS) or not entry.count:
         message = f"variable {entry.name} has type {entry.bits & 15}, alignment {align}"
         raise InputError(f"{message}, {entry.count} elements", ByteSpan(file, 0))
-    general = General(entry.name, kind, entry.count, ALIGNMENTS[align], index=FILE_SCOPE)
+    stored = entry.name if entry.name != name else None
+    general = General(
+        name, kind, entry.count, ALIGNMENTS[align], index=FILE_SCOPE, stored_name=stored
+    )
     return FileVariable(general, _LINKAGES[entry.linkage])
 
 
@@ -183,7 +197,8 @@ def _header(
     """Return the header without places."""
     variables = tuple(_variable_entry(variable) for variable in module.variables)
     functions = (*module.externals, *(unit.name for unit in module.functions))
-    tables = [entry.name for entry in variables], functions if module.has_linkage else ()
+    names = [declared.variable.name for declared in module.variables]
+    tables = names, functions if module.has_linkage else ()
     kernels = [
         KernelEntry(
             unit.name,
@@ -212,7 +227,8 @@ def _header(
 def _variable_entry(declared: FileVariable) -> VariableEntry:
     variable = declared.variable
     bits = variable.type.code | ALIGNMENTS.index(variable.align) << 4
-    return VariableEntry(variable.name, _LINKAGE_CODES[declared.linkage], bits, variable.count)
+    name = variable.stored_name or variable.name
+    return VariableEntry(name, _LINKAGE_CODES[declared.linkage], bits, variable.count)
 
 
 def _linkage(unit: Unit, module: Module) -> int:

@@ -18,7 +18,10 @@ from visim.target import NEWEST_OBJECT, OLDEST_OBJECT
 
 MAGIC = b"CISA"
 LONG_NAMES: Version = (3, 7)
-"""The version since which a name may have more than 255 bytes."""
+"""The version since which a kernel's or function's name may have more than 255 bytes.
+
+A variable's length has two bytes in all versions.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,20 @@ class FunctionEntry:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """All records of a header."""
+    """All records of a header; it takes `size` bytes of a file that was read."""
 
     version: Version
     kernels: tuple[KernelEntry, ...]
     variables: tuple[VariableEntry, ...]
     functions: tuple[FunctionEntry, ...]
+    size: int = 0
+
+    @property
+    def places(self) -> list[Place]:
+        """Where its objects and Gen code lie."""
+        found = [kernel.place for kernel in self.kernels]
+        found += [place for kernel in self.kernels for _code, place in kernel.native]
+        return found + [function.place for function in self.functions if function.place]
 
 
 #: Each kernel declares every function of its file.
@@ -102,16 +113,16 @@ def read_header(data: bytes, name: str) -> Header:
         message = f"the file has version {version[0]}.{version[1]}, visim reads {known}"
         raise reader.failure(message, 2)
     kernels = [_read_kernel(reader, version) for _ in range(reader.unsigned(2))]
-    variables = [_read_variable(reader, version) for _ in range(reader.unsigned(2))]
+    variables = [_read_variable(reader) for _ in range(reader.unsigned(2))]
     functions = [_read_function(reader, version) for _ in range(reader.unsigned(2))]
-    header = Header(version, tuple(kernels), tuple(variables), tuple(functions))
+    entries = tuple(kernels), tuple(variables), tuple(functions)
+    header = Header(version, *entries, reader.position)
     _check_names(reader, (*header.kernels, *header.functions))
-    _check_names(reader, header.variables)
     if len(kernels) * len(functions) > _MAX_DECLARATIONS:
         message = f"{len(kernels)} kernels that declare {len(functions)} functions each"
         raise reader.failure(f"{message} are more than visim reads")
     _check_relocations(reader, header)
-    _check_places(reader, header)
+    _check_code(reader, header)
     return header
 
 
@@ -131,7 +142,7 @@ def write_header(header: Header) -> bytes:
             _put_kernel(writer, kernel, header.version)
         _put_count(writer, header.variables, "variables of file scope")
         for variable in header.variables:
-            _put_variable(writer, variable, header.version)
+            _put_variable(writer, variable)
         _put_count(writer, header.functions, "functions")
         for function in header.functions:
             _put_function(writer, function, header.version)
@@ -155,9 +166,9 @@ def _read_kernel(reader: Reader, version: Version) -> KernelEntry:
     return KernelEntry(name, place, input_offset, relocations, native)
 
 
-def _read_variable(reader: Reader, version: Version) -> VariableEntry:
+def _read_variable(reader: Reader) -> VariableEntry:
     linkage = _read_linkage(reader)
-    name = _read_name(reader, version)
+    name = _read_name(reader, LONG_NAMES)
     entry = VariableEntry(name, linkage, reader.unsigned(1), reader.unsigned(2))
     if reader.unsigned(1):
         message = f"{name} has attributes, which name strings of a pool that a file does not have"
@@ -209,9 +220,7 @@ def _read_pairs(reader: Reader) -> tuple[tuple[int, int], ...]:
     return tuple((reader.unsigned(2), reader.unsigned(2)) for _ in range(count))
 
 
-def _check_names(
-    reader: Reader, entries: Iterable[KernelEntry | VariableEntry | FunctionEntry]
-) -> None:
+def _check_names(reader: Reader, entries: Iterable[KernelEntry | FunctionEntry]) -> None:
     names: set[str] = set()
     for entry in entries:
         if entry.name in names:
@@ -237,19 +246,31 @@ def _check_relocations(reader: Reader, header: Header) -> None:
                 raise InputError(message, ByteSpan(reader.file, 0))
 
 
-def _check_places(reader: Reader, header: Header) -> None:
-    """Check that objects lie behind the header, in the file, and none in another."""
-    places = [kernel.place for kernel in header.kernels]
-    places += [place for kernel in header.kernels for _code, place in kernel.native]
-    places += [function.place for function in header.functions if function.place]
-    end = reader.position
-    for place in sorted(places, key=lambda place: (place.offset, place.size)):
+def _check_code(reader: Reader, header: Header) -> None:
+    """Check that Gen code lies behind the header and in the file."""
+    for kernel in header.kernels:
+        for _code, place in kernel.native:
+            if place.offset < reader.position or place.end > reader.end:
+                raise _misplaced("Gen code", place, reader.position, reader)
+
+
+def check_places(data: bytes, name: str, header: Header) -> None:
+    """Check that the objects of the file `name` lie behind its header, and none in another.
+
+    Raises:
+        InputError: one does not.
+    """
+    reader = Reader(data, name)
+    end = header.size
+    for place in sorted(header.places, key=lambda place: (place.offset, place.size)):
         if place.offset < end or place.end > reader.end:
-            message = (
-                f"an object is at {place.offset} to {place.end}, only {end} to {reader.end} is free"
-            )
-            raise InputError(message, ByteSpan(reader.file, place.offset))
+            raise _misplaced("an object", place, end, reader)
         end = place.end
+
+
+def _misplaced(what: str, place: Place, end: int, reader: Reader) -> InputError:
+    message = f"{what} is at {place.offset} to {place.end}, only {end} to {reader.end} is free"
+    return InputError(message, ByteSpan(reader.file, place.offset))
 
 
 # Writing
@@ -267,9 +288,9 @@ def _put_kernel(writer: Writer, kernel: KernelEntry, version: Version) -> None:
         put(writer, place.size, 4, f"the size of Gen code of {kernel.name}")
 
 
-def _put_variable(writer: Writer, variable: VariableEntry, version: Version) -> None:
+def _put_variable(writer: Writer, variable: VariableEntry) -> None:
     writer.unsigned(variable.linkage, 1)
-    _put_name(writer, variable.name, version)
+    _put_name(writer, variable.name, LONG_NAMES)
     writer.unsigned(variable.bits, 1)
     put(writer, variable.count, 2, f"the number of elements of {variable.name}")
     writer.unsigned(0, 1)
@@ -312,6 +333,7 @@ __all__ = [
     "Place",
     "Relocations",
     "VariableEntry",
+    "check_places",
     "read_header",
     "write_header",
 ]

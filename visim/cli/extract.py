@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from visim.cli.files import load_program
+from visim.binary.isafile import NativeCode, is_isa, native_code
+from visim.cli.files import load_program, read_source
 from visim.errors import InputError
 from visim.output import check_output, write_file
+from visim.runtime.loading import file_bytes
 from visim.target import PLATFORMS
 
 _NO_FILE_NAME = re.compile(r"[^\w.-]")
@@ -25,7 +27,7 @@ def extract(file: str, folder: str) -> list[dict[str, str | int]]:
     """
     found = [
         (kernel, gen.platform_code, gen.code)
-        for kernel, codes in load_program(file, None).native_code().items()
+        for kernel, codes in _native_code(file).items()
         for gen in codes
     ]
     if not found:
@@ -39,6 +41,17 @@ def extract(file: str, folder: str) -> list[dict[str, str | int]]:
         entry = {"file": str(target), "kernel": kernel, "platform": _platform_name(code)}
         written.append({**entry, "code": code, "size": len(data)})
     return written
+
+
+def _native_code(file: str) -> dict[str, tuple[NativeCode, ...]]:
+    """Return the Gen code in an object, which need not have anything else.
+
+    Other files have none; reading them says whether they are programs at all.
+    """
+    data, name = file_bytes(read_source(file))
+    if is_isa(data):
+        return native_code(data, name)
+    return load_program(file, None).native_code()
 
 
 def _platform_name(code: int) -> str:

@@ -1,6 +1,7 @@
 """Which execution sizes an instruction has where its page does not list them all (specification 6).
 
-pvc has messages of 16 channels where the pages, written for older devices, name 8.
+pvc has messages of 16 channels where the pages, written for older devices, name 8. CM's compiler
+writes TYPED_ATOMIC with fewer channels than its page names, and finalizers take it.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,15 @@ _BY_PAGE: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("DWORD_ATOMIC", "QW_GATHER", "QW_SCATTER"), _TO_16),
     **dict.fromkeys(("SVM_GATHER", "SVM_SCATTER", "MADW"), _TO_16),
     "SVM_ATOMIC": _TO_8,
-    **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED", "TYPED_ATOMIC", "URB_WRITE"), (8,)),
+    **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED", "URB_WRITE"), (8,)),
+    "TYPED_ATOMIC": _TO_8,
     "RT_READ": (16, 32),
     "JMP": (1,),
 }
-_TYPED = ("GATHER4_TYPED", "SCATTER4_TYPED", "TYPED_ATOMIC")
-_PVC: Mapping[str, tuple[int, ...]] = dict.fromkeys(_TYPED, _BLOCKS)
+_PVC: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED"), _BLOCKS),
+    "TYPED_ATOMIC": _TO_16,
+}
 
 
 def execution_sizes(page: str, platform: Platform | None) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ A layout is a line of pieces:
 - `{sub}` is the sub-code that tells the instructions of one opcode apart;
 - `{a&0x1f|b&0x60}` are coded fields that share a byte, each with its bits; `sub` can be one of
   them, without bits: it has those that are left;
-- `0x80` is a byte that is always the same;
+- `0x80` is a byte that is always the same, `0?` one that readers ignore;
 - `null` is a raw operand that is always %null.
 
 A number of bytes may follow: `{sub:2}`, `0:2`. What stands twice is stored twice. A field whose
@@ -305,10 +305,11 @@ class _Part:
 class _Constant:
     value: int
     width: int
+    is_ignored: bool
 
     def decode(self, reader: Reader, tables: DecodeTables, values: Values) -> None:
         found = reader.unsigned(self.width)
-        if found != self.value:
+        if found != self.value and not self.is_ignored:
             at = reader.position - self.width
             raise CodingError(f"byte {at} holds 0x{found:x} where only 0x{self.value:x} is known")
 
@@ -392,7 +393,7 @@ class Layout:
             piece.encode(instruction, writer, tables)
 
 
-_WORD = re.compile(r"\{([^{}:]+)(?::(\d+))?\}|(0[xX][0-9a-fA-F]+|\d+|null)(?::(\d+))?")
+_WORD = re.compile(r"\{([^{}:]+)(?::(\d+))?\}|(0[xX][0-9a-fA-F]+|\d+\??|null)(?::(\d+))?")
 
 
 def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layout:
@@ -413,7 +414,7 @@ def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layou
         if number == "null":
             piece: Piece = _Null()
         elif number is not None:
-            piece = _constant(owner, int(number, 0), int(width or 1))
+            piece = _constant(owner, number, int(width or 1))
         elif "." in inner:
             piece = _part(owner, inner, kinds)
             parts.setdefault(piece.name, {})[piece.part] = piece.key
@@ -433,10 +434,10 @@ def compile_layout(owner: str, template: str, kinds: Mapping[str, Any]) -> Layou
     return Layout(tuple(pieces), compounds, sub)
 
 
-def _constant(owner: str, value: int, width: int) -> _Constant:
+def _constant(owner: str, word: str, width: int) -> _Constant:
     if width > 2:
         raise DeclarationError(f"layout of {owner} has {width} constant bytes; is it null?")
-    return _Constant(value, width)
+    return _Constant(int(word.rstrip("?"), 0), width, word.endswith("?"))
 
 
 def _bytes_before_sub(owner: str, pieces: list[Piece]) -> int:

@@ -124,7 +124,7 @@ class OwordStore(Instruction):
     data: Raw
 
 
-@form("{op} ({count}) {surface} {offset} {data}", layout="{count} 0 {surface} {offset} {data}")
+@form("{op} ({count}) {surface} {offset} {data}", layout="{count} 0? {surface} {offset} {data}")
 class OwordLoad(Instruction):
     """Successive 16-byte words of a surface."""
 

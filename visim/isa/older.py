@@ -107,7 +107,7 @@ def sampler_layouts(layout: str, bits: tuple[tuple[str, int], ...]) -> tuple[Old
     return plain, Older((4, 0), narrow, options)
 
 
-UNALIGNED_OWORDS = "{count} 0 {surface} {offset} {data}"
+UNALIGNED_OWORDS = "{count} 0? {surface} {offset} {data}"
 #: OWORD_LD_UNALIGNED counted its offset in dwords before 3.2 (IGC, sends of older data ports).
 UNALIGNED_OWORD_LAYOUTS = (Older((3, 2), UNALIGNED_OWORDS, {"offset": DwordOffsetKind()}),)
 

@@ -63,7 +63,7 @@ def decode_source(reader: Reader, tables: DecodeTables) -> VectorSource:
     if kind == _INDIRECT:
         address = tables.address(reader.unsigned(2))
         element, offset = reader.unsigned(1), reader.signed(2)
-        data = _type(reader.unsigned(1))
+        data = _indirect_type(reader)
         region = _source_region(reader.unsigned(2))
         return IndirectSource(address, element, offset, data, region, _modifier(code))
     if code:
@@ -91,7 +91,7 @@ def decode_destination(reader: Reader, tables: DecodeTables) -> VectorDestinatio
         return GeneralDestination(variable, row, col, stride, code == _SATURATE)
     address = tables.address(reader.unsigned(2))
     element, offset = reader.unsigned(1), reader.signed(2)
-    data = _type(reader.unsigned(1))
+    data = _indirect_type(reader)
     stride = _destination_stride(reader.unsigned(2))
     return IndirectDestination(address, element, offset, data, stride, code == _SATURATE)
 
@@ -240,6 +240,14 @@ def _type(code: int) -> DataType:
     if found is None or found is BOOL:
         raise CodingError(f"an operand has type code {code}")
     return found
+
+
+def _indirect_type(reader: Reader) -> DataType:
+    """Take the type of an indirect operand.
+
+    Compilers of objects of version 3.2 leave an alignment above it, as a variable has one there.
+    """
+    return _type(reader.unsigned(1) & 15)
 
 
 def _modifier(code: int) -> Modifier:

@@ -128,7 +128,7 @@ UNSATURATED_MACRO = Operands(MACRO.types, Saturation.NO)
 BITWISE = Operands((row(INTEGERS),), Saturation.NO, Modifiers.LOGIC)
 SHIFT = Operands((row(INTEGERS),))
 SHIFT_UNSIGNED = Operands((row(INTEGERS),), asked=(row(UNSIGNED, UNSIGNED, INTEGERS),))
-SHIFT_SIGNED = Operands((row(INTEGERS),), Saturation.NO, asked=(row(SIGNED, SIGNED, INTEGERS),))
+SHIFT_SIGNED = Operands((row(INTEGERS),), asked=(row(SIGNED, SIGNED, INTEGERS),))
 BITS = Operands((row(WORDS | DWORDS),), Saturation.NO, Modifiers.NONE)
 """Functions of bits."""
 COUNTED = Operands(

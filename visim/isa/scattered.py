@@ -63,7 +63,7 @@ Count = Annotated[ExecSize, CountKind()]
 
 @form(
     "{op}.{size} {exec} {surface} {offset} {offsets} {data}",
-    layout="{size} 0 {exec} {surface} {offset} {offsets} {data}",
+    layout="{size} 0? {exec} {surface} {offset} {offsets} {data}",
 )
 class Gathering(Instruction):
     """A read of an element at each offset, in units of elements."""

@@ -228,6 +228,36 @@ def test_names_that_a_text_cannot_hold_are_replaced_and_kept():
     assert write_isa(module, platform=PVC) == data
 
 
+# What compilers leave in bytes without a meaning
+
+
+def byte_changed(data: bytes, line: str, found: bytes, made: bytes) -> None:
+    """Check that an object's only instruction means the same with other bytes in it."""
+    at = data.rindex(found)
+    other = data[:at] + made + data[at + len(found) :]
+    assert other != data
+    assert read_isa(other, "k.isa", platform=SKL).units[0].body == module_of(line).units[0].body
+
+
+def test_the_type_of_an_indirect_operand_may_have_an_alignment_above_it():
+    line = "mov (M1, 8) V40(0,0)<1> r[A0(0),2]<8;8,1>:ub"
+    byte_changed(object_of(line), line, b"\x02\x00\x04", b"\x02\x00\x14")
+    line = "mov (M1, 8) r[A0(0),2]<1>:ub V40(0,0)<8;8,1>"
+    byte_changed(object_of(line), line, b"\x02\x00\x04", b"\x02\x00\x34")
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "made"),
+    [
+        ("gather.4 (M1, 16) T6 0x0:ud V40.0 V41.0", b"\x39\x02\x00", b"\x39\x02\x01"),
+        ("oword_ld (2) T6 0x0:ud V40.0", b"\x35\x01\x00", b"\x35\x01\x01"),
+        ("oword_ld_unaligned (2) T6 0x0:ud V40.0", b"\x3c\x01\x00", b"\x3c\x01\x01"),
+    ],
+)
+def test_whether_a_read_surface_was_modified_is_ignored(line, found, made):
+    byte_changed(object_of(line), line, found, made)
+
+
 # What is refused
 
 

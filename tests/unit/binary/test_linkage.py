@@ -165,6 +165,32 @@ def test_a_function_without_an_object_is_external():
     refused(with_header(change), "function f has no object but is not external")
 
 
+@pytest.mark.parametrize("version", [(3, 2), (3, 6), (4, 1)])
+def test_the_length_of_a_variables_name_has_two_bytes_in_all_versions(version):
+    data = write_isa(read_text(Source("t", TEXT)), platform=PVC, version=version)
+    assert b"\x01\x00\x02\x05\x00table\x50\x10\x00\x00" in data
+    assert read_isa(data, "t.isa").variables == read_text(Source("t", TEXT)).variables
+
+
+def test_variables_with_one_name_are_told_apart_by_their_places():
+    """CM's compiler calls all static variables svar, and puts @ before the names of others."""
+
+    def change(header: Header) -> Header:
+        named = [replace(entry, name="@abcd") for entry in header.variables]
+        return replace(header, variables=tuple(named))
+
+    text = TEXT.replace(".kernel", ".global_variable other type=uw num_elts=2\n.kernel")
+    data = write_isa(read_text(Source("t", text)), platform=PVC)
+    header = read_header(data, "t.isa")
+    made = write_header(change(header)) + data[len(write_header(header)) :]
+    module = read_isa(made, "t.isa")
+    assert [entry.variable.name for entry in module.variables] == ["abcd", "abcd_1"]
+    (kernel,) = module.kernels
+    assert kernel.generals[0].alias is not None
+    assert kernel.generals[0].alias.base is module.variables[0].variable
+    assert write_isa(module, platform=PVC) == made
+
+
 def test_an_unknown_scope_of_an_alias_is_refused():
     data = written().replace(
         b"\x00\x10\x00\x01\x00\x00\x00\x00\x00\x01\x00",
