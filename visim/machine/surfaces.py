@@ -381,8 +381,9 @@ class Surfaces:
 class _Owned(Space):
     """A space that is one stretch of visim's own memory; accesses beyond it are violations."""
 
-    def __init__(self, nbytes: int, base: int = 0) -> None:
-        super().__init__([Allocation(self.name, np.zeros(nbytes, np.uint8), True, base)])
+    def __init__(self, nbytes: int, base: int = 0, host: Bytes | None = None) -> None:
+        found = np.zeros(nbytes, np.uint8) if host is None else host
+        super().__init__([Allocation(self.name, found, True, base)])
 
     @property
     def bytes(self) -> Bytes:
@@ -398,12 +399,16 @@ class SharedLocalMemory(_Owned):
     """The memory that the threads of a group share; `reset` it for each thread group.
 
     Its contents are undefined at first; here they are zeros, so that runs are repeatable.
+
+    Args:
+        nbytes: Size in bytes.
+        host: Where it is, if the engine wants it at a place of its own; so many zeros.
     """
 
     name = "SLM"
 
-    def __init__(self, nbytes: int) -> None:
-        super().__init__(nbytes)
+    def __init__(self, nbytes: int, host: Bytes | None = None) -> None:
+        super().__init__(nbytes, host=host)
 
 
 class Scratch(_Owned):

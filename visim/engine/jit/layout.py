@@ -224,6 +224,9 @@ EXCHANGE_DATA = 1024
 
 EXCHANGE_BYTES = 16384
 
+SLM_MARGIN = 1 << 14
+"""Bytes in front of shared local memory and behind it, which channels that are off may read."""
+
 SURFACE_ENTRY = 32
 """Bytes of a binding table entry: host address, bytes that reads and writes may reach, and how
 many blocks native code has read beyond its end."""

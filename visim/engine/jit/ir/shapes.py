@@ -269,6 +269,26 @@ class ShapeWriter:
             return self.text.let(f"icmp {sign}le i{bits} {core}, {signed(high - reach, bits)}")
         return self.text.let(f"icmp {sign}ge i{bits} {core}, {signed(low - reach, bits)}")
 
+    def behind(self, shape: Shape, piece: int, lane: str) -> Shape:
+        """Return a piece from a lane on, whose number is an i64."""
+        form = shape.form
+        lane = self._cast("trunc", 64, lane, form.core_bits)
+        away = self._times(form.core_bits, lane, form.step)
+        core = self._sum("add", form.core_bits, shape.cores[piece], away)
+        return Shape(form, form.piece, (core,), (shape.offsets[piece],))
+
+    def straight_until(self, shape: Shape, lane: str) -> str | None:
+        """Return whether the first piece is linear up to a lane, whose number is an i64."""
+        text, form = self.text, shape.form
+        if form.signed is None or is_uniform(shape):
+            return None
+        word, least = ("sext", -(1 << form.core_bits - 1)) if form.signed else ("zext", 0)
+        first = self._cast(word, form.core_bits, shape.cores[0], 64)
+        away = text.let(f"mul i64 {lane}, {form.step}")
+        last = text.let(f"add i64 {first}, {away}")
+        place = self._plus(64, last, -least)
+        return text.let(f"icmp ult i64 {place}, {1 << form.core_bits}")
+
     def vector(self, shape: Shape) -> str:
         """Return the whole vector, exact in all cases."""
         text, form, lanes = self.text, shape.form, shape.lanes

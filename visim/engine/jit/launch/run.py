@@ -34,6 +34,7 @@ from visim.engine.jit.launch.watching import Watcher
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
+    SLM_MARGIN,
     Context,
     Status,
     Thread,
@@ -94,7 +95,7 @@ class Runner:
         self.exit = Exit()
         self.compile_s = 0.0
         self.full_mask = (1 << kernel.simd_size) - 1
-        self.slm = SharedLocalMemory(target.dispatch.slm_bytes)
+        self.slm = _local_memory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
         self.exchange = aligned(EXCHANGE_BYTES)
@@ -388,6 +389,12 @@ class Runner:
                 for form in facts.forms[number] if self.options.count_forms else ():
                     self.exit.forms[form] = self.exit.forms.get(form, 0) + count
             counters.fill(0)
+
+
+def _local_memory(size: int) -> SharedLocalMemory:
+    """Return shared local memory whose rows are in few cache lines, with its margins."""
+    room = aligned(size + 2 * SLM_MARGIN)
+    return SharedLocalMemory(size, room[SLM_MARGIN : SLM_MARGIN + size])
 
 
 def _weak(dispatch: Dispatch) -> Dispatch:

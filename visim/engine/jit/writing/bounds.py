@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 class Bounds:
     """Where a message goes, as names of i64: `start` is subtracted from addresses.
 
-    The differences below `limit` are in range; `host` is added to them.
+    The differences below `limit` are in range; `host` is added to them. So many bytes in front of
+    what is in range and behind it can be read as well, by channels that are off: `margin`.
     """
 
     start: str
     limit: str
     host: str
+    margin: int = 0
 
 
 class SurfaceWriter:

@@ -218,7 +218,8 @@ class MessageWriter:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
         if shape is not None and _is_row(shape, access):
-            rows = self.rows.rows(shape, bounds, checked=access.checked)
+            some = "" if mask[0] is None else mask[1]
+            rows = self.rows.rows(shape, bounds, checked=access.checked, some=some)
             if self._is_followed(effect):
                 self.rows.prefetch(rows)
             return rows

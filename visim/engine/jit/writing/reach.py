@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage
-from visim.engine.jit.layout import CACHE_ENTRY, SURFACE_ENTRY, Context, Thread
+from visim.engine.jit.layout import CACHE_ENTRY, SLM_MARGIN, SURFACE_ENTRY, Context, Thread
 from visim.engine.jit.writing.bounds import Bounds, limit_for, surface_bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.values import Values
@@ -30,7 +30,7 @@ class BoundsWriter:
                 return self._flat(site)
             case Space.SLM:
                 limit = max(0, unit.slm_bytes - size + 1)
-                return Bounds("0", str(limit), unit.surfaces.shared_memory)
+                return Bounds("0", str(limit), unit.surfaces.shared_memory, SLM_MARGIN)
             case Space.SCRATCH:
                 room = limit_for(self.text, unit.context(Context.SCRATCH_BYTES), size)
                 start = unit.thread(Thread.SCRATCH_BASE)

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
-from visim.engine.jit.ir.text import Text, scalar_bytes
+from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes
 from visim.engine.jit.ir.weaving import Weaver
 from visim.engine.jit.writing.bounds import Bounds
 
 _LINE = 64
+_LONGEST = 64
+"""More bytes than what is loaded for a lane."""
 _AHEAD = 3072
 """How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
 KiB are slower (measured on Zen 3), and so is one request for two lines."""
@@ -44,11 +46,20 @@ class RowWriter:
 
     # Range
 
-    def rows(self, shape: Shape, bounds: Bounds, *, checked: bool) -> Rows:
-        """Look where the pieces of a shape are; without `checked` all are taken to be in range."""
+    def rows(self, shape: Shape, bounds: Bounds, *, checked: bool, some: str = "") -> Rows:
+        """Look where the pieces of a shape are; without `checked` all are taken to be in range.
+
+        With `some`, the bits of the lanes that are on, the others may be in the bounds' margin.
+        """
         text, form = self.text, shape.form
         tests, pointers = list[str](), list[str]()
+        near = abs(form.stride) * form.piece < bounds.margin - _LONGEST
         for piece in range(len(shape.cores)):
+            if checked and some and form.stride and near:
+                pointer, fits = self._partly(shape, piece, bounds, some)
+                pointers.append(pointer)
+                tests.append(fits)
+                continue
             straight = self.shapes.straight(shape, piece)
             if straight is not None:
                 tests.append(straight)
@@ -68,6 +79,44 @@ class RowWriter:
             return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
         ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
         return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
+
+    def _partly(self, shape: Shape, piece: int, bounds: Bounds, some: str) -> tuple[str, str]:
+        """Return where a piece begins, and whether the lanes that are on are in range.
+
+        That are those from the lowest one to the highest. A piece without any begins anywhere.
+        """
+        text, stride, several = self.text, shape.form.stride, len(shape.cores) > 1
+        bits = self._of_piece(shape.form, piece, some)
+        lowest, highest = self._ends(bits)
+        distance = text.let(f"sub i64 {highest}, {lowest}")
+        rest = self.shapes.behind(shape, piece, lowest)
+        low = self._offset(rest, 0, bounds)
+        reach = text.let(f"mul i64 {distance}, {stride}")
+        fits = text.let(f"icmp ult i64 {low}, {bounds.limit}")
+        tests = [self.shapes.straight_until(rest, distance)]
+        tests += self._within(text.let(f"add i64 {low}, {reach}"), 0, bounds)
+        for test in filter(None, tests):
+            fits = text.let(f"and i1 {fits}, {test}")
+        first = text.let(f"sub i64 {low}, {text.let(f'mul i64 {lowest}, {stride}')}")
+        if several:
+            none = text.let(f"icmp eq i64 {bits}, 0")
+            fits = text.let(f"or i1 {fits}, {none}")
+            first = text.let(f"select i1 {none}, i64 0, i64 {first}")
+        return self.pointer(first, bounds), fits
+
+    def _of_piece(self, form: Form, piece: int, bits: str) -> str:
+        """Return the bits of the lanes of a piece."""
+        if piece:
+            bits = self.text.let(f"lshr i64 {bits}, {piece * form.piece}")
+        return self.text.let(f"and i64 {bits}, {low_bits(form.piece)}")
+
+    def _ends(self, bits: str) -> tuple[str, str]:
+        """Return the lowest and the highest lane of some; of none what is no lane: 64 and -1."""
+        text, places = self.text, list[str]()
+        for name in ("cttz", "ctlz"):
+            count = self.library.intrinsic(f"llvm.{name}.i64", "i64", "i64", "i1")
+            places.append(text.let(f"call i64 {count}(i64 {bits}, i1 false)"))
+        return places[0], text.let(f"sub i64 63, {places[1]}")
 
     def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
         text, bits = self.text, shape.form.bits
