@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import visim.engine.jit as jit
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 
 from . import harness
@@ -85,7 +85,7 @@ def test_fields_in_strips_are_those_of_the_interpreter(
     monkeypatch: pytest.MonkeyPatch, lanes: int
 ) -> None:
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    monkeypatch.setattr(jit, "vector_lanes", lambda: lanes)
+    monkeypatch.setattr(code, "vector_lanes", lambda: lanes)
     for name, value in (("LEAST_STEPS", 1), ("LONG", 1), ("STEPS_A_ROW", 0)):
         monkeypatch.setattr(strips, name, value)
     for text in CASES.values():

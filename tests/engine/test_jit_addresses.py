@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.common import native
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import frame
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
@@ -253,7 +254,7 @@ def test_lanes_in_range_are_the_same_without_checks(text: Text) -> None:
 def test_hardware_gathers_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "+avx2" not in native.processor().features.split(","):
         pytest.skip("this processor has no AVX2")
-    monkeypatch.setattr(jit, "has_gathers", lambda: True)
+    monkeypatch.setattr(code, "has_gathers", lambda: True)
     compare(Text(form, shift=FORMS[form].bit_length() - 1))
 
 
@@ -264,7 +265,7 @@ def test_code_that_messages_share_gives_the_same(
 ) -> None:
     if gathers and "+avx2" not in native.processor().features.split(","):
         pytest.skip("this processor has no AVX2")
-    monkeypatch.setattr(jit, "has_gathers", lambda: gathers)
+    monkeypatch.setattr(code, "has_gathers", lambda: gathers)
     monkeypatch.setattr(frame, "MOST_APART", 0)
     shift = min(text.shift, FORMS[text.form].bit_length() - 1)
     compare(replace(text, shift=shift), cases=CASES // 2)

@@ -7,10 +7,10 @@ import random
 import numpy as np
 import pytest
 
-from visim.engine import jit
 from visim.engine.jit.common import native
 from visim.engine.jit.common.scheduler import scheduler_text
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.errors import UnsupportedError
@@ -56,9 +56,9 @@ def test_what_is_written_for_avx512_runs_on_fewer_features(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """What we write for other processors is tried on this one: LLVM makes it fit."""
-    monkeypatch.setattr(jit, "has_mask_registers", lambda: True)
-    monkeypatch.setattr(jit, "has_gathers", lambda: True)
-    monkeypatch.setattr(jit, "vector_lanes", lambda: 16)
+    monkeypatch.setattr(code, "has_mask_registers", lambda: True)
+    monkeypatch.setattr(code, "has_gathers", lambda: True)
+    monkeypatch.setattr(code, "vector_lanes", lambda: 16)
     assert difference(seed) is None
 
 

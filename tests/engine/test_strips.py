@@ -7,6 +7,7 @@ import pytest
 
 import visim.engine.jit as jit
 from visim.engine.base import Machine, RunOptions
+from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -96,7 +97,7 @@ def test_masks_types_and_predicates_are_those_of_the_interpreter(
     registers: int,
     mask: int,
 ) -> None:
-    monkeypatch.setattr(jit, "vector_lanes", lambda: lanes)
+    monkeypatch.setattr(code, "vector_lanes", lambda: lanes)
     monkeypatch.setattr(strips, "REGISTERS", registers)
     kernel = harness.assemble(TEXT, "pvc")
     assert compare(kernel, values(lanes), mask) is None
@@ -108,7 +109,7 @@ def test_masks_types_and_predicates_are_those_of_the_interpreter(
 def test_a_loop_goes_on_behind_a_change_of_the_mode(
     monkeypatch: pytest.MonkeyPatch, loops: list[strips.StripWriter], mask: int
 ) -> None:
-    monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
+    monkeypatch.setattr(code, "vector_lanes", lambda: 8)
     start = TEXT[: TEXT.index("    cmp.lt")]
     rounded = "    mad (M1, 32) V43(0,0)<1> V43(0,0)<1;1,0> 0x3f000001:f V43(0,0)<1;1,0>\n"
     switch = "    xor (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x{}:ud\n"
@@ -149,7 +150,7 @@ def test_sums_that_are_there_already_are_those_of_the_interpreter(
     most_terms: int,
     mask: int,
 ) -> None:
-    monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
+    monkeypatch.setattr(code, "vector_lanes", lambda: 8)
     monkeypatch.setattr("visim.engine.jit.ir.sums.MOST_TERMS", most_terms)
     kernel = harness.assemble(sums(np.random.default_rng(seed), 60), "pvc")
     numbers = values(seed)
@@ -241,7 +242,7 @@ def test_blocks_that_are_loaded_in_front_are_those_of_the_interpreter(
     mask: int,
     wrong: int | None,
 ) -> None:
-    monkeypatch.setattr(jit, "vector_lanes", lambda: 8)
+    monkeypatch.setattr(code, "vector_lanes", lambda: 8)
     monkeypatch.setattr(strips, "REGISTERS", 0)
     monkeypatch.setattr(strips, "STEPS_A_ROW", 99 if in_place else 0)
     kernel = harness.assemble(product_kernel(reaches=reaches), "pvc")
