@@ -97,9 +97,13 @@ def _size(i: MediaBlock, platform: Platform | None) -> str | None:
     return block_sizes(i.width, i.height)
 
 
+def _surface(i: MediaBlock) -> Expr:
+    """Return the index of the surface that is the plane: planes follow one another."""
+    index = image_index(i.surface)
+    return index + i.plane if i.plane else index
+
+
 def _rows(i: MediaBlock) -> Rows:
-    if i.plane:
-        raise Unexecutable(f"plane {i.plane} of a media surface; visim's have one, plane 0")
     if i.mode not in set(Rows):
         raise Unexecutable(f"the modifier {i.mode!r}, which the specification does not define")
     return Rows(i.mode)
@@ -118,7 +122,7 @@ def _at(t: Tracer, i: MediaBlock) -> tuple[Expr, Expr]:
 def media_ld(t: Tracer, i: MediaBlock) -> None:
     """Read a two-dimensional block of bytes, of all rows or of one field's."""
     operation = BlockLoad(i.width, i.height, _rows(i))
-    block = load_block(t, image_index(i.surface), operation, _at(t, i))
+    block = load_block(t, _surface(i), operation, _at(t, i))
     write_rows(t, block_place(i.data, i.width, i.height), block)
 
 
@@ -132,4 +136,4 @@ def media_st(t: Tracer, i: MediaBlock) -> None:
     """Write a two-dimensional block of bytes, to all rows or to one field's."""
     block = read_rows(block_place(i.data, i.width, i.height))
     values = (*_at(t, i), block)
-    t.emit(Request(BlockStore(i.width, _rows(i)), image_index(i.surface), None, values, None))
+    t.emit(Request(BlockStore(i.width, _rows(i)), _surface(i), None, values, None))

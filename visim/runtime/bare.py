@@ -16,6 +16,7 @@ import numpy as np
 
 from visim.engine.base import Machine, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError
+from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
@@ -70,6 +71,7 @@ class BareLayout:
                 f"{linked.platform.name} has {limit} for a group"
             )
         self.explicit = _explicit(linked.kernel, linked.platform.grf_bytes)
+        self.planes = _planes(linked)
         self.implicit: list[Input] = []
         self.in_header: list[_HeaderInput] = []
         for entry in linked.kernel.inputs:
@@ -134,7 +136,8 @@ class _Preparation:
         return values.value_bytes(value, variable.name, _value_type(variable))
 
     def _surface_indices(self, variable: SurfaceVariable, value: object, taken: set[int]) -> bytes:
-        items = _one_for_each(variable, value)
+        planar = variable.count == 1 and self.layout.planes > 1 and len(_elements(value)) > 1
+        items = [value] if planar else _one_for_each(variable, value)
         indices = [self._surface_index(variable.name, item, taken) for item in items]
         return struct.pack(f"<{len(indices)}I", *indices)
 
@@ -162,21 +165,44 @@ class _Preparation:
             if not 0 <= index < BINDING_TABLE_SIZE:
                 raise ArgumentError(f"argument {name!r}: index {index} is not in 0..255")
             return index
-        image = item.memory if isinstance(item, Image) else None
-        found = None if image else values.memory(item, name)
-        if found is None and image is None:
+        planes = _elements(item)
+        if not 0 < len(planes) <= self.layout.planes:
+            raise ArgumentError(
+                f"argument {name!r}: {len(planes)} planes given, the kernel's messages have "
+                f"{self.layout.planes}"
+            )
+        index = self._free_index(name, taken)
+        for number, plane in enumerate(planes):
+            self._bind_plane(name, index + number, plane)
+        return index
+
+    def _free_index(self, name: str, taken: set[int]) -> int:
+        """Return the lowest index from which on as many are free as surfaces have planes."""
+        planes = self.layout.planes
+        for index in range(LAST_FREE_SURFACE + 2 - planes):
+            places = range(index, index + planes)
+            if not any(place in taken or place in self.surfaces for place in places):
+                taken.update(places)
+                return index
+        raise ArgumentError(f"argument {name!r}: no index in 0..239 is free")
+
+    def _bind_plane(self, name: str, index: int, plane: object) -> None:
+        if isinstance(plane, Image):
+            self.surfaces.bind_image(index, plane.memory, name)
+            return
+        found = values.memory(plane, name)
+        if found is None:
             raise ArgumentError(
                 f"argument {name!r}: expected an array, an Image, a Buffer or a binding table "
                 "index, found None"
             )
-        for index in range(LAST_FREE_SURFACE + 1):
-            if index not in taken and index not in self.surfaces:
-                if image is not None:
-                    self.surfaces.bind_image(index, image, name)
-                elif found is not None:
-                    self.surfaces.bind(index, found, name)
-                return index
-        raise ArgumentError(f"argument {name!r}: no index in 0..239 is free")
+        self.surfaces.bind(index, found, name)
+
+
+def _planes(linked: LinkedKernel) -> int:
+    """Return how many planes a surface can have: one more than media blocks name."""
+    bodies = (item for unit in linked.units for item in unit.body)
+    return 1 + max((item.plane for item in bodies if isinstance(item, MediaBlock)), default=0)
 
 
 def _one_for_each(variable: SurfaceVariable | SamplerVariable, value: object) -> Sequence[object]:

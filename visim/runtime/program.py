@@ -357,6 +357,7 @@ class Kernel:
 
     def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch:
         began = time.perf_counter()
+        self._platform()
         given = arrange(args, self.args)
         form = self._forms.of(options)
         plan = form.prepare(given)
