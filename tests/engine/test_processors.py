@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from visim.engine.jit.common import native
+from visim.engine.jit.common.pictures import pictures_text
 from visim.engine.jit.common.scheduler import scheduler_text
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.launch import code
@@ -126,3 +127,7 @@ def test_barriers_elsewhere_are_refused_in_words() -> None:
 
 def test_the_scheduler_is_made_for_aarch64() -> None:
     assert native.object_for(scheduler_text(is_x86=False), AARCH64)[:4] == b"\x7fELF"
+
+
+def test_what_answers_messages_to_images_is_made_for_aarch64() -> None:
+    assert native.object_for(pictures_text(), AARCH64)[:4] == b"\x7fELF"

@@ -166,6 +166,11 @@ class TexelFormat:
         """Size of a texel in memory."""
         return self.order.channels * self.dtype.itemsize
 
+    @property
+    def one(self) -> int:
+        """The bits of a component that is 1."""
+        return 1 if self.type.is_integer else _ONE_FLOAT
+
     @cached_property
     def border(self) -> Bits:
         """What is read where there is no texel, shape (4,): zeros, A 1 if the order lacks it."""
@@ -218,13 +223,12 @@ class TexelFormat:
 
     def _components(self, channels: Bits) -> Bits:
         """Arrange the channels in memory, as 32-bit components, as R, G, B, A."""
-        one = 1 if self.type.is_integer else _ONE_FLOAT
         bits = np.empty((channels.shape[0], 4), np.uint32)
         for slot, source in enumerate(self.order.read):
             if isinstance(source, int):
                 bits[:, slot] = channels[:, source]
             else:
-                bits[:, slot] = one if source == "1" else 0
+                bits[:, slot] = self.one if source == "1" else 0
         return bits
 
     def _read(self, stored: NDArray[Any]) -> Bits:

@@ -29,7 +29,6 @@ from visim.sem.requests import Outside
 Axis = NDArray[Any]
 
 CUBE_FACES = 6
-_OPAQUE_FLOAT = 0x3F800000
 
 
 class ImageKind(StrEnum):
@@ -357,7 +356,7 @@ class ImageSurface:
         border = self.format.border
         if outside is Outside.OPAQUE:
             border = border.copy()
-            border[3] = 1 if self.format.type.is_integer else _OPAQUE_FLOAT
+            border[3] = self.format.one
         return border
 
 

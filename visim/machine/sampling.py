@@ -32,7 +32,7 @@ SAMPLER_TABLE_SIZE = 32
 LEAST_DETAIL = 1000.0
 """The upper end of levels of detail when a sampler names none; images end long before."""
 
-_FARTHEST = 64
+FARTHEST = 64
 """Texels outside of an image from which on all coordinates mean the same, offsets included."""
 
 
@@ -158,7 +158,7 @@ class SamplerState:
                 return folded if offsets is None else np.where(offsets == 0, folded, away * size)
             case _:
                 scaled = coordinates * size if self.normalized else coordinates
-                return scaled.clip(-float(_FARTHEST), size + float(_FARTHEST))
+                return scaled.clip(-float(FARTHEST), size + float(FARTHEST))
 
     def _wrapped(self, indices: Indices, offsets: Indices | None, size: int) -> Indices:
         if offsets is not None:

@@ -8,7 +8,7 @@ in `machine.images`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,6 +130,10 @@ class Surfaces:
         """Count loads that somebody else has found out of range and filled with zeros."""
         self._dropped.reads += count
 
+    def note_dropped_writes(self, count: int) -> None:
+        """Count stores that somebody else has found out of range."""
+        self._dropped.writes += count
+
     @property
     def dropped_writes(self) -> int:
         """Stores and atomics that were out of range, at least in part, and were dropped there."""
@@ -197,6 +201,16 @@ class Surfaces:
         if not 0 <= index < SAMPLER_TABLE_SIZE:
             raise ArgumentError(f"{name}: sampler index {index} is not in 0..31")
         self._samplers[index] = sampler
+
+    @property
+    def images(self) -> Mapping[int, ImageSurface]:
+        """The images that are bound, by index."""
+        return self._images
+
+    @property
+    def samplers(self) -> Mapping[int, SamplerState]:
+        """The samplers that are bound, by index."""
+        return self._samplers
 
     def has_sampler(self, index: int) -> bool:
         """Return whether a sampler is bound to an index."""

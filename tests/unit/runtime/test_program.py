@@ -319,6 +319,22 @@ def test_info_lists_what_the_jit_leaves_to_the_interpreters_code():
     assert all(entry["line"] for entry in entries)
 
 
+def test_info_does_not_list_messages_to_images_that_native_code_answers():
+    text = """
+    .version 4.1
+    .kernel "k"
+    .decl V32 v_type=G type=f num_elts=64 align=GRF
+    .decl T6 v_type=T num_elts=1
+    .decl S1 v_type=S num_elts=1
+    .kernel_attr SimdSize=8
+    sample_lz.R (M1, 8) 0x0:uw S1 T6 V32.32 V32.0
+    sample4.R (M1, 8) 0x0:uw S1 T6 V32.32 V32.0 V32.0
+    ret (M1, 1)
+    """
+    entries = visim.assemble(text, platform="tgllp").info()["kernels"][0]["called_out"]
+    assert [entry["mnemonic"] for entry in entries] == ["sample4"]
+
+
 class TestLaunch:
     def test_results_are_in_the_callers_array(self, scale, data, each_engine):
         report = scale.launch({"factor": 2, "data": data}, thread_groups=4)

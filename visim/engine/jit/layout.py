@@ -13,7 +13,8 @@ class Context(IntEnum):
 
     From `HOME` on are the registers of its own stack, as in `Thread`. From `TALLIES` on is what
     `tallies` says: offsets of messages and how many there are, the copy and its size, the surfaces
-    that messages reach, which allocation is tallied and its size.
+    that messages reach, which allocation is tallied and its size. `PICTURES` is the table of
+    images, 0 without any.
     """
 
     CALLBACK = 0
@@ -46,6 +47,7 @@ class Context(IntEnum):
     TALLY_SURFACES = 32
     TALLY_START = 33
     TALLY_BYTES = 34
+    PICTURES = 35
     SIZE = 40
 
 
@@ -200,6 +202,90 @@ class FaultKind(IntEnum):
     CALL_DEPTH = 7
     SWITCH_INDEX = 8
     HOST = 9
+
+
+class Pictures(IntEnum):
+    """Fields of the table of a worker's images: functions, counts, samplers, then the images.
+
+    `COUNT` is how many images there are room for. A sampler is a number as `SamplerBits` says, 0
+    for none. Accesses beyond an image's edges are counted.
+    """
+
+    LOAD = 0
+    STORE = 1
+    SAMPLE = 2
+    COUNT = 3
+    MISSED_READS = 4
+    MISSED_WRITES = 5
+    SAMPLERS = 8
+    SAMPLER_COUNT = 32
+    IMAGES = 40
+
+
+class Picture(IntEnum):
+    """Fields of an image: host address, extents in texels (1 where it has none), its format.
+
+    `AXES` are those of its kind, of which the first `SMOOTH` are mixed. `BYTES` are those of a
+    texel, `TYPE` is OpenCL's number of a channel. The bytes of `READ` say which channel each
+    component is read from (4 for 0, 5 for what `ONE` holds), those of `STORED` which component
+    each channel is written from. `BORDER` and `OPAQUE` are colours of four numbers.
+    """
+
+    BASE = 0
+    WIDTH = 1
+    HEIGHT = 2
+    DEPTH = 3
+    AXES = 4
+    SMOOTH = 5
+    BYTES = 6
+    TYPE = 7
+    READ = 8
+    ONE = 9
+    STORED = 10
+    WRITABLE = 12
+    INTEGER = 13
+    BORDER = 14
+    OPAQUE = 16
+    SIZE = 18
+
+
+PICTURE_BYTES = 8 * Picture.SIZE
+
+IN_ORDER = 0x03020100
+"""Four components in the order of four channels."""
+
+
+class SamplerBits(IntEnum):
+    """What a sampler's number says beside its address mode, which is in its low bits."""
+
+    ADDRESS_BITS = 7
+    LINEAR = 8
+    NORMALISED = 16
+    PRESENT = 32
+
+
+class Form(IntEnum):
+    """Fields of what native code has to know of a message to an image.
+
+    They are bytes of the exchange area, -1 for what a message does not have, but for the number of
+    its channels and whether what is outside of the image is opaque. `RED` to `ALPHA` are stored
+    or answered.
+    """
+
+    LANES = 0
+    SURFACE = 1
+    SAMPLER = 2
+    MASK = 3
+    U = 4
+    V = 5
+    R = 6
+    LOD = 7
+    RED = 8
+    GREEN = 9
+    BLUE = 10
+    ALPHA = 11
+    OPAQUE = 12
+    SIZE = 13
 
 
 POLL = -1

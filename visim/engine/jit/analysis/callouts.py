@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.blocks import (
     expressions,
     writes_cr0,
 )
+from visim.engine.jit.analysis.pictures import function_of
 from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
     Atomic,
@@ -27,6 +28,7 @@ from visim.sem.effects import (
     Load,
     LoadBlock,
     Message,
+    Request,
     Store,
     StoreBlock,
     Synchronization,
@@ -85,6 +87,11 @@ def is_called_out(effect: Effect) -> bool:
     return isinstance(effect, Message) and not isinstance(effect, LoadBlock | StoreBlock)
 
 
+def _is_answered(effect: Effect) -> bool:
+    """Whether native code answers a message unless its image or sampler is a rare one."""
+    return isinstance(effect, Request) and function_of(effect) is not None
+
+
 def needs_interpreter(expr: Expr) -> bool:
     """Whether native code leaves a micro-operation to the interpreter's code in every mode."""
     if expr.uop.name in {"div", "rem"}:
@@ -107,7 +114,7 @@ def follows_mode(expr: Expr) -> bool:
 def reasons(effects: Sequence[Effect]) -> Iterator[str]:
     """Yield what of an instruction the JIT calls out."""
     for effect in effects:
-        if is_called_out(effect):
+        if is_called_out(effect) and not _is_answered(effect):
             yield f"{type(effect).__name__} is done by the interpreter's code"
         if writes_cr0(effect):
             try:

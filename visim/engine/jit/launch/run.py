@@ -20,6 +20,7 @@ from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.launch.answers import NO_MACHINE, Answers, Halt
 from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.kept import Compiled
+from visim.engine.jit.launch.pictures import PictureTable
 from visim.engine.jit.launch.records import (
     Stacks,
     ThreadRecord,
@@ -102,6 +103,7 @@ class Runner:
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
         self.tables = Tables()
+        self.pictures = PictureTable()
         self._caches: list[NDArray[np.uint64]] = []
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
@@ -115,6 +117,7 @@ class Runner:
         self.watcher.dispatch = self.dispatch
         self.answers.aim(target.machine)
         self.tables.fill(target.machine)
+        self.pictures.fill(target.machine.surfaces)
         for cache in self._caches:
             cache.fill(0)
         for tallies in self._tallies:
@@ -132,6 +135,7 @@ class Runner:
         dropped = self.tables.take_dropped()
         if dropped:
             self.machine.surfaces.note_dropped_reads(dropped)
+        self.pictures.note_missed(self.machine.surfaces)
         self.options = _NO_OPTIONS
         self.watcher.watch(())
 
@@ -182,6 +186,7 @@ class Runner:
         place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
         found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
         _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
+        context[int(Context.PICTURES)] = self.pictures.address
 
     # Groups
 

@@ -6,12 +6,23 @@ from collections.abc import Sequence
 
 from visim.engine.jit.analysis.blocks import expressions, operands, readers
 from visim.engine.jit.analysis.callouts import WAIT, CallOut
+from visim.engine.jit.analysis.pictures import function_of
 from visim.engine.jit.ir.text import scalar_type, vector_type
-from visim.engine.jit.layout import Context, FaultKind
+from visim.engine.jit.layout import Context, FaultKind, Form
 from visim.engine.jit.writing.frame import Operands, UnitFrame
-from visim.sem.effects import Effect, Message, Synchronization
+from visim.sem.effects import Effect, Message, Request, Synchronization
 from visim.sem.expr import Expr
+from visim.sem.requests import COLOURS, Outside, TexelLoad
 from visim.types import BOOL
+
+_COLUMNS = (Form.RED, Form.GREEN, Form.BLUE, Form.ALPHA)
+_FIELDS = {
+    "u": Form.U,
+    "v": Form.V,
+    "r": Form.R,
+    "lod": Form.LOD,
+    **dict(zip(COLOURS, _COLUMNS, strict=True)),
+}
 
 
 class CallOutWriter:
@@ -51,14 +62,48 @@ class CallOutWriter:
         for expr, name, offset in zip(inputs, given, offsets, strict=False):
             self._put(area, offset, expr, name)
         number = unit.module.sites.add_callout(site, offsets[-1])
+        answered = None
+        if isinstance(effect, Request):
+            answered = self._ask_natively(site, effect, area)
         answer = text.let(
             f"call i32 @host(ptr %ctx, ptr %thread, i64 {number}, i64 0, i64 {values.control()})"
         )
         unit.fault_if(text.let(f"icmp eq i32 {answer}, 1"), FaultKind.HOST, unit.pc)
         if isinstance(effect, Synchronization):
             self._suspend_if(text.let(f"icmp eq i32 {answer}, {WAIT}"))
+        if answered is not None:
+            text.jump(answered)
+            text.label(answered)
         after = offsets[len(inputs) :]
         return [self._take(area, at, expr) for expr, at in zip(outputs, after, strict=False)]
+
+    def _ask_natively(self, site: CallOut, effect: Request, area: str) -> str | None:
+        """Write the call of native code that answers a message to an image, if there is any.
+
+        Returns the label where code goes on with the answers; what follows asks the host.
+        """
+        text, function = self.unit.text, function_of(effect)
+        if function is None:
+            return None
+        form = self._form(form_of(site, effect))
+        tables = self.unit.context_pointer(Context.PICTURES)
+        answered, asks, host = text.fresh("answered"), text.fresh("asks"), text.fresh("host")
+        text.branch(text.let(f"icmp eq ptr {tables}, null"), host, asks)
+        text.label(asks)
+        place = text.let(f"getelementptr i64, ptr {tables}, i64 {int(function)}")
+        code = text.let(f"load ptr, ptr {place}, align 8")
+        done = text.let(f"call i64 {code}(ptr {tables}, ptr {area}, ptr {form})")
+        text.likely(text.let(f"icmp ne i64 {done}, 0"), answered, host)
+        text.label(host)
+        return answered
+
+    def _form(self, fields: Sequence[int]) -> str:
+        """Return the pointer to a constant with the fields of `Form`."""
+        name = "@form." + ".".join("no" if field < 0 else str(field) for field in fields)
+        shown = ", ".join(f"i64 {field}" for field in fields)
+        constant = f"{name} = internal constant [{len(fields)} x i64] [{shown}]"
+        self.unit.module.library.functions.setdefault(name, constant)
+        return name
 
     def _put(self, area: str, offset: int, expr: Expr, name: str) -> None:
         text, vector = self.unit.text, vector_type(expr.type, expr.lanes)
@@ -84,3 +129,26 @@ class CallOutWriter:
         self.unit.suspend()
         text.jump(on)
         text.label(on)
+
+
+def form_of(site: CallOut, effect: Request) -> list[int]:
+    """Return the fields of `Form` for a message that native code answers.
+
+    Its inputs stand in the order of the effect's fields.
+    """
+    offsets, operation = site.offsets(), effect.operation
+    inputs, found = iter(offsets), [-1] * Form.SIZE
+    found[Form.LANES] = effect.values[0].lanes
+    found[Form.SURFACE] = next(inputs)
+    if effect.sampler is not None:
+        found[Form.SAMPLER] = next(inputs)
+    for name, place in zip(operation.parameters, inputs, strict=False):
+        if name in _FIELDS:
+            found[_FIELDS[name]] = place
+    if effect.mask is not None:
+        found[Form.MASK] = offsets[len(site.inputs) - 1]
+    for expr, place in zip(site.outputs, offsets[len(site.inputs) :], strict=False):
+        found[_COLUMNS[expr.attribute[1]]] = place
+    is_opaque = isinstance(operation, TexelLoad) and operation.outside is Outside.OPAQUE
+    found[Form.OPAQUE] = int(is_opaque)
+    return found
