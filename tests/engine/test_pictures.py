@@ -38,6 +38,7 @@ SAMPLERS = [
 LOAD = "(P1) load_3d.RGBA (M1, 16) 0x0:uw T6 V40.0 V32.0 V33.0 V35.0 V34.0"
 GATHER = "(P1) gather4_typed.GA (M1, 8) T6 V32.0 V33.0 V34.0 %null.0 V40.0"
 STORE = "(P1) scatter4_typed.RGBA (M1, 8) T6 V32.0 V33.0 V34.0 %null.0 V36.0"
+STORE_SOME = "(P1) scatter4_typed.RB (M1, 8) T6 V32.0 V33.0 V34.0 %null.0 V36.0"
 SAMPLE = "(P1) sample_lz.RGBA (M1, 16) 0x0:uw S1 T6 V41.0 V42.0 V43.0 V44.0"
 _NAMES = "\n".join(
     f".decl V{number} v_type=G type={kind} num_elts={count} align=GRF {more}"
@@ -161,7 +162,7 @@ class TestEveryFormat:
     def test_is_read_written_and_sampled_alike(self, name):
         rng = np.random.default_rng(len(name))
         texels, given = _texels(name, (4, 5), rng), _given(rng)
-        for message in (LOAD, GATHER, STORE):
+        for message in (LOAD, GATHER, STORE, STORE_SOME):
             _both(message, texels, given, name=name)
         whole = rng.integers(0, 2**32, 32, np.uint32)
         if "float" not in name and "half" not in name:
@@ -206,7 +207,7 @@ class TestEveryKind:
 
 class TestNativeCode:
     @pytest.mark.parametrize("name", [n for n in model.REQUIRED if not n.startswith("s")])
-    @pytest.mark.parametrize("message", [LOAD, STORE, SAMPLE])
+    @pytest.mark.parametrize("message", [LOAD, STORE, STORE_SOME, SAMPLE])
     def test_answers_alone_for_the_formats_that_opencl_requires(self, message, name, alone):
         rng = np.random.default_rng(3)
         texels = _texels(name, (4, 5), rng)

@@ -228,7 +228,8 @@ class Picture(IntEnum):
     `AXES` are those of its kind, of which the first `SMOOTH` are mixed. `BYTES` are those of a
     texel, `TYPE` is OpenCL's number of a channel. The bytes of `READ` say which channel each
     component is read from (4 for 0, 5 for what `ONE` holds), those of `STORED` which component
-    each channel is written from. `BORDER` and `OPAQUE` are colours of four numbers.
+    each channel is written from, the 16 bits of `WRITES` for each component which bytes of a texel
+    hold it. `BORDER` and `OPAQUE` are colours of four numbers.
     """
 
     BASE = 0
@@ -242,6 +243,7 @@ class Picture(IntEnum):
     READ = 8
     ONE = 9
     STORED = 10
+    WRITES = 11
     WRITABLE = 12
     INTEGER = 13
     BORDER = 14

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from visim.engine.jit.layout import Pictures
 from visim.sem.effects import Request
-from visim.sem.requests import COLOURS, Sampling, TexelLoad, TexelStore
+from visim.sem.requests import Sampling, TexelLoad, TexelStore
 
 _MOST_LANES = 32
 _OFFSETS = {"offu", "offv", "offsets"}
@@ -24,7 +24,7 @@ def function_of(effect: Request) -> Pictures | None:
     match operation:
         case TexelLoad() if not given & _OFFSETS:
             return Pictures.LOAD
-        case TexelStore() if given >= set(COLOURS):
+        case TexelStore() if not given & _OFFSETS:
             return Pictures.STORE
         case Sampling() if operation.gathered is None and not given & _NOT_SAMPLED:
             return Pictures.SAMPLE

@@ -68,6 +68,7 @@ _HEAD = r"""
 declare double @llvm.floor.f64(double)
 declare double @llvm.rint.f64(double)
 declare double @llvm.fabs.f64(double)
+declare i16 @llvm.vector.reduce.or.v4i16(<4 x i16>)
 attributes #0 = { nounwind }
 @zeros = internal constant [64 x i32] zeroinitializer, align 64
 @all_on = internal constant [64 x i8] c"$ONES$", align 64
@@ -265,6 +266,17 @@ known:
 begin:
 {_COLUMNS.replace("%spare", "@zeros")}
   %lods = call ptr @column(ptr %area, ptr %form, i64 $M_LOD$, ptr @zeros)
+  %writes.at = getelementptr i64, ptr %image, i64 $P_WRITES$
+  %writes = load i64, ptr %writes.at, align 8
+  %parts = load <4 x i16>, ptr %writes.at, align 8
+  %offsets.at = getelementptr i64, ptr %form, i64 $M_RED$
+  %offsets = load <4 x i64>, ptr %offsets.at, align 8
+  %absent = icmp slt <4 x i64> %offsets, zeroinitializer
+  %given = select <4 x i1> %absent, <4 x i16> zeroinitializer, <4 x i16> %parts
+  %given.bits = bitcast <4 x i16> %given to i64
+  %all = icmp eq i64 %given.bits, %writes
+  %chosen.16 = call i16 @llvm.vector.reduce.or.v4i16(<4 x i16> %given)
+  %chosen = zext i16 %chosen.16 to i64
   br label %lane
 {_LANES}
 {_WHOLE}
@@ -281,7 +293,8 @@ inside:
   %c1 = insertelement <4 x i32> %c0, i32 %gi, i64 1
   %c2 = insertelement <4 x i32> %c1, i32 %bi, i64 2
   %c3 = insertelement <4 x i32> %c2, i32 %ai, i64 3
-  %refused = call i1 @encoded(ptr %image, i64 %position, <4 x i32> %c3)
+  %refused = call i1 @encoded(ptr %image, i64 %position, <4 x i32> %c3, i1 %all,
+                            i64 %chosen)
   br i1 %refused, label %refuse, label %off
 outside:
   %more = add i64 %missed, 1

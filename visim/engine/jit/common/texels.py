@@ -206,7 +206,32 @@ define internal <4 x i32> @at_most(<4 x i32> %given, i32 %most) alwaysinline #0 
   ret <4 x i32> %found
 }
 
-define internal i1 @encoded(ptr %image, i64 %position, <4 x i32> %components) alwaysinline #0 {
+define internal void @put_some(ptr %at, i128 %raw, i64 %chosen) #0 {
+entry:
+  %texel = alloca i128, align 16
+  store i128 %raw, ptr %texel, align 16
+  br label %byte
+byte:
+  %n = phi i64 [ 0, %entry ], [ %next, %done ]
+  %bits = lshr i64 %chosen, %n
+  %bit = trunc i64 %bits to i1
+  br i1 %bit, label %move, label %done
+move:
+  %from = getelementptr i8, ptr %texel, i64 %n
+  %to = getelementptr i8, ptr %at, i64 %n
+  %value = load i8, ptr %from, align 1
+  store i8 %value, ptr %to, align 1
+  br label %done
+done:
+  %next = add i64 %n, 1
+  %last = icmp eq i64 %next, 16
+  br i1 %last, label %out, label %byte
+out:
+  ret void
+}
+
+define internal i1 @encoded(ptr %image, i64 %position, <4 x i32> %components, i1 %all,
+                            i64 %chosen) alwaysinline #0 {
 entry:
   %base = load ptr, ptr %image, align 8
   %bytes.at = getelementptr i64, ptr %image, i64 $P_BYTES$
@@ -285,6 +310,11 @@ whole:
   br label %put
 put:
   %raw = phi i128 [ %octets.raw, %octets ], [ %pairs.raw, %pairs ], [ %whole.raw, %whole ]
+  br i1 %all, label %put.all, label %put.some
+put.some:
+  call void @put_some(ptr %at, i128 %raw, i64 %chosen)
+  br label %out
+put.all:
   switch i64 %bytes, label %of16 [ i64 1, label %of1
                                    i64 2, label %of2
                                    i64 4, label %of4
@@ -314,4 +344,7 @@ refuse:
   ret i1 true
 }
 """
-"""`encoded` writes the components of a texel by its number, or says that it refuses them."""
+"""`encoded` writes components of a texel by its number, or says that it refuses them.
+
+Unless `all` is written, the bits of `chosen` say which bytes are.
+"""

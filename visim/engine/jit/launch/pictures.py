@@ -93,6 +93,7 @@ def described(image: ImageSurface) -> NDArray[np.uint64]:
         Picture.READ: _packed(_sources(texels)),
         Picture.ONE: texels.one,
         Picture.STORED: _packed([_COMPONENTS.index(letter) for letter in texels.order.stored]),
+        Picture.WRITES: _bytes_of_components(texels),
         Picture.WRITABLE: level.texels.flags.writeable,
         Picture.INTEGER: texels.type.is_integer,
     }
@@ -117,6 +118,15 @@ def _sources(texels: TexelFormat) -> list[int]:
     """Return where each component comes from: a channel's number, `_ZERO` or `_ONE`."""
     constants = {"0": _ZERO, "1": _ONE}
     return [constants[one] if isinstance(one, str) else one for one in texels.order.read]
+
+
+def _bytes_of_components(texels: TexelFormat) -> int:
+    """Return, in 16 bits for each component, which bytes of a texel hold it."""
+    size, found = texels.dtype.itemsize, 0
+    for channel, letter in enumerate(texels.order.stored):
+        octets = ((1 << size) - 1) << size * channel
+        found |= octets << 16 * _COMPONENTS.index(letter)
+    return found
 
 
 def _packed(numbers: list[int]) -> int:
