@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 
-from visim.engine.jit.common.native import NativeCode, object_code, processor
+from llvmlite import binding
+
+from visim.engine.jit.common.native import NativeCode, object_code, processor, usable
 
 LOADS = 100
 
@@ -40,3 +43,15 @@ def test_memory_of_code_that_nobody_holds_is_free() -> None:
 
 def _mappings() -> int:
     return len(Path("/proc/self/maps").read_text().splitlines())
+
+
+def test_registers_that_switching_stacks_would_lose_are_not_used() -> None:
+    """Assembly cannot name APX's general registers, so that LLVM would keep values in them."""
+    assert usable({"xop": False, "avx2": True, "egpr": True}) == "+avx2,-egpr,-xop"
+
+
+def test_features_of_this_host_are_those_that_llvm_finds() -> None:
+    if not os.environ.get("VISIM_CPU"):
+        found = binding.get_host_cpu_features()
+        assert processor().features == usable(found)
+        assert usable(found) == found.flatten().replace("+egpr", "-egpr")

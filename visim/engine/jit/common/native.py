@@ -34,6 +34,9 @@ _GATHERING = {
 """Processors whose gathers do not go through microcode. Intel's of before have slow ones where
 they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
 _WITH_AVX2 = "x86-64-v3"
+_UNSAVED = {"egpr"}
+"""Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
+it does not let assembly name the 16 general registers of APX, as ones that are lost either."""
 _COMPILER_LIBRARY = "libgcc_s.so.1"
 _OFFERED: dict[str, int] = {}
 _NUMBERS = count()
@@ -106,7 +109,13 @@ def any_processor() -> Processor:
 def _host_processor() -> Processor:
     binding = _llvm()
     with LLVM_LOCK:
-        return Processor(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten())
+        return Processor(binding.get_host_cpu_name(), usable(binding.get_host_cpu_features()))
+
+
+def usable(features: Mapping[str, bool]) -> str:
+    """Return the features of a processor for LLVM, without those that code may not use."""
+    signs = {name: "+" if has and name not in _UNSAVED else "-" for name, has in features.items()}
+    return ",".join(signs[name] + name for name in sorted(signs))
 
 
 def has_mask_registers() -> bool:
