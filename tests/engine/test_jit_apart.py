@@ -332,3 +332,84 @@ def test_what_all_channels_share_is_as_before_where_an_attempt_ends() -> None:
     cases = [(8, 200), (90, 10), (30, 40), (30, 400), (90, 10)]
     found = [CaseOfTwo(kernel, str(n), *case) for n, case in enumerate(cases)]
     _agree_on(whole_kernel(extras), found, kernel)
+
+
+WEIGHED = f"""
+    add (M1, 32) V52(0,0)<1> V51{ALL} V40(0,3)<0;1,0>
+    lsc_load.ugm (M1, 32)  V55:d32  flat[V52]:a64
+    add (M1, 32) V43(0,0)<1> V43{ALL} V55{ALL}"""
+AT_HAND = f"""
+    add (M1, 32) V51(0,0)<1> V51{ALL} V40(0,3)<0;1,0>
+    lsc_load.ugm (M1, 32)  V55:d32  flat[V59]:a64
+    add (M1, 32) V43(0,0)<1> V43{ALL} V55{ALL}"""
+FURTHER = f"""
+    add (M1, 32) V51(0,0)<1> V51{ALL} 0x4:uw"""
+BACK = f"""
+    add (M1, 32) V51(0,0)<1> V51{ALL} (-)V40(0,3)<0;1,0>"""
+SOME = f"""
+    cmp.lt (M1, 32) P3 V41{ALL} V57{ALL}{{}}"""
+BESIDE = {
+    "one number": WEIGHED,
+    "one number, twice": WEIGHED + WEIGHED,
+    "a number that changes": WEIGHED + FURTHER + WEIGHED,
+    "a number that becomes the address": AT_HAND + BACK + WEIGHED,
+    "an address that becomes the number": AT_HAND + BACK + AT_HAND,
+    "some channels": SOME.format(WEIGHED.replace("lsc_load", "(P3) lsc_load")),
+}
+"""What else a turn loads by the number that leads to its index."""
+
+
+def beside_kernel(beside: str) -> str:
+    """Return the kernel with this beside its first load, and addresses as compilers sum them."""
+    follows = f"\n    mov (M1, 32) V50(0,0)<1> V53{ALL}"
+    text = whole_kernel(()).replace(follows, f"{BESIDE[beside]}{follows}")
+    text = text.replace("V40 v_type=G type=uq num_elts=3", "V40 v_type=G type=uq num_elts=4")
+    aliases = ("V59 32 V51 uq", "V60 4 V40 q", "V61 32 V52 q")
+    lines = [
+        f".decl {name} v_type=G type={kind} num_elts={count} align=wordx32 alias=<{of}, 0>"
+        for name, count, of, kind in map(str.split, aliases)
+    ]
+    text = text.replace(".decl P1 ", "\n".join([*lines, ".decl P1 "]), 1)
+    text = text.replace(f"V52(0,0)<1> V51{ALL} V40(", f"V61(0,0)<1> V51{ALL} V60(")
+    return text.replace(f"V51{ALL} V40(0,3)", f"V51{ALL} V60(0,3)").replace("(-)V40", "(-)V60")
+
+
+class CaseOfEnds(Case):
+    """A case whose channels reach the ends of two arrays, of which one is shorter."""
+
+    def __init__(self, kernel: harness.Kernel, seed: str, beyond: int, lengths: list[int]) -> None:
+        super().__init__(kernel, seed, 8, 0)
+        rng, self.memory = random.Random(seed), Memory()
+        some = [np.arange(length, dtype=np.int32) * 7 % min(lengths) for length in lengths]
+        self.kept = some[0], np.arange(ELEMENTS, dtype=np.uint32) * 3, some[1]
+        index, values, weights = (self.memory.add(one, "an array") for one in self.kept)
+        out = self.memory.add(self.out, "out")
+        bases, last = np.array([index, values, out, weights], np.uint64), min(lengths)
+        starts: list[harness.ThreadStart] = []
+        for number in range(THREADS):
+            ends = [last - rng.choice([0, 0, 3]) for _ in range(LANES)]
+            begins = [end - rng.randrange(20) for end in ends]
+            if number == THREADS - 1:
+                ends[5] += max(0, beyond)
+                begins[7] = beyond if beyond < 0 else begins[7]
+            places = (np.arange(LANES) + number * 3 * LANES).astype(np.int32)
+            given = {
+                "V40": bases,
+                "V41": np.array(begins, np.int32),
+                "V42": np.array(ends, np.int32),
+                "V44": places,
+                "V57": np.full(LANES, last - 1, np.uint32),
+            }
+            registers = tuple((kernel.place(name), one.tobytes()) for name, one in given.items())
+            starts.append(harness.ThreadStart(registers, 0xFFFFFFFF))
+        self.group = harness.GroupsAlike(tuple(starts))
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+def test_loads_by_one_number_end_where_each_array_ends(beside: str) -> None:
+    text = beside_kernel(beside)
+    kernel = harness.assemble(text, "pvc")
+    lengths = [[600, 600], [600, 500], [500, 600]]
+    choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
+    cases = [CaseOfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
+    _agree_on(text, cases, kernel)

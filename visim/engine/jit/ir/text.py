@@ -48,6 +48,11 @@ def signed(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> bits - 1 else number
 
 
+def opaque(number: str) -> str:
+    """Return code for an i64 that is this number, which LLVM is not told."""
+    return f'call i64 asm "", "=r,0"(i64 {number}) memory(none)'
+
+
 def low_bits(count: int) -> int:
     """Return the number with so many low bits set, as a signed one of 64 bits."""
     return -1 if count == 64 else (1 << count) - 1

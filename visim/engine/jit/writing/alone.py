@@ -26,6 +26,7 @@ from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.spans import SpanWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Effect, Goto, Load, Place, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
@@ -57,6 +58,8 @@ class AloneWriter:
         self._turns = ""
         self._ahead: list[str] = []
         self._sums: dict[Row, tuple[str, Place]] = {}
+        self._terms: dict[Row, str] = {}
+        self._spans = SpanWriter(self.text, self._combined)
         self._own_rows: dict[Row, str] = {}
         self._own_bits: dict[Bits, str] = {}
         self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
@@ -113,6 +116,7 @@ class AloneWriter:
         for number, node in enumerate(self.region.nodes, 1):
             self._node(node, number)
         self._finish()
+        self._hoisted(self._spans.write)
         body, text.lines = text.lines, outside
         self._begin()
         text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
@@ -208,6 +212,8 @@ class AloneWriter:
         text = self.text
         text.label(self._body(node.key[1]))
         self._sums.clear()
+        self._terms.clear()
+        self._spans.begin()
         if node.key in self._seen:
             turn = text.let(f"load i64, ptr {self._turn}")
             self._add_bit(self._seen[node.key], turn)
@@ -279,6 +285,9 @@ class AloneWriter:
             else:
                 self._write_row(write, value, mask)
                 self._note_sum(cutter, write, mask)
+        for write in writes:
+            if isinstance(write, WriteRegister):
+                self._terms.pop(place_row(write.place), None)
 
     def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
         singles = [write for write in writes if isinstance(write, WriteRegister)]
@@ -313,21 +322,29 @@ class AloneWriter:
             if other.uop.name == "read" and is_repeated(other.attribute):
                 place: Place = other.attribute
                 if place.variable.index not in changing:
-                    self._sums[row] = (cutter.value(one), place)
+                    self._sums[row] = (self._term(cutter, one), place)
+
+    def _term(self, cutter: Cutter, value: Expr) -> str:
+        """Return what varies in a sum, as i64; a row has one name as long as nobody writes it."""
+        row = row_of(value.attribute) if value.uop.name == "read" else None
+        if row is None:
+            return self._first(cutter.value(value), 64)
+        if row not in self._terms:
+            self._terms[row] = self._first(cutter.value(value), 64)
+        return self._terms[row]
 
     # Loads
 
     def _load(self, node: Node, cutter: Cutter, load: Load) -> list[str]:
         """Load what the channel loads, or end the attempt."""
         text, bounds = self.text, self._hoisted(partial(self._bounds, node, load))
-        offset, mask = self._offset(cutter, load.addresses, bounds), cutter.mask(load.mask)
-        if mask is not None:
-            on = text.let(f"extractelement <1 x i1> {mask}, i64 0")
-            offset = text.let(f"select i1 {on}, i64 {offset}, i64 0")
-        inside, scalar = text.fresh("inside"), scalar_type(load.type)
-        fits = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
-        text.likely(fits, inside, self._label("bail"))
-        text.label(inside)
+        mask = cutter.mask(load.mask)
+        offset, fits = self._offset(cutter, load.addresses, bounds, mask)
+        if fits is not None:
+            inside = text.fresh("inside")
+            text.likely(fits, inside, self._label("bail"))
+            text.label(inside)
+        scalar = scalar_type(load.type)
         place = text.let(f"add i64 {offset}, {bounds.host}")
         pointer = text.let(f"inttoptr i64 {place} to ptr")
         pointers = [
@@ -342,18 +359,30 @@ class AloneWriter:
         bindings = self.region.bindings[id(load)]
         return BoundsWriter(self.unit, self._values(node), bindings).of(load, site, size)
 
-    def _offset(self, cutter: Cutter, addresses: Expr, bounds: Bounds) -> str:
-        """Return the distance of a load from where it may go."""
+    def _offset(
+        self, cutter: Cutter, addresses: Expr, bounds: Bounds, mask: str | None
+    ) -> tuple[str, str | None]:
+        """Return the distance of a load from where it may go, and the test whether it may.
+
+        There is no test where one before has looked. Channels that are off load what comes first.
+        """
         text, bits = self.text, addresses.type.bits
         row = row_of(addresses.attribute) if addresses.uop.name == "read" else None
         if row is not None and row in self._sums:
             varying, common = self._sums[row]
             base = self._hoisted(partial(self._distance, common, bounds))
-            return text.let(f"add i64 {self._first(varying, 64)}, {base}")
-        address = self._first(cutter.value(addresses), bits)
-        if bits < 64:
-            address = text.let(f"zext i{bits} {address} to i64")
-        return text.let(f"sub i64 {address}, {bounds.start}")
+            offset = text.let(f"add i64 {varying}, {base}")
+            if mask is None:
+                return offset, self._spans.test(varying, base, bounds.limit)
+        else:
+            address = self._first(cutter.value(addresses), bits)
+            if bits < 64:
+                address = text.let(f"zext i{bits} {address} to i64")
+            offset = text.let(f"sub i64 {address}, {bounds.start}")
+        if mask is not None:
+            on = text.let(f"extractelement <1 x i1> {mask}, i64 0")
+            offset = text.let(f"select i1 {on}, i64 {offset}, i64 0")
+        return offset, text.let(f"icmp ult i64 {offset}, {bounds.limit}")
 
     def _distance(self, place: Place, bounds: Bounds) -> str:
         one = replace(place, lanes=1, width=1)
