@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.ir.lanes import move_function
 from visim.engine.jit.ir.shapes import Form, Shape
-from visim.engine.jit.ir.text import Text, numbers, scalar_bytes, signed, splat
+from visim.engine.jit.ir.text import Text, low_bits, numbers, opaque, scalar_bytes, signed, splat
 from visim.engine.jit.layout import EXCHANGE_DATA
 from visim.engine.jit.writing.rows import Rows, RowWriter
 
@@ -123,7 +123,7 @@ class WindowWriter:
     def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Load each lane by itself; those that are off have an index that is in range."""
         text, lanes = self.text, window.lanes
-        pointers = [self._pointer(window, lane) for lane in range(lanes)]
+        pointers = self._pointers(window)
         woven = self.rows.weaver.gathered(pointers, scalar, parts)
         if woven is not None:
             return woven
@@ -257,12 +257,32 @@ class WindowWriter:
         """Return where the pieces of a window begin."""
         return [self._pointer(window, lane) for lane in range(0, window.lanes, piece)]
 
+    def _pointers(self, window: Window) -> list[str]:
+        """Return where all lanes are, which are in range.
+
+        Indices leave vectors by twos: the way from there to addresses is narrower than all that
+        follows. LLVM would take the two apart where they still are a vector, so it is not told.
+        """
+        text, lanes, found = self.text, window.lanes, list[str]()
+        if lanes % 2:
+            return [self._pointer(window, lane) for lane in range(lanes)]
+        twos = text.let(f"bitcast <{lanes} x i32> {window.index} to <{lanes // 2} x i64>")
+        for pair in range(lanes // 2):
+            both = text.let(f"extractelement <{lanes // 2} x i64> {twos}, i64 {pair}")
+            for half in (f"and i64 {both}, {low_bits(32)}", f"lshr i64 {both}, 32"):
+                found.append(self._at(window, text.let(opaque(text.let(half)))))
+        return found
+
     def _pointer(self, window: Window, lane: int) -> str:
         """Return where a lane is."""
         text, word = self.text, "zext" if window.checked else "sext"
         one = text.let(f"extractelement <{window.lanes} x i32> {window.index}, i64 {lane}")
-        wide = text.let(f"{word} i32 {one} to i64")
-        offset = text.let(f"mul i64 {wide}, {window.scale}")
+        return self._at(window, text.let(f"{word} i32 {one} to i64"))
+
+    def _at(self, window: Window, index: str) -> str:
+        """Return the pointer to an index of 64 bits."""
+        text = self.text
+        offset = text.let(f"mul i64 {index}, {window.scale}")
         return text.let(f"getelementptr i8, ptr {window.base}, i64 {offset}")
 
 
