@@ -102,6 +102,7 @@ define internal i1 @remainders(ptr %rest, ptr %number, ptr %divisor, i32 %active
 i64 %turns) noinline nounwind {
 entry:
   %end = sub i64 %bit, %turns
+  %starts = icmp eq i64 %bit, $TOP$
   %nobody = icmp eq i32 %active, 0
   br i1 %nobody, label %all, label %lane
 lane:
@@ -115,10 +116,15 @@ lane:
   %d = load i64, ptr %divisor.at
   %none = icmp eq i64 %d, 0
   %some = select i1 %none, i64 1, i64 %d
+  br i1 %starts, label %compare, label %begun
+begun:
   %n.now = lshr i64 %n, %bit
   %above.now = lshr i64 %n.now, 1
   %divided.now = urem i64 %above.now, %some
-  %now = select i1 %none, i64 %above.now, i64 %divided.now
+  %all.now = select i1 %none, i64 %above.now, i64 %divided.now
+  br label %compare
+compare:
+  %now = phi i64 [ 0, %lane ], [ %all.now, %begun ]
   %before = load i64, ptr %rest.at
   %same = icmp eq i64 %before, %now
   br i1 %same, label %next, label %other
@@ -136,5 +142,5 @@ all:
   ret i1 true
 other:
   ret i1 false
-}"""
+}""".replace("$TOP$", str(TOP))
 """Whether all rests are what a division has at a bit; then they become those some turns later."""
