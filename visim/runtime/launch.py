@@ -281,22 +281,23 @@ class Launch:
         fidelity = _fidelity(total.forms) if self.run_options.count_forms else None
         notes = self._notes + _losses(found) if found.lost_bytes else self._notes
         taint = _taint(total.reached or {}) if self._tracks_taint else None
+        # Names would take a third of the time again, which small launches notice.
         return Report(
-            kernel=self.kernel,
-            engine=self.engine,
-            platform=self.platform,
-            shared_geometry=self.plan.geometry,
-            groups=total.groups,
-            threads=total.threads,
-            instructions=instructions,
-            wall_s=found.wall_s,
-            compile_s=self.compile_s + total.compile_s,
-            fidelity=fidelity,
-            dropped_accesses=found.dropped,
-            notes=notes,
-            printf=found.printed,
-            append_counters=found.counters,
-            taint=taint,
+            self.kernel,
+            self.engine,
+            self.platform,
+            self.plan.geometry,
+            total.groups,
+            total.threads,
+            instructions,
+            found.wall_s,
+            self.compile_s + total.compile_s,
+            fidelity,
+            found.dropped,
+            notes,
+            found.printed,
+            found.counters,
+            taint,
         )
 
     def _inexact(self, report: Report) -> Fault | None:

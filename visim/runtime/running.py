@@ -94,13 +94,13 @@ def run_plan(
     surfaces.reset_counters()
     dropped = surfaces.dropped
     began = time.perf_counter()
-    total = None
-    for found in _Run(executable, options, printed).exits(plan):
-        total = found if total is None else _added(total, found)
-        if found.fault is not None or found.stopped is not None:
-            break
-    if total is None:
-        total = Exit()
+    at_once = printed is None and options.stop is None and not options.seed
+    if at_once and len(plan.parts) == 1 and plan.parts[0].waves is None:
+        part = plan.parts[0]
+        groups = range(part.dispatch.group_count)
+        total = executable.run(groups, part.dispatch, part.machine, options)
+    else:
+        total = _Run(executable, options, printed).total(plan)
     return Outcome(
         total,
         time.perf_counter() - began - total.compile_s,
@@ -133,7 +133,16 @@ class _Run:
         self._printed = printed
         self._most_printed = 0.0
 
-    def exits(self, plan: LaunchPlan) -> Iterator[Exit]:
+    def total(self, plan: LaunchPlan) -> Exit:
+        """Run all groups in their order until one faults or the run has to stop."""
+        total = None
+        for found in self._exits(plan):
+            total = found if total is None else _added(total, found)
+            if found.fault is not None or found.stopped is not None:
+                break
+        return total or Exit()
+
+    def _exits(self, plan: LaunchPlan) -> Iterator[Exit]:
         options = self._options
         at_once = self._printed is None and options.stop is None
         for part in plan.parts:

@@ -87,7 +87,9 @@ class Prepared:
     ) -> Exit:
         """Run the groups one after another; a fault ends the run and is returned."""
         with self._lock:
-            team = self._team(len(groups), dispatch, machine, options)
+            team = self._teams.of(dispatch, len(groups), machine, options)
+            if team is None:
+                team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
             found = team.run(groups, options)
             # The first worker is the thread that launches; others wait beside it.
@@ -132,10 +134,7 @@ class Prepared:
                 observe(fault)
 
     def _team(self, groups: int, dispatch: Dispatch, machine: Machine, options: RunOptions) -> Team:
-        """Return the workers of a launch: those that ran it before, idle ones, or new ones."""
-        team = self._teams.of(dispatch, groups, machine, options)
-        if team is not None:
-            return team
+        """Return workers for a launch that has none: idle ones, or new ones."""
         shared = None if options.seed else shared_starts(dispatch)
         workers = self._workers(groups, dispatch, shared, options)
         if self._first.has_host_turns:

@@ -41,7 +41,7 @@ from visim.engine.jit.layout import (
     Thread,
 )
 from visim.engine.jit.writing.versions import Traits
-from visim.engine.observers import BlockPlace
+from visim.engine.observers import NOBODY, BlockPlace
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import SharedLocalMemory
@@ -108,6 +108,8 @@ class Runner:
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
         self.block_counts: Counter[BlockPlace] = Counter()
+        self.counts = False
+        """Whether somebody wants to know how often blocks are executed."""
         self.aim(target)
 
     def aim(self, target: Target) -> None:
@@ -137,24 +139,23 @@ class Runner:
             self.machine.surfaces.note_dropped_reads(dropped)
         self.pictures.note_missed(self.machine.surfaces)
         self.options = _NO_OPTIONS
-        self.watcher.watch(())
+        if self.watcher.observers is not NOBODY:
+            self.watcher.watch(())
 
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
         self.exit = Exit()
         self.compile_s = 0.0
-        self.watcher.watch(options.observers)
-        self.answers.refusal = self.answers.failure = None
-        if self._counts:
+        answers, watcher = self.answers, self.watcher
+        if options.observers or watcher.observers is not NOBODY:
+            watcher.watch(options.observers)
+        answers.refusal = answers.failure = None
+        self.counts = options.count_forms or bool(watcher.observers.block_counts)
+        if self.counts:
             self.block_counts.clear()
             for _, counters in self._counters:
                 counters.fill(0)
-
-    @property
-    def _counts(self) -> bool:
-        """Whether somebody wants to know how often blocks are executed."""
-        return self.options.count_forms or bool(self.watcher.observers.block_counts)
 
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
@@ -193,7 +194,8 @@ class Runner:
     def singly(self, groups: Sequence[int]) -> None:
         """Run groups one after another, each thread started from Python."""
         self._single_groups(groups)
-        self.take_counts()
+        if self.counts:
+            self.take_counts()
 
     def _single_groups(self, groups: Sequence[int]) -> None:
         for group in groups:
@@ -383,9 +385,7 @@ class Runner:
         return fault
 
     def take_counts(self) -> None:
-        """Note how often blocks were executed, where somebody wants to know."""
-        if not self._counts:
-            return
+        """Note how often blocks were executed."""
         for compiled, counters in self._counters:
             facts = compiled.facts
             for number in np.flatnonzero(counters).tolist():

@@ -31,15 +31,6 @@ class _Lease:
     traits: tuple[Hashable, ...]
     options: RunOptions | None
 
-    def suits(self, groups: int, machine: Machine, options: RunOptions) -> bool:
-        """Whether the team can run a launch of its dispatch as it stands."""
-        return (
-            machine is self.machine
-            and machine.memory.allocation_count == self.allocations
-            and groups == self.groups
-            and (options is self.options or traits(options) == self.traits)
-        )
-
     def __del__(self) -> None:
         self.teams.take_back(self.team)
 
@@ -55,9 +46,16 @@ class Teams:
     ) -> Team | None:
         """Return the team that has run a dispatch before, if it can run this launch of it."""
         lease = dispatch.kept
-        if not isinstance(lease, _Lease) or lease.teams is not self:
-            return None
-        return lease.team if lease.suits(groups, machine, options) else None
+        if (
+            isinstance(lease, _Lease)
+            and lease.teams is self
+            and lease.machine is machine
+            and lease.allocations == machine.memory.allocation_count
+            and lease.groups == groups
+            and (lease.options is options or lease.traits == traits(options))
+        ):
+            return lease.team
+        return None
 
     def idle(self, form: Hashable) -> Team | None:
         """Return a team that was made for dispatches of a form and has none now."""

@@ -188,7 +188,8 @@ class NativeWork:
         runner.exit.groups += groups
         runner.exit.threads += threads
         runner.exit.executed += executed
-        runner.take_counts()
+        if runner.counts:
+            runner.take_counts()
         faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
         if runner.watcher.is_ordered:
             runner.watcher.end_range(faulted)
