@@ -31,6 +31,12 @@ _VISIBLE = (
     | {0x7F: 0x2421, ord("\t"): ord(" ")}
 )
 """Pictures of control characters, which a file from anywhere must not send to a terminal."""
+_VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if code != ord("\n")}
+
+
+def visible(text: str) -> str:
+    """Return text for a terminal, where names out of files may have control characters."""
+    return text.translate(_VISIBLE_LINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +136,7 @@ class Diagnostic:
             lines.append(f"   = rule: {self.rule}")
         if self.help:
             lines.append(f"   = help: {self.help}")
-        return "\n".join(lines)
+        return visible("\n".join(lines))
 
     def to_dict(self) -> dict[str, str | int | None]:
         """Return the finding in the form that `--json` prints."""
@@ -202,6 +208,10 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return len(self.findings)
+
+    def without_notes(self) -> Diagnostics:
+        """Return the errors and warnings."""
+        return Diagnostics([f for f in self.findings if f.severity is not Severity.NOTE])
 
     def render(self) -> str:
         """Return all findings as text, an empty line between them."""

@@ -16,7 +16,7 @@ class VisimError(Exception):
 
 
 class _Diagnosed(VisimError):
-    """An error that carries the findings that led to it."""
+    """An error that carries the findings that led to it; its text leaves out notes."""
 
     def __init__(self, diagnostics: Diagnostics | str, origin: Origin = None) -> None:
         if isinstance(diagnostics, str):
@@ -24,7 +24,7 @@ class _Diagnosed(VisimError):
                 [Diagnostic("input", Severity.ERROR, diagnostics, origin)],
             )
         self.diagnostics = diagnostics
-        super().__init__(diagnostics.render())
+        super().__init__(diagnostics.without_notes().render())
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by what made it, not by its message."""

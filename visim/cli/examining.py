@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("files", nargs=-1, type=INPUT, metavar="FILE...")
 @platform_option
 @click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
+@click.option("--notes", "with_notes", is_flag=True, help="Show notes, too.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
 @strict_option
 @json_option
@@ -28,13 +29,15 @@ def check(
     platform: str | None,
     explain: str | None,
     *,
+    with_notes: bool,
     as_sarif: bool,
     strict: bool,
     as_json: bool,
 ) -> None:
     """Verify files.
 
-    Exits with 1 if there is an error in one of them; warnings and notes are shown only.
+    Exits with 1 if there is an error in one of them; warnings are shown only. Notes, which say
+    where compilers do otherwise than the specification, are counted.
     """
     import visim
     from visim.cli.files import read_source
@@ -54,7 +57,7 @@ def check(
         print_json({"files": [_checked_to_dict(*item) for item in found.items()]})
     else:
         for file, findings in found.items():
-            click.echo(findings.render() + "\n" if len(findings) else f"{file}: fine")
+            click.echo(_checked_text(file, findings, with_notes=with_notes))
     if any(findings.errors for findings in found.values()):
         context.exit(failures.BROKEN)
 
@@ -160,6 +163,15 @@ def _explanation(code: str) -> str:
     from visim.check.explain import explain
 
     return explain(find_rule(code))
+
+
+def _checked_text(file: str, findings: Diagnostics, *, with_notes: bool) -> str:
+    shown = findings if with_notes else findings.without_notes()
+    hidden = len(findings) - len(shown)
+    count = f"{hidden} note{'s'[: hidden > 1]}, --notes shows " + ("them" if hidden > 1 else "it")
+    if not len(shown):
+        return f"{file}: fine" + (f" ({count})" if hidden else "")
+    return shown.render() + "\n" + (f"\n{file}: {count}\n" if hidden else "")
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

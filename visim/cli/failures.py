@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from visim.diag import Diagnostic
+from visim.diag import Diagnostic, visible
 from visim.errors import (
     ArgumentError,
     FaultError,
@@ -69,9 +69,9 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return code
-    click.echo(_text(error), err=True)
+    click.echo(visible(_text(error)), err=True)
     if isinstance(error, FaultError) and error.report is not None:
-        click.echo(f"\n{error.report}", err=True)
+        click.echo(visible(f"\n{error.report}"), err=True)
     return code
 
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from visim.diag import visible
+
 if TYPE_CHECKING:
     from visim.runtime.coverage import Coverage
     from visim.runtime.doctor import Finding
@@ -21,7 +23,7 @@ def show_info(info: Mapping[str, Any]) -> None:
     """Print what `Program.info()` says of a program."""
     console = make_console()
     head = [f"{key} {info[key]}" for key in ("format", "version", "platform") if info.get(key)]
-    console.print(Text(", ".join(head) or "no facts about the file"))
+    console.print(_line(", ".join(head) or "no facts about the file"))
     for kernel in info.get("kernels", ()):
         _show_kernel(console, kernel)
     for what, entries in (
@@ -30,7 +32,12 @@ def show_info(info: Mapping[str, Any]) -> None:
         ("external functions", list(info.get("externals", ()))),
     ):
         if entries:
-            console.print(Text(f"\n{what}: " + ", ".join(entries)))
+            console.print(_line(f"\n{what}: " + ", ".join(entries)))
+
+
+def _line(text: str, style: str = "") -> Text:
+    """Return text that may have names out of a file in it."""
+    return Text(visible(text), style)
 
 
 def _with_linkage(item: Mapping[str, Any]) -> str:
@@ -75,11 +82,11 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
         ("{} instructions", kernel.get("instructions")),
     )
     known = [what.format(value) for what, value in facts if value]
-    console.print(Text(f"\nkernel {kernel['name']}: " + ", ".join(known), "bold"))
+    console.print(_line(f"\nkernel {kernel['name']}: " + ", ".join(known), "bold"))
     if kernel.get("args"):
         console.print(_arguments_table(kernel["args"]))
     for line in _declaration_lines(kernel):
-        console.print(Text(line))
+        console.print(_line(line))
     opcodes: Mapping[str, int] = kernel.get("opcodes") or {}
     if opcodes:
         by_count = sorted(opcodes.items(), key=lambda item: (-item[1], item[0]))
@@ -87,10 +94,10 @@ def _show_kernel(console: Console, kernel: Mapping[str, Any]) -> None:
     for what in kernel.get("not_executable") or ():
         place = f" (line {what['line']})" if what.get("line") else ""
         text = f"not executable: {what['mnemonic']}{place}: {what['reason']}"
-        console.print(Text(text, "red"))
+        console.print(_line(text, "red"))
     for what in kernel.get("called_out") or ():
         place = f" (line {what['line']})" if what.get("line") else ""
-        console.print(Text(f"called out by the JIT: {what['mnemonic']}{place}: {what['reason']}"))
+        console.print(_line(f"called out by the JIT: {what['mnemonic']}{place}: {what['reason']}"))
 
 
 def _declaration_lines(kernel: Mapping[str, Any]) -> Iterator[str]:
@@ -129,7 +136,7 @@ def _arguments_table(arguments: Sequence[Mapping[str, Any]]) -> Table:
             str(argument.get("type_name") or ""),
             "" if size is None else str(size),
         )
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(_line(cell) for cell in row))
     return table
 
 

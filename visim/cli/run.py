@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from visim.cli.files import check_target, is_standard, load_program, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
+from visim.diag import visible
 from visim.errors import ArgumentError
 from visim.lex import nearest
 from visim.runtime import pictures
@@ -64,7 +65,7 @@ def run(options: RunOptions, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
         return
-    click.echo(str(report), err=to_stderr)
+    click.echo(visible(str(report)), err=to_stderr)
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
     if options.show or (sys.stdout.isatty() and not to_stderr):

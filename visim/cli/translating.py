@@ -17,6 +17,7 @@ from visim.cli.conventions import (
     strict_option,
     version_option,
 )
+from visim.diag import visible
 from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
     if as_json:
         print_json({"file": target, "kernels": names})
         return
-    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+    click.echo(visible(f"{target}: {', '.join(names) or 'no kernels'}"), err=is_standard(target))
 
 
 @click.command()
@@ -213,7 +214,7 @@ def _write_object(program: Program, target: str, isa_version: str, *, as_json: b
     if as_json:
         print_json({"file": target, "kernels": names})
         return
-    click.echo(f"{target}: {', '.join(names) or 'no kernels'}", err=is_standard(target))
+    click.echo(visible(f"{target}: {', '.join(names) or 'no kernels'}"), err=is_standard(target))
 
 
 def _isa_name(file: str) -> str:

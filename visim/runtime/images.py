@@ -359,6 +359,8 @@ def _format(array: NDArray[Any], name: str | None, channels: int | None) -> Texe
     """Return the format of the texels; it has to fit the items of the array."""
     if name is None:
         return natural_format(array.dtype, channels or 1)
+    if not isinstance(cast("object", name), str):
+        raise ArgumentError(f"format: expected a name such as 'rgba:unorm8', found {name!r}")
     texels = texel_format(name, channels or 1)
     size = array.dtype.itemsize
     expected, item = texels.order.channels, texels.dtype.itemsize

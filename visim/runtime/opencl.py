@@ -32,6 +32,11 @@ _PLACED = re.compile(r"(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*)
 _UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
 _KERNEL = re.compile(r"in (?:kernel|function): '(.*)'")
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
+_INTERNAL = "-ze-emit-zebin-visa-sections"
+_CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
+_IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
+"""What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
+without it no program compiles."""
 _SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
 
 
@@ -65,7 +70,7 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
     spelled = _spelled(name, options)
     words = ["ocloc", "compile", "-q", "-file", _FILE, "-device", target.name]
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
-    words += ["-internal_options", "-ze-emit-zebin-visa-sections"]
+    words += ["-internal_options", _internal_options(target, options)]
     if complete := _with_includes(options, text, name):
         words += ["-options", complete]
     answer = _invoke(words, f'#line 1 "{_escaped(spelled)}"\n{text}', name, target)
@@ -92,6 +97,11 @@ def find_ocloc() -> Path | None:
         return ocloc.library()
     except (ToolMissing, ocloc.CompilerStuck):
         return None
+
+
+def _internal_options(target: Platform, options: str) -> str:
+    lacks_images = target.name == "pvc" and _CL3.search(options)
+    return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
 
 
 def _invoke(words: list[str], text: str, name: str, target: Platform) -> ocloc.Answer:

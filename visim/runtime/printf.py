@@ -13,13 +13,15 @@ import codecs
 import struct
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.errors import ArgumentError
 from visim.machine.allocations import Allocation
 from visim.machine.memory import Space
 from visim.runtime.printf_format import Conversion, Number, Value, parse_format, show_record
@@ -41,13 +43,23 @@ Receiver = Callable[[str], object]
 _receiver: ContextVar[Receiver | None] = ContextVar("visim_printf_receiver", default=None)
 
 
-@contextmanager
-def printf_to(receiver: Receiver) -> Generator[None]:
+def printf_to(receiver: Receiver) -> AbstractContextManager[None]:
     """Send what kernels print to `receiver` instead of `sys.stdout`.
 
     Holds for launches that are started inside the `with` block, also for those that go on in the
     background after it. Each call gets a piece of text, in order; `Report.printf` has all of it.
+
+    Raises:
+        ArgumentError: `receiver` cannot be called.
     """
+    if not callable(cast("object", receiver)):
+        kind = type(receiver).__name__
+        raise ArgumentError(f"receiver: expected a function that takes a str, found {kind}")
+    return _printf_to(receiver)
+
+
+@contextmanager
+def _printf_to(receiver: Receiver) -> Generator[None]:
     token = _receiver.set(receiver)
     try:
         yield

@@ -107,7 +107,9 @@ def link(
         ArgumentError: there is no such platform, or files are for different ones.
         UnsupportedError: a source is a zebin.
     """
-    if isinstance(sources, (str, bytes, os.PathLike)) or not sources:
+    given = cast("object", sources)
+    is_list = isinstance(given, Sequence) and not isinstance(given, (str, bytes))
+    if not is_list or not sources:
         raise ArgumentError("sources: expected a list of one or more paths or files' bytes")
     options = LinkOptions(gc=gc, strip=strip, strict=strict)
     return _linked(link_sources(sources, platform, options))

@@ -11,7 +11,7 @@ import pytest
 import visim
 from tests.unit.cli.stand_ins import StandInProgram
 from visim.cli import main
-from visim.diag import Diagnostics
+from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.runtime import ocloc, opencl
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -48,6 +48,24 @@ class TestCheck:
         findings.error("bad-thing", "something is bad", help="do better")
         assert main(["check", file]) == 1
         assert "error[bad-thing]: something is bad" in capsys.readouterr().out
+
+    def test_notes_are_counted_and_shown_when_asked_for(self, file, findings, capsys):
+        findings.add(Diagnostic("page-types", Severity.NOTE, "the page has other types"))
+        assert main(["check", file]) == 0
+        assert capsys.readouterr().out == f"{file}: fine (1 note, --notes shows it)\n"
+        findings.add(Diagnostic("region-span", Severity.NOTE, "dst spans 4 registers"))
+        findings.error("bad-thing", "something is bad")
+        assert main(["check", file]) == 1
+        said = capsys.readouterr().out
+        assert said.startswith("error[bad-thing]: something is bad\n\n")
+        assert said.endswith(f"{file}: 2 notes, --notes shows them\n\n")
+        assert "region-span" not in said
+        assert main(["check", "--notes", file]) == 1
+        assert "note[region-span]: dst spans 4 registers" in capsys.readouterr().out
+
+    def test_what_a_compiler_wrote_is_fine(self, capsys):
+        assert main(["check", str(CORPUS / "scale_skl.zebin")]) == 0
+        assert capsys.readouterr().out.startswith(f"{CORPUS / 'scale_skl.zebin'}: fine")
 
     def test_json_lists_the_findings_by_file(self, file, findings, capsys):
         findings.error("bad-thing", "something is bad", help="do better")
@@ -135,6 +153,18 @@ class TestCheckOptions:
         said = capsys.readouterr().out
         assert "2 |  \u241b]0;title\u2407 \u2421\ufffd" in said
         assert {character for character in said if not character.isprintable()} == {"\n"}
+
+    @pytest.mark.parametrize(
+        "words", [["info"], ["dis", "--unit", "x"], ["run", "--platform", "skl", "-k", "x"]]
+    )
+    def test_names_in_an_object_send_nothing_to_the_terminal(self, words, tmp_path, capsys):
+        data = visim.assemble('.version 4.1\n.kernel "name"\nret (M1, 1)\n', platform="skl")
+        file = tmp_path / "k.isa"
+        file.write_bytes(data.to_object().replace(b"name", b"\x1b]0\x07"))
+        main([words[0], str(file), *words[1:]])
+        told = capsys.readouterr()
+        assert "\u241b]0\u2407" in told.out + told.err
+        assert "\x1b" not in told.out + told.err
 
 
 class TestInfoFacts:

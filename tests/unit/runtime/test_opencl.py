@@ -86,6 +86,24 @@ class TestQuestions:
         assert option(answers, "--format") == "zebin"
         assert option(answers, "-internal_options") == "-ze-emit-zebin-visa-sections"
 
+    @pytest.mark.parametrize(
+        ("device", "options", "images"),
+        [
+            ("pvc", "-w -cl-std=CL3.0", True),
+            ("pvc", "-cl-std=CL2.0", False),
+            ("pvc", "", False),
+            ("dg2", "-cl-std=CL3.0", False),
+        ],
+    )
+    def test_the_header_of_opencl_3_needs_images(self, answers, device, options, images):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin(SCALE, device=device, options=options)
+        assert ("__opencl_c_images" in option(answers, "-internal_options")) is images
+
+    def test_opencl_3_is_compiled_for_pvc(self, compiler):
+        zebin = build_zebin(SCALE, device="pvc", options="-cl-std=CL3.0")
+        assert [kernel.name for kernel in read_zebin(zebin, "scale").kernels] == ["scale"]
+
     def test_an_unknown_device_is_an_argument_error(self):
         with pytest.raises(ArgumentError, match="known: bdw, skl, icllp, tgllp, dg2, pvc"):
             build_zebin(SCALE, device="gen99")

@@ -9,6 +9,7 @@ from io import StringIO
 import numpy as np
 import pytest
 
+from visim.errors import ArgumentError
 from visim.machine.memory import Memory
 from visim.runtime.printf import BadRecord, PrintedText, PrintfBuffer, current_receiver, printf_to
 from visim.runtime.printf_format import parse_format, show_record
@@ -232,6 +233,10 @@ class TestText:
             buffer.record(b"%c", struct.pack("<II", 3, byte))
             printed.drain()
         assert printed.text == "é"
+
+    def test_a_receiver_is_a_function(self):
+        with pytest.raises(ArgumentError, match=r"receiver: expected a function .* found int"):
+            printf_to(5)
 
     def test_printf_to_holds_inside_its_block(self, monkeypatch):
         out, first, second = StringIO(), [], []
