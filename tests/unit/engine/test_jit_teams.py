@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
 from threading import Thread
 
@@ -18,7 +19,7 @@ from tests.unit.runtime.kernels import (
     linked,
 )
 from visim.engine.base import RunOptions
-from visim.engine.jit import Prepared
+from visim.engine.jit import LEAST_STEPS, Prepared
 from visim.engine.jit.launch.teams import MOST_IDLE
 from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observer
@@ -201,6 +202,27 @@ def test_surfaces_are_those_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> No
     assert np.array_equal(first, expected(1))
     assert np.array_equal(second, expected(2))
     assert len(launcher.made) == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "available", "expected"),
+    [(0.99, 64, 1), (1.01, 64, 4), (1.01, 2, 2), (4.1, 64, 8), (40, 64, 25), (40, 16, 16)],
+)
+def test_large_launches_get_more_workers_than_small_ones(
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+    available: int,
+    expected: int,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(available)))
+    steps = THREADS * launcher.prepared.code.traits.weight
+    groups = int(share * LEAST_STEPS / steps)
+    out = array(groups)
+    found = launcher.launch(out, 7, groups)
+    assert len(launcher.made[0].runners) == expected
+    assert found.groups == groups
+    assert np.array_equal(out, np.repeat(np.arange(groups, dtype=np.uint32) + 7, THREADS))
 
 
 def test_other_options_get_a_team_of_their_own(launcher: Launcher) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from math import isqrt
 from threading import Lock
 from weakref import WeakMethod
 
@@ -40,6 +41,10 @@ LEAST_STEPS = 64_000
 That is about 25 us, also where the other one is awake in time; an instruction of a hardware thread
 takes half a nanosecond to two.
 """
+STEPS_OF_ONE = 4_000
+"""Instructions done in the 3 to 4 us for which who launches is busy with one worker more: waking
+it, its tables, what it has done. So the best number of workers is the root of how often a launch
+has so many."""
 
 
 class Jit:
@@ -72,15 +77,15 @@ class Prepared:
         self.saving = saving
         self._teams = Teams()
         self._lock = Lock()
-        self._code = code or KernelCode(kernel, saving=saving)
-        self._first = self._code.traits
+        self.code = code or KernelCode(kernel, saving=saving)
+        self._first = self.code.traits
         self._inputs = Inputs(kernel, self._first.rows)
         deep = self._first.has_calls
         self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
 
     def again(self) -> Prepared:
         """Return what runs the kernel at the same time, on the same code."""
-        return Prepared(self.kernel, saving=self.saving, code=self._code)
+        return Prepared(self.kernel, saving=self.saving, code=self.code)
 
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
@@ -109,7 +114,7 @@ class Prepared:
         version = self._version(dispatch, shared, self._inputs.shapes(shared), options)
         every_channel = (1 << self.kernel.simd_size) - 1
         version = replace(version, full=all(one.mask == every_channel for one in shared.starts))
-        method = WeakMethod(self._code.compiled)
+        method = WeakMethod(self.code.compiled)
 
         def compile_it() -> None:
             provide = method()
@@ -161,7 +166,7 @@ class Prepared:
         version = self._version(targets[0].dispatch, targets[0].shared, inputs, options)
 
         def provide(full: bool, cr0: int) -> Compiled:
-            return self._code.compiled(replace(version, full=full, cr0=cr0))
+            return self.code.compiled(replace(version, full=full, cr0=cr0))
 
         halt, first = Halt(), self._first
         runners = [
@@ -212,7 +217,9 @@ class Prepared:
         if shared.private is not None and shared.private_places is None:
             return 1
         steps = groups * len(shared.starts) * self._first.weight
-        return min(available_workers(options), groups) if steps >= LEAST_STEPS else 1
+        if steps < LEAST_STEPS:
+            return 1
+        return min(available_workers(options), groups, isqrt(steps // STEPS_OF_ONE))
 
     def _worker_stacks(self, workers: int) -> list[Stacks]:
         while len(self._stacks) < workers:
