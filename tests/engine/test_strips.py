@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ import visim.engine.jit as jit
 from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.smith.compare import compare as compare_seed
@@ -164,6 +168,46 @@ def test_random_programs_are_those_of_the_interpreter(
     loops: list[strips.StripWriter], seed: int
 ) -> None:
     assert compare_seed(seed, "pvc").is_fine
+
+
+def alike(number: str) -> str:
+    """A program that does the same three times with other registers; the last by a `number`."""
+    head = TEXT[: TEXT.index("    cmp.lt")].replace(
+        ".kernel_attr", ".decl P3 v_type=P num_elts=32\n.kernel_attr", 1
+    )
+    piece = """    cmp.lt (M1, 32) {p} {a}(0,0)<1;1,0> V44(0,{n})<0;1,0>
+    add (M1, 32) {a}(0,0)<1> {a}(0,0)<1;1,0> V44(0,{n})<0;1,0>
+    ({p}) rol (M1, 32) {b}(0,0)<1> {a}(0,0)<1;1,0> {number}:ud
+    (!{p}) xor (M1, 32) {b}(0,0)<1> {a}(0,0)<1;1,0> {b}(0,0)<1;1,0>
+    ({p}) goto (M1, 32) L{n}
+L{n}:
+"""
+    names = [("P1", "V40", "V41"), ("P2", "V41", "V40"), ("P3", "V40", "V41")]
+    pieces = [
+        piece.format(p=p, a=a, b=b, n=n, number=how)
+        for n, ((p, a, b), how) in enumerate(zip(names, ["0x7", "0x7", number], strict=True))
+    ]
+    return f"{head}{''.join(pieces)}    ret (M1, 1)\n"
+
+
+@pytest.mark.parametrize(("number", "ways"), [("0x7", ["noinline"]), ("0x8", None)])
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
+def test_loops_that_are_alike_are_one_function(
+    monkeypatch: pytest.MonkeyPatch,
+    loops: list[strips.StripWriter],
+    mask: int,
+    number: str,
+    ways: list[str] | None,
+) -> None:
+    monkeypatch.setattr(code, "vector_lanes", lambda: 8)
+    kernel = harness.assemble(alike(number), "pvc")
+    assert compare(kernel, values(9), mask) is None
+    assert len(loops) == 3
+    version = Version(full=True, slm_bytes=0, vector_lanes=8)
+    text = ModuleWriter(kernel.linked, version).write().text
+    found = re.findall(r"define internal void @piece.* (\w+) #0", text)
+    assert found == (ways or ["noinline", "alwaysinline"])
+    assert text.count("call void @piece.0") == 4 - len(found)
 
 
 ROWS, BLOCKS, ELEMENTS = 8, 4, 64

@@ -16,6 +16,7 @@ from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
 from visim.engine.jit.common.scheduler import DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.pieces import FRAME, Pieces
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
@@ -45,6 +46,7 @@ class ModuleFrame:
     kernel: LinkedKernel
     version: Version
     library: Library = field(default_factory=lambda: Library(is_x86=IS_X86))
+    pieces: Pieces = field(default_factory=Pieces)
     sites: Sites = field(default_factory=Sites)
     numbers: BlockNumbers = field(default_factory=BlockNumbers)
     forms: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
@@ -124,6 +126,7 @@ class UnitFrame:
         self.pc = 0
         self.surfaces = SurfaceWriter()
         self.buffers: list[str] = []
+        self.piece_bytes = 0
 
     @cached_property
     def users(self) -> dict[int, set[int]]:
@@ -157,6 +160,11 @@ class UnitFrame:
         name = f"%buffer{len(self.buffers)}"
         self.buffers.append(f"  {name} = alloca [{size} x i8], align 64")
         return name
+
+    def frame(self, size: int) -> str:
+        """Return the pointer to memory for pieces of code, which all use it: so many bytes."""
+        self.piece_bytes = max(self.piece_bytes, size)
+        return FRAME
 
     def counter(self) -> str:
         """Return the pointer to a number of 64 bits that is zero when a thread starts."""

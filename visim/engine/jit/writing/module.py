@@ -52,6 +52,7 @@ class ModuleWriter(ModuleFrame):
             [
                 _HEAD,
                 *functions,
+                self.pieces.render(),
                 calls_text(stacks=self.stacks),
                 self.library.render(),
                 f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",

@@ -18,9 +18,10 @@ from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.writing.outlined import strip_writer
 from visim.engine.jit.writing.remainders import RemainderWriter
 from visim.engine.jit.writing.steps import StepWriter
-from visim.engine.jit.writing.strips import StripWriter, local_rows, may_have_strips, strip_of
+from visim.engine.jit.writing.strips import local_rows, may_have_strips, strip_of
 from visim.engine.jit.writing.values import Values
 from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
@@ -53,7 +54,7 @@ class NodeWriter(StepWriter):
             strip = strip_of(run, local, lanes, repeats=self.repeats)
             if strip is not None:
                 self.joint.flush()
-                StripWriter(self, run, strip, local).write()
+                strip_writer(self, run, strip, local).write()
                 self._forget(run)
                 self._count_until(run.end)
             elif not all(self._write_one(*each) for each in run.numbered()):

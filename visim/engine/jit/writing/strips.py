@@ -36,7 +36,7 @@ STEPS_A_ROW = 3.0
 STEPS_A_ROW_IN_PLACE = 1.5
 """How many it needs where variables stay in memory, as most do that code for all channels uses."""
 
-_SUM_BITS = 32
+SUM_BITS = 32
 """Sums of numbers of this width are looked for."""
 
 
@@ -127,18 +127,23 @@ class StripWriter:
         self.number = f"%{self.text.fresh('strip')}"
         self.first = f"{self.number}.first"
         self.strip = self.cut.channels
-        self.sums = Sums(self.text, self.strip, _SUM_BITS)
+        self.sums = Sums(self.text, self.strip, SUM_BITS)
 
     def write(self) -> None:
         """Write the instructions that lead, the loop, and what it leaves in variables."""
-        text, run = self.text, self.run
-        for step, number in run.numbered():
-            if number in run.leading:
+        for step, number in self.run.numbered():
+            if number in self.run.leading:
                 self._lead(step, number)
             else:
                 self._keep_shapes(number)
         body = self._body()
         self._enter()
+        self._loop(body)
+        self._leave()
+
+    def _loop(self, body: list[str]) -> None:
+        """Write the loop, which does the lines of one strip for each of them."""
+        text = self.text
         before, loop, done = text.block, text.fresh("strips"), text.fresh("done")
         text.jump(loop)
         text.label(loop)
@@ -146,10 +151,9 @@ class StripWriter:
         text.do(f"{self.first} = mul i64 {self.number}, {self.strip}")
         text.lines += body
         text.do(f"{self.number}.next = add i64 {self.number}, 1")
-        more = text.let(f"icmp ult i64 {self.number}.next, {run.lanes // self.strip}")
+        more = text.let(f"icmp ult i64 {self.number}.next, {self.run.lanes // self.strip}")
         text.branch(more, loop, done)
         text.label(done)
-        self._leave()
 
     def _lead(self, step: Step, place: int) -> None:
         """Write an instruction in front; what it loads is spread from memory in each strip."""
@@ -164,7 +168,8 @@ class StripWriter:
         writer = self.writer
         number = writer.stand_at(place)
         values = writer.new_values()
-        reader = ShapeReader(self.text, self.storage, writer.unit.affine, writer.node.key, number)
+        key = writer.node.key
+        reader = ShapeReader(writer.text, self.storage, writer.unit.affine, key, number)
         values.shapes = reader
         step = self.run.steps[place - self.run.first]
         for slot, shape in writer.shapes(step, number, values):
@@ -191,10 +196,15 @@ class StripWriter:
             self.storage.fix(place.variable)
             memory, alignment = self.storage.pointer(place.variable, row.offset), 1
         else:
-            memory = self.writer.unit.buffer(self.run.lanes * row.size)
-            passing.append((row, memory))
+            memory, buffer = self._buffer(self.run.lanes * row.size)
+            passing.append((row, buffer))
         pointer = self.text.let(f"getelementptr {kind}, ptr {memory}, i64 {self.number}")
         return pointer, kind, alignment
+
+    def _buffer(self, size: int) -> tuple[str, str]:
+        """Return the pointer to memory for a row, as the loop and as the code around it know it."""
+        name = self.writer.unit.buffer(size)
+        return name, name
 
     def row(self, row: Row) -> str:
         """Return the strip's elements of a row as integers."""
@@ -210,8 +220,16 @@ class StripWriter:
         found = self.bits.get(bits)
         if found is None:
             name, offset = bits
-            found = self.bits[bits] = self._strip_bits(self.storage.load_bits(name), offset)
+            found = self.bits[bits] = self._strip_bits(self._word(name), offset)
         return found
+
+    def _word(self, name: str) -> str:
+        """Return all bits of a predicate as i64."""
+        return self.storage.load_bits(name)
+
+    def _active(self) -> str:
+        """Return the active channels as i32."""
+        return self.writer.active
 
     def _strip_bits(self, bits: str, offset: int) -> str:
         position = self.text.let(f"add i64 {self.first}, {offset}")
@@ -221,11 +239,15 @@ class StripWriter:
     def execution(self) -> str:
         """Return which channels of the strip are active."""
         if self.channels is None:
-            wide = self.text.let(f"zext i32 {self.writer.active} to i64")
+            wide = self.text.let(f"zext i32 {self._active()} to i64")
             self.channels = self._strip_bits(wide, 0)
         return self.channels
 
     # Instructions
+
+    def _cutter(self) -> Cutter:
+        """Return what cuts the expressions of the instruction that is written."""
+        return Cutter(self, replace(self.writer.new_values(), sums=self.sums))
 
     def _body(self) -> list[str]:
         """Return the lines of one strip."""
@@ -233,7 +255,7 @@ class StripWriter:
         outside, text.lines = text.lines, []
         for place, step in self.run.lane_wise():
             self.writer.stand_at(place)
-            strip = Cutter(self, replace(self.writer.new_values(), sums=self.sums))
+            strip = self._cutter()
             writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
             found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
             for write, value, mask in found:

@@ -10,6 +10,7 @@ from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.worth import scattered_loops, tear
+from visim.engine.jit.ir.pieces import FRAME
 from visim.engine.jit.ir.storage import copying
 from visim.engine.jit.layout import Thread
 from visim.engine.jit.writing.alone import AloneWriter
@@ -56,6 +57,8 @@ class UnitWriter(UnitFrame):
 
     def _prologue(self) -> list[str]:
         lines = [*self.buffers, "  %image = load ptr, ptr %thread"]
+        if self.piece_bytes:
+            lines.append(f"  {FRAME} = alloca [{self.piece_bytes} x i8], align 64")
         if self.payload is None:
             lines += self.surfaces.text.lines
         lines.append(

@@ -18,6 +18,7 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import (
+    Text,
     constant_text,
     low_bits,
     numbers,
@@ -50,7 +51,8 @@ class Values:
     of the kernel are known to be on. `dynamic` says that only the running program knows the
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
     look at channels that are off, `never` the bits of predicates that are known to be off. `sums`
-    has what straight code has added up so far, `truths` which conditions it has found.
+    has what straight code has added up so far, `truths` which conditions it has found. `into` is
+    where they are written, if that is not the unit's own text.
     """
 
     unit: UnitFrame
@@ -65,11 +67,12 @@ class Values:
     loaded: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     never: dict[str, int] = field(default_factory=dict[str, int])
+    into: Text | None = None
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
     _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
     def __post_init__(self) -> None:
-        self.text, self.storage = self.unit.text, self.unit.storage
+        self.text, self.storage = self.into or self.unit.text, self.unit.storage
         self.library, self.simd = self.unit.module.library, self.unit.kernel.simd_size
         self.floats = FloatWriter(self.text, self.library)
 
