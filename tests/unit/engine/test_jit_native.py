@@ -6,8 +6,10 @@ import ctypes
 import os
 from pathlib import Path
 
+import pytest
 from llvmlite import binding
 
+from visim.engine.jit.common import native
 from visim.engine.jit.common.native import NativeCode, object_code, processor, usable
 
 LOADS = 100
@@ -55,3 +57,21 @@ def test_features_of_this_host_are_those_that_llvm_finds() -> None:
         found = binding.get_host_cpu_features()
         assert processor().features == usable(found)
         assert usable(found) == found.flatten().replace("+egpr", "-egpr")
+
+
+@pytest.mark.parametrize(
+    ("features", "masks", "lanes"),
+    [
+        ("+avx2,+avx512f,+avx512vl", True, 16),
+        ("+avx2,+avx512f,-avx512vl", False, 8),
+        ("+avx2,-avx512f,-avx512vl", False, 8),
+        ("-avx2,-avx512f,-avx512vl", False, 4),
+    ],
+)
+def test_features_count_and_not_the_name(
+    features: str, masks: bool, lanes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Virtual machines name processors whose AVX-512 they do not offer."""
+    made_for = native.Processor("sapphirerapids", features)
+    monkeypatch.setattr(native, "processor", lambda: made_for)
+    assert (native.has_mask_registers(), native.vector_lanes()) == (masks, lanes)

@@ -29,7 +29,8 @@ _OPTION = "-instcombine-code-sinking=false"
 _WITH_MASKS = "x86-64-v4"
 _GATHERING = {
     *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
-    *("pantherlake", "sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"),
+    *("pantherlake", "wildcatlake", "novalake", "sapphirerapids", "emeraldrapids"),
+    *("graniterapids", "graniterapids-d", "diamondrapids"),
 }
 """Processors whose gathers do not go through microcode. Intel's of before have slow ones where
 they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
