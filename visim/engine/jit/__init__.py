@@ -186,6 +186,7 @@ class Prepared:
         wants = Observers(options.observers).wants
         payload = None if shared is None else Payload.of(shared)
         filled = None if payload is None else payload.filled
+        stacks = self._first.needs_stacks(None if shared is None else len(shared.starts))
         return Version(
             full=True,
             slm_bytes=dispatch.slm_bytes,
@@ -195,8 +196,8 @@ class Prepared:
             inputs=inputs,
             checked=options.checked,
             watched=tuple(sorted(wants & {PATHS, ACCESSES})),
-            payload=None if self._first.uses_stacks else payload,
-            filled=filled if self._first.uses_stacks else None,
+            payload=None if stacks else payload,
+            filled=filled if stacks else None,
         )
 
     def _workers(

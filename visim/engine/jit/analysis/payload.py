@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from visim.engine.base import SharedStarts
 from visim.engine.jit.analysis.affine import InputCore
-from visim.engine.jit.layout import Thread, Work
+from visim.engine.jit.layout import Context, Thread, Work
 
 Span = tuple[int, int]
 """The first byte of a part of the register image, and the byte behind it."""
@@ -70,12 +70,14 @@ class Loop:
         spans: the parts of it, places and sizes, that all threads start with alike.
         cores: the scalars of their shapes.
         full: the mask of every thread; None: threads say it.
+        slm_bytes: the size of the groups' shared local memory.
     """
 
     image_bytes: int
     spans: tuple[Span, ...]
     cores: tuple[InputCore, ...]
     full: int | None
+    slm_bytes: int
 
     def head(self) -> Iterable[str]:
         """Return the instructions before the loop, and those that begin a thread.
@@ -94,7 +96,14 @@ class Loop:
         for core in self.cores:
             yield f"  {core.name}.at = getelementptr i8, ptr %image.0, i64 {core.place}"
             yield f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1"
-        yield _HEAD
+        if self.slm_bytes:
+            yield f"  %slm.at = getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}"
+            yield "  %slm = load ptr, ptr %slm.at"
+        yield _GROUP
+        if self.slm_bytes:
+            size = f"i64 {self.slm_bytes}"
+            yield f"  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, {size}, i1 false)"
+        yield _THREAD
         yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
 
 
@@ -118,12 +127,15 @@ _BEFORE = f"""
   %group.2 = trunc i64 %z to i32
 """
 
-_HEAD = """
+_GROUP = """
   br label %group.begins
 group.begins:
   %group = phi i64 [ 0, %entry ], [ %group.next, %group.ends ]
   %x = add i64 %first.x, %group
   %group.0 = trunc i64 %x to i32
+"""
+
+_THREAD = """
   br label %thread.begins
 thread.begins:
   %number = phi i64 [ 0, %group.begins ], [ %number.next, %thread.ends ]

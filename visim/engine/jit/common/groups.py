@@ -109,11 +109,6 @@ entry:
   %all.places = load i64, ptr %plp
   %xpp = getelementptr i64, ptr %work, i64 $W_ROW_PLACES$
   %row.places = load i64, ptr %xpp
-  %slmp = getelementptr i64, ptr %ctx, i64 $C_SLM$
-  %slm = load ptr, ptr %slmp
-  %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
-  %slm.bytes = load i64, ptr %slmbp
-  %has.slm = icmp ne i64 %slm.bytes, 0
   %donep = getelementptr i64, ptr %work, i64 $W_DONE_GROUPS$
   %ctp = getelementptr i64, ptr %ctx, i64 $C_THREADS$
   store i64 %threads, ptr %ctp
@@ -143,11 +138,6 @@ head:
   %end = icmp eq i64 %i, %last
   br i1 %end, label %take, label %body
 body:
-  br i1 %has.slm, label %clear, label %cleared
-clear:
-  call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
-  br label %cleared
-cleared:
   %number.p = getelementptr i64, ptr %numbers, i64 %i
   %number = load i64, ptr %number.p
   %same.x = sub i64 %number, %row.now
@@ -165,9 +155,9 @@ row.new:
   store i64 %gz, ptr %atz
   br label %run
 run:
-  %count = phi i64 [ %row.places, %cleared ], [ %all.places, %row.new ]
-  %row = phi i64 [ %row.now, %cleared ], [ %row.first, %row.new ]
-  %x = phi i64 [ %same.x, %cleared ], [ %new.x, %row.new ]
+  %count = phi i64 [ %row.places, %body ], [ %all.places, %row.new ]
+  %row = phi i64 [ %row.now, %body ], [ %row.first, %row.new ]
+  %x = phi i64 [ %same.x, %body ], [ %new.x, %row.new ]
   %gx = add i64 %x, %fx
   store i64 %gx, ptr %at
   %on = call i1 @tell(ptr %ctx, ptr %records, i64 $GROUP_BEGINS$, i64 %number)
@@ -194,6 +184,16 @@ bad:
 """
 
 RUN_STACKED = r"""
+  %slmp = getelementptr i64, ptr %ctx, i64 $C_SLM$
+  %slm = load ptr, ptr %slmp
+  %slmbp = getelementptr i64, ptr %work, i64 $W_SLM_BYTES$
+  %slm.bytes = load i64, ptr %slmbp
+  %has.slm = icmp ne i64 %slm.bytes, 0
+  br i1 %has.slm, label %clear, label %cleared
+clear:
+  call void @llvm.memset.p0.i64(ptr %slm, i8 0, i64 %slm.bytes, i1 false)
+  br label %cleared
+cleared:
   %failed = call i64 @run_group_stacked(ptr %ctx, ptr %work, ptr %records, i64 %threads, ptr %at,
                                         i64 %count)
   %wrong = icmp ne i64 %failed, 0

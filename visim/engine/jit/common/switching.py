@@ -114,10 +114,7 @@ release:
   store i64 0, ptr %ap
   %next = add i64 %phase, 1
   store i64 %next, ptr %pp
-  %alone = icmp eq i64 %n, 1
-  br i1 %alone, label %on, label %rest
-on:
-  ret ptr %thread
+  br label %rest
 wait:
   store i64 %arrived, ptr %ap
   br label %rest

@@ -116,6 +116,8 @@ class Runner:
         """Take over a launch; nothing of the one before is left."""
         self.dispatch: Dispatch = _weak(target.dispatch)
         self.shared, self.machine, self.private = target.shared, target.machine, target.private
+        threads = None if target.shared is None else len(target.shared.starts)
+        self.has_stacks = self.first.needs_stacks(threads)
         self.watcher.dispatch = self.dispatch
         self.answers.aim(target.machine)
         self.tables.fill(target.machine)
@@ -237,7 +239,7 @@ class Runner:
         if self.first.has_host_turns:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._host_turns(threads, shuffled)
-        if self.first.uses_stacks and len(order) > 1:
+        if self.has_stacks and len(order) > 1:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._take_turns(threads, shuffled)
         for number in order:
@@ -271,7 +273,7 @@ class Runner:
         fields = record.fields
         if self.first.frame_bytes:
             fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
-        if self.first.uses_stacks:
+        if self.has_stacks:
             fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:
@@ -322,7 +324,7 @@ class Runner:
         self.watcher.begin_turn([thread])
         fault = None
         if int(thread.fields[Thread.MASK]):
-            name = "turns" if self.first.uses_stacks else "run_threads"
+            name = "turns" if self.has_stacks else "run_threads"
             at = self._call(name, [thread], self.chosen([thread]))
             self.exit.executed += int(thread.fields[Thread.EXECUTED])
             fault = self.fault_of(thread) if at < 1 else None

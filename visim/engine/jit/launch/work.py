@@ -91,7 +91,7 @@ class NativeWork:
         self.fields = words(int(Work.SIZE))
         self.totals = octets_of(self.fields)[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
         self.task: Task | None = None
-        way = "stacked" if runner.first.uses_stacks else "direct"
+        way = "stacked" if runner.has_stacks else "direct"
         function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill(shared)
@@ -171,12 +171,11 @@ class NativeWork:
         fields, watcher = self.fields, self.runner.watcher
         self.totals[:] = _NOTHING_DONE
         if watcher.is_ordered:
-            watcher.begin_range(self.records, direct=not self.runner.first.uses_stacks)
+            watcher.begin_range(self.records, direct=not self.runner.has_stacks)
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
-            apart = bool(fields[Work.SLM_BYTES]) or watcher.is_ordered
-            fields[Work.TOGETHER] = task.is_consecutive and not apart
+            fields[Work.TOGETHER] = task.is_consecutive and not watcher.is_ordered
             self.task = task
 
     def end(self, task: Task, answer: int) -> int | None:

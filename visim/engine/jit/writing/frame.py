@@ -40,7 +40,8 @@ class ModuleFrame:
 
     `flat` says that all variables are in an image; `has_calls` that there are functions beside the
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
-    own. `adding` are the messages that may be tallied.
+    own, which those do not need that `may_wait` but are alone in their groups. `adding` are the
+    messages that may be tallied.
     """
 
     kernel: LinkedKernel
@@ -56,6 +57,7 @@ class ModuleFrame:
     has_barriers: bool = False
     has_host_turns: bool = False
     counts_depth: bool = False
+    may_wait: bool = False
     stacks: bool = False
     frame_bytes: int = 0
     adding: frozenset[int] = frozenset()

@@ -83,13 +83,14 @@ class ModuleWriter(ModuleFrame):
         """
         flows = self._looked_at()
         return Traits(
-            uses_stacks=self.stacks,
+            may_wait=self.may_wait,
             has_host_turns=self.has_host_turns,
             has_calls=self.has_calls,
             writes_image=self.flat or self.has_calls or self.version.saving,
             rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
             frame_bytes=self.frame_bytes,
             weight=_weight(flows.values()),
+            steps=_steps(flows.values()),
         )
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
@@ -118,7 +119,8 @@ class ModuleWriter(ModuleFrame):
                 "jit: barriers and function calls need stacks of their own for threads, which "
                 "visim has for x86-64 only; use engine='interpreter'"
             )
-        self.stacks = needs or (self.library.is_x86 and may_spin(flows.values()))
+        self.may_wait = needs or (self.library.is_x86 and may_spin(flows.values()))
+        self.stacks = self.may_wait and self.version.payload is None
 
     def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:
         """Explore the kernel and all functions that it reaches, each with its entry mode."""
@@ -166,8 +168,13 @@ class ModuleWriter(ModuleFrame):
 def _weight(flows: Iterable[Flow]) -> int:
     """Return about how many instructions a thread executes: loops turn some times."""
     flows = list(flows)
-    steps = sum(len(node.block.steps) for flow in flows for node in flow.nodes.values())
+    steps = _steps(flows)
     return steps * _TURNS if any(flow.loops for flow in flows) else steps
+
+
+def _steps(flows: Iterable[Flow]) -> int:
+    """Return how many instructions there are."""
+    return sum(len(node.block.steps) for flow in flows for node in flow.nodes.values())
 
 
 def may_spin(flows: Iterable[Flow]) -> bool:

@@ -161,6 +161,9 @@ class NodeWriter(StepWriter):
         unit.set_thread(Thread.PC, self.node.block.next)
         unit.set_thread(Thread.UNIT, unit.unit.number)
         self.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
+        if not unit.module.stacks:  # Nobody else is in the group.
+            self._fall()
+            return
         before = self.text.let("load ptr, ptr %self")
         after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
         self.text.do(f"store ptr {after}, ptr %self")

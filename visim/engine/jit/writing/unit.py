@@ -141,6 +141,7 @@ class UnitWriter(UnitFrame):
             tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
             tuple(core for core in self._input_cores() if self._is_alike(core)),
             self.all_on if self.module.version.full else None,
+            self.slm_bytes,
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]

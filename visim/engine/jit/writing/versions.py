@@ -14,6 +14,9 @@ from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.observers import BlockPlace
 
+_MOST_IN_LOOP = 1000
+"""So many instructions of a kernel that may wait stand in a loop over threads at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -55,18 +58,29 @@ class Version:
 class Traits:
     """What all versions of a kernel have in common.
 
-    `has_host_turns` says that Python decides which threads have a turn. `frame_bytes` is the
-    memory that the open calls of subroutines need which call themselves. `rows` are what threads
-    may find in inputs that has a shape, `weight` is about how many instructions a thread executes.
+    `may_wait` says that threads may have to wait for others of their group, `has_host_turns` that
+    Python decides which threads have a turn. `frame_bytes` is the memory that the open calls of
+    subroutines need which call themselves. `rows` are what threads may find in inputs that has a
+    shape, `weight` is about how many instructions a thread executes, `steps` how many there are.
     """
 
-    uses_stacks: bool
+    may_wait: bool
     has_host_turns: bool
     has_calls: bool
     writes_image: bool
     rows: tuple[Row, ...]
     frame_bytes: int
     weight: int
+    steps: int
+
+    def needs_stacks(self, threads: int | None) -> bool:
+        """Whether the threads of groups of so many have stacks of their own; None: it is open.
+
+        A thread that is alone waits for nobody, but its calls may nest deeply, and long code takes
+        LLVM half as long again in a loop over threads, whose start is little of their time.
+        """
+        alone = threads == 1 and self.steps <= _MOST_IN_LOOP
+        return self.has_calls or (self.may_wait and not alone)
 
 
 @dataclass
