@@ -9,6 +9,7 @@ import pytest
 
 import visim.engine.jit as jit
 from visim.engine.base import Machine, RunOptions
+from visim.engine.jit.analysis.runs import Run
 from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 from visim.engine.jit.writing.module import ModuleWriter
@@ -288,7 +289,11 @@ def test_blocks_that_are_loaded_in_front_are_those_of_the_interpreter(
 ) -> None:
     monkeypatch.setattr(code, "vector_lanes", lambda: 8)
     monkeypatch.setattr(strips, "REGISTERS", 0)
-    monkeypatch.setattr(strips, "STEPS_A_ROW", 99 if in_place else 0)
+
+    def stays(_: Run) -> bool:
+        return in_place
+
+    monkeypatch.setattr(strips, "stays", stays)
     kernel = harness.assemble(product_kernel(reaches=reaches), "pvc")
     data, out = np.arange(ELEMENTS, dtype=np.int32) * 7919, np.zeros(32 * ROWS, np.int32)
     memory = Memory()

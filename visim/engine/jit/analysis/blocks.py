@@ -6,7 +6,7 @@ and look at budgets in the same places.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
@@ -193,7 +193,12 @@ def operands(effect: Effect) -> tuple[Expr, ...]:
 
 def expressions(effects: Sequence[Effect]) -> list[Expr]:
     """Return every node below some effects, each once."""
-    waiting = [expr for effect in effects for expr in operands(effect)]
+    return below(expr for effect in effects for expr in operands(effect))
+
+
+def below(roots: Iterable[Expr]) -> list[Expr]:
+    """Return some expressions and every node below them, each once."""
+    waiting = list(roots)
     seen: dict[Expr, None] = {}
     while waiting:
         node = waiting.pop()

@@ -39,11 +39,11 @@ class LaneWise:
     """Tells which instructions are lane-wise.
 
     Args:
-        keeps_others: whether a write of a place has to keep what lanes have that it is not for.
+        keeps_others: whether a write has to keep what lanes have that it is not for.
         dynamic: whether only the running program knows how floats are rounded.
     """
 
-    def __init__(self, keeps_others: Callable[[Place], bool], *, dynamic: bool) -> None:
+    def __init__(self, keeps_others: Callable[[WriteRegister], bool], *, dynamic: bool) -> None:
         self._keeps_others = keeps_others
         self._dynamic = dynamic
 
@@ -70,7 +70,7 @@ class LaneWise:
         if row is None:
             return False
         found.writes.append((effect.place, row))
-        if effect.mask is not None and self._keeps_others(effect.place):
+        if self._keeps_others(effect):
             found.kept.append((effect.place, row))
         return True
 

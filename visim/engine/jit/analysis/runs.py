@@ -3,19 +3,19 @@
 Such instructions can be computed for some channels after the others: strip by strip. A run has
 *lane-wise* instructions, which compute each channel from the same channel of rows of variables and
 from what is the same for all channels; and *leading* ones, which can as well run in front of all
-lane-wise ones. Loads of blocks lead too: nothing else in a run can fault or moves memory.
+lane-wise ones. Loads lead too: nothing else in a run can fault or moves memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step, expressions, places, writes_cr0
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.places import place_span
-from visim.sem.effects import Effect, LoadBlock, Place, WritePredicate, WriteRegister
+from visim.sem.effects import Effect, Load, LoadBlock, Place, WritePredicate, WriteRegister
 
 _LEAST_LANES = 8
 
@@ -30,6 +30,7 @@ class Run:
         inputs: rows that are read before they are written, and a place that is the row.
         outputs: rows that are written, and the place that was written last.
         written_bits: bits of predicates that are written.
+        accesses: what each lane-wise instruction reads and writes.
     """
 
     first: int
@@ -39,6 +40,7 @@ class Run:
     inputs: dict[Row, Place] = field(default_factory=dict[Row, Place])
     outputs: dict[Row, Place] = field(default_factory=dict[Row, Place])
     written_bits: set[Bits] = field(default_factory=set[Bits])
+    accesses: dict[int, Accesses] = field(default_factory=dict[int, Accesses])
 
     def numbered(self) -> Iterator[tuple[Step, int]]:
         """Return all instructions with their numbers."""
@@ -77,24 +79,27 @@ class RunFinder:
     """Finds the runs of a block.
 
     Args:
-        keeps_others: whether a write of a place has to keep what lanes have that it is not for.
+        keeps_others: whether a write has to keep what lanes have that it is not for.
         is_ragged: whether an instruction, by its number, writes a place with more than scalars
             beside it.
         may_load: whether a load at one number may come before all from another number on.
+        leads: the numbers of loads of vectors that may lead, and of what makes their addresses.
         dynamic: whether only the running program knows how floats are rounded.
     """
 
     def __init__(
         self,
-        keeps_others: Callable[[Place], bool],
+        keeps_others: Callable[[WriteRegister], bool],
         is_ragged: Callable[[int, Place], bool],
         may_load: Callable[[int, int], bool],
+        leads: Container[int],
         *,
         dynamic: bool,
     ) -> None:
         self._lane_wise = LaneWise(keeps_others, dynamic=dynamic)
         self._is_ragged = is_ragged
         self._may_load = may_load
+        self._leads = leads
 
     def runs(self, steps: Sequence[Step]) -> Iterator[Run]:
         """Return all instructions, in order, in runs; a run without lanes is one instruction."""
@@ -113,26 +118,33 @@ class RunFinder:
 
     def _add(self, run: Run, touched: _Touched, number: int, step: Step) -> bool:
         """Add an instruction to a run, if that is possible."""
+        loads, leads = _loads(step), number in self._leads
         if step.refusal is not None or not all(map(_is_plain, step.effects)):
             return False
-        if loads_block(step) and not self._may_load(number, run.first):
+        if loads and not (self._may_load(number, run.first) and (leads or loads_block(step))):
             return False
-        lanes = _lanes(step.effects)
-        found = None
-        if lanes == (run.lanes or lanes) and lanes >= _LEAST_LANES:
-            found = self._lane_wise.accesses(step.effects, lanes)
-        is_ragged = found is not None and any(
-            self._is_ragged(number, place) for place, _ in found.writes
-        )
-        if found is not None and not is_ragged and _fits(touched, found):
-            run.lanes = lanes
-            self._note(run, touched, found)
-        elif _can_lead(touched, step.effects):
+        found = None if loads else self._accesses(run, number, step)
+        fits = found is not None and _fits(touched, found)
+        if (leads or not fits) and _can_lead(touched, step.effects):
             run.leading.add(number)
+        elif found is not None and fits:
+            run.lanes = _lanes(step.effects)
+            run.accesses[number] = found
+            self._note(run, touched, found)
         else:
             return False
         run.steps.append(step)
         return True
+
+    def _accesses(self, run: Run, number: int, step: Step) -> Accesses | None:
+        """Return what an instruction reads and writes that is lane-wise, of as many lanes."""
+        lanes = _lanes(step.effects)
+        if lanes != (run.lanes or lanes) or lanes < _LEAST_LANES:
+            return None
+        found = self._lane_wise.accesses(step.effects, lanes)
+        if found is None or any(self._is_ragged(number, place) for place, _ in found.writes):
+            return None
+        return found
 
     @staticmethod
     def _note(run: Run, touched: _Touched, found: Accesses) -> None:
@@ -157,11 +169,16 @@ def loads_block(step: Step) -> bool:
     return any(isinstance(effect, LoadBlock) for effect in step.effects)
 
 
+def _loads(step: Step) -> bool:
+    """Whether an instruction loads anything."""
+    return any(isinstance(effect, Load | LoadBlock) for effect in step.effects)
+
+
 def _is_plain(effect: Effect) -> bool:
-    """Whether an effect loads a block, or writes own variables, predicates or the mode."""
+    """Whether an effect loads, or writes own variables, predicates or the mode."""
     if isinstance(effect, WriteRegister):
         return writes_cr0(effect) or is_own(effect.place.variable)
-    return isinstance(effect, WritePredicate | LoadBlock)
+    return isinstance(effect, WritePredicate | Load | LoadBlock)
 
 
 def _lanes(effects: Sequence[Effect]) -> int:

@@ -21,6 +21,7 @@ from visim.types import DataType
 
 _LINE = 64
 _REACHED = "reached"
+_FIXED = "%fixed"
 
 
 @dataclass
@@ -66,6 +67,13 @@ class Storage:
         if name and name not in self._fixed:  # what indirect operands reach is in memory
             self._fixed[name] = self._fixed_bytes
             self._fixed_bytes += -(-size // _LINE) * _LINE
+
+    def fixed(self, variable: General, offset: int) -> tuple[str, int]:
+        """Return a pointer that variables which are left in memory share, and a byte's distance."""
+        name, _, _ = self.generals.get(_key(variable), ("", 0, 0))
+        if name not in self._fixed:
+            return self.pointer(variable, offset), 0
+        return _FIXED, self._fixed[name] + offset
 
     def pointer(self, variable: General, offset: int) -> str:
         """Return a pointer to byte `offset` of a root variable."""
@@ -261,12 +269,12 @@ class Storage:
         """
         lines: list[str] = []
         if self._fixed:
-            lines.append(f"  %fixed.home = alloca [{self._fixed_bytes} x i8], align {_LINE}")
-            lines.append('  %fixed = call ptr asm "", "=r,0"(ptr %fixed.home) memory(none)')
+            lines.append(f"  {_FIXED}.home = alloca [{self._fixed_bytes} x i8], align {_LINE}")
+            lines.append(f'  {_FIXED} = call ptr asm "", "=r,0"(ptr {_FIXED}.home) memory(none)')
         empty = {name for key, (name, _, _) in self.generals.items() if self._homes[key]}
         for name, size, place in (*self.generals.values(), *self.others.values()):
             if name in self._fixed:
-                lines.append(f"  {name} = getelementptr i8, ptr %fixed, i64 {self._fixed[name]}")
+                lines.append(f"  {name} = getelementptr i8, ptr {_FIXED}, i64 {self._fixed[name]}")
             else:
                 lines.append(f"  {name} = alloca [{size} x i8], align {_LINE}")
             if name not in empty:

@@ -101,8 +101,8 @@ class JointWriter:
             self._load(waiting)
         else:
             self._store(waiting)
-        for one in waiting:
-            one.finish()
+            for one in waiting:
+                one.finish()
 
     def _fits(self, waiting: list[_Waiting]) -> str:
         fits = waiting[0].way.fits
@@ -136,6 +136,7 @@ class JointWriter:
         for one, names in zip(waiting, joined, strict=True):
             found = self._loaded(one, replace(one.way, pointers=names)) if _stays(one) else names
             one.writer.values.loaded[id(one.ready.effect)] = found
+            one.finish()
 
     def _general(self, waiting: list[_Waiting]) -> list[list[str]]:
         """Load in the general form; return the pointers to what stays in memory, else vectors."""
@@ -166,7 +167,13 @@ class JointWriter:
         one.writer.general(one.ready, offset, firsts=0 if form.step else form.piece)
         area = self.unit.context_pointer(Context.EXCHANGE)
         size = access.size * (form.piece if form.step else 1)
-        return [self.text.at(area, offset + piece * size) for piece in range(len(one.way.pointers))]
+        places = [
+            self.text.at(area, offset + piece * size) for piece in range(len(one.way.pointers))
+        ]
+        if form.step and access.parts > 1:
+            found = one.writer.results(access, offset)
+            one.writer.rows.store(places, access.lanes, access.scalar, found)
+        return places
 
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text
@@ -200,7 +207,7 @@ def _overtakes(effect: Effect) -> bool:
 def _stays(one: _Waiting) -> bool:
     """Whether rows are loaded behind the check: those that memory has as registers have them."""
     form, access = one.way.shape.form, one.ready.access
-    return not form.step or (access.parts == 1 and form.stride == access.size)
+    return not form.step or form.stride == access.size
 
 
 def _kind(one: _Waiting) -> str:

@@ -366,14 +366,11 @@ class MessageWriter:
         lanes = effect.addresses.lanes
         return self.text.let(f"zext <{lanes} x i{bits}> {vector} to <{lanes} x i64>")
 
-    def results(self, access: Access) -> list[str]:
-        """Read what the general form has left: a vector for each component."""
+    def results(self, access: Access, first: int = EXCHANGE_DATA) -> list[str]:
+        """Read what the general form has left at a byte of the exchange area, by component."""
         text = self.text
         area = self.unit.context_pointer(Context.EXCHANGE)
-        places = [
-            text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
-            for part in range(access.parts)
-        ]
+        places = [text.at(area, first + part * access.vector_bytes) for part in range(access.parts)]
         return [text.let(f"load {access.vector}, ptr {place}, align 8") for place in places]
 
     def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:

@@ -13,6 +13,7 @@ from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bitwise import remainder_loop
 from visim.engine.jit.analysis.blocks import Step, expressions, operands
 from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
+from visim.engine.jit.analysis.leading import leading
 from visim.engine.jit.analysis.runs import Run, RunFinder
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.truths import Truths
@@ -36,6 +37,7 @@ from visim.sem.effects import (
     Return,
     Switch,
     Synchronization,
+    WriteRegister,
 )
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
@@ -90,8 +92,19 @@ class NodeWriter(StepWriter):
         if self.unit.module.flat or not may_have_strips(len(steps)):
             return iter([Run(0, steps=steps)])
         dynamic = any(is_dynamic(node) for node in self.chain)
-        finder = RunFinder(self.unit.keeps_others, self._is_ragged, self._may_load, dynamic=dynamic)
+        leads = leading(self.unit.affine, self.located) if self.repeats else frozenset[int]()
+        finder = RunFinder(
+            self._keeps_others, self._is_ragged, self._may_load, leads, dynamic=dynamic
+        )
         return finder.runs(steps)
+
+    def _keeps_others(self, write: WriteRegister) -> bool:
+        """Whether a write has to keep what its place has in channels that it is not for."""
+        mask = write.mask
+        if mask is None or not self.unit.keeps_others(write.place):
+            return False
+        all_on = self.full and mask.uop.name == "execution"
+        return not all_on or mask.attribute + mask.lanes > self.unit.kernel.simd_size
 
     def _may_load(self, position: int, first: int) -> bool:
         """Whether a load may come before instructions from `first` on: nobody sees the order.

@@ -3,16 +3,18 @@
 A value of 32 channels takes four registers of AVX2, so that a few values fill all of them. In a
 loop over strips a value takes one register, and the code is as long as for one strip. Variables
 that a run shares with other code pass through buffers in memory, which the loop can index; where
-that is too much for what it computes, the variables themselves stay in memory.
+more come in than registers hold, the variables themselves stay in memory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.lanewise import Bits
+from visim.engine.jit.analysis.order import Turn, in_order, thrifty
 from visim.engine.jit.analysis.runs import Run, loads_block
 from visim.engine.jit.analysis.slots import Row, row_of
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
@@ -33,8 +35,11 @@ REGISTERS = 16
 STEPS_A_ROW = 3.0
 """How many instructions a loop needs for each row that passes through memory."""
 
-STEPS_A_ROW_IN_PLACE = 1.5
+STEPS_A_ROW_IN_PLACE = 1.0
 """How many it needs where variables stay in memory, as most do that code for all channels uses."""
+
+_AT_WORK = 5
+"""So many registers hold what an instruction or two compute with, not rows for later ones."""
 
 SUM_BITS = 32
 """Sums of numbers of this width are looked for."""
@@ -68,13 +73,19 @@ def strip_of(run: Run, local: set[Row], lanes: int, *, repeats: bool) -> Strip |
     shared = len(run.inputs) + len(run.outputs) - len(local)
     if not lanes or steps < max(LEAST_STEPS, STEPS_A_ROW_IN_PLACE * shared):
         return None
-    is_crowded, in_place = most_rows(run, local) > REGISTERS, steps < STEPS_A_ROW * shared
-    if not (is_crowded and repeats if in_place else is_crowded or steps >= LONG):
+    is_crowded = most_rows(run, local) > REGISTERS
+    in_place = is_crowded and repeats and stays(run)
+    if not in_place and (steps < STEPS_A_ROW * shared or not (is_crowded or steps >= LONG)):
         return None
     channels = lanes if is_crowded else 2 * lanes
     if channels >= run.lanes or run.lanes % channels:
         return None
     return Strip(channels, in_place)
+
+
+def stays(run: Run) -> bool:
+    """Whether a run in a loop leaves variables in memory: more come in than registers hold."""
+    return len(run.inputs) > REGISTERS
 
 
 def most_rows(run: Run, local: set[Row]) -> int:
@@ -117,6 +128,8 @@ class StripWriter:
     local: set[Row]
     rows: dict[Row, str] = field(default_factory=dict[Row, str])
     bits: dict[Bits, str] = field(default_factory=dict[Bits, str])
+    starts: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    buffers: dict[tuple[Row, bool], str] = field(default_factory=dict[tuple[Row, bool], str])
     channels: str | None = None
     entering: list[tuple[Row, str]] = field(default_factory=list[tuple[Row, str]])
     leaving: list[tuple[Row, str]] = field(default_factory=list[tuple[Row, str]])
@@ -136,6 +149,7 @@ class StripWriter:
                 self._lead(step, number)
             else:
                 self._keep_shapes(number)
+        self.writer.joint.flush()
         body = self._body()
         self._enter()
         self._loop(body)
@@ -194,12 +208,21 @@ class StripWriter:
         kind, alignment = f"<{self.strip} x i{8 * row.size}>", min(64, self.strip * row.size)
         if self.cut.in_place and row.stride == row.size:
             self.storage.fix(place.variable)
-            memory, alignment = self.storage.pointer(place.variable, row.offset), 1
-        else:
-            memory, buffer = self._buffer(self.run.lanes * row.size)
+            memory, distance = self.storage.fixed(place.variable, row.offset)
+            return self.text.at(self._start(memory, kind), distance), kind, 1
+        key = (row, passing is self.leaving)
+        if key not in self.buffers:
+            self.buffers[key], buffer = self._buffer(self.run.lanes * row.size)
             passing.append((row, buffer))
-        pointer = self.text.let(f"getelementptr {kind}, ptr {memory}, i64 {self.number}")
-        return pointer, kind, alignment
+        return self._start(self.buffers[key], kind), kind, alignment
+
+    def _start(self, memory: str, kind: str) -> str:
+        """Return where the strip's part begins of what begins at a pointer."""
+        found = self.starts.get((memory, kind))
+        if found is None:
+            found = self.text.let(f"getelementptr {kind}, ptr {memory}, i64 {self.number}")
+            self.starts[memory, kind] = found
+        return found
 
     def _buffer(self, size: int) -> tuple[str, str]:
         """Return the pointer to memory for a row, as the loop and as the code around it know it."""
@@ -253,21 +276,33 @@ class StripWriter:
         """Return the lines of one strip."""
         text = self.text
         outside, text.lines = text.lines, []
-        for place, step in self.run.lane_wise():
-            self.writer.stand_at(place)
-            strip = self._cutter()
-            writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
-            found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
-            for write, value, mask in found:
-                self._write(write, value, mask)
-        for row, place in self.run.outputs.items():
-            if row not in self.local:
-                pointer, kind, alignment = self._part(row, place, self.leaving)
-                text.do(f"store {kind} {self.rows[row]}, ptr {pointer}, align {alignment}")
+        for turn in self._turns():
+            self._take(turn)
         for bits in sorted(self.run.written_bits):
             self._put_bits(bits)
         body, text.lines = text.lines, outside
         return body
+
+    def _turns(self) -> Iterator[Turn]:
+        """Return the instructions in the order that is best for so many rows."""
+        if self.cut.in_place:
+            return thrifty(self.run, max(1, REGISTERS - _AT_WORK))
+        return in_order(self.run)
+
+    def _take(self, turn: Turn) -> None:
+        """Write an instruction, and what it is the last one to write of rows that others read."""
+        for row in turn.again:
+            del self.rows[row]
+        self.writer.stand_at(turn.number)
+        strip = self._cutter()
+        writes = [e for e in turn.step.effects if isinstance(e, WriteRegister | WritePredicate)]
+        found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
+        for write, value, mask in found:
+            self._write(write, value, mask)
+        for row in turn.written:
+            if row not in self.local:
+                pointer, kind, alignment = self._part(row, self.run.outputs[row], self.leaving)
+                self.text.do(f"store {kind} {self.rows[row]}, ptr {pointer}, align {alignment}")
 
     def _write(self, write: WriteRegister | WritePredicate, value: str, mask: str | None) -> None:
         if isinstance(write, WritePredicate):
