@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import weakref
 from threading import Thread
 
@@ -241,6 +242,17 @@ def test_a_dispatch_with_other_options_gives_its_team_back(launcher: Launcher) -
         launcher.run(plan)
         launcher.run(plan, budget=1000)
     assert len(launcher.made) == 2
+
+
+def test_no_handler_of_a_signal_can_run_when_a_launch_goes(launcher: Launcher) -> None:
+    plan, called = launcher.plan(array(), 1), list[str]()
+    launcher.run(plan)
+    sys.setprofile(lambda frame, event, _: called.append(f"{event} {frame.f_code.co_name}"))
+    del plan
+    sys.setprofile(None)
+    assert not [name for name in called if name.startswith("call")]
+    launcher.launch(array())
+    assert len(launcher.made) == 1
 
 
 def test_idle_teams_are_limited(launcher: Launcher) -> None:

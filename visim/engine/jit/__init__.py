@@ -20,11 +20,11 @@ from visim.engine.jit.analysis.affine import InputShape
 from visim.engine.jit.analysis.inputs import Inputs
 from visim.engine.jit.analysis.payload import Payload
 from visim.engine.jit.common.ahead import AHEAD
-from visim.engine.jit.launch.answers import Halt
+from visim.engine.jit.launch.answers import Halt, Target
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
-from visim.engine.jit.launch.run import Runner, Target, shared_starts
+from visim.engine.jit.launch.run import Runner, shared_starts, weakly
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import Team, available_workers
@@ -145,7 +145,7 @@ class Prepared:
         if self._first.has_host_turns:
             shared = None
         private = private_memory(machine, shared, workers)
-        targets = [Target(dispatch, shared, machine, own) for own in private]
+        targets = [Target(weakly(dispatch), shared, machine, own) for own in private]
         inputs = () if shared is None else self._inputs.shapes(shared)
         form = None if shared is None else _form(shared, inputs, targets, options)
         team = None if form is None else self._teams.idle(form)
@@ -153,7 +153,7 @@ class Prepared:
             team = self._new_team(form, inputs, targets, options)
         else:
             team.aim(targets)
-        self._teams.keep(team, dispatch, groups, machine, options)
+        self._teams.keep(team, dispatch, targets, groups, options)
         return team
 
     def _new_team(

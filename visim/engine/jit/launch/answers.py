@@ -8,12 +8,13 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import BarrierMisuse
-from visim.engine.base import Machine
+from visim.engine.base import Dispatch, Machine, SharedStarts
 from visim.engine.context import Context
 from visim.engine.faults import Stop, fault_at, memory_fault
 from visim.engine.jit.analysis.callouts import WAIT, CallOut
@@ -27,18 +28,45 @@ from visim.engine.jit.writing.sites import SiteInfo
 from visim.errors import Fault, InternalError
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import Allocation, MemoryViolation
-from visim.machine.memory import Memory, Space
-from visim.machine.surfaces import SharedLocalMemory, Surfaces, Window
+from visim.machine.memory import Space
+from visim.machine.surfaces import SharedLocalMemory, Window
 from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
 from visim.sem.effects import Space as SpaceKind
 
+_IMPLICIT = "implicit arguments"
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_void_p
 )
 
 
-NO_MACHINE = Machine(Memory(), Surfaces())
-"""The memory of nobody: what workers have between launches."""
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class Target:
+    """What a worker is aimed at: a launch's groups and memory, and private memory of its own.
+
+    The launch keeps it, and workers refer to it weakly: it goes with the launch, and with it all
+    that they have of the launch's memory. `shared` is None where Python starts the threads. `host`
+    does call-outs on that memory, once there has been one.
+    """
+
+    dispatch: Dispatch
+    shared: SharedStarts | None
+    machine: Machine
+    private: NDArray[np.uint8] | None
+    host: Host | None = None
+
+    @property
+    def arguments(self) -> Space | None:
+        """The implicit arguments as a space of their own."""
+        data = self.machine.implicit_arguments
+        return None if data is None else Window("flat", [Allocation(_IMPLICIT, data, False, 0)])
+
+
+def alive(target: ref[Target]) -> Target:
+    """Return what a worker is aimed at while its launch runs."""
+    found = target()
+    if found is None:
+        raise InternalError("a worker runs for a launch that is gone")
+    return found
 
 
 @dataclass
@@ -82,13 +110,10 @@ class Answers:
         watcher: Watcher,
     ) -> None:
         self._kernel = kernel
-        self._machine = NO_MACHINE
         self._slm = slm
         self._run = run
         self._watcher = watcher
         self._endings = Endings(kernel)
-        self._arguments: Space | None = None
-        self._known_host: Host | None = None
         self.by_address: dict[int, ThreadRecord] = {}
         self.code: Compiled | None = None
         self.refusal: Fault | None = None
@@ -104,24 +129,23 @@ class Answers:
 
     def use(self, exchange: NDArray[np.uint8]) -> None:
         """Take an area through which values are exchanged."""
-        self._exchange, self._known_host = exchange, None
+        self._exchange = exchange
+        alive(self._target).host = None
 
-    def aim(self, machine: Machine) -> None:
+    def aim(self, target: ref[Target]) -> None:
         """Take the memory of a launch."""
-        self._machine, self._known_host, self._arguments = machine, None, None
-        if machine.implicit_arguments is not None:
-            parts = [Allocation("implicit arguments", machine.implicit_arguments, False, 0)]
-            self._arguments = Window("flat", parts)
+        self._target = target
 
     @property
     def _host(self) -> Host:
         """What does call-outs on the memory of the launch."""
-        if self._known_host is None:
+        target = alive(self._target)
+        if target.host is None:
             context = Context(np.zeros(0, np.uint8), np.zeros(0, np.bool_))
-            context.flat, context.surfaces = self._machine.memory, self._machine.surfaces
-            context.slm, context.arguments = self._slm, self._arguments
-            self._known_host = Host(self._kernel, self._exchange, context)
-        return self._known_host
+            context.flat, context.surfaces = target.machine.memory, target.machine.surfaces
+            context.slm, context.arguments = self._slm, target.arguments
+            target.host = Host(self._kernel, self._exchange, context)
+        return target.host
 
     def meet(self, threads: int) -> None:
         """Begin a group of so many threads."""
@@ -254,24 +278,25 @@ class Answers:
     def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
         match kind:
             case SpaceKind.FLAT:
-                return self._machine.memory
+                return alive(self._target).machine.memory
             case SpaceKind.SURFACE:
-                return self._machine.surfaces
+                return alive(self._target).machine.surfaces
             case SpaceKind.SLM:
                 return self._slm
             case SpaceKind.SCRATCH:
                 return self._scratch(thread)
             case SpaceKind.ARGUMENT:
-                if self._arguments is None:
+                arguments = alive(self._target).arguments
+                if arguments is None:
                     raise InternalError("implicit arguments are read, but the launch has none")
-                return self._arguments
+                return arguments
 
     def _scratch(self, thread: ThreadRecord) -> Space:
-        machine = self._machine
+        machine = alive(self._target).machine
         parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
         if machine.implicit_arguments is not None:
             data = machine.implicit_arguments
-            parts.append(Allocation("implicit arguments", data, False, machine.implicit_base))
+            parts.append(Allocation(_IMPLICIT, data, False, machine.implicit_base))
         return Window("scratch", parts)
 
 

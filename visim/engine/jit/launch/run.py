@@ -17,7 +17,7 @@ from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts,
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.analysis.blocks import ANY_MODE, CR0
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.launch.answers import NO_MACHINE, Answers, Halt
+from visim.engine.jit.launch.answers import Answers, Halt, Target, alive
 from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.pictures import PictureTable
@@ -45,23 +45,9 @@ from visim.engine.observers import NOBODY, BlockPlace
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.surfaces import SharedLocalMemory
-from visim.records import record
 
 _MEMORY = Struct("5Q")
 """The fields of a context from `Context.ARGUMENTS` to `Context.TABLE_ENTRIES`."""
-
-
-@record
-class Target:
-    """What a worker is aimed at: a launch's groups and memory, and private memory of its own.
-
-    `shared` is None where Python starts the threads.
-    """
-
-    dispatch: Dispatch
-    shared: SharedStarts | None
-    machine: Machine
-    private: NDArray[np.uint8] | None
 
 
 _NO_OPTIONS = RunOptions()
@@ -114,12 +100,12 @@ class Runner:
 
     def aim(self, target: Target) -> None:
         """Take over a launch; nothing of the one before is left."""
-        self.dispatch: Dispatch = _weak(target.dispatch)
-        self.shared, self.machine, self.private = target.shared, target.machine, target.private
+        self.dispatch = target.dispatch
+        self._target = weakref.ref(target)
         threads = None if target.shared is None else len(target.shared.starts)
         self.has_stacks = self.first.needs_stacks(threads)
         self.watcher.dispatch = self.dispatch
-        self.answers.aim(target.machine)
+        self.answers.aim(self._target)
         self.tables.fill(target.machine)
         self.pictures.fill(target.machine.surfaces)
         for cache in self._caches:
@@ -129,10 +115,20 @@ class Runner:
         for _, context in self.compiled.values():
             self._point(context)
 
-    def release(self) -> None:
-        """Let go of the memory of the launch."""
-        self.machine, self.shared, self.private = NO_MACHINE, None, None
-        self.answers.aim(NO_MACHINE)
+    @property
+    def shared(self) -> SharedStarts | None:
+        """What the threads of all groups of the launch have in common, if anything."""
+        return alive(self._target).shared
+
+    @property
+    def machine(self) -> Machine:
+        """The launch's memory."""
+        return alive(self._target).machine
+
+    @property
+    def private(self) -> NDArray[np.uint8] | None:
+        """Private memory of the worker's threads."""
+        return alive(self._target).private
 
     def rest(self) -> None:
         """End a run: say what native code has counted, let go of those that have observed it."""
@@ -404,7 +400,7 @@ def _local_memory(size: int) -> SharedLocalMemory:
     return SharedLocalMemory(size, room[SLM_MARGIN : SLM_MARGIN + size])
 
 
-def _weak(dispatch: Dispatch) -> Dispatch:
+def weakly(dispatch: Dispatch) -> Dispatch:
     """Return a reference that does not keep a dispatch alive, where its class allows that."""
     try:
         return weakref.proxy(dispatch)

@@ -8,10 +8,12 @@ that writes a few tables and registers, where a new team would make all of its m
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from weakref import ref
 
 from visim.engine.base import Dispatch, Machine, RunOptions
+from visim.engine.jit.launch.answers import Target
 from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observers
 
@@ -19,27 +21,38 @@ MOST_IDLE = 8
 """So many teams wait for other launches; beyond them the one that was idle for longest goes."""
 
 
-@dataclass(slots=True, eq=False)
+class _Return(ref["_Lease"]):
+    """Tells that a lease is gone, and which team it had."""
+
+    __slots__ = ("team",)
+
+    team: Team
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class _Lease:
-    """A team and what it was aimed at; the dispatch keeps it, and gives it back when it goes."""
+    """A team and what it is aimed at; the dispatch keeps it, and gives the team back when it goes.
+
+    Nothing of Python's own runs then, in which a handler of Ctrl-C could raise an exception that
+    nobody gets: what the lease holds goes with it, and `back` adds itself to the idle ones.
+    """
 
     teams: Teams
     team: Team
+    targets: Sequence[Target]
     machine: Machine
     allocations: int
     groups: int
     traits: tuple[Hashable, ...]
     options: RunOptions | None
-
-    def __del__(self) -> None:
-        self.teams.take_back(self.team)
+    back: _Return | None = None
 
 
 class Teams:
     """The teams of one prepared kernel; one launch at a time asks for them."""
 
     def __init__(self) -> None:
-        self._idle: deque[Team] = deque(maxlen=MOST_IDLE)
+        self._idle: deque[_Return] = deque(maxlen=MOST_IDLE)
 
     def of(
         self, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
@@ -60,30 +73,34 @@ class Teams:
     def idle(self, form: Hashable) -> Team | None:
         """Return a team that was made for dispatches of a form and has none now."""
         # A tuple would be made after its iterator: collecting garbage there could change the deque.
-        for team in [*self._idle]:
-            if team.form == form:
+        for back in [*self._idle]:
+            if back.team.form == form:
                 try:
-                    self._idle.remove(team)
+                    self._idle.remove(back)
                 except ValueError:
                     # Another one that came back has pushed it out.
                     continue
-                return team
+                return back.team
         return None
 
     def keep(
-        self, team: Team, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
+        self,
+        team: Team,
+        dispatch: Dispatch,
+        targets: Sequence[Target],
+        groups: int,
+        options: RunOptions,
     ) -> None:
         """Give a dispatch its team; one that it had before becomes idle."""
         # Options with observers would keep these alive.
         known = None if options.observers else options
+        machine = targets[0].machine
         count = machine.memory.allocation_count
-        dispatch.kept = _Lease(self, team, machine, count, groups, traits(options), known)
-
-    def take_back(self, team: Team) -> None:
-        """Make a team idle; this may be called at any moment."""
-        team.release()
+        lease = _Lease(self, team, targets, machine, count, groups, traits(options), known)
         if team.form is not None:
-            self._idle.append(team)
+            lease.back = _Return(lease, self._idle.append)
+            lease.back.team = team
+        dispatch.kept = lease
 
 
 def traits(options: RunOptions) -> tuple[Hashable, ...]:

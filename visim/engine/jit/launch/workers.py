@@ -11,9 +11,9 @@ from types import FrameType
 
 from visim.engine.base import Exit, RunOptions
 from visim.engine.faults import CANCELLED
-from visim.engine.jit.launch.answers import Halt
+from visim.engine.jit.launch.answers import Halt, Target
 from visim.engine.jit.launch.crew import CREW, Calls
-from visim.engine.jit.launch.run import Runner, Target
+from visim.engine.jit.launch.run import Runner
 from visim.engine.jit.launch.work import CHUNKS, NativeWork, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
@@ -84,11 +84,6 @@ class Team:
             runner.aim(target)
         for work in self._works:
             work.aim()
-
-    def release(self) -> None:
-        """Let go of the launch's memory."""
-        for runner in self.runners:
-            runner.release()
 
     def _abandon(self) -> None:
         self._halt.wanted = True
