@@ -52,7 +52,7 @@ class PictureTable:
 
     def note_missed(self, surfaces: Surfaces) -> None:
         """Tell the surfaces how often native code has missed their images since the last time."""
-        if not self.address or self._table is None:
+        if self._table is None:
             return
         counts = self._table[Pictures.MISSED_READS : Pictures.MISSED_WRITES + 1]
         if counts.any():

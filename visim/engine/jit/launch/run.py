@@ -135,7 +135,8 @@ class Runner:
         dropped = self.tables.take_dropped()
         if dropped:
             self.machine.surfaces.note_dropped_reads(dropped)
-        self.pictures.note_missed(self.machine.surfaces)
+        if self.pictures.address:
+            self.pictures.note_missed(self.machine.surfaces)
         self.options = _NO_OPTIONS
         if self.watcher.observers is not NOBODY:
             self.watcher.watch(())
