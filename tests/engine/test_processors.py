@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from visim.engine.jit.common import native
-from visim.engine.jit.common.pictures import pictures_text
+from visim.engine.jit.common.images import images_text
 from visim.engine.jit.common.scheduler import scheduler_text
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.launch import code
@@ -130,4 +130,4 @@ def test_the_scheduler_is_made_for_aarch64() -> None:
 
 
 def test_what_answers_messages_to_images_is_made_for_aarch64() -> None:
-    assert native.object_for(pictures_text(), AARCH64)[:4] == b"\x7fELF"
+    assert native.object_for(images_text(), AARCH64)[:4] == b"\x7fELF"

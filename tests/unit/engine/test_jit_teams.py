@@ -34,6 +34,7 @@ HEAD = """\
 .decl where v_type=G type=uq num_elts=1 align=qword
 .decl value v_type=G type=ud num_elts=1 align=dword
 .decl at v_type=G type=ud num_elts=1 align=dword
+.decl P1 v_type=P num_elts=1
 .input out offset=160 size=8
 .input value offset=168 size=4
 .kernel_attr SimdSize=16
@@ -224,6 +225,24 @@ def test_large_launches_get_more_workers_than_small_ones(
     assert len(launcher.made[0].runners) == expected
     assert found.groups == groups
     assert np.array_equal(out, np.repeat(np.arange(groups, dtype=np.uint32) + 7, THREADS))
+
+
+def test_launches_with_loops_get_all_workers_since_nobody_knows_how_long_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = """\
+again:
+    add (M1_NM, 1) at(0,0)<1> at(0,0)<0;1,0> 0x0:ud
+    cmp.lt (M1_NM, 1) P1 at(0,0)<0;1,0> 0x0:ud
+    (P1) goto (M1_NM, 1) again
+"""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)))
+    launcher = Launcher(monkeypatch, loop + FLAT)
+    groups = 64 + LEAST_STEPS // (THREADS * launcher.prepared.code.traits.weight)
+    out = array(groups)
+    launcher.launch(out, 7, groups)
+    assert np.array_equal(out, expected(7, groups))
+    assert len(launcher.made[0].runners) == 64
 
 
 def test_other_options_get_a_team_of_their_own(launcher: Launcher) -> None:

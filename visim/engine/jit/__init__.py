@@ -44,7 +44,7 @@ takes half a nanosecond to two.
 STEPS_OF_ONE = 4_000
 """Instructions done in the 3 to 4 us for which who launches is busy with one worker more: waking
 it, its tables, what it has done. So the best number of workers is the root of how often a launch
-has so many."""
+has so many. Nobody knows how often loops turn; kernels that have any get all workers."""
 
 
 class Jit:
@@ -220,7 +220,8 @@ class Prepared:
         steps = groups * len(shared.starts) * self._first.weight
         if steps < LEAST_STEPS:
             return 1
-        return min(available_workers(options), groups, isqrt(steps // STEPS_OF_ONE))
+        most = min(available_workers(options), groups)
+        return most if self._first.has_loops else min(most, isqrt(steps // STEPS_OF_ONE))
 
     def _worker_stacks(self, workers: int) -> list[Stacks]:
         while len(self._stacks) < workers:

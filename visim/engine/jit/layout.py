@@ -13,7 +13,7 @@ class Context(IntEnum):
 
     From `HOME` on are the registers of its own stack, as in `Thread`. From `TALLIES` on is what
     `tallies` says: offsets of messages and how many there are, the copy and its size, the surfaces
-    that messages reach, which allocation is tallied and its size. `PICTURES` is the table of
+    that messages reach, which allocation is tallied and its size. `IMAGES` is the table of
     images, 0 without any.
     """
 
@@ -47,7 +47,7 @@ class Context(IntEnum):
     TALLY_SURFACES = 32
     TALLY_START = 33
     TALLY_BYTES = 34
-    PICTURES = 35
+    IMAGES = 35
     SIZE = 40
 
 
@@ -204,7 +204,7 @@ class FaultKind(IntEnum):
     HOST = 9
 
 
-class Pictures(IntEnum):
+class ImageTable(IntEnum):
     """Fields of the table of a worker's images: functions, counts, samplers, then the images.
 
     `COUNT` is how many images there are room for. A sampler is a number as `SamplerBits` says, 0
@@ -222,7 +222,7 @@ class Pictures(IntEnum):
     IMAGES = 40
 
 
-class Picture(IntEnum):
+class ImageEntry(IntEnum):
     """Fields of an image: host address, extents in texels (1 where it has none), its format.
 
     `AXES` are those of its kind, of which the first `SMOOTH` are mixed. `BYTES` are those of a
@@ -251,7 +251,7 @@ class Picture(IntEnum):
     SIZE = 18
 
 
-PICTURE_BYTES = 8 * Picture.SIZE
+IMAGE_BYTES = 8 * ImageEntry.SIZE
 
 IN_ORDER = 0x03020100
 """Four components in the order of four channels."""

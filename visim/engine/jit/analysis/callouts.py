@@ -19,7 +19,7 @@ from visim.engine.jit.analysis.blocks import (
     expressions,
     writes_cr0,
 )
-from visim.engine.jit.analysis.pictures import function_of
+from visim.engine.jit.analysis.images import function_of
 from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
     Atomic,

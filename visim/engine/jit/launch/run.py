@@ -19,8 +19,8 @@ from visim.engine.jit.analysis.blocks import ANY_MODE, CR0
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.launch.answers import Answers, Halt, Target, alive
 from visim.engine.jit.launch.endings import Endings
+from visim.engine.jit.launch.images import Images
 from visim.engine.jit.launch.kept import Compiled
-from visim.engine.jit.launch.pictures import PictureTable
 from visim.engine.jit.launch.records import (
     Stacks,
     ThreadRecord,
@@ -89,7 +89,7 @@ class Runner:
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
         self.tables = Tables()
-        self.pictures = PictureTable()
+        self.images = Images()
         self._caches: list[NDArray[np.uint64]] = []
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
@@ -107,7 +107,7 @@ class Runner:
         self.watcher.dispatch = self.dispatch
         self.answers.aim(self._target)
         self.tables.fill(target.machine)
-        self.pictures.fill(target.machine.surfaces)
+        self.images.fill(target.machine.surfaces)
         for cache in self._caches:
             cache.fill(0)
         for tallies in self._tallies:
@@ -135,8 +135,8 @@ class Runner:
         dropped = self.tables.take_dropped()
         if dropped:
             self.machine.surfaces.note_dropped_reads(dropped)
-        if self.pictures.address:
-            self.pictures.note_missed(self.machine.surfaces)
+        if self.images.address:
+            self.images.note_missed(self.machine.surfaces)
         self.options = _NO_OPTIONS
         if self.watcher.observers is not NOBODY:
             self.watcher.watch(())
@@ -186,7 +186,7 @@ class Runner:
         place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
         found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
         _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
-        context[int(Context.PICTURES)] = self.pictures.address
+        context[int(Context.IMAGES)] = self.images.address
 
     # Groups
 

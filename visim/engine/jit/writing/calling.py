@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from visim.engine.jit.analysis.blocks import expressions, operands, readers
 from visim.engine.jit.analysis.callouts import WAIT, CallOut
-from visim.engine.jit.analysis.pictures import function_of
+from visim.engine.jit.analysis.images import function_of
 from visim.engine.jit.ir.text import scalar_type, vector_type
 from visim.engine.jit.layout import Context, FaultKind, Form
 from visim.engine.jit.writing.frame import Operands, UnitFrame
@@ -86,7 +86,7 @@ class CallOutWriter:
         if function is None:
             return None
         form = self._form(form_of(site, effect))
-        tables = self.unit.context_pointer(Context.PICTURES)
+        tables = self.unit.context_pointer(Context.IMAGES)
         answered, asks, host = text.fresh("answered"), text.fresh("asks"), text.fresh("host")
         text.branch(text.let(f"icmp eq ptr {tables}, null"), host, asks)
         text.label(asks)

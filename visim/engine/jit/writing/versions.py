@@ -73,6 +73,11 @@ class Traits:
     weight: int
     steps: int
 
+    @property
+    def has_loops(self) -> bool:
+        """Whether how many instructions a thread executes is a guess."""
+        return self.weight > self.steps
+
     def needs_stacks(self, threads: int | None) -> bool:
         """Whether the threads of groups of so many have stacks of their own; None: it is open.
 

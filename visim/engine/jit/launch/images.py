@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.jit.common.pictures import ADDRESSES, FUNCTIONS, pictures_code
+from visim.engine.jit.common.images import ADDRESSES, FUNCTIONS, images_code
 from visim.engine.jit.launch.records import words
-from visim.engine.jit.layout import Picture, Pictures, SamplerBits
+from visim.engine.jit.layout import ImageEntry, ImageTable, SamplerBits
 from visim.machine.formats import TexelFormat
 from visim.machine.images import ImageSurface
 from visim.machine.sampling import Filter, Mip, SamplerState
@@ -22,7 +22,7 @@ _ZERO, _ONE = 4, 5
 """What stands behind the four channels of a texel where components are chosen."""
 
 
-class PictureTable:
+class Images:
     """The images and samplers of one worker, filled for one launch after another.
 
     `address` is where native code finds them, 0 when a launch has no images.
@@ -39,22 +39,22 @@ class PictureTable:
             return
         count = max(surfaces.images) + 1
         table = self._table
-        if table is None or table[Pictures.COUNT] < count:
+        if table is None or table[ImageTable.COUNT] < count:
             table = self._table = _new_table(count)
-        table[Pictures.SAMPLERS :] = 0
+        table[ImageTable.SAMPLERS :] = 0
         for index, image in surfaces.images.items():
-            start = Pictures.IMAGES + index * Picture.SIZE
+            start = ImageTable.IMAGES + index * ImageEntry.SIZE
             if is_plain(image):
-                table[start : start + Picture.SIZE] = described(image)
+                table[start : start + ImageEntry.SIZE] = described(image)
         for index, sampler in surfaces.samplers.items():
-            table[Pictures.SAMPLERS + index] = sampler_number(sampler)
+            table[ImageTable.SAMPLERS + index] = sampler_number(sampler)
         self.address = int(table.ctypes.data)
 
     def note_missed(self, surfaces: Surfaces) -> None:
         """Tell the surfaces how often native code has missed their images since the last time."""
         if self._table is None:
             return
-        counts = self._table[Pictures.MISSED_READS : Pictures.MISSED_WRITES + 1]
+        counts = self._table[ImageTable.MISSED_READS : ImageTable.MISSED_WRITES + 1]
         if counts.any():
             reads, writes = counts.tolist()
             surfaces.note_dropped_reads(reads)
@@ -63,11 +63,11 @@ class PictureTable:
 
 
 def _new_table(count: int) -> NDArray[np.uint64]:
-    table = words(Pictures.IMAGES + count * Picture.SIZE)
-    code = pictures_code()
+    table = words(ImageTable.IMAGES + count * ImageEntry.SIZE)
+    code = images_code()
     for number, name in enumerate(FUNCTIONS):
         table[number] = code.addresses[name]
-    table[Pictures.COUNT] = count
+    table[ImageTable.COUNT] = count
     return table
 
 
@@ -78,28 +78,28 @@ def is_plain(image: ImageSurface) -> bool:
 
 def described(image: ImageSurface) -> NDArray[np.uint64]:
     """Return the fields of a plain image."""
-    found = np.zeros(Picture.SIZE, np.uint64)
+    found = np.zeros(ImageEntry.SIZE, np.uint64)
     level, texels = image.levels[0], image.format
     width, height, depth = (*level.size, 1, 1)[:3]
     values = {
-        Picture.BASE: int(level.texels.ctypes.data),
-        Picture.WIDTH: width,
-        Picture.HEIGHT: height,
-        Picture.DEPTH: depth,
-        Picture.AXES: image.kind.axes,
-        Picture.SMOOTH: image.kind.smooth_axes,
-        Picture.BYTES: texels.texel_bytes,
-        Picture.TYPE: texels.type.code,
-        Picture.READ: _packed(_sources(texels)),
-        Picture.ONE: texels.one,
-        Picture.STORED: _packed([_COMPONENTS.index(letter) for letter in texels.order.stored]),
-        Picture.WRITES: _bytes_of_components(texels),
-        Picture.WRITABLE: level.texels.flags.writeable,
-        Picture.INTEGER: texels.type.is_integer,
+        ImageEntry.BASE: int(level.texels.ctypes.data),
+        ImageEntry.WIDTH: width,
+        ImageEntry.HEIGHT: height,
+        ImageEntry.DEPTH: depth,
+        ImageEntry.AXES: image.kind.axes,
+        ImageEntry.SMOOTH: image.kind.smooth_axes,
+        ImageEntry.BYTES: texels.texel_bytes,
+        ImageEntry.TYPE: texels.type.code,
+        ImageEntry.READ: _packed(_sources(texels)),
+        ImageEntry.ONE: texels.one,
+        ImageEntry.STORED: _packed([_COMPONENTS.index(letter) for letter in texels.order.stored]),
+        ImageEntry.WRITES: _bytes_of_components(texels),
+        ImageEntry.WRITABLE: level.texels.flags.writeable,
+        ImageEntry.INTEGER: texels.type.is_integer,
     }
     for field, value in values.items():
         found[field] = value
-    border = found[Picture.BORDER : Picture.SIZE].view(np.uint32).reshape(2, 4)
+    border = found[ImageEntry.BORDER : ImageEntry.SIZE].view(np.uint32).reshape(2, 4)
     border[:] = texels.border
     border[1, 3] = texels.one
     return found

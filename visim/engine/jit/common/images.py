@@ -2,7 +2,7 @@
 
 One module for all kernels, loaded when a launch has images for the first time. A kernel puts the
 operands of a message into the exchange area, as for any call-out, and calls one of these functions
-through the table of its worker's pictures before it calls the host. What a function does not do it
+through the table of its worker's images before it calls the host. What a function does not do it
 leaves to the host, which does the whole message (0 is its answer): images and samplers that are
 not in the table, NaN whose bits depend on who computes, all that is a fault. A message that was
 begun here can be done again, because stores do not read.
@@ -17,11 +17,11 @@ from visim.engine.jit.common.native import NativeCode, compiler, object_code, pr
 from visim.engine.jit.common.sampled import MIXING, TAPS
 from visim.engine.jit.common.texels import DECODING, ENCODING, ROUNDS
 from visim.engine.jit.layout import (
+    IMAGE_BYTES,
     IN_ORDER,
-    PICTURE_BYTES,
     Form,
-    Picture,
-    Pictures,
+    ImageEntry,
+    ImageTable,
     SamplerBits,
 )
 from visim.machine.formats import TYPES
@@ -35,9 +35,9 @@ FUNCTIONS = ("load_texels", "store_texels", "sample_texels")
 
 
 @cache
-def pictures_code() -> NativeCode:
+def images_code() -> NativeCode:
     """Return the functions, compiled for this host or from the cache."""
-    text, made_for, kept = pictures_text(), processor(), ObjectCache(default_folder())
+    text, made_for, kept = images_text(), processor(), ObjectCache(default_folder())
     key = key_of(text, made_for.name, made_for.features, compiler())
     code = kept.get(key)
     if code is None:
@@ -46,18 +46,18 @@ def pictures_code() -> NativeCode:
     return NativeCode(code, FUNCTIONS)
 
 
-def pictures_text() -> str:
+def images_text() -> str:
     """Return the module."""
     shares = 1 << WEIGHT_BITS
-    numbers: dict[str, object] = {f"P_{field.name}": int(field) for field in Picture}
+    numbers: dict[str, object] = {f"P_{field.name}": int(field) for field in ImageEntry}
     numbers |= {f"M_{field.name}": int(field) for field in Form}
-    numbers |= {f"I_{field.name}": int(field) for field in Pictures}
+    numbers |= {f"I_{field.name}": int(field) for field in ImageTable}
     numbers |= {f"F_{name.upper()}": kind.code for name, kind in TYPES.items()}
     numbers |= {f"A_{mode.name}": number for mode, number in ADDRESSES.items()}
     numbers |= {bit.name: int(bit) for bit in SamplerBits}
     numbers |= {"SHARE_BITS": WEIGHT_BITS, "SHARES": shares, "SHARES_LESS_1": shares - 1}
     numbers |= {"SHARE_CUBED": f"0x{1023 - 3 * WEIGHT_BITS << 52:016X}", "ROUNDS": ROUNDS}
-    numbers |= {"FARTHEST": float(FARTHEST), "PICTURE_BYTES": PICTURE_BYTES, "IN_ORDER": IN_ORDER}
+    numbers |= {"FARTHEST": float(FARTHEST), "IMAGE_BYTES": IMAGE_BYTES, "IN_ORDER": IN_ORDER}
     text = "\n".join([_HEAD, DECODING, ENCODING, TAPS, MIXING, _MESSAGES, _LOAD, _STORE, _SAMPLE])
     for name, value in numbers.items():
         text = text.replace(f"${name}$", str(value))
@@ -91,7 +91,7 @@ define internal i64 @number(ptr %from, i64 %lane) alwaysinline #0 {
   ret i64 %wide
 }
 
-define internal ptr @picture(ptr %tables, ptr %area, ptr %form) alwaysinline #0 {
+define internal ptr @image_at(ptr %tables, ptr %area, ptr %form) alwaysinline #0 {
 entry:
   %at = call ptr @column(ptr %area, ptr %form, i64 $M_SURFACE$, ptr @zeros)
   %index = call i64 @number(ptr %at, i64 0)
@@ -101,7 +101,7 @@ entry:
   br i1 %known, label %look, label %none
 look:
   %first = getelementptr i64, ptr %tables, i64 $I_IMAGES$
-  %offset = mul i64 %index, $PICTURE_BYTES$
+  %offset = mul i64 %index, $IMAGE_BYTES$
   %image = getelementptr i8, ptr %first, i64 %offset
   %base = load ptr, ptr %image, align 8
   %free = icmp eq ptr %base, null
@@ -210,7 +210,7 @@ _LOAD = f"""
 define i64 @load_texels(ptr %tables, ptr %area, ptr %form) #0 {{
 entry:
   %spare = alloca [64 x i32], align 64
-  %image = call ptr @picture(ptr %tables, ptr %area, ptr %form)
+  %image = call ptr @image_at(ptr %tables, ptr %area, ptr %form)
   %unknown = icmp eq ptr %image, null
   br i1 %unknown, label %refuse, label %begin
 begin:
@@ -255,7 +255,7 @@ refuse:
 _STORE = f"""
 define i64 @store_texels(ptr %tables, ptr %area, ptr %form) #0 {{
 entry:
-  %image = call ptr @picture(ptr %tables, ptr %area, ptr %form)
+  %image = call ptr @image_at(ptr %tables, ptr %area, ptr %form)
   %unknown = icmp eq ptr %image, null
   br i1 %unknown, label %refuse, label %known
 known:
@@ -340,7 +340,7 @@ entry:
   %taps = alloca [12 x i64], align 64
   %v.taps = getelementptr i64, ptr %taps, i64 4
   %r.taps = getelementptr i64, ptr %taps, i64 8
-  %image = call ptr @picture(ptr %tables, ptr %area, ptr %form)
+  %image = call ptr @image_at(ptr %tables, ptr %area, ptr %form)
   %unknown = icmp eq ptr %image, null
   br i1 %unknown, label %refuse, label %known
 known:
