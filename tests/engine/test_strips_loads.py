@@ -102,7 +102,8 @@ REPLACES = "    mov (M1, 32) V60(2,0)<1> V52(0,0)<1;1,0>"
 def _strips_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     monkeypatch.setattr(code, "vector_lanes", lambda: 8)
-    for name, value in {"LEAST_STEPS": 1, "STEPS_A_ROW_IN_PLACE": 0, "REGISTERS": 4}.items():
+    names = ("LEAST_STEPS", "STEPS_A_ROW", "STEPS_A_ROW_IN_PLACE", "REGISTERS")
+    for name, value in zip(names, (1, 0, 0, 4), strict=True):
         monkeypatch.setattr(strips, name, value)
 
 

@@ -10,6 +10,7 @@ from visim.engine.jit.analysis.lanewise import Accesses
 from visim.engine.jit.analysis.order import Turn, in_order, thrifty
 from visim.engine.jit.analysis.runs import Run
 from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.writing import strips
 from visim.operands import General
 from visim.sem.effects import Place
 from visim.types import UD
@@ -81,3 +82,13 @@ def test_rows_that_registers_hold_no_more_are_loaded_again() -> None:
     reads = [([0, 1], [4]), ([4, 2], [4]), ([4, 0], [5])]
     run = run_of([(*each, False, False) for each in reads])
     assert [turn.again for turn in thrifty(run, 1)] == [(), (), (ROWS[0],)]
+
+
+def test_rows_that_are_only_read_stay_in_memory_where_each_is_read_often() -> None:
+    rows = [ROWS[0]._replace(variable=number) for number in range(20)]
+    for count, stays in ((59, False), (60, True)):
+        run = run_of([([], [], False, False)] * count)
+        run.inputs = dict.fromkeys(rows, PLACE)
+        assert strips.stays(run) == stays
+        run.outputs = dict.fromkeys(rows, PLACE)
+        assert strips.stays(run)

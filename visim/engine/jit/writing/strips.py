@@ -84,8 +84,13 @@ def strip_of(run: Run, local: set[Row], lanes: int, *, repeats: bool) -> Strip |
 
 
 def stays(run: Run) -> bool:
-    """Whether a run in a loop leaves variables in memory: more come in than registers hold."""
-    return len(run.inputs) > REGISTERS
+    """Whether a run in a loop leaves variables in memory: more come in than registers hold.
+
+    Those that are only read have mostly been loaded for it, and are stored for the loop.
+    """
+    only_read = len(run.inputs.keys() - run.outputs.keys())
+    steps = len(run.steps) - len(run.leading)
+    return len(run.inputs) > REGISTERS and steps >= STEPS_A_ROW * only_read
 
 
 def most_rows(run: Run, local: set[Row]) -> int:
