@@ -338,3 +338,60 @@ class TestArguments:
         kernel = _kernel("dg2", "sample_2d")
         kinds = [(argument.name, argument.kind) for argument in kernel.args]
         assert kinds == [("image", "image"), ("s", "sampler"), ("at", "buffer"), ("out", "buffer")]
+
+
+WITHOUT_SAMPLERS = """
+kernel void sampled(read_only image2d_t from, global float4 *to) {
+    const sampler_t nearest = CLK_FILTER_NEAREST | CLK_ADDRESS_CLAMP;
+    to[get_global_id(0)] = read_imagef(from, nearest, (int2)(get_global_id(0), 0));
+}
+kernel void unsampled(read_only image2d_t from, global float4 *to) {
+    to[get_global_id(0)] = read_imagef(from, (int2)(get_global_id(0), 0));
+}
+kernel void copied(write_only image2d_t to, read_only image2d_t from) {
+    int2 at = (int2)(get_global_id(0), 0);
+    write_imagef(to, at, read_imagef(from, at));
+}
+kernel void changed(read_write image2d_t from) {
+    int2 at = (int2)(get_global_id(0), 0);
+    write_imagef(from, at, 2 * read_imagef(from, at));
+}
+kernel void written(write_only image2d_t to, global float4 *from) {
+    write_imagef(to, (int2)(get_global_id(0), 0), from[get_global_id(0)]);
+}
+kernel void block(read_only image2d_t from, global uint *to) {
+    to[get_global_id(0)] = intel_sub_group_block_read(from, (int2)(0, 0));
+}
+"""
+
+
+@cache
+def _program_without_samplers():
+    try:
+        return visim.opencl.build(WITHOUT_SAMPLERS, device="pvc", options="-cl-std=CL2.0")
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.mark.parametrize("name", ["sampled", "unsampled", "copied", "changed"])
+def test_reads_of_images_that_the_compiler_leaves_out_for_pvc_are_refused(name: str) -> None:
+    kernel = _program_without_samplers()[name]
+    image, texels = np.ones((2, 16, 4), np.float32), np.zeros((16, 4), np.float32)
+    given = {"copied": [visim.Image(image.copy(), format="rgba:float")], "changed": []}
+    arguments = [*given.get(name, []), visim.Image(image, format="rgba:float")]
+    with pytest.raises(visim.UnsupportedError, match="'from' is an image that its code does not"):
+        kernel.launch([*arguments, texels][: len(kernel.args)], global_size=16, local_size=16)
+
+
+def test_writes_of_images_and_reads_of_blocks_are_left_on_pvc() -> None:
+    program = _program_without_samplers()
+    image, texels = np.zeros((2, 16, 4), np.float32), np.random.default_rng(1).random((16, 4))
+    texels = texels.astype(np.float32)
+    written = [visim.Image(image, format="rgba:float"), texels]
+    program["written"].launch(written, global_size=16, local_size=16)
+    assert np.array_equal(image[0], texels)
+    numbers, found = np.arange(64, dtype=np.uint32).reshape(2, 32), np.zeros(16, np.uint32)
+    read = [visim.Image(numbers, format="r:uint32"), found]
+    program["block"].launch(read, global_size=16, local_size=16)
+    # The compiler loads both halves of a row of 16 into the same register.
+    assert np.array_equal(found, np.tile(np.arange(8, 16), 2))

@@ -22,6 +22,7 @@ from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
 from visim.runtime.choice import Weight, fastest_engine, weight_of
 from visim.runtime.forms import Form, Forms
+from visim.runtime.image_reads import check_images_are_read
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
@@ -446,6 +447,7 @@ class Kernel:
         if self._kernel.metadata is None:
             return bare.BareLayout(self._linked)
         abi.check_supported(self._kernel.metadata)
+        check_images_are_read(self._kernel.metadata, self._linked)
         return PayloadLayout(self._kernel.metadata, self._linked)
 
     @cached_property
