@@ -53,7 +53,7 @@ PLATFORMS = (
     #        name     age grf  Gen codes     double
     Platform("bdw",   0,  32,  (3, 4),       has_fp64=True),
     Platform("skl",   1,  32,  (5, 6),       has_fp64=True),
-    Platform("icllp", 2,  32,  (10,),        has_fp64=False),
+    Platform("icllp", 2,  32,  (8, 10),      has_fp64=False),
     Platform("tgllp", 3,  32,  (12,),        has_fp64=False),
     Platform("dg2",   4,  32,  (11, 13),     has_fp64=False),
     Platform("pvc",   5,  64,  (14, 15),     has_fp64=True),

@@ -128,6 +128,13 @@ def test_an_object_keeps_what_its_text_does_not_show():
 # What a text becomes
 
 
+@pytest.mark.parametrize(("code", "name"), [(6, "skl"), (8, "icllp"), (10, "icllp"), (11, "dg2")])
+def test_devices_of_one_architecture_are_one_platform(code: int, name: str):
+    native = {"k": (NativeCode(code, b"gen"),)}
+    data = write_isa(module_of("ret (M1, 1)"), platform=SKL, native=native)
+    assert isa_platform(data, "k.isa") is platform(name)
+
+
 def test_an_object_without_gen_code_knows_no_platform():
     data = object_of("ret (M1, 1)")
     assert is_isa(data)
