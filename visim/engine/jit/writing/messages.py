@@ -218,7 +218,9 @@ class MessageWriter:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
         if shape is not None and _is_row(shape, access):
-            some = "" if mask[0] is None else mask[1]
+            # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
+            stores = access.verb == "store" and not access.checked and shape.form.bits == 64
+            some = "" if mask[0] is None or stores else mask[1]
             rows = self.rows.rows(shape, bounds, checked=access.checked, some=some)
             if self._is_followed(effect):
                 self.rows.prefetch(rows)

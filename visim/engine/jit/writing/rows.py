@@ -50,13 +50,18 @@ class RowWriter:
         """Look where the pieces of a shape are; without `checked` all are taken to be in range.
 
         With `some`, the bits of the lanes that are on, the others may be in the bounds' margin.
+        Where there is no margin and nobody checks, rows fit if all lanes are on, since those that
+        are off may be anywhere.
         """
         text, form = self.text, shape.form
         tests, pointers = list[str](), list[str]()
         near = abs(form.stride) * form.piece < bounds.margin - _LONGEST
+        partly = bool(some and form.stride and near)
+        if some and not checked and not partly:
+            tests.append(self._enough(shape, some))
         for piece in range(len(shape.cores)):
-            if checked and some and form.stride and near:
-                pointer, fits = self._partly(shape, piece, bounds, some)
+            if partly:
+                pointer, fits = self._partly(shape, piece, bounds, some, checked=checked)
                 pointers.append(pointer)
                 tests.append(fits)
                 continue
@@ -80,7 +85,15 @@ class RowWriter:
         ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
         return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
 
-    def _partly(self, shape: Shape, piece: int, bounds: Bounds, some: str) -> tuple[str, str]:
+    def _enough(self, shape: Shape, some: str) -> str:
+        """Return whether all lanes are on, or at least one of those that have the same address."""
+        if not shape.form.stride and len(shape.cores) == 1:
+            return self.text.let(f"icmp ne i64 {some}, 0")
+        return self.text.let(f"icmp eq i64 {some}, {low_bits(shape.lanes)}")
+
+    def _partly(
+        self, shape: Shape, piece: int, bounds: Bounds, some: str, *, checked: bool
+    ) -> tuple[str, str]:
         """Return where a piece begins, and whether the lanes that are on are in range.
 
         That are those from the lowest one to the highest. A piece without any begins anywhere.
@@ -91,14 +104,15 @@ class RowWriter:
         distance = text.let(f"sub i64 {highest}, {lowest}")
         rest = self.shapes.behind(shape, piece, lowest)
         low = self._offset(rest, 0, bounds)
-        reach = text.let(f"mul i64 {distance}, {stride}")
-        fits = text.let(f"icmp ult i64 {low}, {bounds.limit}")
-        tests = [self.shapes.straight_until(rest, distance)]
-        tests += self._within(text.let(f"add i64 {low}, {reach}"), 0, bounds)
+        fits, tests = "true", [self.shapes.straight_until(rest, distance)]
+        if checked:
+            reach = text.let(f"mul i64 {distance}, {stride}")
+            fits = text.let(f"icmp ult i64 {low}, {bounds.limit}")
+            tests += self._within(text.let(f"add i64 {low}, {reach}"), 0, bounds)
         for test in filter(None, tests):
             fits = text.let(f"and i1 {fits}, {test}")
         first = text.let(f"sub i64 {low}, {text.let(f'mul i64 {lowest}, {stride}')}")
-        if several:
+        if several or not checked:
             none = text.let(f"icmp eq i64 {bits}, 0")
             fits = text.let(f"or i1 {fits}, {none}")
             first = text.let(f"select i1 {none}, i64 0, i64 {first}")
