@@ -11,7 +11,10 @@ Importing this package is cheap: each name is looked up in its module when it is
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from visim.forks import LOADING_LOCK
 
 if TYPE_CHECKING:
     from visim import opencl
@@ -90,12 +93,17 @@ _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 def __getattr__(name: str) -> Any:
     if name == "opencl":
-        return importlib.import_module("visim.opencl")
+        return _loaded("visim.opencl")
     if name not in _OWNERS:
         raise AttributeError(f"module 'visim' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_OWNERS[name]), name)
+    value = getattr(_loaded(_OWNERS[name]), name)
     globals()[name] = value
     return value
+
+
+def _loaded(module: str) -> ModuleType:
+    with LOADING_LOCK:
+        return importlib.import_module(module)
 
 
 def __dir__() -> list[str]:

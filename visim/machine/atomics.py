@@ -7,19 +7,19 @@ the pages DWORD_ATOMIC, SVM_ATOMIC and LSC_UNTYPED of the vISA specification.
 from __future__ import annotations
 
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import InternalError
+from visim.forks import RenewedLock
 from visim.sem.atomics import AtomicOperation as AtomicOp
 
 Vector = NDArray[Any]
 
 
-_ONE_AT_A_TIME = Lock()
+_ONE_AT_A_TIME = RenewedLock()
 _SIGNED = frozenset({AtomicOp.SMIN, AtomicOp.SMAX})
 _FLOAT = frozenset({AtomicOp.FADD, AtomicOp.FSUB, AtomicOp.FMIN, AtomicOp.FMAX, AtomicOp.FCAS})
 
@@ -75,7 +75,7 @@ def perform(
     returned = np.empty(index.size, elements.dtype)
     bits = elements.view(f"u{elements.itemsize}")
     # NaN, overflow and the like are results, not warnings.
-    with _ONE_AT_A_TIME, np.errstate(all="ignore"):
+    with _ONE_AT_A_TIME.lock, np.errstate(all="ignore"):
         for turn in _turns(index):
             place = index[turn]
             old = elements[place]

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import ArgumentError
+from visim.forks import RenewedProperty
 from visim.lex import nearest
 
 Bits = NDArray[np.uint32]
@@ -156,7 +156,7 @@ class TexelFormat:
         """Order and type, such as `rgba:unorm8`."""
         return f"{self.order.name}:{self.type.name}"
 
-    @cached_property
+    @RenewedProperty
     def dtype(self) -> np.dtype[Any]:
         """NumPy's type of a channel in memory."""
         return np.dtype(self.type.dtype)
@@ -171,7 +171,7 @@ class TexelFormat:
         """The bits of a component that is 1."""
         return 1 if self.type.is_integer else _ONE_FLOAT
 
-    @cached_property
+    @RenewedProperty
     def border(self) -> Bits:
         """What is read where there is no texel, shape (4,): zeros, A 1 if the order lacks it."""
         return self._components(np.zeros((1, self.order.channels), np.uint32))[0]
@@ -264,7 +264,7 @@ class TexelFormat:
         curved = np.where(values <= 0.0031308, 12.92 * values, 1.055 * values ** (1 / 2.4) - 0.055)
         return np.where(self._is_colour, curved, values)
 
-    @cached_property
+    @RenewedProperty
     def _is_colour(self) -> NDArray[np.bool_]:
         return np.array([letter != "A" for letter in self.order.stored])
 

@@ -13,12 +13,13 @@ checked in full before it changes memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.forks import RenewedProperty
 from visim.machine.allocations import (
     MISALIGNED,
     NULL_PAGE,
@@ -73,11 +74,11 @@ class Space:
 
     # Native code has tables of its own: in its launches mostly nobody asks for these.
 
-    @cached_property
+    @RenewedProperty
     def _readable(self) -> Intervals:
         return Intervals(self._allocations)
 
-    @cached_property
+    @RenewedProperty
     def _writable(self) -> Intervals:
         return Intervals([one for one in self._allocations if one.writable])
 

@@ -13,7 +13,7 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from visim.engine.schedule import Dependency, Wave, read_dependency, schedule
 from visim.errors import ArgumentError
+from visim.forks import RenewedProperty
 from visim.records import record
 from visim.target import Platform
 from visim.target import platform as find_platform
@@ -95,14 +96,14 @@ class NDRange:
     dimensions: int
     is_local_size_chosen: bool = False
 
-    @cached_property
+    @RenewedProperty
     def group_count(self) -> Triple:
         """Groups in each dimension, the smaller ones included."""
         pairs = zip(self.global_size, self.local_size, strict=True)
         x, y, z = (-(-size // local) for size, local in pairs)
         return (x, y, z)
 
-    @cached_property
+    @RenewedProperty
     def walks(self) -> tuple[Walk, ...]:
         """The groups: first the full ones, then the smaller ones at each edge and corner."""
         parts: list[list[tuple[int, int, int]]] = []

@@ -12,10 +12,10 @@ from threading import Event, get_ident
 from typing import Any, TypedDict, cast
 
 from visim.engine.base import Engine, RunOptions
-from visim.engine.forks import RenewedLock
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
+from visim.forks import LOADING_LOCK, RenewedLock
 from visim.isa import ISA
 from visim.lex import nearest
 from visim.module import Unit
@@ -322,21 +322,17 @@ def make_engine(name: str, *, taint: bool = False) -> Engine:
     Raises:
         UnsupportedError: this build has no such engine.
     """
-    if taint and name == "interpreter":
-        from visim.engine.interp import Interpreter
-
-        return Interpreter(taint=True)
-    if taint:
+    if taint and name != "interpreter":
         raise UnsupportedError(
             f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
         )
     if name == "interpreter":
-        from visim.engine.interp import Interpreter
-
-        return Interpreter()
+        with LOADING_LOCK:
+            from visim.engine.interp import Interpreter
+        return Interpreter(taint=taint)
     if name == "jit":
-        from visim.engine.jit import Jit
-
+        with LOADING_LOCK:
+            from visim.engine.jit import Jit
         return Jit()
     raise UnsupportedError(
         f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"

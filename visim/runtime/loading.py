@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -26,6 +25,7 @@ from visim.binary.zebin import ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError
+from visim.forks import RenewedProperty
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
@@ -110,7 +110,7 @@ class Contents:
         linked = link_kernel(module, kernel.unit, device, symbols)
         return linked if self._digest is None else replace(linked, origin=self._digest)
 
-    @cached_property
+    @RenewedProperty
     def _digest(self) -> str | None:
         return None if self.raw is None else hashlib.sha256(self.raw).hexdigest()
 

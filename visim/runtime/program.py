@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics, Source
 from visim.engine.base import Engine
-from visim.engine.forks import RenewedLock
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
+from visim.forks import RenewedLock, RenewedProperty
 from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
 from visim.module import Unit
@@ -301,7 +300,7 @@ class Kernel:
         """The kernel's name."""
         return self._kernel.unit.name
 
-    @cached_property
+    @RenewedProperty
     def args(self) -> tuple[Parameter, ...]:
         """The kernel's arguments in order."""
         if self._kernel.metadata is not None:
@@ -418,15 +417,15 @@ class Kernel:
             **facts.body(unit, self._contents.platform),
         }
 
-    @cached_property
+    @RenewedProperty
     def _linked(self) -> LinkedKernel:
         return self._contents.link(self._kernel, self._platform())
 
-    @cached_property
+    @RenewedProperty
     def _units(self) -> tuple[Unit, ...]:
         return tuple(linked.unit for linked in self._linked.units)
 
-    @cached_property
+    @RenewedProperty
     def _weight(self) -> Weight:
         return weight_of(self._linked)
 
@@ -442,7 +441,7 @@ class Kernel:
             raise InputError(findings)
         return self._contents.platform
 
-    @cached_property
+    @RenewedProperty
     def _payload(self) -> PayloadLayout | bare.BareLayout:
         if self._kernel.metadata is None:
             return bare.BareLayout(self._linked)
@@ -450,7 +449,7 @@ class Kernel:
         check_images_are_read(self._kernel.metadata, self._linked)
         return PayloadLayout(self._kernel.metadata, self._linked)
 
-    @cached_property
+    @RenewedProperty
     def _forms(self) -> Forms:
         return Forms(self._form)
 

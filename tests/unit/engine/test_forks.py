@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from threading import Event, Thread
 
@@ -11,8 +14,7 @@ import pytest
 
 from tests.unit.engine.test_jit_ahead import bound, check, kernel
 from tests.unit.engine.test_jit_teams import array
-from visim.engine.forks import RenewedLock
-from visim.engine.jit.common.forks import LLVM_LOCK, WRITING_LOCK
+from visim.forks import LLVM_LOCK, LOADING_LOCK, WRITING_LOCK, RenewedLock, RenewedProperty
 
 PATIENCE_S = 20
 
@@ -73,7 +75,9 @@ def test_a_lock_that_the_thread_itself_held_is_held_in_the_child() -> None:
         assert in_child(test)
 
 
-@pytest.mark.parametrize("lock", [WRITING_LOCK, LLVM_LOCK], ids=["writing", "LLVM"])
+@pytest.mark.parametrize(
+    "lock", [LOADING_LOCK, WRITING_LOCK, LLVM_LOCK], ids=["loading", "writing", "LLVM"]
+)
 def test_who_forks_waits_until_nobody_else_makes_code(lock) -> None:
     held, end, forked = Event(), Event(), list[bool]()
 
@@ -123,3 +127,66 @@ def test_a_child_launches_what_another_thread_was_launching() -> None:
     end.set()
     thread.join(PATIENCE_S)
     assert not thread.is_alive()
+
+
+LOADING = """
+import os, signal, sys, threading, time
+import visim
+from visim.runtime.launch import make_engine
+
+begun = threading.Event()
+
+class Slow:
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1] and not begun.is_set():
+            begun.set()
+            time.sleep(0.2)
+
+sys.meta_path.insert(0, Slow())
+load = (lambda: make_engine("jit")) if "engine" in sys.argv[1] else lambda: visim.opencl
+thread = threading.Thread(target=load)
+thread.start()
+begun.wait()
+child = os.fork()
+if not child:
+    signal.alarm(int(sys.argv[2]))
+    load()
+    os._exit(0)
+thread.join()
+sys.exit(os.waitpid(child, 0)[1] != 0)
+"""
+
+
+@pytest.mark.parametrize("module", ["visim.engine.jit", "visim.opencl"])
+def test_a_child_loads_what_another_thread_was_loading(module: str) -> None:
+    subprocess.run([sys.executable, "-c", LOADING, module, str(PATIENCE_S)], check=True)
+
+
+class Slow:
+    """Has a value that takes until an event to find."""
+
+    def __init__(self) -> None:
+        self.begun, self.end = Event(), Event()
+
+    @RenewedProperty
+    def value(self) -> int:
+        self.begun.set()
+        self.end.wait(PATIENCE_S)
+        return 7
+
+
+def test_a_child_finds_values_that_another_thread_was_finding() -> None:
+    one, other = Slow(), Slow()
+    other.end.set()
+    thread = Thread(target=lambda: one.value)
+    thread.start()
+    assert one.begun.wait(PATIENCE_S)
+
+    def found_in_time() -> bool:
+        signal.alarm(PATIENCE_S)
+        return other.value == 7
+
+    assert in_child(found_in_time)
+    one.end.set()
+    thread.join()
+    assert one.value == 7

@@ -22,10 +22,10 @@ from tests.unit.engine.test_jit_teams import FLAT, array, expected, storing
 from tests.unit.runtime.test_workers import MEETING
 from visim.engine.jit.common import ahead
 from visim.engine.jit.common.ahead import AHEAD, Ahead
-from visim.engine.jit.common.forks import WRITING_LOCK
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.errors import ToolMissing, UnsupportedError
+from visim.forks import WRITING_LOCK
 from visim.runtime.launch import Launch
 from visim.runtime.loading import Contents, LoadedKernel
 from visim.runtime.program import Program

@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, cast
 
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
-from visim.engine.jit.common.forks import LLVM_LOCK
 from visim.engine.jit.common.native import (
     IS_X86,
     NativeCode,
@@ -25,6 +24,7 @@ from visim.engine.jit.common.scheduler import (
     STACK_ENTRIES,
     scheduler_text,
 )
+from visim.forks import LLVM_LOCK
 
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 """All functions that Python calls: two pointers and a number give a number."""

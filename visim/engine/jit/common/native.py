@@ -10,8 +10,8 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from visim.engine.jit.common.forks import LLVM_LOCK
 from visim.errors import ToolMissing
+from visim.forks import LLVM_LOCK
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 """Whether this host is an x86-64, where threads can have stacks of their own."""

@@ -6,11 +6,11 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from visim.engine.forks import RenewedLock
 from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.common.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.launch.kept import Compiled, Kept
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
+from visim.forks import RenewedLock
 from visim.linker.program import LinkedKernel
 
 if TYPE_CHECKING:

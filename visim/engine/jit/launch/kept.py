@@ -21,12 +21,12 @@ from visim.engine.jit.analysis.callouts import CallOut
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.common.forks import WRITING_LOCK
 from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor
 from visim.engine.jit.writing.sites import SiteInfo
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.engine.observers import BlockPlace
 from visim.errors import InternalError
+from visim.forks import WRITING_LOCK
 from visim.isa.flow import FunctionAddress
 from visim.linker.program import LinkedKernel
 from visim.target import NEWEST, object_version
