@@ -52,6 +52,15 @@ def test_registers_that_switching_stacks_would_lose_are_not_used() -> None:
     assert usable({"xop": False, "avx2": True, "egpr": True}) == "+avx2,-egpr,-xop"
 
 
+@pytest.mark.skipif(not native.IS_X86, reason="only x86 processors have these registers")
+@pytest.mark.parametrize("name", ["diamondrapids", "novalake"])
+def test_nor_are_those_of_processors_that_are_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISIM_CPU", name)
+    assert processor() == native.Processor(name, "-egpr")
+
+
 def test_features_of_this_host_are_those_that_llvm_finds() -> None:
     if not os.environ.get("VISIM_CPU"):
         found = binding.get_host_cpu_features()

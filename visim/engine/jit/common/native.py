@@ -97,7 +97,7 @@ def processor() -> Processor:
     """
     chosen = os.environ.get("VISIM_CPU")
     if chosen:
-        return Processor(chosen)
+        return Processor(chosen, usable(dict.fromkeys(_UNSAVED, True)) if IS_X86 else "")
     return _host_processor()
 
 
