@@ -66,6 +66,10 @@ class Input:
         return self.kind not in {EXPLICIT, PARAMETER}
 
 
+MANGLED = "@"
+"""What CM compilers put before the names of variables of file scope."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileVariable:
     """A variable of file scope; units see it through aliases of `variable`."""
@@ -73,6 +77,11 @@ class FileVariable:
     variable: General
     linkage: Linkage
     origin: Origin = field(default=None, compare=False)
+
+    @property
+    def symbol(self) -> str:
+        """The name by which files find it, which an object may have and a text cannot hold."""
+        return (self.variable.stored_name or self.variable.name).removeprefix(MANGLED)
 
 
 @dataclass(frozen=True, slots=True)

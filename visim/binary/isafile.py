@@ -32,7 +32,7 @@ from visim.diag import ByteSpan
 from visim.errors import InputError
 from visim.isa.layouts import Version
 from visim.layout import Reader
-from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
+from visim.module import MANGLED, FileVariable, Linkage, Module, Unit, UnitKind
 from visim.operands import FILE_SCOPE, General
 from visim.target import NEWEST_OBJECT, PLATFORMS, Platform
 from visim.types import BY_CODE
@@ -42,8 +42,6 @@ _LINKAGES = {
     STATIC_CODE: Linkage.STATIC,
     GLOBAL_CODE: Linkage.GLOBAL,
 }
-_MANGLED = "@"
-"""What CM compilers put before the names of variables of file scope."""
 _LINKAGE_CODES = {linkage: code for code, linkage in _LINKAGES.items()}
 
 
@@ -146,7 +144,7 @@ class _Context:
         self.header = header
         own = Names(())
         self.variables = tuple(
-            _variable(entry, own.general(entry.name.removeprefix(_MANGLED), place), name)
+            _variable(entry, own.general(entry.name.removeprefix(MANGLED), place), name)
             for place, entry in enumerate(header.variables)
         )
         names = tuple(function.name for function in header.functions)

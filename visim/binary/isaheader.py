@@ -247,11 +247,12 @@ def _check_relocations(reader: Reader, header: Header) -> None:
 
 
 def _check_code(reader: Reader, header: Header) -> None:
-    """Check that Gen code lies behind the header and in the file."""
-    for kernel in header.kernels:
-        for _code, place in kernel.native:
-            if place.offset < reader.position or place.end > reader.end:
-                raise _misplaced("Gen code", place, reader.position, reader)
+    """Check that Gen code lies behind the header and in the file, each byte of it once.
+
+    A small file could else have the same megabytes for thousands of kernels.
+    """
+    native = (place for kernel in header.kernels for _code, place in kernel.native)
+    _check_apart("Gen code", native, reader.position, reader)
 
 
 def check_places(data: bytes, name: str, header: Header) -> None:
@@ -260,17 +261,17 @@ def check_places(data: bytes, name: str, header: Header) -> None:
     Raises:
         InputError: one does not.
     """
-    reader = Reader(data, name)
-    end = header.size
-    for place in sorted(header.places, key=lambda place: (place.offset, place.size)):
+    _check_apart("an object", header.places, header.size, Reader(data, name))
+
+
+def _check_apart(what: str, places: Iterable[Place], end: int, reader: Reader) -> None:
+    """Check that places lie behind `end` and in the file, and none in another."""
+    for place in sorted(places, key=lambda place: (place.offset, place.size)):
         if place.offset < end or place.end > reader.end:
-            raise _misplaced("an object", place, end, reader)
+            free = f"only {end} to {reader.end} is free"
+            message = f"{what} is at {place.offset} to {place.end}, {free}"
+            raise InputError(message, ByteSpan(reader.file, place.offset))
         end = place.end
-
-
-def _misplaced(what: str, place: Place, end: int, reader: Reader) -> InputError:
-    message = f"{what} is at {place.offset} to {place.end}, only {end} to {reader.end} is free"
-    return InputError(message, ByteSpan(reader.file, place.offset))
 
 
 # Writing

@@ -13,6 +13,8 @@ from visim.runtime.loading import file_bytes
 from visim.target import PLATFORMS
 
 _NO_FILE_NAME = re.compile(r"[^\w.-]")
+_MAX_STEM_BYTES = 200
+"""File systems take names of 255 bytes; the platform and a number follow."""
 
 
 def extract(file: str, folder: str) -> list[dict[str, str | int]]:
@@ -35,8 +37,9 @@ def extract(file: str, folder: str) -> list[dict[str, str | int]]:
     if not Path(folder).is_dir():
         check_output(folder).mkdir()
     written: list[dict[str, str | int]] = []
+    names = _Names()
     for kernel, code, data in found:
-        target = _free_name(Path(folder), kernel, code, written)
+        target = Path(folder) / names.free(kernel, code)
         write_file(target, data)
         entry = {"file": str(target), "kernel": kernel, "platform": _platform_name(code)}
         written.append({**entry, "code": code, "size": len(data)})
@@ -58,13 +61,23 @@ def _platform_name(code: int) -> str:
     return next((entry.name for entry in PLATFORMS if code in entry.gen_codes), "unknown")
 
 
-def _free_name(folder: Path, kernel: str, code: int, written: list[dict[str, str | int]]) -> Path:
-    """Return a file's name for a kernel, which may have signs that file systems do not like."""
-    stem = _NO_FILE_NAME.sub("_", kernel).lstrip(".") or "_"
-    names = {entry["file"] for entry in written}
-    tail = f".{_platform_name(code)}-{code}.gen"
-    target, number = folder / f"{stem[:200]}{tail}", 1
-    while str(target) in names:
-        number += 1
-        target = folder / f"{stem[:200]}_{number}{tail}"
-    return target
+class _Names:
+    """Gives each piece of code a file of its own in one call."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._taken: set[str] = set()
+
+    def free(self, kernel: str, code: int) -> str:
+        """Return a file's name for a kernel, which may have signs that file systems do not like."""
+        plain = _NO_FILE_NAME.sub("_", kernel).lstrip(".") or "_"
+        stem = plain.encode()[:_MAX_STEM_BYTES].decode(errors="ignore")
+        tail = f".{_platform_name(code)}-{code}.gen"
+        name = stem + tail
+        number = self._counts.get(name, 1)
+        while name in self._taken:
+            number += 1
+            name = f"{stem}_{number}{tail}"
+        self._counts[stem + tail] = number
+        self._taken.add(name)
+        return name

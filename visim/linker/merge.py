@@ -36,7 +36,7 @@ def merge(parts: Sequence[Part]) -> Module:
         LinkError: a name is defined twice, declared in two ways, or defined nowhere.
     """
     findings = Diagnostics()
-    own = _with_own_statics(parts)
+    own = _with_own_statics(_with_common_names(parts))
     _check_definitions(own, findings)
     variables = _variables(own, findings)
     _check_functions(own, findings)
@@ -70,6 +70,42 @@ def undeclared_functions(module: Module) -> Diagnostics:
                 hint = f"did you mean {guess!r}?" if guess else f"declare it: .funcdecl {name}"
                 findings.error("undeclared-function", message, origin, help=hint)
     return findings
+
+
+# Names that several files see
+
+
+def _with_common_names(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with one name for each symbol that is a variable of file scope.
+
+    Names in objects that a text cannot hold were replaced by others, in each file for itself: two
+    symbols may have one name, or one symbol two.
+    """
+    declared = [variable for part in parts for variable in part.module.variables]
+    names = {v.symbol: v.symbol for v in declared if v.symbol == v.variable.name}
+    taken = {*names, *(v.variable.name for v in declared if _is_static(v))}
+    return [_with_symbols(part, names, taken) for part in parts]
+
+
+def _with_symbols(part: Part, names: dict[str, str], taken: set[str]) -> Part:
+    """Return a part with the `names` of its symbols; those that have none yet get one.
+
+    A file that has a symbol twice knows the second by its place: no other file sees it.
+    """
+    changed: dict[str, str] = {}
+    seen: set[str] = set()
+    for declared in part.module.variables:
+        name, symbol = declared.variable.name, declared.symbol
+        if _is_static(declared):
+            continue
+        if symbol in seen or symbol not in names:
+            free = _free_names((name,), taken).get(name, name)
+            changed[name] = names.setdefault(symbol, free) if symbol not in seen else free
+        else:
+            changed[name] = names[symbol]
+        seen.add(symbol)
+    changed = {name: new for name, new in changed.items() if name != new}
+    return replace(part, module=_with_variables(part.module, changed))
 
 
 # Names that only one file sees
@@ -178,12 +214,14 @@ def _variables(parts: Sequence[Part], findings: Diagnostics) -> dict[str, FileVa
             elif name not in defined:
                 used = any(name in file_variables_of(unit) for unit in part.module.units)
                 if used:
-                    _undefined(findings, "variable", name, part.file, declared.origin, defined)
+                    known = [entry.symbol for entry, _file in defined.values()]
+                    symbol, origin = declared.symbol, declared.origin
+                    _undefined(findings, "variable", symbol, part.file, origin, known)
             elif declared.variable != defined[name][0].variable:
-                known, file = defined[name]
+                found, file = defined[name]
                 message = (
                     f"{part.file} declares {_described(declared.variable)}, "
-                    f"{file} defines {_described(known.variable)}"
+                    f"{file} defines {_described(found.variable)}"
                 )
                 findings.error("declaration-mismatch", message, declared.origin)
     return own

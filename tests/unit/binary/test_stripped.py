@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,9 @@ from tests.unit.binary.objects import SKL, module_of
 from visim.binary.isafile import NativeCode, isa_platform, native_code, write_isa
 from visim.binary.isaheader import Header, KernelEntry, read_header, write_header
 from visim.cli.extract import extract
+from visim.diag import Source
 from visim.errors import InputError
+from visim.text import read_text
 
 OLD = (3, 2)
 INPUTS = b"\x01\x00\x20\x00\x20\x00\x04\x00"
@@ -88,3 +91,33 @@ def test_sizes_without_gen_code_are_only_wrong():
 def test_gen_code_lies_in_the_file():
     with pytest.raises(InputError, match=r"Gen code is at \d+ to \d+, only \d+ to \d+ is free"):
         native_code(whole()[:-1], "k.isa")
+
+
+def test_gen_code_of_two_kernels_is_not_the_same_bytes():
+    """A small file could else ask for gigabytes: the same megabyte for each of its kernels."""
+    data = whole()
+    header = read_header(data, "k.isa")
+    (kernel,) = header.kernels
+    twice = replace(header, kernels=(replace(kernel, native=kernel.native * 2),))
+    shift = len(write_header(twice)) - len(write_header(header))
+    (code, place) = kernel.native[0]
+    moved = (code, replace(place, offset=place.offset + shift))
+    twice = replace(header, kernels=(replace(kernel, native=(moved, moved)),))
+    with pytest.raises(InputError, match=r"Gen code is at \d+ to \d+, only \d+ to \d+ is free"):
+        native_code(write_header(twice) + data[header.size :], "k.isa")
+
+
+@pytest.mark.parametrize("names", [("ä" * 120, "ä" * 121), ("k/l", "k l"), ("..", "../..")])
+def test_extracted_code_gets_files_in_the_folder_whatever_kernels_are_called(names, tmp_path):
+    head = ".version 4.1\n"
+    unit = '.kernel "{name}"\n.decl V32 v_type=G type=ud num_elts=1\nret (M1, 1)\n'
+    text = head + "".join(unit.format(name=name) for name in names)
+    native = {name: (NativeCode(5, name.encode()),) for name in names}
+    data = write_isa(read_text(Source("t", text)), platform=SKL, native=native)
+    (tmp_path / "k.isa").write_bytes(data)
+    written = extract(str(tmp_path / "k.isa"), str(tmp_path / "gen"))
+    found = {entry["kernel"]: Path(str(entry["file"])) for entry in written}
+    assert set(found.values()) == set((tmp_path / "gen").iterdir())
+    assert {name: file.read_bytes() for name, file in found.items()} == {
+        name: name.encode() for name in names
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import visim
 from visim.binary.isafile import NativeCode, native_code, read_isa, write_isa
+from visim.binary.isaheader import read_header, write_header
 from visim.diag import Source
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.module import Linkage, Module
@@ -334,3 +336,30 @@ def fibonacci(last: int) -> list[int]:
     while len(found) <= last:
         found.append(found[-1] + found[-2])
     return found
+
+
+def object_with_symbol(text: str, symbol: str) -> bytes:
+    """Return an object whose variable `total` has another name of five characters."""
+    data = object_of(text)
+    header = read_header(data, "part")
+    named = tuple(replace(entry, name=symbol) for entry in header.variables)
+    return write_header(replace(header, variables=named)) + data[len(write_header(header)) :]
+
+
+def test_symbols_that_a_text_cannot_hold_are_told_apart():
+    """Both are called alike in their files, which replaced the names, but are not one variable."""
+    files = [object_with_symbol(KERNEL, "a.sum"), object_with_symbol(ADD.format(amount=3), "c.sum")]
+    with pytest.raises(LinkError, match=r"the variable 'a\.sum', which none of the files defines"):
+        visim.link(files, platform="skl")
+
+
+def test_symbols_that_a_text_cannot_hold_are_found():
+    other = ".global_variable total type=ud num_elts=8 align=GRF\n"
+    first = object_with_symbol(other + KERNEL.replace("total", "value"), "a.sum")
+    header = read_header(first, "part")
+    variables = (replace(header.variables[0], name="c.sum"), header.variables[1])
+    first = write_header(replace(header, variables=variables)) + first[len(write_header(header)) :]
+    linked = visim.link([first, object_with_symbol(ADD.format(amount=3), "a.sum")], platform="skl")
+    out = np.zeros(8, np.uint32)
+    linked["k"].launch([out], thread_groups=1)
+    assert list(out) == [7] * 8
