@@ -68,6 +68,14 @@ def test_a_plane_that_is_not_given_is_not_the_next_argument(engine):
     assert not target[4:].any()
 
 
+@ENGINES
+def test_a_plane_that_is_not_given_at_the_next_index_is_not_the_next_argument(engine):
+    target = empty()
+    with pytest.raises(visim.FaultError, match="binding table index 1"):
+        copy().launch([0, target], thread_space=(1, 1), surfaces={0: LUMA}, engine=engine)
+    assert not target[1].any()
+
+
 def test_arguments_take_indices_that_are_free_for_all_planes():
     target = empty()
     other = np.zeros(4, np.uint8)

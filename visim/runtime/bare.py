@@ -112,11 +112,12 @@ class _Preparation:
             bind_surface(self.surfaces, index, value)
         pairs = list(zip(self.layout.explicit, given, strict=True))
         taken = {
-            operator.index(cast("Any", item))
+            operator.index(cast("Any", item)) + plane
             for entry, value in pairs
             if isinstance(entry.variable, SurfaceVariable)
             for item in _elements(value)
             if _is_index(item)
+            for plane in range(self.layout.planes)
         }
         for entry, value in pairs:
             self.registers.append((self.layout.register(entry), self._data(entry, value, taken)))

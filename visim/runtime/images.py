@@ -307,6 +307,11 @@ def _checked(array: object) -> NDArray[Any]:
         raise ArgumentError(
             "Image: the array is not C-contiguous; pass a numpy.ascontiguousarray() of it"
         )
+    if not checked.dtype.isnative:
+        raise ArgumentError(
+            "Image: the array's numbers are big-endian, kernels take them for little-endian; "
+            "pass array.astype(array.dtype.newbyteorder('='))"
+        )
     if not checked.size:
         raise ArgumentError(f"Image: the array of shape {checked.shape} has no texels")
     return checked

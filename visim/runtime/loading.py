@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +37,11 @@ from visim.target import platform as find_platform
 from visim.text import parse_text
 
 TEXT, OBJECT, ZEBIN, LINKED = "vISA text", "vISA object", "zebin", "linked program"
+
+_OPENCL = re.compile(r"^[ \t]*(?:__)?kernel[ \t\n]", re.MULTILINE)
+_SPIRV = b"\x03\x02\x23\x07"
+_LOOKED_AT = 1 << 16
+"""How many bytes of a file are looked at to tell what it is, if it is no program."""
 
 ProgramSource = str | bytes | os.PathLike[str]
 
@@ -174,6 +180,10 @@ def examine_data(
     if is_zebin(data):
         return _examine_zebin(data, name, target)
     findings = Diagnostics()
+    source = _source_of(data)
+    if source is not None:
+        findings.error("unknown-format", f"{name}: this is {source}")
+        return None, findings
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -182,6 +192,19 @@ def examine_data(
         findings.error("unknown-format", f"{name}: {message} ({where})")
         return None, findings
     return examine_text(Source(name, text), target, strict=strict)
+
+
+def _source_of(data: bytes) -> str | None:
+    """Say what a file is that has to be compiled first, and what does it."""
+    if data.startswith(_SPIRV):
+        return (
+            "SPIR-V; compile it first, with ocloc compile -spirv_input -file FILE -device pvc "
+            "--format zebin -internal_options -ze-emit-zebin-visa-sections"
+        )
+    head = data[:_LOOKED_AT].decode("utf-8", "replace")
+    if ".version" not in head and _OPENCL.search(head):
+        return "OpenCL C; compile it first, with visim cl or visim.opencl.build"
+    return None
 
 
 def examine_text(

@@ -95,7 +95,8 @@ def memory(value: object, name: str, *, written: bool = False) -> Memory | None:
     """Return the memory that an argument shares with the kernel; None is the null pointer.
 
     Args:
-        value: a C-contiguous array of one or more dimensions, a `Buffer` or None.
+        value: a C-contiguous array of one or more dimensions in the byte order of
+            the machine, a `Buffer` or None.
         name: the argument's name.
         written: whether the kernel is known to write it, so that it must not be read-only.
 
@@ -118,6 +119,11 @@ def memory(value: object, name: str, *, written: bool = False) -> Memory | None:
     if not array.flags.c_contiguous:
         raise ArgumentError(
             f"argument {name!r}: the array is not C-contiguous; pass numpy.ascontiguousarray()"
+        )
+    if not array.dtype.isnative:
+        raise ArgumentError(
+            f"argument {name!r}: the array's numbers are big-endian, kernels take them for "
+            "little-endian; pass array.astype(array.dtype.newbyteorder('='))"
         )
     if written and not array.flags.writeable:
         raise ArgumentError(

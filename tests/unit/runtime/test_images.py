@@ -60,6 +60,7 @@ class TestImage:
             (np.zeros((4, 6, 2), np.uint8), {"format": "rgba:unorm8"}, "4 channels of 1 bytes"),
             (np.zeros((4, 6, 4), np.uint8), {"format": "rgba:float"}, "4 channels of 4 bytes"),
             (np.zeros((4, 6, 4), np.uint8), {"format": "rgbx"}, "no channel type 'rgbx'"),
+            (np.zeros((4, 6), ">f4"), {"format": "r:float"}, "big-endian"),
             (np.zeros((4, 6), np.uint8), {"format": 5}, "expected a name such as .*, found 5"),
         ],
     )

@@ -181,6 +181,22 @@ class TestLoading:
         with pytest.raises(ArgumentError, match="unknown platform None"):
             visim.assemble(SCALE, platform=None)
 
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            (b"/* */\n  kernel void f(global int *a) {}\n", "this is OpenCL C; .*visim cl"),
+            (b"__attribute__((x))\n__kernel\nvoid f() {}\n", "this is OpenCL C; .*visim cl"),
+            (b"\x03\x02\x23\x07\0\0\1\0", "this is SPIR-V; .*-spirv_input"),
+        ],
+        ids=["kernel", "__kernel", "SPIR-V"],
+    )
+    def test_what_has_to_be_compiled_first_is_named(self, data, said):
+        with pytest.raises(InputError, match=said):
+            visim.load(data)
+
+    def test_a_comment_of_a_text_may_be_opencl_c(self):
+        assert not visim.load(b".version 4.1\n/*\nkernel void f() */\n").kernels
+
     def test_texts_and_names_are_strings(self):
         with pytest.raises(ArgumentError, match="text: expected vISA text in a str, found bytes"):
             visim.assemble(SCALE.encode(), platform="pvc")

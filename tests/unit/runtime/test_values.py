@@ -64,6 +64,8 @@ class TestMemory:
             (np.zeros((4, 4))[:, 1], "C-contiguous"),
             (np.array(1), "zero-dimensional"),
             (np.array([None]), "Python objects"),
+            (np.ones(4, ">f4"), "big-endian"),
+            (np.ones(4, [("a", "u1"), ("b", ">u4")]), "big-endian"),
             (5, "int"),
             ([1, 2], "list"),
             (np.float32(1), "float32"),
