@@ -7,7 +7,7 @@ from pathlib import Path
 
 from visim.binary.isafile import NativeCode, is_isa, native_code
 from visim.cli.files import load_program, read_source
-from visim.errors import InputError
+from visim.errors import ArgumentError, InputError
 from visim.output import check_output, write_file
 from visim.runtime.loading import file_bytes
 from visim.target import PLATFORMS
@@ -34,6 +34,8 @@ def extract(file: str, folder: str) -> list[dict[str, str | int]]:
     ]
     if not found:
         raise InputError(f"{file}: there is no Gen code in it, only .isa objects can have some")
+    if Path(folder).is_file():
+        raise ArgumentError(f"{folder}: this is a file, give the name of a folder")
     if not Path(folder).is_dir():
         check_output(folder).mkdir()
     written: list[dict[str, str | int]] = []

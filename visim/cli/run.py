@@ -30,6 +30,7 @@ from visim.runtime.arguments_text import (
 )
 from visim.runtime.images import Image
 from visim.runtime.printf import Receiver, printf_to
+from visim.target import PLATFORMS
 
 if TYPE_CHECKING:
     from visim import Kernel, Program, Report
@@ -114,8 +115,13 @@ def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
 
 def prepare(options: RunOptions) -> Prepared:
     """Read everything that a run needs, and refuse outputs that cannot be written."""
-    kernel = choose_kernel(load_program(options.file, options.platform), options.kernel)
-    values = read_arguments(options.arguments, kernel.args, seed=options.seed)
+    program = load_program(options.file, options.platform)
+    kernel = choose_kernel(program, options.kernel)
+    try:
+        values = read_arguments(options.arguments, kernel.args, seed=options.seed)
+    except ArgumentError:
+        _check_platform(program, options)
+        raise
     surfaces = read_surfaces(options.surfaces, seed=options.seed)
     for output in options.outputs:
         check_target(output.file)
@@ -130,6 +136,14 @@ def prepare(options: RunOptions) -> Prepared:
         raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
     samplers = read_samplers(options.samplers)
     return Prepared(kernel, values, surfaces, samplers, results, shown)
+
+
+def _check_platform(program: Program, options: RunOptions) -> None:
+    """Refuse a program for an unknown device: which inputs are arguments depends on it."""
+    if program.info()["platform"] is None:
+        known = ", ".join(platform.name for platform in PLATFORMS)
+        message = f"{options.file} does not say which platform it is for"
+        raise ArgumentError(f"{message}: give --platform, one of {known}") from None
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:

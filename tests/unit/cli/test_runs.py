@@ -155,3 +155,13 @@ def test_a_picture_goes_in_and_out(tmp_path):
     assert np.array_equal(decode_png(out.read_bytes(), "out.png"), blue)
     assert main([*words, "--out", f"surface:3={data}"]) == 0
     assert np.load(data).reshape(4, 8)[:, 0].tolist() == [0, 0, 1, 1]
+
+
+def test_a_platform_that_is_not_known_is_said_before_what_is_wrong_with_arguments(tmp_path, capsys):
+    """Which inputs are arguments depends on the size of a register."""
+    folder = Path(__file__).parents[3] / "examples" / "linking"
+    linked = visim.link([folder / "kernel.visaasm", folder / "fib.visaasm"], platform="skl")
+    linked.write(tmp_path / "k.isa")
+    words = ["run", str(tmp_path / "k.isa"), "--groups", "1"]
+    assert main([*words, "--arg", "OUT=zeros:u32:32", "--arg", "n=u32:20"]) == 2
+    assert "does not say which platform it is for: give --platform" in capsys.readouterr().err

@@ -157,6 +157,8 @@ class TestObjects:
         assert (folder / "k.pvc-14.gen").read_bytes() == b"first"
         assert (folder / "k.unknown-99.gen").read_bytes() == b"second"
         assert main(words) == 0
+        assert main([*words, "-o", str(tmp_path / "fat.isa")]) == 2
+        assert "this is a file, give the name of a folder" in capsys.readouterr().err
 
     def test_gen_code_stays_in_an_object_that_is_written_again(self, tmp_path):
         module = read_text(Source("k", self.TEXT))
