@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,8 +49,11 @@ def asm(
 
     if output is None and is_standard(file):
         raise click.UsageError("the text comes from the standard input: give -o OUT")
+    target = output or _isa_name(file)
+    if not is_standard(target) and os.path.realpath(target) == os.path.realpath(file):
+        raise ArgumentError(f"{target}: the object would replace the text; give -o another name")
     program = load_program(file, platform, strict=strict)
-    _write_object(program, output or _isa_name(file), isa_version, as_json=as_json)
+    _write_object(program, target, isa_version, as_json=as_json)
 
 
 @click.command()

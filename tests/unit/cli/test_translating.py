@@ -141,6 +141,14 @@ class TestObjects:
         assert "wait: version 3.0 has no place for a mask" in capsys.readouterr().err
         assert not (tmp_path / "k.isa").exists()
 
+    def test_a_text_is_not_replaced_by_its_object(self, tmp_path, capsys):
+        file = tmp_path / "k.isa"
+        file.write_text(self.TEXT)
+        for words in (["asm", str(file)], ["asm", str(file), "-o", str(tmp_path / "." / "k.isa")]):
+            assert main([*words, "--platform", "pvc"]) == 2
+            assert "the object would replace the text" in capsys.readouterr().err
+        assert file.read_text() == self.TEXT
+
     def test_gen_code_is_extracted_byte_for_byte(self, tmp_path, capsys):
         module = read_text(Source("k", self.TEXT))
         native = {"k": (NativeCode(14, b"first"), NativeCode(99, b"second"))}
