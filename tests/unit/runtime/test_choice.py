@@ -45,3 +45,25 @@ def test_a_large_launch_is_compiled(kernel):
 
 def test_an_engine_that_is_named_is_taken(kernel):
     assert launched(kernel, 500, engine="interpreter")[0] == "interpreter"
+
+
+IMAGE = """.version 4.1
+.kernel "k"
+.decl N v_type=G type=d num_elts=32 align=GRF
+.decl Z v_type=G type=d num_elts=8 align=GRF
+.decl T6 v_type=T num_elts=1
+.kernel_attr SimdSize=8
+mov (M1, 8) Z(0,0)<1> 0x0:d
+movs (M1_NM, 1) T6(0) 0x0:ud
+{messages}
+ret (M1, 1)
+"""
+READ = "gather4_typed.RGBA (M1, 8) T6 Z.0 Z.0 %null.0 %null.0 N.0"
+
+
+@pytest.mark.parametrize(("count", "engine"), [(0, "interpreter"), (3, "jit")])
+def test_messages_to_images_take_the_interpreter_long(count, engine):
+    kernel = visim.assemble(IMAGE.format(messages="\n".join([READ] * count)), platform="skl")["k"]
+    image = visim.Image(np.zeros((2, 2, 4), np.float32), format="rgba:float")
+    report = kernel.launch([], thread_groups=20, surfaces={0: image})
+    assert report.engine == engine
