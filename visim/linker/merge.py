@@ -42,7 +42,7 @@ def merge(parts: Sequence[Part]) -> Module:
     _check_functions(own, findings)
     if findings.errors:
         raise LinkError(findings)
-    units = [unit for part in own for unit in part.module.units]
+    units = [_with_own_locals(unit, set(variables)) for part in own for unit in part.module.units]
     functions = [
         replace(unit, function_declarations=()) for unit in units if unit.kind is UnitKind.FUNCTION
     ]
@@ -173,6 +173,26 @@ def _with_file_variables(unit: Unit, changed: dict[str, str]) -> Unit:
         new = _renamed(base, changed) if base.is_file_scope else others.get(base, base)
         if isinstance(new, General) and new != base:
             others[variable] = replace(variable, alias=Alias(new, variable.alias.offset))
+    return with_variables(unit, others)
+
+
+def _with_own_locals(unit: Unit, shared: set[str]) -> Unit:
+    """Return `unit` with other names for its variables that are called as one of file scope is.
+
+    Its own file does not have that one, or had it under another name. One text has room for one.
+    """
+    own = (*unit.generals, *unit.addresses, *unit.predicates, *unit.samplers, *unit.surfaces)
+    names = {variable.name for variable in own}
+    changed = _free_names(sorted(names & shared), names | shared)
+    others: dict[Variable, Variable] = {}
+    for variable in own if changed else ():
+        new = replace(variable, name=changed.get(variable.name, variable.name))
+        if isinstance(new, General) and new.alias is not None:
+            base = others.get(new.alias.base)
+            if isinstance(base, General):
+                new = replace(new, alias=Alias(base, new.alias.offset))
+        if new != variable:
+            others[variable] = new
     return with_variables(unit, others)
 
 

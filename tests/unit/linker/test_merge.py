@@ -363,3 +363,36 @@ def test_symbols_that_a_text_cannot_hold_are_found():
     out = np.zeros(8, np.uint32)
     linked["k"].launch([out], thread_groups=1)
     assert list(out) == [7] * 8
+
+
+MEETING = """
+.{word}_variable t type=ud num_elts=8 align=GRF
+.kernel "k"
+.funcdecl "f"
+.decl OUT v_type=G type=uq num_elts=1 align=qword
+.decl L v_type=G type=ud num_elts=8 align=GRF alias=<t, 0>
+.input OUT offset=32 size=8
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=8
+mov (M1, 8) L(0,0)<1> 0x1:ud
+fcall (M1, 8) f 0 0
+svm_block_st (2) OUT(0,0)<0;1,0> L.0
+ret (M1, 8)
+"""
+MET = """
+.global_function "f"
+.decl t v_type=G type=ud num_elts=8 align=GRF
+.decl P v_type=G type=ud num_elts=8 align=GRF alias=<t, 0>
+.kernel_attr Target="cm"
+mov (M1, 8) P(0,0)<1> 0x9:ud
+fret (M1, 8)
+"""
+
+
+@pytest.mark.parametrize("word", ["static", "global"])
+def test_variables_of_a_unit_do_not_meet_those_of_other_files(word: str):
+    linked = visim.link([part(MEETING.format(word=word)), part(MET)], platform="skl")
+    for program in (linked, visim.assemble(linked.text(), platform="skl")):
+        found = np.zeros(8, np.uint32)
+        program["k"].launch([found])
+        assert (found == 1).all()
