@@ -32,16 +32,6 @@ class Platform:
         """Whether it computes with BF: from dg2 on."""
         return self.order >= _FIRST_WITH_BF16
 
-    @property
-    def arg_bytes(self) -> int:
-        """Size of the predefined variable %arg: 32 registers."""
-        return 32 * self.grf_bytes
-
-    @property
-    def retval_bytes(self) -> int:
-        """Size of the predefined variable %retval: 12 registers."""
-        return 12 * self.grf_bytes
-
 
 #: Versions of objects that visim reads and writes, the newest last.
 OBJECT_VERSIONS = (*((3, minor) for minor in range(9)), (4, 0), (4, 1))

@@ -126,7 +126,7 @@ def write_isa(
     native = native or {}
     made = {unit.name: write_unit(unit, platform, version) for unit in module.units}
     header = _header(module, made, native, version)
-    placed = _placed(header, made, len(write_header(header)))
+    placed = _placed(header, len(write_header(header)))
     parts = [write_header(placed)]
     for unit in module.kernels:
         parts += [made[unit.name].data, *(entry.code for entry in native.get(unit.name, ()))]
@@ -252,7 +252,7 @@ def _relocations(
     )
 
 
-def _placed(header: Header, made: Mapping[str, EncodedUnit], position: int) -> Header:
+def _placed(header: Header, position: int) -> Header:
     """Return the header with places: objects from `position` on, Gen code behind its kernel's."""
     kernels: list[KernelEntry] = []
     for kernel in header.kernels:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from visim.operands import RawOperand, SurfaceVariable
-from visim.sem.effects import FIRST_COUNTER, Load, Space
+from visim.operands import SurfaceVariable
+from visim.sem.effects import FIRST_COUNTER, Space
 from visim.sem.expr import UOPS, Expr
 from visim.sem.tracer import Tracer
 from visim.types import UD, DataType
@@ -15,15 +15,12 @@ _STATE_SHIFT = 6
 
 def surface_space(surface: SurfaceVariable) -> tuple[Space, Expr | None]:
     """Return the memory behind a surface variable, and the binding table index if it has one."""
-    match surface.index:
-        case 0:
-            return Space.SLM, None
-        case 5:
-            return Space.SCRATCH, None
-        case _:
-            index = Expr(UOPS["state"], UD, 1, (), (surface, 0))
-            is_bindless = surface.index == BINDLESS
-            return Space.SURFACE, surface_of_state(index) if is_bindless else index
+    if surface.index == SLM:
+        return Space.SLM, None
+    if surface.index == SCRATCH:
+        return Space.SCRATCH, None
+    index = Expr(UOPS["state"], UD, 1, (), (surface, 0))
+    return Space.SURFACE, surface_of_state(index) if surface.index == BINDLESS else index
 
 
 def surface_of_state(offset: Expr) -> Expr:
@@ -54,12 +51,3 @@ def in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
 def loaded(effect: object, kind: DataType, lanes: int, component: int = 0) -> Expr:
     """Return one component of what a load or atomic brings."""
     return Expr(UOPS["loaded"], kind, lanes, (), (effect, component))
-
-
-def load_components(t: Tracer, effect: Load, dst: RawOperand, slots: list[int]) -> None:
-    """Record a load and write its components `slots` to successive blocks of `dst`."""
-    t.emit(effect)
-    size = block_bytes(t, effect.type.bytes)
-    for position, component in enumerate(slots):
-        value = loaded(effect, effect.type, t.lanes, component)
-        t.write_raw(dst, value, effect.mask, position * size)

@@ -11,14 +11,12 @@ from dataclasses import dataclass, fields
 from typing import cast
 
 from visim.isa import Instruction, trace
-from visim.operands import General, PredicateVariable
+from visim.operands import General
 from visim.sem.effects import (
     Effect,
     Message,
     Place,
-    WriteAddress,
     WriteIndirect,
-    WritePredicate,
     WriteRegister,
 )
 from visim.sem.expr import Expr
@@ -38,16 +36,12 @@ class Span:
 class Footprint:
     """The registers of one vISA instruction, and what else it does.
 
-    `predicates_read` and `predicates_written` are bits `start` to `end` of predicate variables.
     `messages` are its memory and image effects in order, `effects` all of them.
     """
 
     reads: tuple[Span, ...]
     writes: tuple[Span, ...]
-    predicates_read: tuple[tuple[PredicateVariable, int, int], ...]
-    predicates_written: tuple[tuple[PredicateVariable, int, int], ...]
     reads_address: bool
-    writes_address: bool
     is_indirect: bool
     messages: tuple[Message, ...]
     effects: tuple[Effect, ...]
@@ -62,16 +56,11 @@ def footprint(instruction: Instruction, platform: Platform) -> Footprint:
     effects = trace(instruction, platform)
     leaves = list(_leaves(effects))
     places = [leaf.attribute for leaf in leaves if leaf.uop.name == "read"]
-    bits = [(*leaf.attribute, leaf.lanes) for leaf in leaves if leaf.uop.name == "predicate"]
-    written = [effect for effect in effects if isinstance(effect, WritePredicate)]
     registers = [effect.place for effect in effects if isinstance(effect, WriteRegister)]
     return Footprint(
         tuple(dict.fromkeys(_span(place) for place in places)),
         tuple(dict.fromkeys(_span(place) for place in registers)),
-        tuple(dict.fromkeys((variable, at, at + lanes) for variable, at, lanes in bits)),
-        tuple((e.variable, e.offset, e.offset + e.value.lanes) for e in written),
         any(leaf.uop.name == "addresses" for leaf in leaves),
-        any(isinstance(effect, WriteAddress) for effect in effects),
         any(leaf.uop.name == "gather" for leaf in leaves)
         or any(isinstance(effect, WriteIndirect) for effect in effects),
         tuple(effect for effect in effects if isinstance(effect, Message)),

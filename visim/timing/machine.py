@@ -182,12 +182,6 @@ class Machine:
             facts[name] = Fact(value, "assumed", "set by the caller")
         return replace(self, facts=facts)
 
-    def with_banks(self, rule: str) -> Machine:
-        """Return the machine with another rule of bank conflicts, one of `BANK_RULES`."""
-        if rule not in BANK_RULES:
-            raise ArgumentError(f"banks: there is no rule {rule!r}; known: {', '.join(BANK_RULES)}")
-        return replace(self, native=replace(self.native, banks=rule))
-
     def provenance(self, classes: Iterable[str]) -> list[dict[str, Any]]:
         """Return where the numbers come from: the structure, and the costs of some classes."""
         structure = [
