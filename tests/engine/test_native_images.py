@@ -18,8 +18,6 @@ from visim import FaultError, Image, Sampler
 from visim.machine.formats import ORDERS, TYPES, texel_format
 from visim.machine.surfaces import Surfaces
 
-pytest.importorskip("llvmlite")
-
 LANES = 16
 SHAPES = {
     "1d": (9,),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import visim
-import visim.opencl
+from tests.opencl.building import built
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
@@ -31,10 +30,7 @@ kernel void read_blocks(global uchar *p, int2 place, global ushort2 *bytes, glob
 
 @pytest.mark.parametrize("place", [(0, 0), (3, 5), (20, 30)])
 def test_block_reads_fill_the_work_items_of_a_sub_group(place: tuple[int, int]) -> None:
-    try:
-        kernel = visim.opencl.build(PROGRAM, device="pvc")["read_blocks"]
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
+    kernel = built(PROGRAM, "pvc")["read_blocks"]
     assert kernel.source.count("lsc_load_block2d.ugm (M1, 16)") == 3
     rows = np.random.default_rng(0).integers(0, 256, (40, 64), np.uint8)
     found = (np.zeros((16, 2), np.uint16), np.zeros((16, 8), np.uint16), np.zeros((16, 8), "u4"))

@@ -14,6 +14,7 @@ import pytest
 
 import visim
 from tests.model import floats
+from tests.opencl.building import built_anew
 
 INTEGERS = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2",
@@ -112,10 +113,7 @@ def same(kind: str, got: int, want: int) -> bool:
 
 
 def build(source: str) -> visim.Program:
-    try:
-        return visim.opencl.build(HEAD + source, device=DEVICE, options="-cl-std=CL2.0")
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
+    return built_anew(HEAD + source, DEVICE, "-cl-std=CL2.0")
 
 
 # Conversions

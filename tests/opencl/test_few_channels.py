@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 
 SOURCE = """
 kernel void tags(global uint *out, global const uint *in, local uint *bins, uint n) {
@@ -42,9 +42,8 @@ kernel void chase(global TYPE *out, global const TYPE *values, global const uint
 TYPES = {"uchar": np.uint8, "uint": np.uint32, "ulong": np.uint64}
 
 
-@cache
 def program(device: str, kind: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device, options=f"-DTYPE={kind}")
+    return built(SOURCE, device, f"-DTYPE={kind}")
 
 
 def both(device: str, kernel: str, given: list[Any], kind: str = "uint", **sizes: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from concurrent.futures import CancelledError
 from copy import copy
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import pytest
 import visim
 import visim.opencl
 from tests.engine.recorder import Recorder
+from tests.opencl.building import built
 
 SOURCE = """
 kernel void sums(global int *out, global const int *in, local int *part, int turns) {
@@ -46,9 +46,8 @@ kernel void late(global int *out, local int *part, int far) {
 SIZES = [1, 16, 20, 32, 40, 64]
 
 
-@cache
 def program(device: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device)
+    return built(SOURCE, device)
 
 
 def given(size: int, turns: int = 3) -> list[Any]:

@@ -6,7 +6,6 @@ NumPy.
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -16,10 +15,11 @@ import pytest
 import visim
 import visim.opencl
 from tests.model import images as model
+from tests.opencl.building import built
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
-SOURCE = Path(__file__).parent / "images.cl"
+SOURCE = (Path(__file__).parent / "images.cl").read_text()
 DEVICES = ("skl", "tgllp", "dg2")
 SHAPES = {"1d": (9,), "1d_array": (3, 5), "2d": (4, 5), "2d_array": (3, 4, 5), "3d": (3, 2, 5)}
 SAMPLERS = [
@@ -44,19 +44,8 @@ with_every_sampler = pytest.mark.parametrize(
 )
 
 
-@cache
-def _build(device: str) -> visim.Program | visim.ToolMissing:
-    try:
-        return visim.opencl.build(SOURCE.read_text(), device=device, options="-cl-std=CL3.0")
-    except visim.ToolMissing as missing:
-        return missing
-
-
 def _kernel(device, name):
-    program = _build(device)
-    if isinstance(program, visim.ToolMissing):
-        pytest.skip(str(program))
-    return program[name]
+    return built(SOURCE, device, "-cl-std=CL3.0")[name]
 
 
 def _texels(name, shape, seed=1):
@@ -365,17 +354,9 @@ kernel void block(read_only image2d_t from, global uint *to) {
 """
 
 
-@cache
-def _program_without_samplers():
-    try:
-        return visim.opencl.build(WITHOUT_SAMPLERS, device="pvc", options="-cl-std=CL2.0")
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
-
-
 @pytest.mark.parametrize("name", ["sampled", "unsampled", "copied", "changed"])
 def test_reads_of_images_that_the_compiler_leaves_out_for_pvc_are_refused(name: str) -> None:
-    kernel = _program_without_samplers()[name]
+    kernel = built(WITHOUT_SAMPLERS, "pvc", "-cl-std=CL2.0")[name]
     image, texels = np.ones((2, 16, 4), np.float32), np.zeros((16, 4), np.float32)
     given = {"copied": [visim.Image(image.copy(), format="rgba:float")], "changed": []}
     arguments = [*given.get(name, []), visim.Image(image, format="rgba:float")]
@@ -384,7 +365,7 @@ def test_reads_of_images_that_the_compiler_leaves_out_for_pvc_are_refused(name: 
 
 
 def test_writes_of_images_and_reads_of_blocks_are_left_on_pvc() -> None:
-    program = _program_without_samplers()
+    program = built(WITHOUT_SAMPLERS, "pvc", "-cl-std=CL2.0")
     image, texels = np.zeros((2, 16, 4), np.float32), np.random.default_rng(1).random((16, 4))
     texels = texels.astype(np.float32)
     written = [visim.Image(image, format="rgba:float"), texels]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 
 SOURCE = """
 kernel void slanted(global int *out, global const int *in, local TYPE *tile, int size, int w) {
@@ -50,9 +50,8 @@ KINDS = {
 SIZES = {"int": 4, "char": 1, "int2": 8, "double": 8}
 
 
-@cache
 def program(device: str, kind: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device, options=KINDS[kind])
+    return built(SOURCE, device, KINDS[kind])
 
 
 def both(kernel: str, given: list[Any], device: str = "pvc", kind: str = "int", **on: Any) -> Any:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import Any
 
 import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built, built_anew
 from tests.opencl.case import ALL_DEVICES, Case, LocalBytes, Values
 from tests.opencl.cases import CASES
 
@@ -22,20 +22,10 @@ RUNS = [
 ]
 
 
-def _build(text: str, device: str, options: str) -> visim.Program:
-    try:
-        return visim.opencl.build(text, device=device, options=options)
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
-
-
-_cached_build = cache(_build)
-
-
 def _program(case: Case, device: str) -> visim.Program:
     if device not in case.devices:
         pytest.skip(case.devices_why)
-    build = _build if case.keeps_state else _cached_build
+    build = built_anew if case.keeps_state else built
     return build(case.text, device, case.options)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built_anew
 from tests.opencl.case import Case, LocalBytes
 from tests.opencl.cases import CASES
 from visim.engine.jit.common import native
@@ -44,10 +45,7 @@ def _keep_out(code: bytes, names: object) -> None:
 def test_code_is_made(case: Case, device: str, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if device not in case.devices:
         pytest.skip(case.devices_why)
-    try:
-        program = visim.opencl.build(case.text, device=device, options=case.options)
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
+    program = built_anew(case.text, device, case.options)
     monkeypatch.setenv("VISIM_CPU", level)
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     monkeypatch.setattr(kept, "NativeCode", _keep_out)

@@ -12,6 +12,7 @@ import pytest
 import visim
 import visim.opencl
 from tests.opencl import pocl
+from tests.opencl.building import built
 from tests.opencl.case import ALL_DEVICES
 
 pytestmark = pytest.mark.usefixtures("each_engine")
@@ -73,14 +74,6 @@ program.run({}, [Launch(sys.argv[1], "", (1,), (1,))])
 
 
 @cache
-def _program(source: str, device: str) -> visim.Program:
-    try:
-        return visim.opencl.build(source, device=device)
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
-
-
-@cache
 def _expected(name: str) -> str:
     """What PoCL prints; it writes to the standard output of its process."""
     words = [sys.executable, "-c", CHILD, name]
@@ -92,7 +85,7 @@ def _expected(name: str) -> str:
 @pytest.mark.parametrize("device", ALL_DEVICES)
 @pytest.mark.parametrize("name", CALLS)
 def test_formats_print_what_pocl_prints(name: str, device: str, capsys) -> None:
-    report = _program(SOURCE, device)[name].launch([], global_size=1)
+    report = built(SOURCE, device)[name].launch([], global_size=1)
     assert report.printf == _expected(name)
     assert capsys.readouterr().out == report.printf
 
@@ -101,7 +94,7 @@ def test_formats_print_what_pocl_prints(name: str, device: str, capsys) -> None:
 def test_ten_thousand_work_items_lose_nothing_and_keep_their_order(device: str) -> None:
     out, pieces = np.zeros(10_000, np.int32), []
     with visim.printf_to(pieces.append):
-        report = _program(MANY, device)["many"].launch([out], global_size=10_000, local_size=100)
+        report = built(MANY, device)["many"].launch([out], global_size=10_000, local_size=100)
     assert report.notes == ()
     assert "".join(pieces) == report.printf
     assert len(pieces) > 1
@@ -118,7 +111,7 @@ def test_ten_thousand_work_items_lose_nothing_and_keep_their_order(device: str) 
 def test_what_the_buffer_cannot_hold_is_counted() -> None:
     count, record = 900, 8 + 4 * (8 + 64)
     with visim.printf_to(lambda _: None):
-        report = _program(MANY, "pvc")["flood"].launch([count], global_size=16, local_size=16)
+        report = built(MANY, "pvc")["flood"].launch([count], global_size=16, local_size=16)
     printed = len(report.printf.splitlines())
     assert printed == (2**22 - 4) // record
     assert report.notes == (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 
 SOURCE = """
 kernel void rows(global int *out, global const int *in, int w, int n) {
@@ -42,9 +42,8 @@ kernel void sideways(global uchar *out, global const uchar *in, uint start) {
 GROUPS = [(64, 1), (32, 4), (16, 16), (8, 8), (4, 16), (5, 3), (1, 7)]
 
 
-@cache
 def program(device: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device)
+    return built(SOURCE, device)
 
 
 def both(device: str, kernel: str, arguments: list[Any], **sizes: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 from visim.errors import FaultError
 
 SOURCE = """
@@ -44,9 +44,8 @@ ROWS = 300
 ENGINES = ("interpreter", "jit")
 
 
-@cache
 def program(device: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device)
+    return built(SOURCE, device)
 
 
 def lists(longest: int) -> list[Any]:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import visim
-import visim.opencl
+from tests.opencl.building import built
 
 CHANNELS = 16
 SOURCE = """
@@ -37,10 +36,7 @@ def expected(x: np.ndarray, y: np.ndarray, picks: np.ndarray) -> tuple[np.ndarra
 
 
 def run(device: str, engine: Any, picks: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        program = visim.opencl.build(SOURCE, device=device)
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
+    program = built(SOURCE, device)
     x, y = np.arange(128, dtype=np.int32) * 7, np.arange(128, dtype=np.int64) << 33
     options: Any = {"global_size": 128, "local_size": 32, "engine": engine}
     program["taken"].launch([x, y, picks, np.int32(count)], **options)

@@ -5,7 +5,6 @@ Workers add to copies of their own until something else of the kernel looks at t
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 from visim.errors import FaultError
 
 SOURCE = """
@@ -76,9 +76,8 @@ ALONE = ("read_after", "read_seldom", "read_first", "stored", "returned", "order
 Array = NDArray[Any]
 
 
-@cache
 def program(device: str) -> visim.Program:
-    return visim.opencl.build(SOURCE, device=device)
+    return built(SOURCE, device)
 
 
 def arrays(counters: int = COUNTERS, seed: int = 1) -> list[Array]:

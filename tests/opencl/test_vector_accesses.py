@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 
 import visim
 import visim.opencl
+from tests.opencl.building import built
 from tests.opencl.case import ALL_DEVICES
 
 VECTORS = [(name, n) for name in ("char", "short", "int", "long") for n in (3, 16)]
@@ -58,12 +57,8 @@ def source() -> str:
     return "\n".join(parts)
 
 
-@cache
 def program(device: str) -> visim.Program:
-    try:
-        return visim.opencl.build(source(), device=device, options="-cl-std=CL2.0")
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
+    return built(source(), device, "-cl-std=CL2.0")
 
 
 @pytest.mark.parametrize("device", ALL_DEVICES)

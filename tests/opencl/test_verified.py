@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-import visim
-import visim.opencl
+from tests.opencl.building import built_anew
 from tests.opencl.cases import CASES
 
 CHOSEN = [case for case in CASES if not case.keeps_state][::7]
@@ -19,9 +18,4 @@ CHOSEN = [case for case in CASES if not case.keeps_state][::7]
 def test_unoptimised_programs_are_loaded(case, device):
     if device not in case.devices:
         pytest.skip(case.devices_why)
-    options = f"{case.options} -cl-opt-disable"
-    try:
-        program = visim.opencl.build(case.text, device=device, options=options)
-    except visim.ToolMissing as missing:
-        pytest.skip(str(missing))
-    assert program.kernels
+    assert built_anew(case.text, device, f"{case.options} -cl-opt-disable").kernels

@@ -1,0 +1,34 @@
+"""OpenCL programs that tests build with ocloc; where it is not installed the tests are skipped."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+import visim
+import visim.opencl
+
+
+@cache
+def _built(source: str, device: str, options: str) -> visim.Program | visim.ToolMissing:
+    try:
+        return visim.opencl.build(source, device=device, options=options)
+    except visim.ToolMissing as missing:
+        return missing
+
+
+def built(source: str, device: str, options: str = "") -> visim.Program:
+    """Return a program that all tests share which ask for the same."""
+    found = _built(source, device, options)
+    if isinstance(found, visim.ToolMissing):
+        pytest.skip(str(found))
+    return found
+
+
+def built_anew(source: str, device: str, options: str = "") -> visim.Program:
+    """Return a program of the test's own: one that keeps state, or that nobody else asks for."""
+    try:
+        return visim.opencl.build(source, device=device, options=options)
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
