@@ -107,6 +107,13 @@ def image_violation(
     )
 
 
+def aligned_zeros(nbytes: int, alignment: int = 64) -> Bytes:
+    """Return `nbytes` of zeroed memory at an address that is a multiple of `alignment` bytes."""
+    room = np.zeros(nbytes + alignment, np.uint8)
+    first = -int(room.ctypes.data) % alignment
+    return room[first : first + nbytes]
+
+
 def byte_view(memory: NDArray[Any] | HasBytes, name: str) -> Bytes:
     """Return the bytes of an array or buffer as a one-dimensional view, never a copy.
 

@@ -336,18 +336,6 @@ class Memory(Space):
         self._add(allocation)
         return allocation
 
-    def add_private(self, nbytes: int, name: str, alignment: int = 64) -> int:
-        """Add `nbytes` of zeroed memory of visim's own and return its address.
-
-        Args:
-            nbytes: Size in bytes, 0 or more.
-            name: What messages call it.
-            alignment: What the address is a multiple of, in bytes.
-        """
-        raw = np.zeros(nbytes + alignment, np.uint8)
-        start = -int(raw.ctypes.data) % alignment
-        return self.add(raw[start : start + nbytes], name)
-
     def load_block(self, address: int, nbytes: int) -> Bytes:
         """Do as `Space.load_block` does, but zeros follow the end of an allocation for a while.
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from visim.binary.zebin import ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
-from visim.machine.allocations import Allocation
+from visim.machine.allocations import Allocation, aligned_zeros
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import (
@@ -233,7 +233,7 @@ class _Preparation:
     def _printf_buffer(self) -> NDArray[np.uint8] | None:
         if not self._has("printf_buffer"):
             return None
-        buffer = _own_memory(PRINTF_BYTES)
+        buffer = aligned_zeros(PRINTF_BYTES)
         self.memory.add(buffer, "printf buffer")
         return buffer
 
@@ -242,7 +242,7 @@ class _Preparation:
         if not size:
             return None
         threads = -(-math.prod(geometry.local_size) // self.layout.simd_size)
-        pool = _own_memory(size * threads).reshape(threads, size)
+        pool = aligned_zeros(size * threads).reshape(threads, size)
         self.memory.add(pool, "private memory")
         return pool
 
@@ -299,12 +299,6 @@ def check_supported(kernel: ZeKernel) -> None:
 
 def _aligned(position: int, alignment: int) -> int:
     return -(-position // alignment) * alignment
-
-
-def _own_memory(size: int) -> NDArray[np.uint8]:
-    raw = np.zeros(size + 64, np.uint8)
-    start = -int(raw.ctypes.data) % 64
-    return raw[start : start + size]
 
 
 def _from_aligned_address(allocation: Allocation) -> Allocation:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from visim.errors import ArgumentError
+from visim.machine.allocations import aligned_zeros
 
 ALIGNMENT = 128
 """Of buffers, in bytes: rows of work-items then do not stand across cache lines as NumPy's do."""
@@ -34,9 +35,7 @@ class Buffer:
         size = _size(nbytes, "Buffer")
         if size < 0:
             raise ArgumentError(f"Buffer: the size is {size} bytes; it has to be 0 or more")
-        room = np.zeros(size + ALIGNMENT, np.uint8)
-        first = -int(room.ctypes.data) % ALIGNMENT
-        self._bytes: NDArray[np.uint8] = room[first : first + size]
+        self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
 
     def __len__(self) -> int:
         """Return the size in bytes."""

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Zebin
 from visim.errors import LinkError
 from visim.linker import function_handle
+from visim.machine.allocations import aligned_zeros
 from visim.machine.memory import Memory
 
-_ALIGNMENT = 64
 _NAMES = {
     SegmentKind.CONST: "program constants",
     SegmentKind.GLOBAL: "program variables",
@@ -78,8 +78,6 @@ class Segments:
 
 def _aligned(data: bytes) -> NDArray[np.uint8]:
     """Return a copy of `data` at an address that suits every type."""
-    raw = np.zeros(len(data) + _ALIGNMENT, np.uint8)
-    start = -int(raw.ctypes.data) % _ALIGNMENT
-    array = raw[start : start + len(data)]
+    array = aligned_zeros(len(data))
     array[:] = np.frombuffer(data, np.uint8)
     return array

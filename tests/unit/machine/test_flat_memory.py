@@ -7,12 +7,11 @@ import pytest
 
 from visim.errors import ArgumentError
 from visim.machine import Memory, MemoryViolation
-from visim.machine.allocations import PADDING
+from visim.machine.allocations import PADDING, aligned_zeros
 
 F4 = np.dtype(np.float32)
 U1 = np.dtype(np.uint8)
 U4 = np.dtype(np.uint32)
-U8 = np.dtype(np.uint64)
 
 
 def at(base, *offsets):
@@ -87,8 +86,8 @@ class TestAllocations:
         assert [one.name for one in memory.allocations] == ["x", "y"]
 
     @pytest.mark.parametrize("alignment", [1, 64, 4096])
-    def test_private_memory_is_zeroed_and_aligned(self, memory, alignment):
-        base = memory.add_private(100, "stack", alignment)
+    def test_memory_of_visims_own_is_zeroed_and_aligned(self, memory, alignment):
+        base = memory.add(aligned_zeros(100, alignment), "stack")
         assert base % alignment == 0
         assert not memory.load_block(base, 100).any()
         memory.store_block(base, np.full(100, 7, np.uint8))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import visim
+from tests.opencl.building import built_anew
 
 HEAD = """.version 4.1
 .kernel "k"
@@ -152,7 +153,7 @@ kernel void k(global float *out, global const float *in, local float *shared) {
     if (shared[i] > 2.0f) out[i] += 1.0f;
 }
 """
-    kernel = visim.opencl.build(source, device="skl")["k"]
+    kernel = built_anew(source, "skl")["k"]
     data = np.linspace(0, 1, 64, dtype=np.float32)
     arguments = [np.zeros(64, np.float32), data, visim.Local(256)]
     report = kernel.launch(arguments, global_size=64, local_size=64, collect="taint")
@@ -172,7 +173,7 @@ kernel void look(read_only image2d_t image, global float *out) {
     out[get_global_id(0)] = found.x;
 }
 """
-    program = visim.opencl.build(source, device="skl")
+    program = built_anew(source, "skl")
     image = visim.Image(np.ones((4, 8, 4), np.float32))
     sizes = {"global_size": (8, 4), "local_size": (8, 1), "collect": ("taint",)}
     report = program["put"].launch([image, np.float32(1)], **sizes)

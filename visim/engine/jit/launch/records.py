@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from visim.engine.barriers import Ticket
 from visim.engine.base import ThreadStart
 from visim.engine.jit.layout import ANYTIME, NEVER, Status, Thread
+from visim.machine.allocations import aligned_zeros
 
 STACK_BYTES = 1 << 20
 DEEP_STACK_BYTES = 1 << 30
@@ -69,7 +70,7 @@ def new_records(first: int, count: int, image: int, scratch: int) -> list[Thread
     """
     sizes = [8 * int(Thread.SIZE), _whole_lines(image), _whole_lines(scratch)]
     step = sum(sizes)
-    block = aligned(step * count + _LINE)
+    block = aligned_zeros(step * count + _LINE)
     place = int(block.ctypes.data)
     found: list[ThreadRecord] = []
     for number in range(count):
@@ -123,16 +124,9 @@ class Stacks:
 
 def words(count: int) -> NDArray[np.uint64]:
     """Return zeros in cache lines of their own, so that workers do not slow each other down."""
-    return aligned(8 * count + 128)[: 8 * count].view(np.uint64)
+    return aligned_zeros(8 * count + 128)[: 8 * count].view(np.uint64)
 
 
 def octets_of(array: NDArray[Any]) -> memoryview:
     """Return the memory of an array in the form that Python writes quickest."""
     return memoryview(cast("Any", array))
-
-
-def aligned(size: int) -> NDArray[np.uint8]:
-    """Return zeros at a multiple of 64 bytes."""
-    raw = np.zeros(size + 64, np.uint8)
-    start = -int(raw.ctypes.data) % 64
-    return raw[start : start + size]

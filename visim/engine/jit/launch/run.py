@@ -24,7 +24,6 @@ from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import (
     Stacks,
     ThreadRecord,
-    aligned,
     new_records,
     octets_of,
     words,
@@ -44,6 +43,7 @@ from visim.engine.jit.writing.versions import Traits
 from visim.engine.observers import NOBODY, BlockPlace
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
+from visim.machine.allocations import aligned_zeros
 from visim.machine.surfaces import SharedLocalMemory
 
 _MEMORY = Struct("5Q")
@@ -85,7 +85,7 @@ class Runner:
         self.slm = _local_memory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
-        self.exchange = aligned(EXCHANGE_BYTES)
+        self.exchange = aligned_zeros(EXCHANGE_BYTES)
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
         self.tables = Tables()
@@ -295,7 +295,7 @@ class Runner:
         return found
 
     def _widen_exchange(self, size: int) -> None:
-        self.exchange = aligned(size)
+        self.exchange = aligned_zeros(size)
         self.answers.use(self.exchange)
         for _, context in self.compiled.values():
             context[int(Context.EXCHANGE)] = self.exchange.ctypes.data
@@ -397,7 +397,7 @@ class Runner:
 
 def _local_memory(size: int) -> SharedLocalMemory:
     """Return shared local memory whose rows are in few cache lines, with its margins."""
-    room = aligned(size + 2 * SLM_MARGIN)
+    room = aligned_zeros(size + 2 * SLM_MARGIN)
     return SharedLocalMemory(size, room[SLM_MARGIN : SLM_MARGIN + size])
 
 

@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.jit.common.tallying import OTHER
-from visim.engine.jit.launch.records import aligned, words
+from visim.engine.jit.launch.records import words
 from visim.engine.jit.layout import Context
+from visim.machine.allocations import aligned_zeros
 
 MOST_BYTES = 1 << 16
 """Larger allocations are not copied: adding them up would take longer than short launches do."""
@@ -43,7 +44,7 @@ class Tallies:
     ) -> None:
         self._context, self._adding = context, list(adding)
         room = 0 if surfaces is None else MOST_BYTES
-        self._copy, self._offsets = aligned(room), words(sites)
+        self._copy, self._offsets = aligned_zeros(room), words(sites)
         values = {
             Context.TALLIES: self._offsets.ctypes.data,
             Context.TALLY_SITES: sites,

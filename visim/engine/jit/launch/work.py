@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.launch.records import ThreadRecord, aligned, octets_of, words
+from visim.engine.jit.launch.records import ThreadRecord, octets_of, words
 from visim.engine.jit.launch.run import Runner
 from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
 from visim.errors import InternalError
+from visim.machine.allocations import aligned_zeros
 
 _EXTENT = Struct("5Q")
 """The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
@@ -66,7 +67,7 @@ def private_memory(
     if shared is None or shared.private is None:
         return [None] * workers
     while len(machine.private) < workers - 1:
-        pool = aligned(shared.private.nbytes).reshape(shared.private.shape)
+        pool = aligned_zeros(shared.private.nbytes).reshape(shared.private.shape)
         machine.memory.add(pool, "private memory")
         machine.private.append(pool)
     return [shared.private, *machine.private[: workers - 1]]
