@@ -6,12 +6,14 @@ that. Knows no engine and no syntax.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import cast
 
 from visim.operands import AddressVariable, General, PredicateVariable, StateVariable
 from visim.sem.atomics import AtomicOperation
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, below
 from visim.sem.requests import Operation
 from visim.types import DataType
 
@@ -306,3 +308,18 @@ Synchronization = (
     | FusedExchange
 )
 Effect = RegisterWrite | Message | Transfer | Fence | Synchronization
+
+
+def operands(effect: Effect) -> tuple[Expr, ...]:
+    """Return the expressions that an effect is given, in the order of its fields."""
+    found: list[Expr] = []
+    for name in effect.__slots__:
+        value: object = getattr(effect, name)
+        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+        found += [part for part in parts if isinstance(part, Expr)]
+    return tuple(found)
+
+
+def expressions(effects: Iterable[Effect]) -> list[Expr]:
+    """Return every node below some effects, each once."""
+    return below(expr for effect in effects for expr in operands(effect))

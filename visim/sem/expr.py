@@ -7,6 +7,7 @@ text nor bytes nor engines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -206,3 +207,15 @@ def concat(parts: tuple[Expr, ...]) -> Expr:
 def take(a: Expr, indices: tuple[int, ...]) -> Expr:
     """Return the lanes of `a` with the given numbers."""
     return Expr(UOPS["take"], a.type, len(indices), (a,), indices)
+
+
+def below(roots: Iterable[Expr]) -> list[Expr]:
+    """Return some expressions and every node below them, each once."""
+    waiting = list(roots)
+    seen: dict[Expr, None] = {}
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen[node] = None
+            waiting.extend(node.args)
+    return list(seen)

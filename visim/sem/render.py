@@ -20,6 +20,7 @@ from visim.sem.effects import (
     WritePredicate,
     WriteRegister,
     WriteState,
+    operands,
 )
 from visim.sem.expr import Expr
 from visim.types import DataType
@@ -64,7 +65,7 @@ class _Renderer:
         self.pending: list[str] = []
         self.uses: Counter[int] = Counter()
         for effect in effects:
-            for root in _roots(effect):
+            for root in operands(effect):
                 self._count(root)
 
     def _count(self, node: Expr) -> None:
@@ -176,10 +177,3 @@ def _attribute(node: Expr) -> list[str]:
 def _place(place: Place) -> str:
     offset = f"+{place.offset}" if place.offset else ""
     return f"{place.variable.name}{offset}:{place.type.name}"
-
-
-def _roots(effect: Effect) -> Iterator[Expr]:
-    for entry in fields(effect):
-        value: Any = getattr(effect, entry.name)
-        parts = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-        yield from (part for part in parts if isinstance(part, Expr))

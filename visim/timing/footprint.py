@@ -6,9 +6,7 @@ count bytes of root variables; aliases are resolved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import cast
+from dataclasses import dataclass
 
 from visim.isa import Instruction, trace
 from visim.operands import General
@@ -18,6 +16,7 @@ from visim.sem.effects import (
     Place,
     WriteIndirect,
     WriteRegister,
+    expressions,
 )
 from visim.sem.expr import Expr
 from visim.target import Platform
@@ -54,7 +53,7 @@ def footprint(instruction: Instruction, platform: Platform) -> Footprint:
         visim.isa.Unexecutable: visim does not execute it.
     """
     effects = trace(instruction, platform)
-    leaves = list(_leaves(effects))
+    leaves = expressions(effects)
     places = [leaf.attribute for leaf in leaves if leaf.uop.name == "read"]
     registers = [effect.place for effect in effects if isinstance(effect, WriteRegister)]
     return Footprint(
@@ -75,26 +74,6 @@ def immediate(value: Expr) -> int | None:
             return None
         value = value.args[0]
     return int(value.attribute)
-
-
-def _leaves(effects: tuple[Effect, ...]) -> Iterator[Expr]:
-    """Yield every expression below the effects once; the leaves are among them."""
-    seen: set[int] = set()
-    pending = [item for effect in effects for item in _expressions(effect)]
-    while pending:
-        expression = pending.pop()
-        if id(expression) in seen:
-            continue
-        seen.add(id(expression))
-        pending.extend(expression.args)
-        yield expression
-
-
-def _expressions(effect: Effect) -> Iterator[Expr]:
-    for entry in fields(effect):
-        value: object = getattr(effect, entry.name)
-        items = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-        yield from (item for item in items if isinstance(item, Expr))
 
 
 def _span(place: Place) -> Span:

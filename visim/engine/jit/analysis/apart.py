@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.bindings import Bindings
-from visim.engine.jit.analysis.blocks import Step, UnitCode, expressions
+from visim.engine.jit.analysis.blocks import Step, UnitCode
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
@@ -28,6 +28,7 @@ from visim.sem.effects import (
     WritePredicate,
     WriteRegister,
     WriteState,
+    expressions,
 )
 from visim.sem.expr import Expr
 

@@ -6,10 +6,9 @@ and look at budgets in the same places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import cast
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.jit.analysis.uniform import decided_by_one
@@ -33,6 +32,7 @@ from visim.sem.effects import (
     Transfer,
     WriteIndirect,
     WriteRegister,
+    expressions,
 )
 from visim.sem.expr import Expr
 from visim.types import UD
@@ -179,33 +179,6 @@ def refuse_addresses_of_state(nodes: Sequence[Expr]) -> None:
 def writes_cr0(effect: Effect) -> bool:
     """Whether an effect writes the control register."""
     return isinstance(effect, WriteRegister) and effect.place.variable.index == CR0
-
-
-def operands(effect: Effect) -> tuple[Expr, ...]:
-    """Return the expressions that an effect is given, in the order of its fields."""
-    found: list[Expr] = []
-    for name in effect.__slots__:
-        value: object = getattr(effect, name)
-        parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
-        found += [part for part in parts if isinstance(part, Expr)]
-    return tuple(found)
-
-
-def expressions(effects: Sequence[Effect]) -> list[Expr]:
-    """Return every node below some effects, each once."""
-    return below(expr for effect in effects for expr in operands(effect))
-
-
-def below(roots: Iterable[Expr]) -> list[Expr]:
-    """Return some expressions and every node below them, each once."""
-    waiting = list(roots)
-    seen: dict[Expr, None] = {}
-    while waiting:
-        node = waiting.pop()
-        if node not in seen:
-            seen[node] = None
-            waiting.extend(node.args)
-    return list(seen)
 
 
 def readers(message: Effect, nodes: Sequence[Expr]) -> list[Expr]:

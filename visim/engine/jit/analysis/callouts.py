@@ -13,12 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from visim.engine.jit.analysis.blocks import (
-    UnknownControl,
-    control_value,
-    expressions,
-    writes_cr0,
-)
+from visim.engine.jit.analysis.blocks import UnknownControl, control_value, writes_cr0
 from visim.engine.jit.analysis.images import function_of
 from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
@@ -32,6 +27,7 @@ from visim.sem.effects import (
     Store,
     StoreBlock,
     Synchronization,
+    expressions,
 )
 from visim.sem.expr import WIDE, Expr
 from visim.sem.uops import Group

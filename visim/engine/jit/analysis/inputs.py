@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.engine.jit.analysis.affine import InputShape, is_integer
-from visim.engine.jit.analysis.blocks import expressions
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.slots import Row, row_of
 from visim.linker.program import LinkedKernel
 from visim.records import record
-from visim.sem.effects import WriteRegister
+from visim.sem.effects import WriteRegister, expressions
 
 _MOST_PIECES = 4
 _MOST_KNOWN = 64

@@ -11,11 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from visim.engine.jit.analysis.blocks import Step, expressions, places, writes_cr0
+from visim.engine.jit.analysis.blocks import Step, places, writes_cr0
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.places import place_span
-from visim.sem.effects import Effect, Load, LoadBlock, Place, WritePredicate, WriteRegister
+from visim.sem.effects import (
+    Effect,
+    Load,
+    LoadBlock,
+    Place,
+    WritePredicate,
+    WriteRegister,
+    expressions,
+)
 
 _LEAST_LANES = 8
 

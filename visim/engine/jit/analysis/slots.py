@@ -15,7 +15,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from visim.engine.jit.analysis.blocks import expressions, operands
 from visim.engine.jit.analysis.flow import Flow, Key
 from visim.engine.jit.ir.places import Layout, layout, place_span
 from visim.engine.jit.ir.shapes import Form
@@ -31,6 +30,8 @@ from visim.sem.effects import (
     WritePredicate,
     WriteRegister,
     WriteState,
+    expressions,
+    operands,
 )
 from visim.sem.expr import Expr
 

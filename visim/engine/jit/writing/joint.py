@@ -12,13 +12,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from visim.engine.jit.analysis.blocks import Step, expressions, places
+from visim.engine.jit.analysis.blocks import Step, places
 from visim.engine.jit.analysis.callouts import follows_mode, is_called_out, needs_interpreter
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.messages import MessageWriter, Ready
 from visim.engine.jit.writing.rows import Rows
-from visim.sem.effects import Effect, Load, Store, WritePredicate, WriteRegister, WriteState
+from visim.sem.effects import (
+    Effect,
+    Load,
+    Store,
+    WritePredicate,
+    WriteRegister,
+    WriteState,
+    expressions,
+)
 
 _MOST = 16
 """How many messages wait at most."""

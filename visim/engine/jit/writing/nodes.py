@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bitwise import remainder_loop
-from visim.engine.jit.analysis.blocks import Step, expressions, operands
+from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
 from visim.engine.jit.analysis.leading import leading
 from visim.engine.jit.analysis.runs import Run, RunFinder
@@ -38,6 +38,8 @@ from visim.sem.effects import (
     Switch,
     Synchronization,
     WriteRegister,
+    expressions,
+    operands,
 )
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
