@@ -107,10 +107,14 @@ class Call(IntEnum):
 
 
 class Box(IntEnum):
-    """Fields that tell a thread which call to make; of `STATE` the first four bytes count."""
+    """Fields that tell a thread which call to make; of `STATE` the first four bytes count.
+
+    `PROCESSOR` is the one on which the thread that asks runs.
+    """
 
     STATE = 0
     CALL = 8
+    PROCESSOR = 9
     SIZE = 16
 
 

@@ -1,8 +1,9 @@
 """How native code hands calls to other threads: boxes with futexes, in LLVM IR.
 
 A call that nobody has taken when the others have ended is taken back, so that a launch never waits
-for a thread that gets no processor. Who looks for something looks only for some microseconds
-before the operating system lets it sleep: longer looks take the time from somebody.
+for a thread that gets no processor. So a thread leaves the processor of who asks it (`placing`)
+before it takes the call. Who looks for something looks only for some microseconds before the
+operating system lets it sleep: longer looks take the time from somebody.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ define internal void @make(ptr %call) noinline #0 {
 
 define i64 @serve(ptr %box, ptr %unused, i64 %none) #0 {
 entry:
+  call void @take_short_turns()
   br label %look
 look:
   %i = phi i64 [ 0, %entry ], [ 0, %ended ], [ 0, %slept ], [ 0, %missed ], [ %j, %again ]
@@ -79,6 +81,9 @@ sleep:
 slept:
   br label %look
 take:
+  %pp = getelementptr i64, ptr %box, i64 $B_PROCESSOR$
+  %asking = load atomic i64, ptr %pp monotonic, align 8
+  call void @leave(i64 %asking)
   %taken.pair = cmpxchg ptr %box, i32 $X_POSTED$, i32 $X_RUNNING$ seq_cst seq_cst
   %taken = extractvalue { i32, i1 } %taken.pair, 1
   br i1 %taken, label %run, label %missed
@@ -156,6 +161,7 @@ out:
 
 define i64 @lead(ptr %boxes, ptr %calls, i64 %n) #0 {
 entry:
+  %here = call i64 @processor()
   br label %head
 head:
   %i = phi i64 [ 0, %entry ], [ %j, %next ]
@@ -171,6 +177,8 @@ body:
   %box = load ptr, ptr %bp
   %lp = getelementptr i64, ptr %box, i64 $B_CALL$
   store ptr %call, ptr %lp
+  %pp = getelementptr i64, ptr %box, i64 $B_PROCESSOR$
+  store atomic i64 %here, ptr %pp monotonic, align 8
   %before = atomicrmw xchg ptr %box, i32 $X_POSTED$ seq_cst
   %asleep = icmp eq i32 %before, $X_ASLEEP$
   br i1 %asleep, label %rouse, label %next

@@ -12,6 +12,7 @@ from __future__ import annotations
 from visim.engine.jit.common.groups import GROUPS, RUN_DIRECT, RUN_STACKED, STARTING, TELL
 from visim.engine.jit.common.handover import HANDOVER, handover_numbers
 from visim.engine.jit.common.moving import MOVING, ROW, TYPES
+from visim.engine.jit.common.placing import PLACING, placing_numbers
 from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 from visim.engine.jit.common.tallying import TALLYING
 from visim.engine.jit.layout import (
@@ -53,7 +54,7 @@ def scheduler_text(*, is_x86: bool) -> str:
     if is_x86:
         way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
         parts += [_HEAD_X86, way, WAITING, STACKED]
-    return _numbered("\n".join([*parts, HANDOVER, _TAIL]), is_x86=is_x86)
+    return _numbered("\n".join([*parts, PLACING, HANDOVER, _TAIL]), is_x86=is_x86)
 
 
 def calls_text(*, stacks: bool) -> str:
@@ -89,7 +90,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {"HOST": FaultKind.HOST, "MEMORY": FaultKind.MEMORY}
     fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
     shown = {name: str(int(value)) for name, value in fields.items()}
-    shown |= handover_numbers(is_x86=is_x86)
+    shown |= handover_numbers(is_x86=is_x86) | placing_numbers()
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
     for name, value in shown.items():
         text = text.replace(f"${name}$", value)
