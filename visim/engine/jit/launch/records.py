@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -57,6 +58,11 @@ class ThreadRecord:
         self.waits = None
         for offset, data in start.registers:
             self.octets[offset : offset + len(data)] = data
+
+
+def unstarted(threads: Sequence[ThreadRecord]) -> int:
+    """Return how many threads have had no turn: a fault of another one came first."""
+    return sum(int(thread.fields[Thread.STATUS]) == Status.READY for thread in threads)
 
 
 def new_records(first: int, count: int, image: int, scratch: int) -> list[ThreadRecord]:

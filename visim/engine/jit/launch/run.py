@@ -26,6 +26,7 @@ from visim.engine.jit.launch.records import (
     ThreadRecord,
     new_records,
     octets_of,
+    unstarted,
     words,
 )
 from visim.engine.jit.launch.tables import Tables
@@ -341,6 +342,7 @@ class Runner:
             self.watcher.end_turn(threads[at] if at < len(threads) else None)
             if at < len(threads):
                 fault = self.fault_of(threads[at])
+                self.exit.threads -= unstarted(threads)
                 break
             nobody_ran = at > len(threads)
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
@@ -373,6 +375,7 @@ class Runner:
             self.watcher.end_turn(ready[at] if at < len(ready) else None)
             if at < len(ready):
                 fault = self.fault_of(ready[at])
+                self.exit.threads -= unstarted(ready)
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if threads and fault is None and self.is_stopped:
                 fault = self.endings.cancelled(threads[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.launch.records import ThreadRecord, octets_of, words
+from visim.engine.jit.launch.records import ThreadRecord, octets_of, unstarted, words
 from visim.engine.jit.launch.run import Runner
 from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
 from visim.errors import InternalError
@@ -197,6 +197,8 @@ class NativeWork:
             return None
         if faulted is not None:
             fault = runner.fault_of(self.records[faulted])
+            if runner.has_stacks:
+                runner.exit.threads -= unstarted(self.records)
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
             fault = runner.endings.deadlock(self.records, live)

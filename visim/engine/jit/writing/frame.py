@@ -237,9 +237,16 @@ class UnitFrame:
 
     def suspend(self) -> None:
         """Let other threads run, and begin a turn when they have."""
+        self.note_executed()
         paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
         self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {paused})")
         self.begin_turn()
+
+    def note_executed(self) -> None:
+        """Leave in the record what the thread has executed: it may never have another turn."""
+        if not self.module.has_calls:
+            now = self.text.let(f"load i64, ptr {self.clock}")
+            self.set_thread(Thread.EXECUTED, now)
 
     def begin_turn(self) -> None:
         """Note until when the thread may run before others have a turn."""
@@ -265,6 +272,7 @@ class UnitFrame:
         late, on = text.fresh("late"), text.fresh("on")
         text.unlikely(over, late, on)
         text.label(late)
+        self.note_executed()
         stop = text.let(f"call i32 @pause(ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number})")
         self.failed_unless(text.let(f"icmp eq i32 {stop}, 0"))
         self.begin_turn()

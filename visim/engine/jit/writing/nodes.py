@@ -179,6 +179,7 @@ class NodeWriter(StepWriter):
         if not unit.module.stacks:  # Nobody else is in the group.
             self._fall()
             return
+        unit.note_executed()
         before = self.text.let("load ptr, ptr %self")
         after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
         self.text.do(f"store ptr {after}, ptr %self")
