@@ -4,20 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .harness import Outcome, run
-
-
-def d(*values: int) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def zeros(count: int, kind: str = "int32") -> np.ndarray:
-    return np.zeros(count, kind)
-
-
-def ones_at(outcome: Outcome, name: str) -> list[int]:
-    """The elements that are not zero."""
-    return [int(place) for place in np.flatnonzero(outcome[name])]
+from .harness import run
+from .values import d, ones_at, zeros
 
 
 class TestSubroutines:

@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 
 from .harness import TYPE_NAMES, BFloat, run
+from .values import zeros
 
 INF, NAN = np.inf, np.nan
 KEEP_DENORMALS = "or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud"
-
-
-def zeros(count: int, kind: str = "int32") -> np.ndarray:
-    return np.zeros(count, kind)
 
 
 def mov(source: np.ndarray | BFloat, target: str, suffix: str = "", control: int = 0) -> np.ndarray:

@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from .harness import Threads, assemble, run
-
-
-def d(*values: int) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def zeros(count: int, kind: str = "int32") -> np.ndarray:
-    return np.zeros(count, kind)
-
-
-def slot(values: list[int]) -> Threads:
-    return Threads([np.array([value], np.uint32) for value in values])
+from .harness import assemble, run
+from .values import d, slot, zeros
 
 
 class TestThreads:

@@ -13,6 +13,7 @@ from tests.model import lsc as model
 from tests.model.atomics import OPERATIONS, operand_count, slots
 
 from .harness import Outcome, run
+from .values import octets
 
 PLATFORMS = {"pvc": 64, "dg2": 32}
 SPREAD = 512
@@ -23,10 +24,6 @@ ONCE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.differing_executors],
 )
-
-
-def octets(count: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, count, np.uint8)
 
 
 @dataclass(frozen=True)

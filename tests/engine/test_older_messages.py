@@ -8,12 +8,9 @@ import pytest
 from visim.machine.surfaces import Surfaces
 
 from .harness import Outcome, run
+from .values import octets
 
 ENABLED = 0xB6D5
-
-
-def octets(count: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, count, np.uint8)
 
 
 def on_surface(line: str, data: np.ndarray, **values: np.ndarray) -> Outcome:

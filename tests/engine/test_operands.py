@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from .harness import run
-
-
-def d(*values: int) -> np.ndarray:
-    return np.array(values, np.int32)
-
-
-def zeros(count: int, kind: str = "int32") -> np.ndarray:
-    return np.zeros(count, kind)
+from .values import d, zeros
 
 
 def iota(count: int, kind: str = "int32") -> np.ndarray:

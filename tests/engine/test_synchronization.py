@@ -7,7 +7,8 @@ import pytest
 
 from visim.engine.base import TURN
 
-from .harness import Threads, run
+from .harness import run
+from .values import slot
 
 PUT = """
     shl (M1_NM, 1) V60(0,0)<1> V40(0,0)<0;1,0> 0x2:ud
@@ -19,15 +20,11 @@ STORE = """
 """
 
 
-def slot(count: int) -> Threads:
-    return Threads([np.array([number], np.uint32) for number in range(count)])
-
-
 def launch(body: str, threads: int, *, seed: int = 0, budget: int | None = None):
     """Run `threads` threads; V40 is a thread's number, V41 the address of one word for each."""
     out = np.full(threads, 99, np.uint32)
     given = {name: np.zeros(1, np.uint32) for name in ("V42", "V43", "V44", "V45", "V60")}
-    given |= {"V61": np.zeros(1, np.uint64), "V40": slot(threads)}
+    given |= {"V61": np.zeros(1, np.uint64), "V40": slot(range(threads))}
     ended = run(
         body,
         given,

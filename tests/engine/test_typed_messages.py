@@ -37,15 +37,6 @@ LSC = (
 FAMILIES = pytest.mark.parametrize(("device", "load", "store"), [OLD, LSC], ids=["old", "lsc"])
 
 
-def texels(name: str, shape: tuple[int, ...], seed: int = 1) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    kind, full = model.dtype(name), (*shape, model.channels(name))
-    if kind.kind == "f":
-        return rng.uniform(-4, 4, full).astype(kind)
-    limits = np.iinfo(kind)
-    return rng.integers(limits.min, limits.max, full, kind, endpoint=True)
-
-
 def places(shape: tuple[int, ...]) -> list[np.ndarray]:
     """Return coordinates u, v, r of all channels; channel 1 is off, 2 and 5 are outside."""
     rng = np.random.default_rng(9)
@@ -91,7 +82,7 @@ def is_inside(lane: int, axes: list[np.ndarray], shape: tuple[int, ...]) -> bool
 def check_load(name: str, kind: str, channels: str, family: tuple[str, str, str]) -> None:
     device, load, _ = family
     shape = SHAPES[kind]
-    array, axes = texels(name, shape), places(shape)
+    array, axes = model.random_texels(name, shape), places(shape)
     data = np.full(4 * LANES, UNTOUCHED, np.uint32)
     image = Image(array, kind=kind, format=name)
     ended = go(letters(load, channels), image, axes, data, device)
@@ -112,7 +103,7 @@ def check_load(name: str, kind: str, channels: str, family: tuple[str, str, str]
 def check_store(name: str, kind: str, channels: str, family: tuple[str, str, str]) -> None:
     device, _, store = family
     shape = SHAPES[kind]
-    array, axes = texels(name, shape), places(shape)
+    array, axes = model.random_texels(name, shape), places(shape)
     rng = np.random.default_rng(4)
     if model.is_integer(name):
         values = rng.integers(-70000, 70000, (4, LANES))
@@ -265,7 +256,9 @@ class TestAtomics:
     @pytest.mark.parametrize("name", ["rg:uint32", "r:uint16", "rgba:unorm8"])
     def test_texels_have_the_size_of_the_operation(self, name):
         surfaces = Surfaces()
-        surfaces.bind_image(6, Image(texels(name, (4, 4)), format=name).memory, "image")
+        surfaces.bind_image(
+            6, Image(model.random_texels(name, (4, 4)), format=name).memory, "image"
+        )
         ended = run(
             "lsc_atomic_iinc.tgm (M1, 8) %null:d32 bti(0x6)[A, A]:a32 %null %null",
             {"A": np.zeros(LANES, np.uint32)},

@@ -84,6 +84,16 @@ def dtype(name):
     return np.dtype(TYPES[name.split(":")[1]][0])
 
 
+def random_texels(name, shape, seed=1):
+    """Return stored texels of an image of `shape` (the slowest axis first): any, but no NaN."""
+    rng = np.random.default_rng(seed)
+    kind, full = dtype(name), (*shape, channels(name))
+    if kind.kind == "f":
+        return rng.uniform(-4, 4, full).astype(kind)
+    limits = np.iinfo(kind)
+    return rng.integers(limits.min, limits.max, full, kind, endpoint=True)
+
+
 def is_integer(name):
     return "int" in name.split(":")[1]
 

@@ -48,16 +48,6 @@ def _kernel(device, name):
     return built(SOURCE, device, "-cl-std=CL3.0")[name]
 
 
-def _texels(name, shape, seed=1):
-    rng = np.random.default_rng(seed)
-    kind = model.dtype(name)
-    full = (*shape, model.channels(name))
-    if kind.kind == "f":
-        return rng.uniform(-4, 4, full).astype(kind)
-    limits = np.iinfo(kind)
-    return rng.integers(limits.min, limits.max, full, kind, endpoint=True)
-
-
 def _coordinates(shape, sampler, seed=2):
     """Return (x, y, z, w) for each work-item: inside, outside and at edges of texels."""
     rng = np.random.default_rng(seed)
@@ -100,7 +90,7 @@ class TestSamplers:
     @with_every_sampler
     @pytest.mark.parametrize("kind", SHAPES)
     def test_every_mode_on_every_kind(self, device, kind, sampler):
-        texels = _texels("rg:float", SHAPES[kind])
+        texels = model.random_texels("rg:float", SHAPES[kind])
         at = _coordinates(SHAPES[kind], sampler)
         if kind.endswith("array"):
             at[:, texels.ndim - 2] = np.linspace(-1, 4, ITEMS)
@@ -113,7 +103,7 @@ class TestSamplers:
     @pytest.mark.parametrize("name", FLOATS)
     def test_every_float_format_filtered_and_not(self, device, name):
         for sampler in (SAMPLERS[0], SAMPLERS[3], SAMPLERS[-1]):
-            texels = _texels(name, (4, 5))
+            texels = model.random_texels(name, (4, 5))
             at = _coordinates((4, 5), sampler)
             out = np.zeros((ITEMS, 4), np.float32)
             image = visim.Image(texels, format=name)
@@ -125,7 +115,7 @@ class TestSamplers:
     def test_every_integer_format_with_all_nearest_samplers(self, device, name):
         kernel = "sample_int" if name in SIGNED else "sample_uint"
         for sampler in (s for s in SAMPLERS if s.filter == "nearest"):
-            texels = _texels(name, (4, 5))
+            texels = model.random_texels(name, (4, 5))
             at = _coordinates((4, 5), sampler)
             out = np.zeros((ITEMS, 4), np.uint32)
             image = visim.Image(texels, format=name)
@@ -136,7 +126,7 @@ class TestSamplers:
     @pytest.mark.parametrize("name", ["depth:float", "depth:unorm16"])
     def test_depth_images_have_one_component(self, device, name):
         for sampler in (SAMPLERS[2], SAMPLERS[-1]):
-            texels = _texels(name, (4, 5))
+            texels = model.random_texels(name, (4, 5))
             at = _coordinates((4, 5), sampler)
             out = np.zeros(ITEMS, np.float32)
             image = visim.Image(texels, format=name)
@@ -146,7 +136,7 @@ class TestSamplers:
     @on_every_device
     def test_half_results_are_rounded_to_nearest(self, device):
         sampler = visim.Sampler(filter="linear")
-        texels = _texels("rgba:float", (4, 5))
+        texels = model.random_texels("rgba:float", (4, 5))
         at = _coordinates((4, 5), sampler)
         out = np.zeros((ITEMS, 4), np.float16)
         _kernel(device, "sample_half").launch(
@@ -159,7 +149,7 @@ class TestSamplers:
     @pytest.mark.parametrize("address", ["clamp", "clamp_to_edge", "none"])
     def test_whole_coordinates(self, device, address):
         sampler = visim.Sampler(address=address)
-        texels = _texels("r:float", (4, 5))
+        texels = model.random_texels("r:float", (4, 5))
         at = np.random.default_rng(4).integers(-3, 8, (ITEMS, 4), np.int32)
         out = np.zeros((ITEMS, 4), np.float32)
         _kernel(device, "sample_whole").launch(
@@ -169,7 +159,7 @@ class TestSamplers:
 
     @on_every_device
     def test_samplers_inside_the_program(self, device):
-        texels = _texels("rgba:unorm8", (4, 5))
+        texels = model.random_texels("rgba:unorm8", (4, 5))
         at = _coordinates((4, 5), visim.Sampler(normalized=True)) * 3
         out = np.zeros((4, ITEMS, 4), np.float32)
         _kernel(device, "inline_samplers").launch(
@@ -186,7 +176,7 @@ class TestSamplers:
 
     @on_every_device
     def test_the_border_of_integers_inside_the_program(self, device):
-        texels = _texels("rg:int16", (4, 5))
+        texels = model.random_texels("rg:int16", (4, 5))
         at = np.random.default_rng(4).integers(-3, 8, (ITEMS, 4), np.int32)
         out = np.zeros((ITEMS, 4), np.int32)
         _kernel(device, "inline_border_int").launch(
@@ -201,7 +191,7 @@ class TestTexels:
     @pytest.mark.parametrize("kind", [*SHAPES, "1d_buffer"])
     def test_copies_of_every_kind(self, device, kind):
         shape = SHAPES.get(kind, (9,))
-        texels = _texels("rgba:unorm8", shape)
+        texels = model.random_texels("rgba:unorm8", shape)
         copied = np.zeros_like(texels)
         images = [visim.Image(array, kind=kind, format="rgba:unorm8") for array in (texels, copied)]
         _kernel(device, f"copy_{kind}").launch(images, global_size=tuple(reversed(shape)))
@@ -250,7 +240,7 @@ class TestTexels:
 
     @on_every_device
     def test_an_image_is_read_and_written_by_one_kernel(self, device):
-        texels = _texels("rgba:float", (3, 8))
+        texels = model.random_texels("rgba:float", (3, 8))
         want = texels * 2
         _kernel(device, "double_it").launch([visim.Image(texels)], global_size=(8, 3))
         assert np.array_equal(texels, want)

@@ -32,16 +32,6 @@ SIZES = {
 """Shapes, the slowest axis first."""
 
 
-def _texels(name, shape, seed=1):
-    rng = np.random.default_rng(seed)
-    kind = model.dtype(name)
-    full = (*shape, model.channels(name))
-    if kind.kind == "f":
-        return rng.uniform(-4, 4, full).astype(kind)
-    limits = np.iinfo(kind)
-    return rng.integers(limits.min, limits.max, full, kind, endpoint=True)
-
-
 def _image(name, kind, texels):
     size = tuple(reversed(texels.shape[:-1]))
     return ImageMemory(texels, size, kind, texel_format(name)).surface("picture")
@@ -99,7 +89,7 @@ DEFINED = [
 
 @pytest.mark.parametrize(("name", "sampler"), DEFINED)
 def test_every_format_with_every_mode(name, sampler):
-    texels = _texels(name, SIZES[ImageKind.IMAGE_2D])
+    texels = model.random_texels(name, SIZES[ImageKind.IMAGE_2D])
     coordinates = _coordinates(texels.shape[:-1], sampler)
     image = _image(name, ImageKind.IMAGE_2D, texels)
     want = _expected(name, ImageKind.IMAGE_2D, texels, coordinates, sampler)
@@ -109,7 +99,7 @@ def test_every_format_with_every_mode(name, sampler):
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=_id)
 @pytest.mark.parametrize("kind", SIZES)
 def test_every_kind_with_every_mode(kind, sampler):
-    texels = _texels("rg:float", SIZES[kind])
+    texels = model.random_texels("rg:float", SIZES[kind])
     coordinates = _coordinates(texels.shape[:-1], sampler)
     image = _image("rg:float", kind, texels)
     want = _expected("rg:float", kind, texels, coordinates, sampler)
@@ -168,7 +158,7 @@ class TestChannels:
             _sample(image, [np.array([0, value], np.float32)], SamplerState())
 
     def test_coordinates_that_are_left_out_are_0(self):
-        texels = _texels("rgba:unorm8", (2, 3))
+        texels = model.random_texels("rgba:unorm8", (2, 3))
         image = _image("rgba:unorm8", ImageKind.IMAGE_2D, texels)
         axis = np.array([0, 1, 2], np.float32)
         zeros = np.zeros(3, np.float32)
@@ -197,7 +187,7 @@ class TestGather:
     @pytest.mark.parametrize("address", [Address.CLAMP, Address.CLAMP_TO_EDGE])
     def test_the_four_texels_are_those_that_a_linear_filter_mixes(self, address):
         name, sampler = "rgba:float", SamplerState(address)
-        texels = _texels(name, (4, 5))
+        texels = model.random_texels(name, (4, 5))
         coordinates = _coordinates((4, 5), sampler)
         found = _sample(
             _image(name, ImageKind.IMAGE_2D, texels), coordinates, sampler, gathered="B"
