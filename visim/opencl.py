@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 from visim.errors import InputError, ToolMissing
 from visim.runtime import loading
 from visim.runtime.opencl import build_zebin
@@ -26,7 +29,11 @@ def build(source: str, *, device: str, options: str = "", name: str = "source.cl
         ToolMissing: the compiler is not installed.
     """
     zebin = build_zebin(source, device=device, options=options, name=name)
+    return Program(_contents(zebin, name, device))
+
+
+def _contents(zebin: bytes, name: str, device: str) -> loading.Contents:
     contents, findings = loading.examine_data(zebin, name, platform(device))
     if contents is None or findings.errors:
         raise InputError(findings)
-    return Program(contents)
+    return replace(contents, again=partial(_contents, zebin, name, device))

@@ -42,8 +42,14 @@ def check(
     import visim
     from visim.cli.files import read_source
 
+    if as_sarif and as_json:
+        raise click.UsageError("--json and --sarif are two forms of the output: give one of them")
     if explain is not None:
-        click.echo(_explanation(explain))
+        text = _explanation(explain)
+        if as_json:
+            print_json({"rule": explain, "explanation": text})
+        else:
+            click.echo(text)
         return
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")

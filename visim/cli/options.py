@@ -18,6 +18,7 @@ from visim.runtime.arguments_text import ArgumentText, split_option
 
 MAX_TOML_BYTES = 1 << 14
 _SUFFIXES = (".npy", ".png")
+_CHOICES = {"engine": ("jit", "interpreter"), "checks": ("on", "off")}
 _SIZES = re.compile(r"\s*\d{1,18}\s*([,x]\s*\d{1,18}\s*){0,2}", re.ASCII)
 _VECTOR = re.compile(r"\s*\(?\s*(-?\d{1,18})\s*,\s*(-?\d{1,18})\s*\)?\s*", re.ASCII)
 
@@ -140,6 +141,13 @@ def _text(key: str, value: object, _folder: Path) -> str:
     return value
 
 
+def _choice(key: str, value: object, folder: Path) -> str:
+    name, known = _text(key, value, folder), _CHOICES[key]
+    if name not in known:
+        raise ArgumentError(f"{key}: expected {' or '.join(known)}, found {name!r}")
+    return name
+
+
 def _file(key: str, value: object, folder: Path) -> str:
     file = _text(key, value, folder)
     return file if file == "-" else str(folder / file)
@@ -256,11 +264,11 @@ _READERS: Mapping[str, _Reader] = {
     "surface":       _argument_texts,
     "sampler":       _argument_texts,
     "out":           _outputs,
-    "engine":        _text,
+    "engine":        _choice,
     "seed":          _natural,
     "budget":        _integer,
     "workers":       _integer,
-    "checks":        _text,
+    "checks":        _choice,
     "require-exact": _flag,
     "collect":       _names,
     "show":          _flag,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from visim.cli.files import write_text
+from visim.cli.files import check_target, write_text
 from visim.cli.options import RunOptions
 from visim.cli.progress import working
 from visim.cli.run import launch, prepare
@@ -43,6 +43,9 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
             cannot execute.
     """
     machines = _machines(chosen)
+    for file in (chosen.perfetto, chosen.html):
+        if file is not None:
+            check_target(file)
     prepared = prepare(options)
     dependency = options.launch.get("dependency", "none")
     timing = Timing(machines[0].name, native=chosen.native, dependency=dependency)

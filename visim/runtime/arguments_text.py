@@ -358,7 +358,7 @@ def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray
     shape = _shape(extent, where)
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_ARRAY_BYTES:
-        limit = f"visim makes arrays of at most {MAX_ARRAY_BYTES}; load larger ones with npy:"
+        limit = f"visim makes arrays of at most {MAX_ARRAY_BYTES}; load larger ones with npy:FILE"
         raise where.error(f"this array has {size} bytes, {limit}")
     try:
         match fill:

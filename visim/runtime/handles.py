@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from threading import Event, Thread
-from typing import cast
+from typing import Any, cast
 
 from visim.runtime.report import Report
 
@@ -27,6 +27,12 @@ class LaunchHandle:
         self._error: BaseException | None = None
         self._thread = Thread(target=self._work, name="visim launch", daemon=True)
         self._thread.start()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a launch that runs in this process can be neither copied nor pickled; "
+            "its result() can, once it has ended"
+        )
 
     def done(self) -> bool:
         """Return whether the launch has ended, in whatever way."""

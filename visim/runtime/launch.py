@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from threading import Event, get_ident
 from typing import Any, TypedDict, cast
 
+import numpy as np
+
 from visim.engine.base import Engine, RunOptions
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
@@ -139,6 +141,10 @@ class LaunchOptions:
         self._check_holders()
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
+        for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
+            _check_flag(name, value)
+        if self.engine is not None and not isinstance(cast("object", self.engine), str):
+            raise ArgumentError(f"engine: expected 'interpreter' or 'jit', found {self.engine!r}")
         _check_integer("seed", self.seed, 0)
         for name, value in (("workers", self.workers), ("budget", self.budget)):
             if value is not None:
@@ -204,6 +210,12 @@ class Launch:
     def __post_init__(self) -> None:
         self._tracks_taint = self.options.tracks_taint
         self._notes = _notes(self.options, self.engine)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"kernel {self.kernel!r}: what bind() returned can be neither copied nor pickled: "
+            "it works in the memory of its arguments; pickle the kernel, and bind it over there"
+        )
 
     def __call__(self) -> Report | LaunchHandle:
         """Launch the kernel.
@@ -349,6 +361,12 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
     return number
+
+
+def _check_flag(name: str, value: object) -> None:
+    """Refuse what is no bool: every text is true, also "no"."""
+    if not isinstance(value, (bool, np.bool)):
+        raise ArgumentError(f"{name}: expected True or False, found {value!r}")
 
 
 def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from visim.binary.archive import is_archive, read_archive
 from visim.binary.isafile import NativeCode
@@ -21,6 +22,7 @@ from visim.runtime.loading import (
     Contents,
     LoadedKernel,
     ProgramSource,
+    complete,
     examine_data,
     file_bytes,
 )
@@ -47,13 +49,19 @@ def link_sources(
 
     Raises:
         InputError: a file is wrong by itself.
-        LinkError: names are defined twice or nowhere.
+        LinkError: names are defined twice, or called functions nowhere.
         ArgumentError: files are for different devices, or there is no such platform.
         UnsupportedError: one of them is a zebin.
     """
+    if device is not None:
+        find_platform(device)
+    return _link([file_bytes(source) for source in sources], device, options)
+
+
+def _link(files: Sequence[tuple[bytes, str]], device: str | None, options: LinkOptions) -> Contents:
     inputs = _Inputs(None if device is None else find_platform(device), strict=options.strict)
-    for source in sources:
-        inputs.add(source)
+    for data, name in files:
+        inputs.add(data, name)
     if inputs.findings.errors:
         raise InputError(inputs.findings)
     parts = _needed(inputs.files, inputs.members)
@@ -63,7 +71,7 @@ def link_sources(
         module = without_unused(module)
     if options.strip:
         module = stripped(module)
-    return _contents(parts, module, native)
+    return complete(_contents(parts, module, native), partial(_link, files, device, options))
 
 
 class _Inputs:
@@ -76,9 +84,8 @@ class _Inputs:
         self.files: list[Contents] = []
         self.members: list[Contents] = []
 
-    def add(self, source: ProgramSource) -> None:
+    def add(self, data: bytes, name: str) -> None:
         """Read a file; an archive offers its members."""
-        data, name = file_bytes(source)
         if not is_archive(data):
             self._take(data, name, self.files)
             return

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from visim.binary.isafile import (
     NativeCode,
@@ -60,7 +61,8 @@ class Contents:
 
     `version` is the format's version as the file says it, `isa_version` that of its vISA text.
     `raw` are the bytes of a zebin, `native` the Gen code in an object by its kernels' names.
-    `variables` and `externals` are those of a `Module`.
+    `variables` and `externals` are those of a `Module`. `again` reads the same once more: copies
+    and pickles are made by it, and share nothing that kernels write.
     """
 
     name: str
@@ -77,6 +79,13 @@ class Contents:
     )
     variables: tuple[FileVariable, ...] = ()
     externals: tuple[str, ...] = ()
+    again: Callable[[], Contents] | None = field(default=None, repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by what the program was read from."""
+        if self.again is None:
+            raise TypeError("what is not yet a whole program cannot be copied")
+        return self.again, ()
 
     @property
     def module(self) -> Module:
@@ -136,13 +145,44 @@ def read_program(source: ProgramSource, device: str | None, *, strict: bool = Fa
         UnsupportedError: its format is not read yet.
         FileNotFoundError: there is no such file.
     """
-    contents, findings = examine(source, device, strict=strict)
+    if device is not None:
+        find_platform(device)
+    return _read(*file_bytes(source), device, strict=strict)
+
+
+def _read(data: bytes, name: str, device: str | None, *, strict: bool) -> Contents:
+    target = None if device is None else find_platform(device)
+    contents, findings = examine_data(data, name, target, strict=strict)
     if contents is None or findings.errors:
         raise InputError(findings)
+    return complete(contents, partial(_read, data, name, device, strict=strict))
+
+
+def read_text(text: str, device: str, *, strict: bool = False) -> Contents:
+    """Read and check the program that a vISA text in a string describes.
+
+    Raises:
+        InputError: the text is wrong.
+        LinkError: it calls functions that it neither has nor declares external.
+        ArgumentError: there is no such platform.
+    """
+    source, target = Source("<text>", text.removeprefix("\ufeff")), find_platform(device)
+    contents, findings = examine_text(source, target, strict=strict)
+    if findings.errors:
+        raise InputError(findings)
+    return complete(contents, partial(read_text, text, device, strict=strict))
+
+
+def complete(contents: Contents, again: Callable[[], Contents]) -> Contents:
+    """Return what makes a program, if what it calls is there, and how to read it `again`.
+
+    Raises:
+        LinkError: it calls functions that it neither has nor declares external.
+    """
     missing = check_symbols(contents)
     if missing.errors:
         raise LinkError(missing)
-    return contents
+    return replace(contents, again=again)
 
 
 def examine(

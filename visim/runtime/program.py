@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
-from visim.diag import Diagnostics, Source
+from visim.diag import Diagnostics
 from visim.engine.base import Engine
 from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
 from visim.forks import RenewedLock, RenewedProperty
@@ -31,7 +31,6 @@ from visim.runtime.running import ExecutablePool
 from visim.runtime.threads import LaunchPlan, Tables
 from visim.runtime.values import Parameter, arrange
 from visim.target import NEWEST, PLATFORMS, Platform, object_version
-from visim.target import platform as find_platform
 from visim.text import show_module, show_unit
 
 Arguments = Sequence[object] | Mapping[str, object]
@@ -74,11 +73,7 @@ def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
     """
     if not isinstance(cast("object", text), str):
         raise ArgumentError(f"text: expected vISA text in a str, found {type(text).__name__}")
-    source, device = Source("<text>", text.removeprefix("\ufeff")), find_platform(platform)
-    contents, findings = loading.examine_text(source, device, strict=strict)
-    if findings.errors:
-        raise InputError(findings)
-    return _linked(contents)
+    return Program(loading.read_text(text, platform, strict=strict))
 
 
 def link(
@@ -112,7 +107,7 @@ def link(
     if not is_list or not sources:
         raise ArgumentError("sources: expected a list of one or more paths or files' bytes")
     options = LinkOptions(gc=gc, strip=strip, strict=strict)
-    return _linked(link_sources(sources, platform, options))
+    return Program(link_sources(sources, platform, options))
 
 
 def verify(
@@ -139,18 +134,13 @@ def verify(
     return findings
 
 
-def _linked(contents: Contents) -> Program:
-    findings = loading.check_symbols(contents)
-    if findings.errors:
-        raise LinkError(findings)
-    return Program(contents)
-
-
 class Program:
     """Kernels, and the functions and variables that they share.
 
     `program["name"]` is a kernel. What kernels store in variables of the program stays for later
-    launches of this object. `kernels` are in the order of the file.
+    launches of this object. `kernels` are in the order of the file. Programs and kernels can be
+    copied and pickled; copies are read from the same bytes, have their own variables and their own
+    code.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -162,6 +152,9 @@ class Program:
     def __repr__(self) -> str:
         names = ", ".join(kernel.name for kernel in self.kernels)
         return f"<Program {self._contents.name}: {names or 'no kernels'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Program, (self._contents,)
 
     def __getitem__(self, name: str) -> Kernel:
         """Return the kernel called `name`; KeyError names the nearest."""
@@ -294,6 +287,10 @@ class Kernel:
     def __repr__(self) -> str:
         listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args)
         return f"<Kernel {self.name}({listed})>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        places = (i for i, one in enumerate(self._contents.kernels) if one is self._kernel)
+        return _kernel_at, (self._contents, next(places))
 
     @property
     def name(self) -> str:
@@ -476,6 +473,10 @@ class Kernel:
         extent = geometry.nd_range(options.sizes, required)
         parameters, segments = self.args, self._contents.segments
         return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
+
+
+def _kernel_at(contents: Contents, place: int) -> Kernel:
+    return Kernel(contents, contents.kernels[place])
 
 
 def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:

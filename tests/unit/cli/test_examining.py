@@ -125,6 +125,20 @@ class TestCheckOptions:
         assert main(["check"]) != 0
         assert "FILE" in capsys.readouterr().err
 
+    def test_json_and_sarif_are_not_asked_for_at_once(self, tmp_path, capsys):
+        file = tmp_path / "a.visaasm"
+        file.write_text(".version 4.1\n")
+        assert main(["check", "--json", "--sarif", str(file)]) == 2
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert "--json and --sarif" in error["message"]
+
+    def test_explanations_are_json_too(self, capsys):
+        assert main(["check", "--explain", "block-count"]) == 0
+        text = capsys.readouterr().out
+        assert main(["check", "--explain", "block-count", "--json"]) == 0
+        form = json.loads(capsys.readouterr().out)
+        assert form == {"rule": "block-count", "explanation": text.removesuffix("\n")}
+
     def test_sarif_names_rule_file_and_line(self, tmp_path, capsys):
         file = tmp_path / "k.visaasm"
         file.write_text('.version 4.1\n.kernel "k"\nmov (M1, 1) X(0,0)<1> 0x1:d\nret (M1, 1)\n')

@@ -128,6 +128,8 @@ class TestRun:
             (["--arg", "y=null"], "no argument 'y'"),
             (["--global", "big"], "global: expected 1 to 3 integers"),
             (["--dependency", "1,2,3"], "dependency: expected a name"),
+            (["--engine", "gpu"], "engine: expected jit or interpreter, found 'gpu'"),
+            (["--checks", "no"], "checks: expected on or off, found 'no'"),
             (["--out", "x=/nowhere/a.npy"], "there is no folder for /nowhere/a.npy"),
             (["--out", "x=a.jpg"], "expected a file .npy or .png"),
             (["--arg", "x=null", "--arg", "n=i32:1", "--out", "n=a.npy"], "is no array"),

@@ -107,3 +107,15 @@ def test_the_command_writes_both(tmp_path):
     assert main([*words, "--html", str(html), "--perfetto", str(trace)]) == 0
     assert html.read_text().startswith("<!doctype html>")
     assert json.loads(trace.read_text())["otherData"]["arch"] == "snb"
+
+
+@pytest.mark.parametrize("option", ["--html", "--perfetto"])
+def test_a_file_that_cannot_be_written_is_said_before_the_kernel_runs(
+    tmp_path, capsys, monkeypatch, option
+):
+    program = tmp_path / "k.visaasm"
+    program.write_text(kernel([multiply(34, 35)]).source)
+    monkeypatch.setattr("visim.cli.time.launch", pytest.fail)
+    words = ["time", str(program), "--platform", "skl", "--groups", "2", "--arch", "snb"]
+    assert main([*words, option, str(tmp_path / "nowhere" / "k")]) == 2
+    assert "make it first" in capsys.readouterr().err
