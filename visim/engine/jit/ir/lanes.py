@@ -126,3 +126,26 @@ def move_function(name: str, verb: str, lanes: int, size: int, scale: int) -> st
         ]
 
     return each_lane_function(name, lanes, scale, moved)
+
+
+def row_function(name: str, size: int, stride: int) -> str:
+    """Return a function that stores `size` bytes for each lane of a mask, `stride` bytes apart.
+
+    Values stand at `%data`, lane after lane.
+    """
+    return "\n".join(
+        [
+            f"define internal void @{name}(ptr %base, ptr %data, i64 %mask) noinline #0 {{",
+            "entry:",
+            *lane_loop("entry"),
+            f"  %byte = mul i64 %lane, {size}",
+            "  %value = getelementptr i8, ptr %data, i64 %byte",
+            f"  %offset = mul i64 %lane, {stride}",
+            "  %p = getelementptr i8, ptr %base, i64 %offset",
+            f"  call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %value, i64 {size}, i1 false)",
+            "  br label %next",
+            *loop_tail(),
+            "  ret void",
+            "}",
+        ]
+    )

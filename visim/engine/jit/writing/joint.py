@@ -201,9 +201,7 @@ class JointWriter:
 def _may_wait(step: Step, ready: Ready) -> bool:
     """Whether an instruction is one message and register writes, and lanes that are on can move."""
     others = [effect for effect in step.effects if effect is not ready.effect]
-    if not all(isinstance(effect, WriteRegister) for effect in others):
-        return False
-    return isinstance(ready.effect, Load) or ready.mask is None or ready.moves_some
+    return all(isinstance(effect, WriteRegister) for effect in others)
 
 
 def _overtakes(effect: Effect) -> bool:

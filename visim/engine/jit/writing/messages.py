@@ -13,7 +13,7 @@ from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
 from visim.engine.jit.common.moving import packed_widths, together
 from visim.engine.jit.ir.shapes import Shape, ragged
-from visim.engine.jit.ir.text import scalar_bytes, scalar_type, signed
+from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.bounds import Bounds
@@ -28,6 +28,9 @@ from visim.engine.jit.writing.values import Values
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
+
+_LEAST_MASKED = 4
+"""Hosts store some lanes of a vector if elements have so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,6 @@ class Ready:
     mask: str | None
     bits: str
     given: list[str]
-
-    @property
-    def moves_some(self) -> bool:
-        """Whether the host can store some lanes of a row."""
-        return len(self.given) == 1 and scalar_bytes(self.access.scalar) >= 4
 
 
 class MessageWriter:
@@ -172,7 +170,7 @@ class MessageWriter:
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
-            self.store_rows(ready, way, general)
+            self.store_rows(ready, way)
         else:
             self.moves.store(way, ready.access.scalar, ready.given)
         text.jump(join)
@@ -181,22 +179,25 @@ class MessageWriter:
         text.jump(join)
         text.label(join)
 
-    def store_rows(self, ready: Ready, way: Rows, general: str = "") -> None:
-        """Store rows, which fit; go to `general` where that is not possible for some lanes."""
+    def store_rows(self, ready: Ready, way: Rows) -> None:
+        """Store rows, which fit: all lanes, or those that are on."""
         text, access, values = self.text, ready.access, ready.given
         if ready.mask is None:
-            self.rows.store(way.pointers, access.lanes, access.scalar, values)
+            self.rows.store_all(way, access.scalar, values)
             return
         every, some, stored = self._labels("every", "some", "stored")
         whole = text.let(f"icmp eq i64 {ready.bits}, {signed((1 << access.lanes) - 1, 64)}")
-        text.branch(whole, every, some if ready.moves_some else general)
+        text.branch(whole, every, some)
         text.label(every)
-        self.rows.store(way.pointers, access.lanes, access.scalar, values)
-        if not ready.moves_some:
-            return
+        self.rows.store_all(way, access.scalar, values)
         text.jump(stored)
         text.label(some)
-        self.rows.store_masked(way.pointers, access.lanes, access.scalar, values[0], ready.mask)
+        masks = len(values) == 1 and access.size >= _LEAST_MASKED
+        if masks and way.shape.form.stride == access.size:
+            self.rows.store_masked(way.pointers, access.lanes, access.scalar, values[0], ready.mask)
+        else:
+            data = self.moves.data(access.lanes * access.size)
+            self.rows.store_some(way, access.scalar, values, ready.bits, data)
         text.jump(stored)
         text.label(stored)
 
@@ -429,7 +430,7 @@ class MessageWriter:
 
 
 def _is_row(shape: Shape, access: Access) -> bool:
-    """Whether lanes can be moved in rows: any that are read, adjacent ones that are written."""
+    """Whether lanes can be moved in rows: any that are read, such apart that are written."""
     if shape.form.ragged or access.operation is not None:
         return False
-    return access.verb == "load" or shape.form.stride == access.size
+    return access.verb == "load" or abs(shape.form.stride) >= access.size

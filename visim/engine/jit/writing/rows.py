@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.lanes import row_function
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
-from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes
+from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
 from visim.engine.jit.ir.weaving import Weaver
 from visim.engine.jit.writing.bounds import Bounds
 
@@ -211,13 +212,42 @@ class RowWriter:
             one = self.text.shuffle(scalar, lanes * parts, whole, picks)
             self.text.do(f"store <{count} x {scalar}> {one}, ptr {pointer}, align 1")
 
-    def store_apart(self, pointer: str, lanes: int, scalar: str, value: str, stride: int) -> None:
-        """Store each lane by itself, at equal distances."""
-        vector = f"<{lanes} x {scalar}>"
+    def store_all(self, rows: Rows, scalar: str, values: list[str]) -> None:
+        """Store vectors at all lanes of rows, which fit, the elements of a lane together."""
+        lanes, stride = rows.shape.lanes, rows.shape.form.stride
+        if stride == len(values) * scalar_bytes(scalar):
+            self.store(rows.pointers, lanes, scalar, values)
+        else:
+            self.store_apart(rows.pointers, lanes, scalar, values, stride)
+
+    def store_apart(
+        self, pointers: list[str], lanes: int, scalar: str, values: list[str], stride: int
+    ) -> None:
+        """Store each lane by itself, in pieces of equal size, at equal distances."""
+        text, parts, piece = self.text, len(values), lanes // len(pointers)
+        kind, whole = f"<{parts} x {scalar}>", self.weaver.woven(values, lanes, scalar)
         for lane in range(lanes):
-            one = self.text.let(f"extractelement {vector} {value}, i64 {lane}")
-            place = self.text.at(pointer, lane * stride)
-            self.text.do(f"store {scalar} {one}, ptr {place}, align 1")
+            picks = range(lane * parts, lane * parts + parts)
+            one = text.shuffle(scalar, lanes * parts, whole, picks)
+            place = text.at(pointers[lane // piece], lane % piece * stride)
+            text.do(f"store {kind} {one}, ptr {place}, align 1")
+
+    def store_some(self, rows: Rows, scalar: str, values: list[str], bits: str, data: str) -> None:
+        """Store the lanes whose bits are set, one after another; their elements pass `data`."""
+        text, form, lanes = self.text, rows.shape.form, rows.shape.lanes
+        size, count = len(values) * scalar_bytes(scalar), len(values) * lanes
+        name = f"store.row.{size}.{form.stride}"
+        self.library.functions.setdefault(name, row_function(name, size, form.stride))
+        self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        whole = self.weaver.woven(values, lanes, scalar)
+        text.do(f"store <{count} x {scalar}> {whole}, ptr {data}, align 8")
+        for number, pointer in enumerate(rows.pointers):
+            first, mask = number * form.piece, bits
+            if len(rows.pointers) > 1:
+                some = signed(low_bits(form.piece) << first, 64)
+                mask = text.let(f"and i64 {bits}, {some}")
+            place = text.at(pointer, -first * form.stride)
+            text.do(f"call void @{name}(ptr {place}, ptr {data}, i64 {mask})")
 
     def store_masked(
         self, pointers: list[str], lanes: int, scalar: str, value: str, mask: str

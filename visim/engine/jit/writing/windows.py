@@ -173,7 +173,7 @@ class WindowWriter:
             if stride == size:
                 self.rows.store(pointers, window.lanes, scalar, values)
             else:
-                self.rows.store_apart(pointers[0], window.lanes, scalar, values[0], stride)
+                self.rows.store_apart(pointers, window.lanes, scalar, values, stride)
             text.jump(join)
             text.label(apart)
         woven = self.rows.weaver.woven(values, window.lanes, scalar)
