@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.unit.test_pictures import decode_png
+from tests.unit.runtime.test_pictures import decode_png
 from visim.cli import main
 
 ROOT = Path(__file__).parents[2]
