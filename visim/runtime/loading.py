@@ -23,7 +23,7 @@ from visim.binary.isafile import (
     read_isa,
     write_isa,
 )
-from visim.binary.zebin import ZeKernel, is_zebin, read_zebin
+from visim.binary.zebin import ZeFunction, ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
 from visim.diag import Diagnostics, Source
 from visim.errors import ArgumentError, InputError, LinkError
@@ -326,17 +326,12 @@ def _examine_zebin(
     kernels: list[LoadedKernel] = []
     functions: list[Unit] = []
     for entry in (*zebin.kernels, *zebin.functions):
-        module, found = _checked(Source(f"{name}:{entry.name}", entry.visaasm), device)
+        module, unit, found = _unit_of(entry, name, device)
         findings.extend(found)
-        kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
-        unit = next((unit for unit in module.units if unit.kind is kind), None)
         if unit is None:
-            findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
             continue
         version = max(version, module.version)
         if isinstance(entry, ZeKernel):
-            if device is not None and not found.errors:
-                findings.extend(audit(entry, unit, device))
             kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
         else:
             functions.append(unit)
@@ -357,6 +352,20 @@ def _examine_zebin(
         data,
     )
     return contents, findings
+
+
+def _unit_of(
+    entry: ZeKernel | ZeFunction, name: str, device: Platform | None
+) -> tuple[Module, Unit | None, Diagnostics]:
+    """Return the text of a zebin's kernel or function, its unit, and what is wrong with them."""
+    module, findings = _checked(Source(f"{name}:{entry.name}", entry.visaasm), device)
+    kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
+    unit = next((unit for unit in module.units if unit.kind is kind), None)
+    if unit is None:
+        findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
+    elif isinstance(entry, ZeKernel) and device is not None and not findings.errors:
+        findings.extend(audit(entry, unit, device))
+    return module, unit, findings
 
 
 def _one_device(name: str, found: Platform | None, target: Platform | None) -> Platform | None:

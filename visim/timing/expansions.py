@@ -96,25 +96,15 @@ def _special(
             if "rotate" in native.features:
                 return (Step(mnemonic, "logic", "d"),)
             return _chain("shl:logic shr:logic or:logic")
-        case "div" | "mod" if kind.is_integer:
-            if "intdiv" not in native.features:
-                return None
-            return (Step("math.intdiv", "math.intdiv", "d"),)
-        case "div" if "fdiv" in native.features and kind.bytes <= 4:
-            return (Step("math.fdiv", "math.fdiv", "d"),)
-        case "div" if kind.bytes <= 4:
-            return _chain("math.inv:math.inv mul:alu.float")
-        case "div" | "divm" | "sqrtm":
-            return _refined(mnemonic, kind, native)
+        case "div" | "mod" | "divm" | "sqrtm":
+            return _divided(mnemonic, kind, native)
         case "mulh":
             return (Step("mul", "alu.wide", "acc"), Step("mach", "logic", "d"))
         case "madw":
             product = (Step("mul", "alu.wide", "acc"), Step("mach", "logic"))
             return (*product, Step("addc", "logic"), Step("add", "alu", "d"))
-        case "lrp" | "pln" | "line" if mnemonic in native.features:
-            return (Step(mnemonic, "logic" if mnemonic == "line" else mnemonic, "d"),)
         case "lrp" | "pln" | "line":
-            return _chain("mad:mad.float mad:mad.float") if "mad" in native.features else None
+            return _interpolated(mnemonic, native)
         case "bfi":
             bits = "bits" in native.features
             return (Step("bfi1", logic), Step("bfi2", "three", "d")) if bits else None
@@ -126,6 +116,27 @@ def _special(
             return (Step("srnd", "alu.float", "d"),)
         case _:
             return _plain(mnemonic, alu, logic, native)
+
+
+def _divided(mnemonic: str, kind: DataType, native: NativeRules) -> tuple[Step, ...] | None:
+    match mnemonic:
+        case "div" | "mod" if kind.is_integer:
+            has_unit = "intdiv" in native.features
+            return (Step("math.intdiv", "math.intdiv", "d"),) if has_unit else None
+        case "div" if "fdiv" in native.features and kind.bytes <= 4:
+            return (Step("math.fdiv", "math.fdiv", "d"),)
+        case "div" if kind.bytes <= 4:
+            return _chain("math.inv:math.inv mul:alu.float")
+        case "mod":
+            return None
+        case _:
+            return _refined(mnemonic, kind, native)
+
+
+def _interpolated(mnemonic: str, native: NativeRules) -> tuple[Step, ...] | None:
+    if mnemonic in native.features:
+        return (Step(mnemonic, "logic" if mnemonic == "line" else mnemonic, "d"),)
+    return _chain("mad:mad.float mad:mad.float") if "mad" in native.features else None
 
 
 def _plain(mnemonic: str, alu: str, logic: str, native: NativeRules) -> tuple[Step, ...] | None:

@@ -68,23 +68,13 @@ def _result(
         for item, count in zip(instructions, state.count, strict=True)
         if count
     }
-    scalar, slots = state.scalar, chip.eus * chip.slots
-    spans = tuple(
-        Span(group, place // chip.slots, place % chip.slots, begin, end)
-        for group, place, begin, end in zip(
-            [g for g, size in enumerate(work.groups) for _ in range(size)],
-            state.place,
-            state.started,
-            state.ended,
-            strict=True,
-        )
-    )
+    scalar = state.scalar
     return TimingResult(
         machine=program.machine,
         program=program,
         cycles=cycles,
-        slots=slots,
-        spans=spans,
+        slots=chip.eus * chip.slots,
+        spans=_spans(work, chip, state),
         visa=_visa_instructions(program, work),
         native=scalar[fields.ISSUED],
         stalls=dict(zip(CATEGORY_NAMES, state.total, strict=True)),
@@ -104,6 +94,17 @@ def _result(
         events=tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(scalar[fields.EVENTS])),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
+    )
+
+
+def _spans(work: Work, chip: Chip, state: State) -> tuple[Span, ...]:
+    """Return where and when each thread ran."""
+    groups = [group for group, size in enumerate(work.groups) for _ in range(size)]
+    return tuple(
+        Span(group, place // chip.slots, place % chip.slots, begin, end)
+        for group, place, begin, end in zip(
+            groups, state.place, state.started, state.ended, strict=True
+        )
     )
 
 
