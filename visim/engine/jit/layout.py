@@ -57,7 +57,8 @@ class Work(IntEnum):
     `PLACES` are pairs of a byte offset in the registers and an axis, of which the first
     `ROW_PLACES` differ between groups of a row. `MEMORY` says that threads start with registers or
     memory to be cleared, `TOGETHER` that successive groups of a row can be run by one call.
-    The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
+    A worker takes `CHUNK` groups at a time, at the end one of so many `SHARES` of those that are
+    left, and at least `LEAST`. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
     GROUPS = 0
@@ -85,6 +86,8 @@ class Work(IntEnum):
     FAULT_THREAD = 22
     FAULT_GROUP = 23
     TOGETHER = 24
+    LEAST = 25
+    SHARES = 26
     SIZE = 32
 
 

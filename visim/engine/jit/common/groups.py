@@ -88,6 +88,10 @@ entry:
   %numbers = load ptr, ptr %np
   %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
   %chunk = load i64, ptr %chp
+  %lep = getelementptr i64, ptr %work, i64 $W_LEAST$
+  %least = load i64, ptr %lep
+  %sap = getelementptr i64, ptr %work, i64 $W_SHARES$
+  %shares = load i64, ptr %sap
   %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
   %shared = load ptr, ptr %shp
   %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
@@ -125,11 +129,16 @@ take:
   %go = icmp eq i64 %stopped, 0
   br i1 %go, label %chunk.take, label %good
 chunk.take:
-  %first = atomicrmw add ptr %shared, i64 %chunk monotonic, align 8
+  %taken = load atomic i64, ptr %shared monotonic, align 8
+  %left = call i64 @llvm.usub.sat.i64(i64 %n, i64 %taken)
+  %fair = udiv i64 %left, %shares
+  %most.fair = call i64 @llvm.umin.i64(i64 %chunk, i64 %fair)
+  %size = call i64 @llvm.umax.i64(i64 %most.fair, i64 %least)
+  %first = atomicrmw add ptr %shared, i64 %size monotonic, align 8
   %some = icmp ult i64 %first, %n
   br i1 %some, label %chunk.run, label %good
 chunk.run:
-  %limit = add i64 %first, %chunk
+  %limit = add i64 %first, %size
   %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
   br label %head
 head:

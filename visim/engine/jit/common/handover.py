@@ -18,6 +18,9 @@ _WAIT, _WAKE = 128, 129
 """FUTEX_WAIT and FUTEX_WAKE, among the threads of one process."""
 _LOOKS = 150
 """How often a thread looks before it sleeps, each time a processor's pause (some 20 ns)."""
+_LOOKS_FOR_END = 2000
+"""How often a thread looks whether another one has ended before it sleeps: for as long as sleeping
+and waking take. Those that share groups end within such times of each other."""
 _PATIENCE_NS = 20_000_000
 """After so long Python looks whether signals have come."""
 
@@ -28,7 +31,7 @@ def handover_numbers(*, is_x86: bool) -> dict[str, str]:
     found |= {f"L_{field.name}": int(field) for field in Call}
     found |= {f"X_{state.name}": int(state) for state in BoxState}
     found |= {"FUTEX": _FUTEX.get(platform.machine().lower(), 0), "WAIT": _WAIT, "WAKE": _WAKE}
-    found |= {"LOOKS": _LOOKS, "PATIENCE_NS": _PATIENCE_NS}
+    found |= {"LOOKS": _LOOKS, "LOOKS_FOR_END": _LOOKS_FOR_END, "PATIENCE_NS": _PATIENCE_NS}
     rest = "call void @llvm.x86.sse2.pause()" if is_x86 else ""
     return {name: str(value) for name, value in found.items()} | {"REST": rest}
 
@@ -116,7 +119,7 @@ look:
 again:
   $REST$
   %j = add i64 %i, 1
-  %enough = icmp eq i64 %j, $LOOKS$
+  %enough = icmp eq i64 %j, $LOOKS_FOR_END$
   br i1 %enough, label %await, label %look
 await:
   %awaits = cmpxchg ptr %box, i32 $X_RUNNING$, i32 $X_AWAITED$ seq_cst seq_cst

@@ -27,15 +27,23 @@ _NOTHING_DONE = octets_of(np.zeros(3, np.uint64))
 
 CHUNKS = 32
 """How often each worker comes back for more groups, about."""
+_LEAST_PART = 8
+"""How much smaller the last chunks are, so that workers end at nearly the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Groups that workers share: each takes the next `chunk` of them until none is left."""
+    """Groups that workers share: each takes the next ones until none is left.
+
+    It takes `chunk` at a time, at the end one of so many `shares` of those that are left, and at
+    least so many.
+    """
 
     groups: Sequence[int]
     numbers: NDArray[np.uint64]
     chunk: int
+    least: int
+    shares: int
     shared: memoryview
     shared_at: int
 
@@ -46,9 +54,13 @@ class Task:
             numbers = np.arange(groups.start, groups.stop, groups.step).astype(np.uint64)
         else:
             numbers = np.array(groups, np.uint64)
-        chunk = max(1, numbers.size // (workers * CHUNKS)) if workers > 1 else numbers.size
+        chunk = least = numbers.size
+        if workers > 1:
+            chunk = max(1, numbers.size // (workers * CHUNKS))
+            least = max(1, chunk // _LEAST_PART)
         shared = words(int(Shared.SIZE))
-        return cls(groups, numbers, chunk, octets_of(shared), int(shared.ctypes.data))
+        sizes = chunk, least, 2 * workers
+        return cls(groups, numbers, *sizes, octets_of(shared), int(shared.ctypes.data))
 
     @property
     def is_consecutive(self) -> bool:
@@ -176,6 +188,7 @@ class NativeWork:
         if task is not self.task:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
+            fields[Work.LEAST], fields[Work.SHARES] = task.least, task.shares
             fields[Work.TOGETHER] = task.is_consecutive and not watcher.is_ordered
             self.task = task
 
