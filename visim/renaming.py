@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any, cast
@@ -19,6 +20,7 @@ from visim.operands import (
     Variable,
 )
 
+_NO_OPERANDS = frozenset({"op", "origin", "order"})
 _VARIABLES = (General, AddressVariable, PredicateVariable, SamplerVariable, SurfaceVariable)
 
 
@@ -46,6 +48,27 @@ def with_functions(unit: Unit, changed: Mapping[str, str]) -> Unit:
     )
 
 
+def mentions(unit: Unit, variable: Variable) -> bool:
+    """Return whether an instruction of `unit` has a variable, or an alias of it, as an operand."""
+    names = {one for one in unit.generals if one.root()[0] == variable} | {variable}
+    return any(_has(item, names) for item in unit.body)
+
+
+def _has(value: Any, names: AbstractSet[Variable]) -> bool:
+    if isinstance(value, _VARIABLES):
+        return value in names
+    if isinstance(value, tuple):
+        return any(_has(entry, names) for entry in cast("tuple[Any, ...]", value))
+    if not is_dataclass(value) or isinstance(value, type):
+        return False
+    return any(_has(getattr(value, name), names) for name in _operand_fields(type(value)))
+
+
+@cache
+def _operand_fields(form: type[Any]) -> tuple[str, ...]:
+    return tuple(entry.name for entry in fields(form) if entry.name not in _NO_OPERANDS)
+
+
 def _replaced(value: Any, changed: Mapping[Variable, Variable]) -> Any:
     if isinstance(value, _VARIABLES):
         return changed.get(value, value)
@@ -54,13 +77,11 @@ def _replaced(value: Any, changed: Mapping[Variable, Variable]) -> Any:
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changes: dict[str, Any] = {}
-    for entry in fields(value):
-        if entry.name in {"op", "origin", "order"}:
-            continue
-        before = getattr(value, entry.name)
+    for name in _operand_fields(type(value)):
+        before = getattr(value, name)
         after = _replaced(before, changed)
         if after is not before:
-            changes[entry.name] = after
+            changes[name] = after
     return replace(value, **changes) if changes else value
 
 

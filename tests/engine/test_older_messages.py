@@ -213,14 +213,18 @@ class TestAtomics:
 class TestSurfaceVariables:
     """Messages go to the surface whose number their variable holds then."""
 
-    @pytest.mark.parametrize("way", ["set", "computed", "set on one way", "set before a jump"])
+    @pytest.mark.parametrize(
+        "way", ["set", "computed", "copied", "set on one way", "set before a jump"]
+    )
     def test_the_last_number_counts(self, way: str):
         ways = {
             "set": "movs (M1_NM, 1) T6(0) 0x7:ud",
             "computed": "movs (M1_NM, 1) T6(0) N(0,0)<0;1,0>",
+            "copied": "movs (M1, 1) N(0,0)<1> 0x7:ud\nmovs (M1, 1) T6(0) N(0,0)<0;1,0>",
             "set on one way": "(P1) jmp (M1_NM, 1) on\nmovs (M1_NM, 1) T6(0) 0x7:ud\non:",
             "set before a jump": "movs (M1_NM, 1) T6(0) 0x7:ud\n(P1) jmp (M1_NM, 1) on\non:",
         }
+        given = 6 if way == "copied" else 7
         surfaces, offsets = Surfaces(), np.arange(16, dtype=np.uint32)
         for number in (6, 7):
             surfaces.bind(number, np.arange(16, dtype=np.uint32) + 100 * number, str(number))
@@ -232,7 +236,7 @@ class TestSurfaceVariables:
             {ways[way]}
             gather.4 (M1, 16) T6 0x0:ud A.0 W.0
             """,
-            {"A": offsets, "V": nothing, "W": nothing, "N": np.array([7], np.uint32)},
+            {"A": offsets, "V": nothing, "W": nothing, "N": np.array([given], np.uint32)},
             {"P1": 0},
             declarations=".decl T6 v_type=T num_elts=1",
             surfaces=surfaces,

@@ -112,12 +112,11 @@ def added_address(i: Any, platform: Platform | None) -> str | None:
 def moved_state(i: Any, platform: Platform | None) -> str | None:
     """MOVS, notes: from or to surfaces or samplers, of the same kind.
 
-    The page asks for UD on the other side; Intel's compiler writes D, too.
+    The page asks for UD on the other side, and for a state variable on one; Intel's compilers
+    write D, too, and copy an index that they need several times from variable to variable.
     """
     del platform
     into, source = i.dst, i.src0
-    if not isinstance(into, StateOperand) and not isinstance(source, StateOperand):
-        return "the source or the destination is a surface or sampler variable"
     both = isinstance(into, StateOperand) and isinstance(source, StateOperand)
     if both and type(into.variable) is not type(source.variable):
         return "surfaces and samplers are not copied to each other"

@@ -17,7 +17,7 @@ from visim.isa import Instruction
 from visim.isa.flow import FunctionCall, IndirectFunctionCall
 from visim.module import Unit
 from visim.operands import General
-from visim.runtime.payload import dimension_bytes, places_of
+from visim.runtime.payload import dimension_bytes, is_unused, places_of
 from visim.target import Platform
 
 _POINTER, _NUMBER, _TRIPLE = 8, 4, 12
@@ -59,7 +59,7 @@ def _inputs(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnos
     places = places_of(entry, platform)
     end = places.cross_base + max((piece.offset + piece.size for piece in entry.payload), default=0)
     for one in unit.inputs:
-        if places.is_local(one):
+        if places.is_local(one) or is_unused(unit, one):
             continue
         if not places.is_cross(one) or not isinstance(one.variable, General):
             text = f"input {one.variable.name} at byte {one.offset} is no part of the payload"

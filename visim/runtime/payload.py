@@ -21,14 +21,16 @@ from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel
-from visim.module import Input
+from visim.module import Input, Unit
 from visim.operands import General
+from visim.renaming import mentions
 from visim.runtime.geometry import Triple, Walk, local_ids, thread_masks
 from visim.runtime.parameters import parameters, value_type, written
 from visim.runtime.table import ArgumentTable
 from visim.runtime.threads import Register, ThreadHeader
 from visim.target import Platform
 
+PACKED_IDS = "packed_local_ids"
 _SCRATCH_GRANULE = 1024
 _MOST_SIZES = 64
 """For so many local sizes a kernel remembers what their threads have."""
@@ -73,9 +75,20 @@ class Places:
 def places_of(kernel: ZeKernel, platform: Platform) -> Places:
     """Return the places of a kernel's payload; older devices keep a register free before it."""
     grf = platform.grf_bytes
-    local_ids = sum(piece.size for piece in kernel.per_thread_payload)
+    local_ids = sum(
+        grf if piece.arg_type == PACKED_IDS else piece.size for piece in kernel.per_thread_payload
+    )
     has_free = not local_ids and platform.name not in {"dg2", "pvc"}
     return Places(grf, local_ids, grf + local_ids + (grf if has_free else 0), kernel.payload)
+
+
+def is_unused(unit: Unit, entry: Input) -> bool:
+    """Whether code never reads an input of the compiler's own, or one that is a surface.
+
+    Metadata leaves these out: code for CM has the numbers of its surfaces in itself.
+    """
+    is_general = isinstance(entry.variable, General)
+    return (entry.is_implicit or not is_general) and not mentions(unit, entry.variable)
 
 
 def dimension_bytes(platform: Platform, simd_size: int) -> int:
@@ -115,6 +128,7 @@ class PayloadLayout:
         self.grf = linked.platform.grf_bytes
         self.header = ThreadHeader(linked)
         _check_thread_data(kernel)
+        self._has_packed_ids = any(p.arg_type == PACKED_IDS for p in kernel.per_thread_payload)
         self._places = places_of(kernel, linked.platform)
         self.local_id_bytes = self._places.local_id_bytes
         self.dimension_bytes = dimension_bytes(linked.platform, self.simd_size)
@@ -159,6 +173,8 @@ class PayloadLayout:
         unit = self.linked.units[0]
         for entry in self.linked.kernel.inputs:
             variable = entry.variable
+            if is_unused(unit.unit, entry):
+                continue
             if not isinstance(variable, General):
                 raise self._unexplained(entry)
             register = self.linked.offset(unit, variable)
@@ -203,7 +219,7 @@ class PayloadLayout:
         if found is None:
             order = self.kernel.execution_env.work_group_walk_order_dimensions
             ids = local_ids(local_size, self.simd_size, order)
-            masks = thread_masks(math.prod(local_size), self.simd_size)
+            masks = self._masks(math.prod(local_size))
             bases = _scratch_bases(self, len(masks))
             own = tuple(
                 self._own_start(ids[thread], thread, mask, base)
@@ -218,6 +234,12 @@ class PayloadLayout:
             self._of_threads[key] = found
         return found
 
+    def _masks(self, items: int) -> list[int]:
+        """Return each thread's channels; code for one work-item a thread has all of them on."""
+        if self.simd_size == 1:
+            return [(1 << self.linked.simd_size) - 1] * items
+        return thread_masks(items, self.simd_size)
+
     def _own_start(self, ids: NDArray[np.uint16], thread: int, mask: int, base: int) -> ThreadStart:
         """Return how a thread starts, but for the arguments and what depends on the group."""
         registers = *self._own_registers(ids), *self.header.thread_registers(thread, mask)
@@ -229,6 +251,8 @@ class PayloadLayout:
 
     def thread_bytes(self, ids: NDArray[np.uint16]) -> bytes:
         """Return the per-thread data of a thread with the local ids [dimension, channel]."""
+        if self._has_packed_ids:
+            return ids[:, 0].tobytes().ljust(self.local_id_bytes, b"\0")
         dimensions = self.local_id_bytes // self.dimension_bytes
         block = np.zeros((dimensions, self.dimension_bytes // 2), np.uint16)
         block[:, : self.simd_size] = ids[:dimensions]
@@ -324,8 +348,9 @@ def _private_bytes(kernel: ZeKernel) -> int:
 
 def _check_thread_data(kernel: ZeKernel) -> None:
     """Refuse per-thread data other than local ids."""
+    known = {"local_id", PACKED_IDS} if kernel.execution_env.simd_size == 1 else {"local_id"}
     for entry in kernel.per_thread_payload:
-        if entry.arg_type != "local_id" or entry.offset:
+        if entry.arg_type not in known or entry.offset:
             raise UnsupportedError(
                 f"kernel {kernel.name!r}: per-thread data {entry.arg_type!r} at byte "
                 f"{entry.offset} is not known"

@@ -52,6 +52,17 @@ def test_another_simd_size_is_found():
     assert codes(kernel(), text(simd=8)) == ["abi-simd-size"]
 
 
+def test_inputs_of_the_compiler_may_lie_anywhere_if_they_are_not_read():
+    inputs = (
+        ".decl T6 v_type=T num_elts=1",
+        f".input T6 offset={CROSS + 64} size=4",
+        f".implicit_UNDEFINED_12 X offset={CROSS + 96} size=4",
+    )
+    assert not codes(kernel(), text(*inputs))
+    read = "mov (M1_NM, 1) D(0,0)<1> X(0,0)<0;1,0>"
+    assert codes(kernel(), text(*inputs, read)) == ["abi-input-unexplained"]
+
+
 def test_an_input_outside_the_payload_is_found():
     assert codes(kernel(), text(f".input X offset={CROSS + 64} size=4")) == [
         "abi-input-unexplained"
@@ -131,6 +142,13 @@ def test_the_number_of_registers_is_one_that_threads_have(
 def test_local_ids_that_do_not_fill_registers_are_found():
     entry = replace(kernel(), per_thread_payload=(PerThreadPayloadArgument("local_id", 0, 48),))
     assert codes(entry, text()) == ["abi-local-ids"]
+
+
+def test_packed_local_ids_take_one_register():
+    packed = (PerThreadPayloadArgument("packed_local_ids", 0, 6),)
+    entry = replace(kernel(simd_size=1), per_thread_payload=packed)
+    ids = ".decl I v_type=G type=uw num_elts=3 align=GRF\n.input I offset=32 size=6"
+    assert not codes(entry, text(ids, ".input X offset=64 size=4", simd=1))
 
 
 def test_scratch_that_the_text_reserves_is_there():

@@ -21,6 +21,7 @@ from tests.unit.runtime.kernels import (
     PayloadArgument,
     PerThreadMemoryBuffer,
     ZeBuilder,
+    linked,
     predefined,
     register,
 )
@@ -83,12 +84,49 @@ class TestWhereDataLies:
         with pytest.raises(UnsupportedError, match="uses what is not there"):
             built.plan(global_size=16)
 
-    def test_packed_local_ids_are_refused(self):
+    def test_packed_local_ids_of_several_channels_are_refused(self):
         built = ZeBuilder()
         packed = PerThreadPayloadArgument("packed_local_ids", 0, 6)
         built.kernel = replace(built.kernel, per_thread_payload=(packed,))
         with pytest.raises(UnsupportedError, match="packed_local_ids"):
             built.plan(global_size=16)
+
+
+NUMBERED = """
+.version 4.1
+.kernel "k"
+.decl own v_type=G type=uq num_elts=1
+.decl named v_type=G type=uq num_elts=1
+.decl same v_type=G type=ud num_elts=2 alias=<own, 0>
+.decl T6 v_type=T num_elts=1
+.input T6 offset=64 size=4
+.implicit_UNDEFINED_12 own offset={place} size=8
+.function "k_0"
+k_0:
+    {code}
+    ret (M1, 1)
+"""
+
+
+class TestInputsOfTheCompiler:
+    """Inputs that metadata leaves out: code for CM declares more of them than it reads."""
+
+    def plan(self, code, place=256 + 64, device="pvc"):
+        built = ZeBuilder(device)
+        built.linked = linked(NUMBERED.format(place=place, code=code), device)
+        return built.plan(global_size=16)
+
+    def test_those_that_are_not_read_are_left_out(self):
+        assert self.plan("mov (M1_NM, 1) named(0,0)<1> 0x1:uq")
+
+    @pytest.mark.parametrize("name", ["own", "same"])
+    def test_those_that_are_read_are_refused(self, name):
+        with pytest.raises(UnsupportedError, match="own"):
+            self.plan(f"mov (M1_NM, 1) named(0,0)<1> {name}(0,0)<0;1,0>")
+
+    def test_a_surface_that_is_used_is_refused(self):
+        with pytest.raises(UnsupportedError, match="T6"):
+            self.plan("oword_ld (1) T6 0x0:ud named.0")
 
 
 class TestLocalIds:
@@ -105,6 +143,21 @@ class TestLocalIds:
         assert ids["y0"] == [4] * 8 + [5] * 8
         assert ids["y1"] == [6] * 8 + [7] * 8
         assert ids["z0"] == ids["z1"] == [0] * 16
+
+    @pytest.mark.parametrize(("device", "grf"), [("skl", 32), ("pvc", 64)])
+    def test_threads_of_one_work_item_have_theirs_in_a_row(self, device, grf):
+        inputs = [("ids", "uw", grf // 2, grf), ("head", "d", 8, 2 * grf)]
+        built = ZeBuilder(device, 16, inputs=inputs, environment={"simd_size": 1})
+        packed = PerThreadPayloadArgument("packed_local_ids", 0, 6)
+        built.kernel = replace(built.kernel, per_thread_payload=(packed,))
+        plan = built.plan(global_size=(3, 2, 4), local_size=(3, 2, 2), global_offset=(5, 6, 7))
+        assert plan.parts[0].dispatch.threads(0) == 12
+        start = start_of(plan, group=1, thread=11)
+        ids = np.frombuffer(register(built.linked, start, "ids"), np.uint16)
+        assert ids.tolist() == [2, 1, 1] + [0] * (grf // 2 - 3)
+        head = register(built.linked, start, "head")
+        assert head == struct.pack("<6I", 5, 6, 7, 3, 2, 2) + bytes(8)
+        assert start.mask == 0xFFFF
 
     def test_simd8_fills_half_a_register(self):
         built = ZeBuilder("skl", 8, inputs=[("x", "uw", 16, 32), ("y", "uw", 16, 64)])
