@@ -29,7 +29,7 @@ layers:  ## Check that no module imports from a layer above its own
 
 check: lint types layers test  ## Everything that a change has to pass
 
-fuzz:  ## Fuzz one part for a minute: make fuzz TARGET=text (isa, zebin, verify, run)
+fuzz:  ## Fuzz one part for a minute: make fuzz TARGET=text (see docs/robustness.md)
 	$(BIN)/pip install -q -e '.[fuzz,test]' && $(BIN)/python -m tools.fuzz $(or $(TARGET),text)
 
 ci:  ## The gate as it runs on a fresh machine (makes .venv anew)

@@ -178,7 +178,7 @@ def _write_channels(t: Tracer, m: RawMessage, target: _Target) -> None:
 # Bytes, dwords and qwords
 
 
-def _narrow(m: RawMessage, code: int) -> DataType:
+def _narrow(code: int) -> DataType:
     if code == 3:
         raise Unexecutable("a raw message of elements of 8 bytes in a dword")
     return unsigned(8 << code)
@@ -186,7 +186,7 @@ def _narrow(m: RawMessage, code: int) -> DataType:
 
 def _read_bytes(t: Tracer, m: RawMessage) -> None:
     _check_lanes(t, 16 if m.field(8, 8) else 8, m)
-    target, kind = _surface(m), _narrow(m, m.field(11, 10))
+    target, kind = _surface(m), _narrow(m.field(11, 10))
     addresses = target.addresses(t, m, t.lanes)
     load = Load(target.space, target.index, addresses, kind, 1, t.mask())
     t.emit(load)
@@ -195,7 +195,7 @@ def _read_bytes(t: Tracer, m: RawMessage) -> None:
 
 def _write_bytes(t: Tracer, m: RawMessage) -> None:
     _check_lanes(t, 16 if m.field(8, 8) else 8, m)
-    target, kind = _surface(m), _narrow(m, m.field(11, 10))
+    target, kind = _surface(m), _narrow(m.field(11, 10))
     value = m.payload(t, _registers(t, UD), UD, t.lanes).to(kind)
     addresses = target.addresses(t, m, t.lanes)
     t.emit(Store(target.space, target.index, addresses, (value,), t.mask()))
@@ -206,7 +206,7 @@ def _flat_elements(t: Tracer, m: RawMessage) -> tuple[DataType, DataType, int]:
     _check_lanes(t, 8, m)
     size, count = m.field(9, 8), m.field(11, 10)
     if size == 0:
-        return _narrow(m, count), UD, 1
+        return _narrow(count), UD, 1
     if size == 3:
         raise Unexecutable("a raw message of elements of an unknown size")
     kind = UD if size == 1 else UQ
