@@ -49,6 +49,18 @@ def test_the_gate_runs_the_readmes_test_command():
     assert f"\n{command}\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_all_pages_name_the_packages_that_the_gate_installs():
+    gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    wanted = {
+        "git",
+        *re.findall(r"^packages=\((.*?)^\)", gate, re.MULTILINE | re.DOTALL)[0].split(),
+    }
+    for page in (README, (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")):
+        lines = "".join(blocks(page, "sh")).replace("\\\n", "").splitlines()
+        [named] = [line.split()[4:] for line in lines if "libigc-tools" in line]
+        assert set(named) == wanted
+
+
 def test_the_readmes_kernel_runs(folder):
     words = run_of(README, "scale.visaasm")
     assert main([*words, "--out", "data=out.npy"]) == 0

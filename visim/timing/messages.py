@@ -157,19 +157,8 @@ def _one_message(
     flags: tuple[int, ...],
 ) -> None:
     kind, route = named
-    is_block = "block" in kind or kind.startswith("media")
-    read = [s for s in found.reads if not is_block or s.end - s.start > _SCALAR_BYTES]
-    payload = _merged(_span_registers(emitter, read, piece))
+    payload = _payload(emitter, kind, found, piece, channels)
     response = _flat(_merged(_span_registers(emitter, found.writes, piece)))
-    header = any(part in kind for part in _HEADED)
-    if emitter.native.mrfs:
-        payload = [_into_message_registers(emitter, payload, channels, header=header)]
-    else:
-        if header:
-            payload = [_header(emitter), *payload]
-        most = 2 if "sends" in emitter.native.features else 1
-        if len(payload) > most:
-            payload = _gathered(emitter, payload, channels, most)
     sent = _flat(payload)
     size, group = channels
     grf = emitter.native.grf_bytes
@@ -191,6 +180,26 @@ def _one_message(
             ss=len(sent),
         )
     )
+
+
+def _payload(
+    emitter: Emitter,
+    kind: str,
+    found: Footprint,
+    piece: tuple[int, int],
+    channels: tuple[int, int],
+) -> list[tuple[int, ...]]:
+    """Return the registers that a message sends, each part in a row; moves them where it must."""
+    is_block = "block" in kind or kind.startswith("media")
+    read = [s for s in found.reads if not is_block or s.end - s.start > _SCALAR_BYTES]
+    payload = _merged(_span_registers(emitter, read, piece))
+    header = any(part in kind for part in _HEADED)
+    if emitter.native.mrfs:
+        return [_into_message_registers(emitter, payload, channels, header=header)]
+    if header:
+        payload = [_header(emitter), *payload]
+    most = 2 if "sends" in emitter.native.features else 1
+    return _gathered(emitter, payload, channels, most) if len(payload) > most else payload
 
 
 def _merged(parts: list[tuple[int, ...]]) -> list[tuple[int, ...]]:

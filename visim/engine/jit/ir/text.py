@@ -109,6 +109,10 @@ class Text:
         self._count += 1
         return f"{hint or self.hint}.{self._count}"
 
+    def labels(self, *hints: str) -> list[str]:
+        """Return a name for each of several labels."""
+        return [self.fresh(hint) for hint in hints]
+
     def let(self, code: str) -> str:
         """Give the result of an instruction a name and return it."""
         name = f"%{self.fresh()}"

@@ -57,7 +57,7 @@ class BlockWriter:
         if effect.surface is None:
             self._refer(effect, site, None)
             return place
-        refer, done = self._labels("refer", "done")
+        refer, done = self.text.labels("refer", "done")
         function = beyond_function(self.unit.module.library)
         size = effect.count * effect.type.bytes
         entry = self.bounds.entry(effect.surface)
@@ -90,7 +90,7 @@ class BlockWriter:
     def _block(self, effect: LoadBlock | StoreBlock, site: int, size: int) -> tuple[str, str, str]:
         """Begin the common case of a block; return its pointer and the labels `slow` and `join`."""
         text, bounds = self.text, self.bounds.of(effect, site, size)
-        fast, look, slow, join = self._labels("fast", "look", "slow", "join")
+        fast, look, slow, join = self.text.labels("fast", "look", "slow", "join")
         kind = scalar_type(effect.address.type)
         address = self.values.scalar(effect.address)
         if kind != "i64":
@@ -140,6 +140,3 @@ class BlockWriter:
         self.text.branch(bit, run, end)
         self.text.label(run)
         return begin, True, end
-
-    def _labels(self, *hints: str) -> list[str]:
-        return [self.text.fresh(hint) for hint in hints]

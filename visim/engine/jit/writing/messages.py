@@ -139,7 +139,7 @@ class MessageWriter:
             self._distant(ready, way)
             loaded[id(ready.effect)] = self.results(ready.access)
             return
-        direct, general, join = self._labels("direct", "general", "join")
+        direct, general, join = self.text.labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
@@ -166,7 +166,7 @@ class MessageWriter:
         if isinstance(way, Distant):
             self._distant(ready, way)
             return
-        direct, general, join = self._labels("direct", "general", "join")
+        direct, general, join = self.text.labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
         if isinstance(way, Rows):
@@ -185,7 +185,7 @@ class MessageWriter:
         if ready.mask is None:
             self.rows.store_all(way, access.scalar, values)
             return
-        every, some, stored = self._labels("every", "some", "stored")
+        every, some, stored = self.text.labels("every", "some", "stored")
         whole = text.let(f"icmp eq i64 {ready.bits}, {signed((1 << access.lanes) - 1, 64)}")
         text.branch(whole, every, some)
         text.label(every)
@@ -388,7 +388,7 @@ class MessageWriter:
             self._general(access, effect, bounds, site, access.form, None, values)
             self.values.loaded[id(effect)] = self.results(access)
             return
-        text, (direct, general, join) = self.text, self._labels("direct", "general", "join")
+        text, (direct, general, join) = self.text, self.text.labels("direct", "general", "join")
         aligned = self.scattered.aligned(way, access.size)
         text.likely(text.let(f"and i1 {way.fits}, {aligned}"), direct, general)
         text.label(direct)
@@ -414,7 +414,7 @@ class MessageWriter:
         self, access: Access, window: Window, site: int, values: list[str], done: str
     ) -> None:
         """Add to the worker's own copy of the counters and go to `done`, where it has one."""
-        text, (own, shared) = self.text, self._labels("own", "shared")
+        text, (own, shared) = self.text, self.text.labels("own", "shared")
         self.unit.module.sites.adding.append(site)
         place = text.at(self.unit.context_pointer(Context.TALLIES), 8 * site)
         away = text.let(f"load i64, ptr {place}, align 8")
@@ -424,9 +424,6 @@ class MessageWriter:
         self.scattered.atomic(replace(window, base=copy), replace(access, own=True), values)
         text.jump(done)
         text.label(shared)
-
-    def _labels(self, *hints: str) -> list[str]:
-        return [self.text.fresh(hint) for hint in hints]
 
 
 def _is_row(shape: Shape, access: Access) -> bool:
