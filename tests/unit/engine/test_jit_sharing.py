@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.unit.engine.test_jit_teams import THREADS, Launcher, array, expected
+from visim.engine.jit.launch import workers as teamwork
 from visim.engine.jit.launch.work import Task
 
 GROUPS = 20_000
@@ -52,3 +53,55 @@ def test_the_lowest_fault_is_reported_where_parts_are_small(
     assert found.fault.group == (end, 0, 0)
     assert found.groups == end
     assert np.array_equal(out, expected(7, end))
+
+
+class Clock:
+    """A clock that goes on by the same time whenever somebody looks."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now, self.step_s = 0.0, step_s
+
+    def perf_counter(self) -> float:
+        self.now += self.step_s
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("step_s", "ranges"),
+    [
+        (0.001, [[10, 20, 30], [40, 20], [60]]),
+        (1.0, [[10, 10, 10, 10, 10, 10]] * 3),
+    ],
+    ids=["quick", "slow"],
+)
+def test_looks_are_as_far_apart_as_ranges_are_quick(
+    monkeypatch: pytest.MonkeyPatch, step_s: float, ranges: list[list[int]]
+) -> None:
+    monkeypatch.setattr(teamwork, "time", Clock(step_s))
+    monkeypatch.setattr(teamwork, "_THREADS_BETWEEN_LOOKS", 10 * THREADS)
+    begin, shared = Task.begin, list[int]()
+
+    def noted(task: Task) -> None:
+        shared.append(len(task.groups))
+        begin(task)
+
+    monkeypatch.setattr(Task, "begin", noted)
+    launcher, out = Launcher(monkeypatch), array(60)
+    for wanted in ranges:
+        shared.clear()
+        found = launcher.launch(out, 7, 60, workers=1)
+        assert shared == wanted
+        assert found.groups == 60
+        assert np.array_equal(out, expected(7, 60))
+        out.fill(0)
+
+
+def test_a_fault_in_a_later_range_ends_a_launch_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teamwork, "_THREADS_BETWEEN_LOOKS", 10 * THREADS)
+    launcher, out = Launcher(monkeypatch), array(35)
+    for _ in range(3):
+        found = launcher.launch(out, 7, 60, workers=1)
+        assert found.fault is not None
+        assert (found.fault.group, found.groups) == ((35, 0, 0), 35)
+        assert np.array_equal(out, expected(7, 35))
+        out.fill(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from threading import Lock, get_ident, main_thread
@@ -17,6 +18,10 @@ from visim.engine.jit.launch.run import Runner
 from visim.engine.jit.launch.work import CHUNKS, NativeWork, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
+"""So many threads each worker runs at first before somebody looks whether to stop."""
+_QUICK_S = 0.01
+"""Where they take less there are twice as many before the next look: ends and beginnings of ranges
+take a tenth of a millisecond, in which workers wait for each other."""
 
 _Handler = Callable[[int, FrameType | None], object]
 _SIGNALS = import_module("_signal")
@@ -91,15 +96,18 @@ class Team:
     # Threads that native code starts
 
     def _natively(self, groups: Sequence[int]) -> Exit:
-        first, step = self.runners[0], self._between_looks
-        done, count, end = 0, len(groups), None
+        first, done, count, end = self.runners[0], 0, len(groups), None
         while done < count and end is None:
             if first.is_stopped:
                 first.end(CANCELLED.unplaced(), groups[done])
                 end = first.exit
                 break
-            ended, end = self._share(groups if count <= step else groups[done : done + step])
+            step, began = self._between_looks, time.perf_counter()
+            is_all = not done and count <= step
+            ended, end = self._share(groups if is_all else groups[done : done + step])
             done += ended
+            if ended == step and time.perf_counter() - began < _QUICK_S:
+                self._between_looks *= 2
         if len(self.runners) == 1:
             return first.exit
         total = Exit(done)
