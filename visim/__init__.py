@@ -14,7 +14,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from visim.forks import LOADING_LOCK
+from visim.forks import loading
 
 if TYPE_CHECKING:
     from visim import opencl
@@ -102,7 +102,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _loaded(module: str) -> ModuleType:
-    with LOADING_LOCK:
+    with loading(module):
         return importlib.import_module(module)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
 from typing import Any, TypeVar
@@ -29,6 +30,32 @@ LLVM_LOCK = RLock()
 """Held by who calls LLVM, which does one thing at a time."""
 WRITING_LOCK = RLock()
 """Held by who writes a module, or looks for its code in the cache; never with LLVM's."""
+
+
+_LOADED_NOW: set[str] = set()
+
+
+@contextmanager
+def loading(what: str) -> Generator[None]:
+    """Hold the lock of those who import parts of visim while `what` is imported.
+
+    Raises:
+        UnsupportedError: it is being imported by this very thread, so this is a signal's handler.
+    """
+    with LOADING_LOCK:
+        if what in _LOADED_NOW:
+            # At the top of this module it would make `import visim` take three times as long.
+            from visim.errors import UnsupportedError
+
+            raise UnsupportedError(
+                f"a signal came while {what} was being loaded, which its handler cannot wait for; "
+                f"use {what} once before signals may come, or in what the handler interrupts"
+            )
+        _LOADED_NOW.add(what)
+        try:
+            yield
+        finally:
+            _LOADED_NOW.discard(what)
 
 
 class RenewedLock:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from threading import Event, Thread
-from typing import Any, cast
+from typing import Any
 
+from visim.errors import UnsupportedError
 from visim.runtime.report import Report
 
 __all__ = ["CancelledError", "LaunchHandle"]
@@ -54,13 +55,19 @@ class LaunchHandle:
             TimeoutError: the launch still runs after `timeout` seconds.
             CancelledError: it was cancelled before its end; the message says where it was.
             FaultError: it stopped with a fault.
+            UnsupportedError: this process was forked from the one in which the launch runs.
         """
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError(f"the launch still runs after {timeout} s")
         if self._error is not None:
             raise self._error
-        return cast("Report", self._report)
+        if self._report is None:
+            raise UnsupportedError(
+                "the launch goes on in the process that began it, from which this one was forked "
+                "while it ran; ask there for its result, or launch here"
+            )
+        return self._report
 
     def _work(self) -> None:
         try:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from threading import Event, get_ident
-from typing import Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from visim.engine.base import Engine, RunOptions
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
-from visim.forks import LOADING_LOCK, RenewedLock
+from visim.forks import RenewedLock, loading
 from visim.isa import ISA
 from visim.lex import nearest
 from visim.module import Unit
@@ -29,6 +30,10 @@ from visim.runtime.report import FormUse, Report, TaintUse
 from visim.runtime.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.sources import with_source_line
 from visim.runtime.threads import LaunchPlan
+
+if TYPE_CHECKING:
+    from visim.engine.interp import Interpreter
+    from visim.engine.jit import Jit
 
 _PATIENCE_S = 0.05
 _COLLECTABLE = ("instructions", "fidelity", "taint")
@@ -332,23 +337,34 @@ def make_engine(name: str, *, taint: bool = False) -> Engine:
         taint: whether it has to follow inexact values.
 
     Raises:
-        UnsupportedError: this build has no such engine.
+        UnsupportedError: this build has no such engine, or it is being loaded by what a signal's
+            handler, which calls this, has interrupted.
     """
     if taint and name != "interpreter":
         raise UnsupportedError(
             f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
         )
     if name == "interpreter":
-        with LOADING_LOCK:
-            from visim.engine.interp import Interpreter
-        return Interpreter(taint=taint)
+        return _interpreter()(taint=taint)
     if name == "jit":
-        with LOADING_LOCK:
-            from visim.engine.jit import Jit
-        return Jit()
+        return _jit()()
     raise UnsupportedError(
         f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
     )
+
+
+@cache
+def _interpreter() -> type[Interpreter]:
+    with loading("the interpreter"):
+        from visim.engine.interp import Interpreter
+    return Interpreter
+
+
+@cache
+def _jit() -> type[Jit]:
+    with loading("the JIT"):
+        from visim.engine.jit import Jit
+    return Jit
 
 
 def _check_integer(name: str, value: Any, least: int) -> int:

@@ -114,6 +114,10 @@ class Worker:
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and remove its folder, but leave pipes open that others may read."""
         self._process.kill()
         self._process.wait()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -173,6 +177,7 @@ class _Shared:
         self.lock = threading.Lock()
         self.worker: Worker | None = None
         self.wanted: str | None = None
+        self.ended = False
 
     def running(self) -> Worker:
         """Return the worker, started if there is none for the library that is wanted now."""
@@ -190,6 +195,20 @@ class _Shared:
         if worker is not None:
             worker.close()
 
+    def end(self) -> None:
+        """End the worker with the interpreter, when daemon threads may still wait for it."""
+        self.ended = True
+        if self.lock.acquire(blocking=False):
+            self.close()
+            self.lock.release()
+        elif (worker := self.worker) is not None:
+            worker.kill()
+
+    def wait_for_the_end(self) -> None:
+        """Do not come back in a daemon thread of an interpreter that ends: nobody wants to know."""
+        if self.ended and threading.current_thread().daemon:
+            threading.Event().wait()
+
     def forget(self) -> None:
         """Leave the worker to the parent process: this one was forked from it."""
         worker, self.worker = self.worker, None
@@ -199,7 +218,7 @@ class _Shared:
 
 
 _shared = _Shared()
-atexit.register(_shared.close)
+atexit.register(_shared.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_shared.forget)
 
@@ -222,12 +241,17 @@ def invoke(
     """
     name, text = source or (None, b"")
     head = {"arguments": arguments, "output": output, "source": name}
-    with _shared.lock:
-        try:
-            return _shared.running().ask(head, text, timeout)
-        except BaseException:  # also Ctrl-C: an answer may still come, for nobody
-            _shared.close()
-            raise
+    _shared.wait_for_the_end()
+    try:
+        with _shared.lock:
+            try:
+                return _shared.running().ask(head, text, timeout)
+            except BaseException:  # also Ctrl-C: an answer may still come, for nobody
+                _shared.close()
+                raise
+    except BaseException:
+        _shared.wait_for_the_end()
+        raise
 
 
 def library() -> Path:

@@ -379,9 +379,16 @@ class Kernel:
         name = fastest_engine(plan, self._weight)
         if name == "jit" and not self._jit_refuses:
             try:
-                return name, self._pool(make_engine(name))
+                engine = make_engine(name)
+            except UnsupportedError:  # A signal's handler has interrupted what loads it.
+                return self._interpreted()
+            try:
+                return name, self._pool(engine)
             except UnsupportedError:
                 self._jit_refuses = True
+        return self._interpreted()
+
+    def _interpreted(self) -> tuple[str, ExecutablePool]:
         return "interpreter", self._pool(make_engine("interpreter"))
 
     def _pool(self, engine: Engine, *, taint: bool = False) -> ExecutablePool:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import visim
+from tests.unit.engine.test_forks import in_child
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
@@ -164,6 +165,22 @@ def test_a_finished_launch_keeps_its_report(poll):
     assert handle.result() is report
     handle.cancel()
     assert handle.result() is report
+
+
+def test_a_child_that_is_forked_meanwhile_is_told_that_the_launch_is_not_there(poll):
+    flag = np.zeros(3, np.uint32)
+    handle = poll.launch([flag], wait=False)
+    wait_for(flag, 0, 1)
+
+    def refused() -> bool:
+        with pytest.raises(visim.UnsupportedError, match="goes on in the process that began it"):
+            handle.result(0)
+        return True
+
+    assert in_child(refused)
+    flag[1] = 1
+    report = handle.result(PATIENCE_S)
+    assert in_child(lambda: handle.result() == report)
 
 
 def test_what_a_launch_in_the_background_prints_goes_where_it_was_started():

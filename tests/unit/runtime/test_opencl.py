@@ -358,6 +358,24 @@ class TestCompilerProcess:
         assert is_gone(int(pid))
         assert not Path(folder).exists()
 
+    def test_a_daemon_thread_that_waits_for_it_ends_without_a_word(self):
+        shown = run(f"""
+            import threading, time
+            begun = threading.Event()
+            def work():
+                while True:
+                    build_zebin({SCALE!r}, device="pvc")
+                    begun.set()
+            threading.Thread(target=work, daemon=True).start()
+            begun.wait()
+            while not ocloc._shared.lock.locked():
+                time.sleep(0.001)
+            print(ocloc._shared.worker.pid, ocloc._shared.worker._folder, flush=True)
+        """)
+        pid, folder = shown.split()
+        assert is_gone(int(pid))
+        assert not Path(folder).exists()
+
     def test_a_forked_process_has_its_own(self):
         parent, child, after = run(f"""
             import os

@@ -10,7 +10,7 @@ from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.common.native import has_gathers, has_mask_registers, vector_lanes
 from visim.engine.jit.launch.kept import Compiled, Kept
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
-from visim.forks import RenewedLock
+from visim.forks import RenewedLock, loading
 from visim.linker.program import LinkedKernel
 
 if TYPE_CHECKING:
@@ -64,6 +64,6 @@ class KernelCode:
 
     def _writer(self, version: Version) -> ModuleWriter:
         # What writes code is loaded when there is code to write.
-        from visim.engine.jit.writing.module import ModuleWriter
-
+        with loading("the JIT"):
+            from visim.engine.jit.writing.module import ModuleWriter
         return ModuleWriter(self.kernel, version, codes=self._units)
