@@ -6,13 +6,14 @@ import json
 
 import click
 
-from visim.target import NEWEST
+from visim.target import NEWEST, PLATFORMS
 
-PLATFORMS = "bdw, skl, icllp, tgllp, dg2 or pvc"
+*_OLDER, _LATEST = (platform.name for platform in PLATFORMS)
+DEVICES = f"{', '.join(_OLDER)} or {_LATEST}"
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-platform_option = click.option("--platform", metavar="P", help=f"The device: {PLATFORMS}.")
+platform_option = click.option("--platform", metavar="P", help=f"The device: {DEVICES}.")
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse directives that only visim has."
 )

@@ -10,8 +10,8 @@ import click
 
 from visim.cli import failures
 from visim.cli.conventions import (
+    DEVICES,
     INPUT,
-    PLATFORMS,
     json_option,
     platform_option,
     print_json,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("--platform", required=True, metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("--platform", required=True, metavar="P", help=f"The device: {DEVICES}.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
 @version_option
 @strict_option
@@ -85,7 +85,7 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("--device", required=True, metavar="D", help=f"The device: {PLATFORMS}.")
+@click.option("--device", required=True, metavar="D", help=f"The device: {DEVICES}.")
 @click.option("--options", default="", metavar="S", help="Options of the OpenCL compiler.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
 @json_option
@@ -113,7 +113,7 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=INPUT, metavar="A B ...")
-@click.option("--platform", metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("--platform", metavar="P", help=f"The device: {DEVICES}.")
 @click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
 @version_option
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel needs.")
@@ -161,7 +161,7 @@ def extract(file: str, folder: str, *, as_json: bool) -> None:
 
 @click.command()
 @click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
-@click.option("--platform", default="pvc", metavar="P", help=f"The device: {PLATFORMS}.")
+@click.option("--platform", default="pvc", metavar="P", help=f"The device: {DEVICES}.")
 @click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
 @click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
 @click.option("--count", default=1, type=click.IntRange(min=1), help="With --compare: seeds.")
