@@ -1,6 +1,6 @@
 """What belongs to a whole text: linkage and variables of file scope, in directives of visim's own.
 
-IGC's text has no words for them, objects have (specification 4): docs/linking.md describes these.
+IGC's text has no words for them, objects have (specification 4): docs/objects.md describes these.
 """
 
 from __future__ import annotations
