@@ -26,7 +26,7 @@ class Buffer:
     the bytes as an array.
 
     Raises:
-        ArgumentError: The size is not an integer of 0 or more.
+        ArgumentError: The size is not an integer of 0 or more, or there is not so much memory.
     """
 
     __slots__ = ("_bytes",)
@@ -35,7 +35,10 @@ class Buffer:
         size = _size(nbytes, "Buffer")
         if size < 0:
             raise ArgumentError(f"Buffer: the size is {size} bytes; it has to be 0 or more")
-        self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
+        try:
+            self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
+        except (MemoryError, ValueError):
+            raise ArgumentError(f"Buffer: there is no memory for {size} bytes") from None
 
     def __len__(self) -> int:
         """Return the size in bytes."""
@@ -73,9 +76,13 @@ class Buffer:
         """Return the whole buffer as a one-dimensional array of `dtype`; memory is shared.
 
         Raises:
-            ArgumentError: The size is not a multiple of the type's, or the type holds objects.
+            ArgumentError: The size is not a multiple of the type's, the type holds objects, or
+                there is no such type.
         """
-        kind = np.dtype(dtype)
+        try:
+            kind = np.dtype(dtype)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"Buffer: {dtype!r} is no type of NumPy's") from None
         if kind.hasobject or not kind.itemsize:
             raise ArgumentError(f"Buffer: type {kind} has no bytes of its own")
         if len(self) % kind.itemsize:
@@ -109,8 +116,9 @@ class Local:
 
 def _size(value: Any, what: str) -> int:
     try:
-        return operator.index(value)
+        size = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
-        raise ArgumentError(
-            f"{what}: {value!r} is no number of bytes; expected an integer"
-        ) from None
+        size = None
+    if size is None:
+        raise ArgumentError(f"{what}: {value!r} is no number of bytes; expected an integer")
+    return size

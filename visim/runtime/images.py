@@ -22,6 +22,7 @@ from visim.lex import nearest
 from visim.machine.formats import TexelFormat, natural_format, texel_format
 from visim.machine.images import CUBE_FACES, ImageKind, ImageMemory, level_size
 from visim.machine.sampling import COMPARISONS, LEAST_DETAIL, Address, Filter, Mip, SamplerState
+from visim.runtime.given import check_flag
 
 _KIND_OF_AXES = {
     1: ImageKind.IMAGE_1D,
@@ -197,6 +198,7 @@ class Sampler:
     @property
     def state(self) -> SamplerState:
         """The sampler as the machine knows it."""
+        check_flag("normalized", self.normalized)
         address = _named("address", self.address, [str(mode) for mode in Address])
         chosen = _named("filter", self.filter, [str(mode) for mode in Filter])
         mip = _named("mip", self.mip, [str(mode) for mode in Mip])

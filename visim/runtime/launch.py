@@ -12,8 +12,6 @@ from functools import cache
 from threading import Event, get_ident
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-import numpy as np
-
 from visim.engine.base import Engine, RunOptions
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
@@ -24,6 +22,7 @@ from visim.lex import nearest
 from visim.module import Unit
 from visim.records import record
 from visim.runtime.geometry import Sizes
+from visim.runtime.given import check_flag
 from visim.runtime.handles import CancelledError, LaunchHandle
 from visim.runtime.printf import PRINTF_BYTES, Receiver, current_receiver
 from visim.runtime.report import FormUse, Report, TaintUse
@@ -147,7 +146,7 @@ class LaunchOptions:
         if self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
         for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
-            _check_flag(name, value)
+            check_flag(name, value)
         if self.engine is not None and not isinstance(cast("object", self.engine), str):
             raise ArgumentError(f"engine: expected 'interpreter' or 'jit', found {self.engine!r}")
         _check_integer("seed", self.seed, 0)
@@ -377,12 +376,6 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
     return number
-
-
-def _check_flag(name: str, value: object) -> None:
-    """Refuse what is no bool: every text is true, also "no"."""
-    if not isinstance(value, (bool, np.bool)):
-        raise ArgumentError(f"{name}: expected True or False, found {value!r}")
 
 
 def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from visim.diag import Diagnostics
 from visim.errors import ArgumentError, InputError, UnsupportedError
 from visim.linker import Part, merge, stripped, without_unused
 from visim.module import Linkage, Module
+from visim.runtime.given import check_flag
 from visim.runtime.loading import (
     LINKED,
     ZEBIN,
@@ -53,6 +54,8 @@ def link_sources(
         ArgumentError: files are for different devices, or there is no such platform.
         UnsupportedError: one of them is a zebin.
     """
+    for name in ("gc", "strip", "strict"):
+        check_flag(name, getattr(options, name))
     if device is not None:
         find_platform(device)
     return _link([file_bytes(source) for source in sources], device, options)

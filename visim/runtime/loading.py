@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 from visim.binary.isafile import (
@@ -32,6 +31,7 @@ from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.audit import audit
+from visim.runtime.given import check_flag, path_of
 from visim.runtime.segments import Segments
 from visim.target import Platform
 from visim.target import platform as find_platform
@@ -145,6 +145,7 @@ def read_program(source: ProgramSource, device: str | None, *, strict: bool = Fa
         UnsupportedError: its format is not read yet.
         FileNotFoundError: there is no such file.
     """
+    check_flag("strict", strict)
     if device is not None:
         find_platform(device)
     return _read(*file_bytes(source), device, strict=strict)
@@ -166,6 +167,7 @@ def read_text(text: str, device: str, *, strict: bool = False) -> Contents:
         LinkError: it calls functions that it neither has nor declares external.
         ArgumentError: there is no such platform.
     """
+    check_flag("strict", strict)
     source, target = Source("<text>", text.removeprefix("\ufeff")), find_platform(device)
     contents, findings = examine_text(source, target, strict=strict)
     if findings.errors:
@@ -189,6 +191,7 @@ def examine(
     source: ProgramSource, device: str | None, *, strict: bool = False
 ) -> tuple[Contents | None, Diagnostics]:
     """Return what could be read of a program, and what is wrong with it by itself."""
+    check_flag("strict", strict)
     target = None if device is None else find_platform(device)
     return examine_data(*file_bytes(source), target, strict=strict)
 
@@ -202,10 +205,7 @@ def file_bytes(source: object) -> tuple[bytes, str]:
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return bytes(cast("bytes", source)), "<bytes>"
-    if not isinstance(source, (str, os.PathLike)):
-        kind = type(source).__name__
-        raise ArgumentError(f"source: expected a path or a file's bytes, found {kind}")
-    path = Path(cast("str | os.PathLike[str]", source))
+    path = path_of("source", source, "a path or a file's bytes")
     if "\n" in str(path):
         raise ArgumentError("source: a str is a path, and this is a text; use visim.assemble")
     return path.read_bytes(), str(path)

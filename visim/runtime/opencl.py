@@ -12,11 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
 from visim.errors import ArgumentError, InputError, ToolMissing
 from visim.runtime import ocloc
+from visim.runtime.given import check_text
 from visim.target import Platform, platform
 
 __all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
@@ -59,9 +59,10 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
         ToolMissing: libocloc is not installed.
     """
     target = platform(device)
-    for what, given in (("source", source), ("options", options)):
-        if not isinstance(cast("object", given), str):
-            raise ArgumentError(f"{what}: expected a str, found {type(given).__name__}")
+    for what, given in (("source", source), ("options", options), ("name", name)):
+        check_text(what, given)
+    if not name:
+        raise ArgumentError("name: expected what messages are to call the program, found ''")
     if _NO_TEXT.search(options):
         raise ArgumentError("options: a NUL character or half a character is in them")
     text = source.removeprefix("\ufeff")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
@@ -21,6 +20,7 @@ from visim.runtime import abi, bare, facts, geometry, loading
 from visim.runtime import parameters as metadata_parameters
 from visim.runtime.choice import Weight, fastest_engine, weight_of
 from visim.runtime.forms import Form, Forms
+from visim.runtime.given import check_text, path_of
 from visim.runtime.image_reads import check_images_are_read
 from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.linking import LinkOptions, link_sources
@@ -71,8 +71,7 @@ def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
         LinkError: it calls functions that it neither has nor declares external.
         ArgumentError: there is no such platform, or `text` is no str.
     """
-    if not isinstance(cast("object", text), str):
-        raise ArgumentError(f"text: expected vISA text in a str, found {type(text).__name__}")
+    check_text("text", text)
     return Program(loading.read_text(text, platform, strict=strict))
 
 
@@ -183,6 +182,7 @@ class Program:
         units = [*(kernel.unit for kernel in contents.kernels), *contents.functions]
         if unit is None:
             return show_module(contents.module)
+        check_text("unit", unit)
         for known in units:
             if known.name == unit:
                 return show_unit(known, contents.isa_version, contents.variables)
@@ -255,7 +255,7 @@ class Program:
             ArgumentError: the name ends in something else, the platform is not known, there is no
                 such version, or the file cannot be written.
         """
-        target = Path(path)
+        target = path_of("path", path)
         match target.suffix.lower():
             case ".visaasm":
                 write_file(target, self.text().encode())

@@ -94,7 +94,7 @@ class TestLoading:
         assert not visim.load(b".version 4.1\n/*\nkernel void f() */\n").kernels
 
     def test_texts_and_names_are_strings(self):
-        with pytest.raises(ArgumentError, match="text: expected vISA text in a str, found bytes"):
+        with pytest.raises(ArgumentError, match="text: expected a str, found bytes"):
             visim.assemble(SCALE.encode(), platform="pvc")
         with pytest.raises(ArgumentError, match="expected a name, found 0"):
             list(visim.assemble(SCALE, platform="pvc"))

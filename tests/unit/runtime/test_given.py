@@ -1,0 +1,81 @@
+"""What is given to the surface beside arguments of kernels is checked everywhere alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import visim
+import visim.opencl
+from visim.errors import ArgumentError
+
+ZEBIN = Path(__file__).parents[2] / "corpus" / "scale_pvc.zebin"
+TEXT = visim.load(ZEBIN).text()
+
+
+@pytest.mark.parametrize("read", [visim.load, visim.verify, lambda one: visim.link([one])])
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (None, "found NoneType"),
+        (5, "found int"),
+        ("", "found an empty one"),
+        ("a\0b", "cannot have a NUL character"),
+        ("a\nb", "use visim.assemble"),
+    ],
+)
+def test_sources_are_paths_or_bytes(read, source, said) -> None:
+    with pytest.raises(ArgumentError, match=rf"^source: .*{said}"):
+        read(source)
+
+
+@pytest.mark.parametrize("path", [None, 5, b"", b"x.isa", "", "a\0.isa"])
+def test_programs_are_written_to_paths(path) -> None:
+    with pytest.raises(ArgumentError, match=r"^path: "):
+        visim.load(ZEBIN).write(path)
+
+
+def test_units_are_named_by_texts() -> None:
+    with pytest.raises(ArgumentError, match="unit: expected a str, found int"):
+        visim.load(ZEBIN).text(5)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("strict", lambda: visim.load(ZEBIN, strict="no")),
+        ("strict", lambda: visim.verify(ZEBIN, strict=1)),
+        ("strict", lambda: visim.assemble(TEXT, platform="pvc", strict=None)),
+        ("gc", lambda: visim.link([TEXT.encode()], gc="no")),
+        ("strip", lambda: visim.link([TEXT.encode()], strip=0)),
+        ("normalized", lambda: visim.Sampler(normalized="no")),
+    ],
+)
+def test_flags_are_true_or_false(name, call) -> None:
+    with pytest.raises(ArgumentError, match=f"{name}: expected True or False, found"):
+        call()
+
+
+@pytest.mark.parametrize("name", [None, 5, ""])
+def test_builds_have_a_name(name) -> None:
+    with pytest.raises(ArgumentError, match=r"^name: expected"):
+        visim.opencl.build("kernel void k() {}", device="pvc", name=name)
+
+
+@pytest.mark.parametrize("size", [1 << 62, 10**30])
+def test_buffers_are_as_large_as_memory(size) -> None:
+    with pytest.raises(ArgumentError, match=f"no memory for {size} bytes"):
+        visim.Buffer(size)
+
+
+@pytest.mark.parametrize("make", [visim.Buffer, visim.Local])
+def test_true_is_no_number_of_bytes(make) -> None:
+    with pytest.raises(ArgumentError, match="True is no number of bytes"):
+        make(True)
+
+
+@pytest.mark.parametrize("kind", ["nonsense", 5])
+def test_a_view_of_a_buffer_has_a_type_of_numpys(kind) -> None:
+    with pytest.raises(ArgumentError, match="is no type of NumPy's"):
+        visim.Buffer(16).array(kind)

@@ -1,0 +1,43 @@
+"""What callers give beside arguments of kernels: flags, texts and names of files of the right type.
+
+Shared by the whole surface, so that the same mistake gets the same words everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from visim.errors import ArgumentError
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse what is no bool: every text is true, also "no"."""
+    if not isinstance(value, (bool, np.bool)):
+        raise ArgumentError(f"{name}: expected True or False, found {value!r}")
+
+
+def check_text(name: str, value: object) -> None:
+    """Refuse what is no str."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name}: expected a str, found {type(value).__name__}")
+
+
+def path_of(name: str, value: object, expected: str = "a path") -> Path:
+    """Return a path that is given as a str or a path.
+
+    Raises:
+        ArgumentError: it is something else, or no file can have such a name.
+    """
+    if not isinstance(value, (str, os.PathLike)):
+        raise ArgumentError(f"{name}: expected {expected}, found {type(value).__name__}")
+    text: str | bytes = os.fspath(cast("str | os.PathLike[str] | os.PathLike[bytes]", value))
+    if not text:
+        raise ArgumentError(f"{name}: expected {expected}, found an empty one")
+    path = Path(os.fsdecode(text))
+    if "\0" in str(path):
+        raise ArgumentError(f"{name}: a path cannot have a NUL character, found {str(path)!r}")
+    return path
