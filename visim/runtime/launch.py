@@ -63,16 +63,9 @@ class LaunchKeywords(TypedDict, total=False):
 
 
 @record
-class LaunchOptions:
+class LaunchOptions(Sizes):
     """The options of a launch as given; `check` refuses what is wrong or not there."""
 
-    global_size: object = None
-    local_size: object = None
-    global_offset: object = None
-    thread_groups: object = None
-    group_size: object = None
-    thread_space: object = None
-    dependency: object = "none"
     surfaces: Mapping[int, object] | None = None
     samplers: Mapping[int, object] | None = None
     engine: str | None = None
@@ -99,19 +92,6 @@ class LaunchOptions:
                 hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
                 raise ArgumentError(f"{name}: a launch has no such option; {hint}")
         return cls(**given)
-
-    @property
-    def sizes(self) -> Sizes:
-        """The geometry as given."""
-        return Sizes(
-            self.global_size,
-            self.local_size,
-            self.global_offset,
-            self.thread_groups,
-            self.group_size,
-            self.thread_space,
-            self.dependency,
-        )
 
     @property
     def counts_forms(self) -> bool:

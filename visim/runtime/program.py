@@ -474,10 +474,10 @@ class Kernel:
         layout, device = self._payload, self._linked.platform
         tables = Tables(options.surfaces or {}, options.samplers or {})
         if isinstance(layout, bare.BareLayout):
-            groups = geometry.bare_geometry(options.sizes, device)
+            groups = geometry.bare_geometry(options, device)
             return lambda given: bare.prepare(layout, given, groups, tables)
         required = metadata_parameters.required_local_size(layout.kernel)
-        extent = geometry.nd_range(options.sizes, required)
+        extent = geometry.nd_range(options, required)
         parameters, segments = self.args, self._contents.segments
         return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
 
