@@ -26,6 +26,7 @@ from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_eng
 from visim.runtime.linking import LinkOptions, link_sources
 from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
 from visim.runtime.payload import PayloadLayout
+from visim.runtime.pointees import Pointees
 from visim.runtime.report import Report
 from visim.runtime.running import ExecutablePool
 from visim.runtime.threads import LaunchPlan, Tables
@@ -368,7 +369,7 @@ class Kernel:
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
-            *(chosen, form.run_options, compile_s, self._units),
+            *(chosen, form.run_options, compile_s, self._units, self._pointees.notes(given)),
         )
 
     def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
@@ -424,6 +425,10 @@ class Kernel:
     @RenewedProperty
     def _linked(self) -> LinkedKernel:
         return self._contents.link(self._kernel, self._platform())
+
+    @RenewedProperty
+    def _pointees(self) -> Pointees:
+        return Pointees(self.args)
 
     @RenewedProperty
     def _units(self) -> tuple[Unit, ...]:
