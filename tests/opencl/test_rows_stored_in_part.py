@@ -34,6 +34,13 @@ kernel void local_part(global TYPE *out, global const TYPE *in, int n, int at) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int k = i; k < 120; k += get_local_size(0)) out[get_group_id(0) * 120 + k + at] = tile[k];
 }
+kernel void many(global TYPE *out, global const TYPE *in, int n, int at) {
+    int i = get_global_id(0);
+    TYPE v = in[i] + (TYPE)1;
+    __attribute__((opencl_unroll_hint(40)))
+    for (int k = 0; k < 120; k += 3) if (ON(i)) out[i * 123 + k] = out[i * 123 + k + 2] + v;
+    out[i * 123 + 1] = v;
+}
 """
 KINDS = {
     "uchar": (np.uint8, 1),
@@ -88,6 +95,14 @@ def test_work_items_that_are_off_store_nothing(kernel: str, kind: str) -> None:
     for n in WHO:
         ours, theirs = results(kernel, kind, n)
         np.testing.assert_array_equal(ours, theirs, err_msg=f"{kernel}, {kind}, {n}")
+
+
+@pytest.mark.parametrize("kind", ["ushort", "float4"])
+def test_long_kernels_do_as_short_ones(kind: str) -> None:
+    for n in (-2, 33):
+        ours, theirs = results("many", kind, n, room=80 * 123 + 3)
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.count_nonzero(ours != 113) > 1000
 
 
 @pytest.mark.parametrize("device", ["tgllp", "dg2"])

@@ -182,6 +182,10 @@ class MessageWriter:
     def store_rows(self, ready: Ready, way: Rows) -> None:
         """Store rows, which fit: all lanes, or those that are on."""
         text, access, values = self.text, ready.access, ready.given
+        adjacent = way.shape.form.stride == access.size
+        if self.unit.is_long and not adjacent:  # a function needs less code than so many stores
+            self._store_some(ready, way)
+            return
         if ready.mask is None:
             self.rows.store_all(way, access.scalar, values)
             return
@@ -192,14 +196,16 @@ class MessageWriter:
         self.rows.store_all(way, access.scalar, values)
         text.jump(stored)
         text.label(some)
-        masks = len(values) == 1 and access.size >= _LEAST_MASKED
-        if masks and way.shape.form.stride == access.size:
+        if adjacent and len(values) == 1 and access.size >= _LEAST_MASKED:
             self.rows.store_masked(way.pointers, access.lanes, access.scalar, values[0], ready.mask)
         else:
-            data = self.moves.data(access.lanes * access.size)
-            self.rows.store_some(way, access.scalar, values, ready.bits, data)
+            self._store_some(ready, way)
         text.jump(stored)
         text.label(stored)
+
+    def _store_some(self, ready: Ready, way: Rows) -> None:
+        data = self.moves.data(ready.access.lanes * ready.access.size)
+        self.rows.store_some(way, ready.access.scalar, ready.given, ready.bits, data)
 
     def _access(
         self, verb: str, effect: Load | Store | Atomic, lanes: int, scalar: str, parts: int
