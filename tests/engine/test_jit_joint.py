@@ -82,7 +82,9 @@ def whole_kernel(form: str, wide: int, stride: int) -> str:
 class Case:
     """What a seed makes: where rows begin, mostly in range, and the channels that are on."""
 
-    def __init__(self, kernel: harness.Kernel, seed: str, wide: int, stride: int) -> None:
+    def __init__(
+        self, kernel: harness.Kernel, seed: str, wide: int, stride: int, ids: np.ndarray
+    ) -> None:
         rng = random.Random(seed)
         self.given = np.frombuffer(rng.randbytes(4 * ELEMENTS), np.uint32)
         self.data, self.out = self.given.copy(), np.zeros(ELEMENTS, np.uint32)
@@ -99,7 +101,7 @@ class Case:
         registers = (
             (kernel.place("V40"), np.array(bases, np.uint64).tobytes()),
             (kernel.place("V41"), np.array(starts, np.int32).tobytes()),
-            (kernel.place("V42"), np.arange(LANES, dtype=np.uint16).tobytes()),
+            (kernel.place("V42"), ids.tobytes()),
         )
         self.group = harness.GroupsAlike((harness.ThreadStart(registers, mask),))
 
@@ -122,12 +124,16 @@ FORMS = [
 ]
 
 
+@pytest.mark.parametrize("width", [32, 8])
 @pytest.mark.parametrize(("form", "wide", "stride"), FORMS)
-def test_joint_messages_do_what_single_ones_do(form: str, wide: int, stride: int) -> None:
+def test_joint_messages_do_what_single_ones_do(
+    form: str, wide: int, stride: int, width: int
+) -> None:
+    ids = np.arange(LANES, dtype=np.uint16) % np.uint16(width)  # groups so wide, or one row of ids
     kernel = harness.assemble(whole_kernel(form, wide, stride), "pvc")
     engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
     for number in range(CASES):
-        case = Case(kernel, f"{form} {stride} {number}", wide, stride)
+        case = Case(kernel, f"{form} {stride} {number}", wide, stride, ids)
         (want, wanted), (got, found) = (case.run(engine, RunOptions()) for engine in engines)
         assert got.fault == want.fault, number
         assert found == wanted, number

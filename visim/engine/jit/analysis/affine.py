@@ -47,12 +47,14 @@ _UNIFORM_WORDS = {"and": "and", "or": "or", "xor": "xor", "mul": "mul", "shl": "
 class InputShape:
     """What a launch says of an input variable: in every thread, neighbours differ by `step`.
 
-    Each thread's row is made of pieces of `piece` lanes; within one, sums do not wrap.
+    Each thread's row is made of pieces of `piece` lanes; within one, sums do not wrap. `alike` says
+    for each piece which one is the first that begins with the same number, in every thread.
     """
 
     row: Row
     piece: int
     step: int
+    alike: tuple[int, ...] = ()
 
 
 class _Later(Exception):
@@ -144,6 +146,7 @@ class Affine:
         slot = self.slots.slot(one.row)
         if not slot.definitions:
             slot.form = Form(one.piece, bits, bits, one.step, exact=True)
+            slot.alike = one.alike or tuple(slot.pieces())
             slot.definitions.append(Definition(None, -1, None, whole, 0))
 
     # Forms
@@ -180,16 +183,26 @@ class Affine:
         if shape is None or (slot.form is not None and not _agree(slot.form, shape.form)):
             slot.dead = True
             return True
-        before = slot.form, slot.fixed
-        if slot.form is None:
-            slot.form = shape.form
-        else:
-            piece = min(slot.form.piece, shape.form.piece)
-            slot.form = replace(slot.form, piece=piece, exact=slot.form.exact and shape.form.exact)
+        before = slot.form, slot.fixed, slot.alike
+        self._meet(slot, reader.writer, shape)
         slot.fixed = None
         if len(slot.definitions) == 1 and shape.form == slot.form and is_literal(shape):
             slot.fixed = shape.cores
-        return (slot.form, slot.fixed) != before
+        return (slot.form, slot.fixed, slot.alike) != before
+
+    @staticmethod
+    def _meet(slot: Slot, writer: ShapeWriter, shape: Shape) -> None:
+        """Keep of what is known of a slot what holds for one more value, too."""
+        form = slot.form or shape.form
+        piece = min(form.piece, shape.form.piece)
+        found = writer.refine(shape, piece)
+        names: list[object] = list(zip(found.cores, found.offsets, strict=True))
+        if slot.form is not None:
+            parts = form.piece // piece
+            old = [one * parts + part for one in slot.alike for part in range(parts)]
+            names = list(zip(names, old, strict=True))
+        slot.form = replace(form, piece=piece, exact=form.exact and shape.form.exact)
+        slot.alike = tuple(map(names.index, names))
 
 
 def _agree(a: Form, b: Form) -> bool:
@@ -330,14 +343,19 @@ class ShapeReader:
             raise _Later
         if slot.fixed is not None:
             return Shape(form, slot.row.lanes, slot.fixed, ("0",) * len(slot.fixed))
-        cores = [self._kept("core", slot, form.core_type, piece) for piece in slot.pieces()]
-        offsets = ["0"] * len(cores)
+        cores = self._kept("core", slot, form.core_type)
+        offsets = ("0",) * len(cores)
         if form.signed is not None:
-            offsets = [self._kept("base", slot, f"i{form.bits}", piece) for piece in slot.pieces()]
-        return Shape(form, slot.row.lanes, tuple(cores), tuple(offsets))
+            offsets = self._kept("base", slot, f"i{form.bits}")
+        return Shape(form, slot.row.lanes, cores, offsets)
 
-    def _kept(self, what: str, slot: Slot, kind: str, piece: int) -> str:
-        return self.text.let(f"load {kind}, ptr %{what}.{slot.number}.{piece}")
+    def _kept(self, what: str, slot: Slot, kind: str) -> tuple[str, ...]:
+        """Return a scalar for each piece; pieces that are alike have one."""
+        found = {
+            piece: self.text.let(f"load {kind}, ptr %{what}.{slot.number}.{piece}")
+            for piece in slot.firsts()
+        }
+        return tuple(found[piece] for piece in slot.alike)
 
     def keep(self, slot: Slot, shape: Shape) -> None:
         """Store the scalars of a shape that is written to a slot."""
@@ -345,7 +363,7 @@ class ShapeReader:
         if form is None:
             return
         shape = self.writer.refine(shape, form.piece)
-        for piece in slot.pieces():
+        for piece in slot.firsts():
             core, offset = shape.cores[piece], shape.offsets[piece]
             number = f"{slot.number}.{piece}"
             self.text.do(f"store {form.core_type} {core}, ptr %core.{number}")
@@ -357,7 +375,7 @@ def allocations(affine: Affine) -> list[str]:
     """Return the instructions that make room for the scalars of all slots."""
     lines: list[str] = []
     for slot, form in affine.shaped():
-        for piece in slot.pieces():
+        for piece in slot.firsts():
             lines.append(f"  %core.{slot.number}.{piece} = alloca {form.core_type}")
             if form.signed is not None:
                 lines.append(f"  %base.{slot.number}.{piece} = alloca i{form.bits}")
@@ -380,7 +398,7 @@ def input_cores(affine: Affine, kernel: LinkedKernel, unit: LinkedUnit) -> Itera
         if slot.definitions[0].key is not None:
             continue
         first = kernel.offset(unit, variables[slot.row.variable]) + slot.row.offset
-        for piece in slot.pieces():
+        for piece in slot.firsts():
             place = first + piece * form.piece * slot.row.stride
             yield InputCore(f"%core.{slot.number}.{piece}", f"i{form.bits}", place)
 

@@ -154,6 +154,7 @@ def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> In
         wanted = blocks[:, :, :1] + step * np.arange(piece)
         same = (blocks == wanted) | ~active.reshape(blocks.shape)
         if bool(same.all()):
-            return InputShape(row, piece, step)
+            starts = [one.tobytes() for one in blocks[:, :, 0].T]
+            return InputShape(row, piece, step, tuple(map(starts.index, starts)))
         piece //= 2
     return None

@@ -80,6 +80,7 @@ class Slot:
     Attributes:
         form: the form of its shapes; None: not known yet.
         fixed: the cores of its shape where these are numbers that do not change.
+        alike: for each piece of its shapes the first one whose scalars are always the same.
         dead: whether it has no shape.
         torn: whether parts of it are written, or lanes under masks of their own.
         quiet: whether nobody looks at lanes for whose channels the last write was not.
@@ -91,6 +92,7 @@ class Slot:
     definitions: list[Definition] = field(default_factory=list[Definition])
     form: Form | None = None
     fixed: tuple[str, ...] | None = None
+    alike: tuple[int, ...] = ()
     dead: bool = False
     torn: bool = False
     quiet: bool = True
@@ -109,6 +111,10 @@ class Slot:
     def pieces(self) -> range:
         """Return the numbers of the pieces."""
         return range(self.row.lanes // self.form.piece if self.form else 0)
+
+    def firsts(self) -> list[int]:
+        """Return the numbers of those pieces that are not like one before."""
+        return sorted(set(self.alike))
 
 
 def row_of(place: Place) -> Row | None:

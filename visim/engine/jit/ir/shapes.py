@@ -11,10 +11,14 @@ the scalars: indices into an array, which messages check and use as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from visim.engine.jit.ir.text import Text, numbers, signed, splat
+
+_Scalars = TypeVar("_Scalars", str, tuple[str, str])
+"""A scalar, or a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +125,13 @@ class ShapeWriter:
         parts = form.piece // piece
         if parts == 1:
             return shape
-        cores = tuple(
-            self._plus(form.core_bits, core, form.step * piece * part)
-            for core in shape.cores
-            for part in range(parts)
-        )
+        found = {
+            core: [
+                self._plus(form.core_bits, core, form.step * piece * part) for part in range(parts)
+            ]
+            for core in dict.fromkeys(shape.cores)
+        }
+        cores = tuple(part for core in shape.cores for part in found[core])
         offsets = tuple(offset for offset in shape.offsets for _ in range(parts))
         return Shape(replace(form, piece=piece), shape.lanes, cores, offsets)
 
@@ -192,9 +198,9 @@ class ShapeWriter:
         """Return a shape times a constant."""
         form = a.form
         if form.signed is None:
-            cores = tuple(self._times(form.bits, core, factor) for core in a.cores)
+            cores = _each(a.cores, lambda core: self._times(form.bits, core, factor))
             return self._linear(a, cores, form.step * factor)
-        offsets = tuple(self._times(form.bits, offset, factor) for offset in a.offsets)
+        offsets = _each(a.offsets, lambda offset: self._times(form.bits, offset, factor))
         scale = signed(form.scale * factor, form.bits)
         return replace(a, form=replace(form, scale=scale), offsets=offsets)
 
@@ -216,7 +222,7 @@ class ShapeWriter:
             return None
         if is_uniform(a) or (form.exact and not signed):
             word = "sext" if signed else "zext"
-            cores = tuple(self._cast(word, form.bits, core, bits) for core in a.cores)
+            cores = _each(a.cores, lambda core: self._cast(word, form.bits, core, bits))
             return linear(a.lanes, bits, cores, form.step, exact=form.exact and not signed)
         wider = replace(form, bits=bits, signed=signed)
         return Shape(wider, a.lanes, a.cores, ("0",) * len(a.cores))
@@ -226,12 +232,12 @@ class ShapeWriter:
         if form.ragged:
             return None
         if form.signed is None:
-            cores = tuple(self._cast("trunc", form.bits, core, bits) for core in a.cores)
+            cores = _each(a.cores, lambda core: self._cast("trunc", form.bits, core, bits))
             return self._linear(replace(a, form=replace(form, bits=bits)), cores, form.step)
         if form.core_bits != bits:
             return None
-        scaled = tuple(self._times(bits, core, form.scale) for core in a.cores)
-        offsets = tuple(self._cast("trunc", form.bits, offset, bits) for offset in a.offsets)
+        scaled = _each(a.cores, lambda core: self._times(bits, core, form.scale))
+        offsets = _each(a.offsets, lambda offset: self._cast("trunc", form.bits, offset, bits))
         cores = self._pairs("add", bits, scaled, offsets)
         return linear(a.lanes, bits, cores, form.stride, exact=False)
 
@@ -353,7 +359,7 @@ class ShapeWriter:
     def _pairs(
         self, word: str, bits: int, a: tuple[str, ...], b: tuple[str, ...]
     ) -> tuple[str, ...]:
-        return tuple(self._sum(word, bits, x, y) for x, y in zip(a, b, strict=True))
+        return _each(zip(a, b, strict=True), lambda pair: self._sum(word, bits, *pair))
 
     def _sum(self, word: str, bits: int, a: str, b: str) -> str:
         x, y = literal(a), literal(b)
@@ -380,6 +386,13 @@ class ShapeWriter:
         if word == "zext":
             known &= (1 << before) - 1
         return str(signed(known, after))
+
+
+def _each(scalars: Iterable[_Scalars], find: Callable[[_Scalars], str]) -> tuple[str, ...]:
+    """Return what is found for each of some scalars; what is alike is found once."""
+    given = list(scalars)
+    found = {one: find(one) for one in dict.fromkeys(given)}
+    return tuple(found[one] for one in given)
 
 
 _FOLDED: dict[str, Callable[[int, int], int]] = {

@@ -134,13 +134,14 @@ class JointWriter:
         after = text.block
         text.jump(join)
         text.label(join)
-        joined = [
-            [
-                text.let(f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]")
-                for a, b in zip(moved.get(id(one), one.way.pointers), other, strict=True)
-            ]
-            for one, other in zip(waiting, others, strict=True)
-        ]
+        joined = list[list[str]]()
+        for one, other in zip(waiting, others, strict=True):
+            pairs = list(zip(moved.get(id(one), one.way.pointers), other, strict=True))
+            found = {
+                (a, b): text.let(f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]")
+                for a, b in dict.fromkeys(pairs)
+            }
+            joined.append([found[pair] for pair in pairs])
         for one, names in zip(waiting, joined, strict=True):
             found = self._loaded(one, replace(one.way, pointers=names)) if _stays(one) else names
             one.writer.values.loaded[id(one.ready.effect)] = found
@@ -175,12 +176,13 @@ class JointWriter:
         one.writer.general(one.ready, offset, firsts=0 if form.step else form.piece)
         area = self.unit.context_pointer(Context.EXCHANGE)
         size = access.size * (form.piece if form.step else 1)
-        places = [
-            self.text.at(area, offset + piece * size) for piece in range(len(one.way.pointers))
-        ]
+        pointers = one.way.pointers
+        places = [self.text.at(area, offset + piece * size) for piece in range(len(pointers))]
         if form.step and access.parts > 1:
             found = one.writer.results(access, offset)
             one.writer.rows.store(places, access.lanes, access.scalar, found)
+        if one.ready.mask is None:  # every lane of pieces that are alike has been loaded
+            return [places[pointers.index(pointer)] for pointer in pointers]
         return places
 
     def _store(self, waiting: list[_Waiting]) -> None:

@@ -60,11 +60,15 @@ class RowWriter:
         partly = bool(some and form.stride and near)
         if some and not checked and not partly:
             tests.append(self._enough(shape, some))
-        for piece in range(len(shape.cores)):
+        starts = list(zip(shape.cores, shape.offsets, strict=True))
+        for piece, start in enumerate(starts):
             if partly:
                 pointer, fits = self._partly(shape, piece, bounds, some, checked=checked)
                 pointers.append(pointer)
                 tests.append(fits)
+                continue
+            if starts.index(start) < piece:
+                pointers.append(pointers[starts.index(start)])
                 continue
             straight = self.shapes.straight(shape, piece)
             if straight is not None:
@@ -155,7 +159,7 @@ class RowWriter:
         if not 0 <= span <= _MOST_AHEAD:
             return
         function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
-        for pointer in rows.pointers:
+        for pointer in dict.fromkeys(rows.pointers):
             for line in range(0, span, _LINE):
                 place = self.text.at(pointer, _AHEAD + line)
                 self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")
@@ -165,9 +169,12 @@ class RowWriter:
     def load(self, rows: Rows, scalar: str, parts: int) -> list[str]:
         """Return `parts` vectors of the elements at the lanes of rows, which fit."""
         form = rows.shape.form
-        pieces = [self._piece(form, pointer, scalar, parts) for pointer in rows.pointers]
+        pieces = {
+            pointer: self._piece(form, pointer, scalar, parts)
+            for pointer in dict.fromkeys(rows.pointers)
+        }
         return [
-            self.weaver.joined([piece[part] for piece in pieces], form.piece, scalar)
+            self.weaver.joined([pieces[one][part] for one in rows.pointers], form.piece, scalar)
             for part in range(parts)
         ]
 
