@@ -24,7 +24,7 @@ _PASSES = (
     "aggressive_dce",
     "simplify_cfg",
 )
-_OPTION = "-instcombine-code-sinking=false"
+_OPTIONS = ("-instcombine-code-sinking=false", "-disable-machine-sink")
 """Arithmetic stays where it is: moved behind later loads, it would keep more of them in memory."""
 _WITH_MASKS = "x86-64-v4"
 _GATHERING = {
@@ -165,7 +165,8 @@ def _prepared_llvm() -> Any:
 
 def _keep_order(binding: Any) -> None:
     """Choose what holds for all code that LLVM makes in this process."""
-    binding.set_option("visim", _OPTION)
+    for option in _OPTIONS:
+        binding.set_option("visim", option)
 
 
 def _load_conversions(binding: Any) -> None:
@@ -200,7 +201,7 @@ def compiler() -> str:
     """Return what compiles: the versions of llvmlite and of the LLVM in it, and the passes."""
     import llvmlite
 
-    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTION}"
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTIONS}"
 
 
 def object_for(text: str, triple: str) -> bytes:
