@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.writing.remainders import RemainderWriter
+from visim.engine.jit.writing.bits import BitwiseWriter
 
 from . import harness
 from .harness import Threads
@@ -109,6 +109,7 @@ LOOPS = {
     "by one divisor": LOOP.replace("V56(0,0)<2;1,0>", "V56(0,0)<0;1,0>").replace(
         "V56(0,1)<2;1,0>", "V56(0,1)<0;1,0>"
     ),
+    "less one channel's divisor": LOOP.replace("0x0:ud V56(0,0)<2;1,0>", "0x0:ud V56(0,0)<0;1,0>"),
     "from another bit on": LOOP.replace("0x3f:d", "0x14:d"),
     "from a bit that is not there on": LOOP.replace("0x3f:d", "0x61:d"),
     "of a rest that is none": LOOP.replace("V42(0,0)<1> 0x0:q", "V42(0,0)<1> V41(0,0)<1;1,0>"),
@@ -138,7 +139,6 @@ OTHERS = {
         "    add (M1, 32) V42(0,0)<1> V54", "    (P1) add (M1, 32) V42(0,0)<1> V54"
     ),
     "a count of channel 0": LOOP.replace("add (M1_NM, 1) V43", "add (M1, 1) V43"),
-    "one channel's divisor": LOOP.replace("0x0:ud V56(0,0)<2;1,0>", "0x0:ud V56(0,0)<0;1,0>"),
     "halves": LOOP.replace("mov (M5, 16) V48", "mov (M1, 16) V48"),
 }
 
@@ -164,24 +164,24 @@ def values(seed: int) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture
-def loops(monkeypatch: pytest.MonkeyPatch) -> list[RemainderWriter]:
+def loops(monkeypatch: pytest.MonkeyPatch) -> list[BitwiseWriter]:
     """The loops whose turns may be left out."""
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    found: list[RemainderWriter] = []
-    write = RemainderWriter.write
+    found: list[BitwiseWriter] = []
+    write = BitwiseWriter.write
 
-    def noted(self: RemainderWriter) -> None:
+    def noted(self: BitwiseWriter) -> None:
         found.append(self)
         write(self)
 
-    monkeypatch.setattr(RemainderWriter, "write", noted)
+    monkeypatch.setattr(BitwiseWriter, "write", noted)
     return found
 
 
 @pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_rests_and_counts_of_instructions_are_those_of_the_loop(
-    loops: list[RemainderWriter], loop: str, mask: int
+    loops: list[BitwiseWriter], loop: str, mask: int
 ) -> None:
     kernel = kernel_of(LOOPS[loop])
     for seed in range(3):
@@ -200,21 +200,21 @@ def test_remainders_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("bits", [0, 2, 3, 0x80000001])
-def test_what_is_added_for_a_bit_has_to_be_one(loops: list[RemainderWriter], bits: int) -> None:
+def test_what_is_added_for_a_bit_has_to_be_one(loops: list[BitwiseWriter], bits: int) -> None:
     given = values(5) | {"V44": np.array([bits], np.uint32).view(np.int32)}
     assert compare(kernel_of(LOOP), given, 0xFFFFFFFF) is None
     assert loops
 
 
 @pytest.mark.parametrize("other", OTHERS)
-def test_what_is_no_division_stays(loops: list[RemainderWriter], other: str) -> None:
+def test_what_is_no_division_stays(loops: list[BitwiseWriter], other: str) -> None:
     assert OTHERS[other] != LOOP
     assert compare(kernel_of(OTHERS[other]), values(9), 0xFFFFFFFF) is None
     assert not loops
 
 
 def test_threads_have_their_turns_when_the_interpreter_gives_them(
-    loops: list[RemainderWriter], monkeypatch: pytest.MonkeyPatch
+    loops: list[BitwiseWriter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each thread writes its number behind those of others whenever it has divided."""
     body = f"""
@@ -248,7 +248,7 @@ def test_threads_have_their_turns_when_the_interpreter_gives_them(
 
 @pytest.mark.parametrize("budget", [100, 1407, 1408])
 def test_a_budget_ends_a_loop_where_the_interpreter_ends_it(
-    loops: list[RemainderWriter], budget: int, monkeypatch: pytest.MonkeyPatch
+    loops: list[BitwiseWriter], budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ends: list[tuple[str | None, int]] = []
     for engine in ("interpreter", "jit"):

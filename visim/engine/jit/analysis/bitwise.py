@@ -1,41 +1,43 @@
-"""Loops that find remainders of 64 bits bit by bit, as Intel's compiler writes them.
+"""Loops that divide numbers of 64 bits bit by bit, as Intel's compiler writes them.
 
-Two blocks are a turn: the first doubles the rest so far, adds the next bit of the number, and takes
-the divisor away where it fits; the second counts down, unless the last bit is done. What a turn
-makes of each dword is followed for each lane, through halves that are taken apart and put together
-again, and compared with what a division does. What else the loop writes, each turn computes anew.
+A turn doubles the rest so far, adds the next bit of the number, and takes the divisor away where it
+fits; where the quotient is asked for, channels in which it fits set its bit there. Then the number
+of the bit is counted down, unless it was 0. Turns for the low and the high half of the bits may go
+through other blocks. What a turn makes of each dword (`turns`) is compared with what a division
+does. What else the loop writes, the last turn computes anew, or nobody looks at it behind the loop.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
-from typing import cast
+from dataclasses import dataclass
+from itertools import permutations
 
-from visim.engine.jit.analysis.affine import is_integer
-from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.flow import Flow, Node, is_uniform, passed
-from visim.engine.jit.ir.places import is_repeated, place_offsets
-from visim.sem.effects import Effect, Goto, Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr
+from visim.engine.jit.analysis.flow import Flow, Node, passed
+from visim.engine.jit.analysis.turns import Cell, Turn, Variable, cells_of, read_variable
+from visim.engine.jit.analysis.words import NotFollowed, Wide, Word, Words
+from visim.operands import FILE_SCOPE, FIRST_DECLARED_GENERAL
+from visim.sem.effects import Place, WriteRegister, expressions
 from visim.types import UD
-
-Cell = tuple[int | str, int]
-"""A dword of a variable, by its number and the byte where it begins, or a predicate's bit."""
-
-Symbol = tuple[object, ...]
-"""What a number is made of: the name of an operation, and its operands."""
-
-_COMMUTES = {"add", "and", "or", "xor", "eq"}
-_ORDERED = {"lt", "shl", "shr"}
 
 TOP = 63
 """The highest bit of a number."""
 
+HALF = 32
 
-class _NoRemainder(Exception):
-    """The loop does something that a division has no use for."""
+_LEAST_LANES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitude:
+    """Half of a signed number without its sign; `cells` are both halves of the number."""
+
+    half: int
+    cells: tuple[Cell, Cell]
+
+
+Term = Cell | Magnitude | int
+"""A dword of a channel's number: where it is, what it is part of, or what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,313 +49,400 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class RemainderLoop:
+class Rows:
+    """Numbers by their low and high halves; `magnitude`: without their signs."""
+
+    low: Row
+    high: Row
+    magnitude: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What successive channels divide.
+
+    Attributes:
+        first: the first channel.
+        lanes: how many there are.
+        number: what is divided.
+        compared: with what rests are compared; nothing is left out unless it is the divisor.
+        divisor: by what.
+        rest: the remainders so far.
+        quotient: the quotients so far, if they are asked for.
+    """
+
+    first: int
+    lanes: int
+    number: Rows
+    compared: Rows
+    divisor: Rows
+    rest: Rows
+    quotient: Rows | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Instructions of a turn: `more` are those of a turn in which some divisor fits."""
+
+    turn: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionLoop:
     """A loop over the bits of numbers.
 
     Attributes:
         bit: the variable with the number of the next bit.
-        rest: the remainders so far.
-        number: the low and the high halves of the numbers that are divided.
-        divisor: the low and the high halves of what they are divided by.
-        one: what has to be 1, for all lanes.
-        turn: how many instructions a turn has.
+        one: what has to be 1.
+        parts: what is divided.
+        costs: the instructions of turns for the low and for the high half of the bits.
+        hides: whether turns leave what nobody looks at, but the last turn does not.
     """
 
     bit: Place
-    rest: Place
-    number: tuple[Row, Row]
-    divisor: tuple[Row, Row]
-    one: Row
-    turn: int
+    one: Place | None
+    parts: tuple[Part, ...]
+    costs: tuple[Cost, Cost]
+    hides: bool
+
+    def variables(self) -> Iterator[int]:
+        """Yield the numbers of the variables that have rests and quotients."""
+        for part in self.parts:
+            for rows in (part.rest, part.quotient):
+                if rows is not None:
+                    yield from (
+                        row.place.variable.index for row in (rows.low, rows.high) if row.place
+                    )
 
 
-def remainder_loop(flow: Flow, node: Node) -> RemainderLoop | None:
-    """Return the loop that starts with a node, if it finds remainders."""
-    leave, end = node.block.transfer, node.block.next
-    if not isinstance(leave, Goto) or leave.mask is None or not is_uniform(leave.mask):
-        return None
-    condition, down = leave.mask.args[0], end
-    if condition.uop.name == "not":
-        condition, down = condition.args[0], flow.label(leave.label)
-    last = flow.nodes.get((node.entry, down, node.after))
-    if last is None or flow.label(leave.label) <= end or (node.entry, down) in flow.slots:
-        return None
-    back = last.block.transfer
-    if not isinstance(back, Goto) or back.mask is not None:
-        return None
-    goes_on = (last.entry, flow.label(back.label), last.after) == node.key
-    if not goes_on or passed(node.waiting, end, down):
+def division_loop(flow: Flow, node: Node) -> DivisionLoop | None:
+    """Return the loop that starts with a node, if it divides."""
+    last = flow.closings.get(node.key)
+    if last is None or last == node.key or passed(node.waiting, node.key[1], last[1] + 1):
         return None
     try:
-        return _Turn().matched(node, last, condition)
-    except _NoRemainder:
+        bit = _counter(flow.nodes[last])
+        return _Loop(flow, node, flow.nodes[last], bit).matched()
+    except NotFollowed:
         return None
 
 
-@dataclass
-class _Turn:
-    """What one turn of a loop makes of each dword, for each lane by itself.
+def _counter(last: Node) -> Place:
+    """Return the variable that the last block of a turn counts down, and nothing else."""
+    effects = [effect for step in last.block.before for effect in step.effects]
+    if len(effects) != 1 or not isinstance(effects[0], WriteRegister):
+        raise NotFollowed
+    place = effects[0].place
+    if effects[0].mask is not None or (place.type.bits, place.lanes) != (32, 1):
+        raise NotFollowed
+    return place
 
-    `channels` are those that have to be on for a dword to be written, None: it always is. Only such
-    a channel may look at it again, for others it may be what a turn before has left.
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """What a channel divides, compares with and divides by, and where rest and quotient are.
+
+    All are halves of numbers, the low ones first.
     """
 
-    cells: dict[Cell, Symbol] = field(default_factory=dict[Cell, Symbol])
-    channels: dict[Cell, int | None] = field(default_factory=dict["Cell", "int | None"])
-    inputs: dict[Cell, Place | None] = field(default_factory=dict["Cell", "Place | None"])
+    terms: tuple[Term, ...]
+    cells: list[Cell]
 
-    def matched(self, node: Node, last: Node, leaves: Expr) -> RemainderLoop:
-        """Return the loop that a turn is part of."""
-        for step in node.block.before:
-            self._run(step)
-        condition = self._value(leaves, 0, None)
-        for step in last.block.before:
-            self._run(step)
-        bit = self._counter(condition, last.block.before)
-        rest = self._rest(node.block.before, (bit.variable.index, bit.offset))
-        terms = [self._terms(lane, rest, bit) for lane in range(rest.lanes)]
-        rows = [self._row([term[number] for term in terms]) for number in range(5)]
-        one = rows[4]
-        if not (one.number == 1 if one.place is None else is_repeated(one.place)):
-            raise _NoRemainder
-        turn = len(node.block.forms) + len(last.block.forms)
-        return RemainderLoop(bit, rest, (rows[0], rows[1]), (rows[2], rows[3]), one, turn)
 
-    # A turn
+class _Match:
+    """What a turn makes of a channel's dwords, `cells`, beside what a division does.
 
-    def _run(self, step: Step) -> None:
-        """Note what an instruction writes."""
-        if step.refusal is not None:
-            raise _NoRemainder
-        found: list[tuple[Cell, Symbol, int | None]] = []
-        for effect in step.effects:
-            found += self._written(effect)
-        for cell, value, channel in found:
-            self.cells[cell], self.channels[cell] = value, channel
+    `half` is the half of the number in which the bit is, 0 for the low one.
+    """
 
-    def _written(self, effect: Effect) -> Iterator[tuple[Cell, Symbol, int | None]]:
-        if not isinstance(effect, WriteRegister | WritePredicate):
-            raise _NoRemainder
-        if effect.mask is not None and effect.mask.uop.name != "execution":
-            raise _NoRemainder
-        for lane in range(effect.value.lanes):
-            channel = None if effect.mask is None else int(effect.mask.attribute) + lane
-            value = self._value(effect.value, lane, channel)
-            if isinstance(effect, WritePredicate):
-                yield (effect.variable.name, effect.offset + lane), value, channel
-                continue
-            low, *high = _cells(effect.place, lane)
-            yield low, _low(value) if high else value, channel
-            if high:
-                yield high[0], _high(value), channel
+    def __init__(self, turn: Turn, channel: int, cells: list[Cell], half: int) -> None:
+        self.words, self.half = turn.words, half
+        self.had = [self.words.of("input", cell) for cell in cells]
+        self.has = [turn.cells[cell] for cell in cells]
+        self.condition = turn.taken[channel] if turn.taken else None
 
-    def _read(self, cell: Cell, place: Place | None, channel: int | None) -> Symbol:
-        if cell not in self.cells:
-            self.inputs.setdefault(cell, place)
-            return ("input", cell)
-        if self.channels[cell] not in {None, channel}:
-            raise _NoRemainder
-        return self.cells[cell]
-
-    def _value(self, expr: Expr, lane: int, channel: int | None) -> Symbol:
-        """Return what a lane of an expression is made of."""
-        match expr.uop.name:
-            case "constant":
-                return _number(int(expr.attribute), expr)
-            case "read":
-                cells, place = _cells(expr.attribute, lane), expr.attribute
-                parts = [self._read(cell, place, channel) for cell in cells]
-                return _joined(*parts) if len(parts) == 2 else parts[0]
-            case "predicate":
-                variable, offset = expr.attribute
-                return self._read((variable.name, offset + lane), None, channel)
-            case "broadcast":
-                return self._value(expr.args[0], 0, channel)
-            case "select":
-                return ("select", *(self._value(arg, lane, channel) for arg in expr.args))
-            case "convert":
-                return self._converted(expr, lane, channel)
-            case "neg":
-                return ("neg", self._value(expr.args[0], lane, channel))
-            case name if name in _COMMUTES:
-                args = frozenset(self._value(arg, lane, channel) for arg in expr.args)
-                return _common(args) if name == "and" else (name, args)
-            case name if name in _ORDERED:
-                signed = name != "shl" and expr.args[0].type.is_signed
-                return (name, signed, *(self._value(arg, lane, channel) for arg in expr.args))
-            case _:
-                raise _NoRemainder
-
-    def _converted(self, expr: Expr, lane: int, channel: int | None) -> Symbol:
-        source = expr.args[0]
-        if not is_integer(source.type) or not is_integer(expr.type):
-            raise _NoRemainder
-        value = self._value(source, lane, channel)
-        if value[0] == "number":
-            number = cast("int", value[1])
-            sign = source.type.is_signed and number >> source.type.bits - 1
-            return _number(number - (sign << source.type.bits), expr)
-        match (source.type.bits, expr.type.bits):
-            case (32, 32) | (64, 64):
-                return value
-            case (64, 32):
-                return _low(value)
-            case (32, 64) if not source.type.is_signed:
-                return _joined(value, ("number", 0))
-            case _:
-                raise _NoRemainder
-
-    # What it is
-
-    def _counter(self, condition: Symbol, down: Sequence[Step]) -> Place:
-        """Return the variable that counts down, which the loop is left with when it is 0."""
-        effects = [effect for step in down for effect in step.effects]
-        if len(effects) != 1 or not isinstance(effects[0], WriteRegister):
-            raise _NoRemainder
-        place = effects[0].place
-        if effects[0].mask is not None:
-            raise _NoRemainder
-        now: Symbol = ("input", _cells(place, 0)[0])
-        less = ("add", frozenset((now, ("number", (1 << 32) - 1))))
-        zero = ("eq", frozenset((now, ("number", 0))))
+    def terms(self) -> tuple[Term, ...]:
+        """Return that half of the number, and of the divisor what is compared and taken away."""
+        words, one, zero = self.words, self.words.number(1), self.words.number(0)
+        below = self._below()
+        doubled = words.wide_left((self.had[0], self.had[1]), one)
+        bit = next((w for w in words.within(self.has[0]) if words.parts(w)[0] == "lowest"), zero)
+        rest = (words.either(doubled[0], bit), doubled[1])
+        compared, divisor = self._compared(below, rest), self._divisor(below, rest)
         if (
-            (place.type.bits, place.lanes) != (32, 1)
-            or condition != zero
-            or self.cells[_cells(place, 0)[0]] != less
+            below != words.wide_below(rest, compared)
+            or self._after(below, rest, divisor) != self.has
         ):
-            raise _NoRemainder
-        return place
+            raise NotFollowed
+        number = zero if bit == zero else self._number(bit)
+        return tuple(self._term(word) for word in (number, *compared, *divisor))
 
-    def _rest(self, steps: Sequence[Step], bit: Cell) -> Place:
-        """Return the only other variable that a turn hands on to the next, in 64 bits a lane."""
-        carried = (self.cells.keys() & self.inputs.keys()) - {bit}
-        for step in steps:
-            for effect in step.effects:
-                if not isinstance(effect, WriteRegister) or effect.place.type.bits != 64:
-                    continue
-                mask, place = effect.mask, effect.place
-                own = {cell for lane in range(place.lanes) for cell in _cells(place, lane)}
-                if own == carried and mask is not None and mask.attribute == 0 and place.lanes > 1:
-                    return place
-        raise _NoRemainder
+    def _compared(self, below: Word, rest: Wide) -> Wide:
+        """Return with what rests are compared."""
+        words, found = self.words, dict[Word, Word]()
+        for word in words.within(below):
+            match words.parts(word):
+                case ("lt", less, than):
+                    found[less] = than
+                case _:
+                    pass
+        if rest[0] not in found:
+            raise NotFollowed
+        return found[rest[0]], found.get(rest[1], words.number(0))
 
-    def _terms(self, lane: int, rest: Place, bit: Place) -> tuple[Symbol, ...]:
-        """Return the halves of number and divisor, and what has to be 1, of a lane."""
-        low, high = _cells(rest, lane)
-        if not self.channels[low] == self.channels[high] == lane:
-            raise _NoRemainder
-        before = _joined(("input", low), ("input", high))
-        after = _joined(self.cells[low], self.cells[high])
-        position = _joined(
-            ("and", frozenset((("input", _cells(bit, 0)[0]), ("number", TOP)))), ("number", 0)
+    def _divisor(self, below: Word, rest: Wide) -> Wide:
+        """Return what is taken away where it fits."""
+        words = self.words
+        low, high = (self._fitting(below, half) for half in self.has[:2])
+        low = words.sum((rest[0], 1), (low, -1))
+        high = words.sum((rest[1], 1), (high, -1), (words.below(rest[0], low), -1))
+        if self.condition is not None:
+            return low, high
+        return self._fitting(below, low), self._fitting(below, high)
+
+    def _fitting(self, below: Word, word: Word) -> Word:
+        """Return what is chosen where the divisor fits."""
+        match self.words.parts(word):
+            case ("select", condition, _, other) if condition == below:
+                return other
+            case _:
+                return word
+
+    def _below(self) -> Word:
+        """Return the condition that the divisor does not fit."""
+        if self.condition is not None:
+            return self.condition
+        words = self.words
+        for word in words.within(self.has[0]):
+            if words.parts(word)[0] == "select":
+                return words.parts(word)[1]
+        raise NotFollowed
+
+    def _after(self, below: Word, rest: Wide, divisor: Wide) -> list[Word]:
+        """Return what a turn leaves, where what has to be 1 is 1."""
+        words, zero = self.words, self.words.number(0)
+        if self.condition is None:
+            low, high = (words.chosen(below, zero, half) for half in divisor)
+            after = list(words.less(rest, (low, high)))
+        else:
+            pairs = zip(rest, words.less(rest, divisor), strict=True)
+            after = [words.chosen(below, whole, left) for whole, left in pairs]
+        if len(self.had) == 4:
+            power = words.wide_left((words.number(1), zero), words.bit)
+            for had, more in zip(self.had[2:], power, strict=True):
+                after.append(words.chosen(below, had, words.either(had, more)))
+        return after
+
+    def _number(self, bit: Word) -> Word:
+        """Return the word whose next bit is looked at."""
+        words = self.words
+        match words.parts(words.parts(bit)[1]):
+            case ("shr", word, count):
+                if count == words.sum((words.bit, 1), (words.number(1), -HALF * self.half)):
+                    return word
+            case _:
+                pass
+        raise NotFollowed
+
+    def _cell(self, word: Word) -> Cell:
+        term = self._term(word)
+        if isinstance(term, tuple):
+            return term
+        raise NotFollowed
+
+    def _term(self, word: Word) -> Term:
+        match self.words.parts(word):
+            case ("number", number):
+                return number
+            case ("input", cell):
+                return cell
+            case ("low of abs" | "high of abs" as name, low, high):
+                return Magnitude(int(name[0] == "h"), (self._cell(low), self._cell(high)))
+            case _:
+                raise NotFollowed
+
+
+class _Loop:
+    """A loop that may divide: what its turns make of low, of high and of the last bit."""
+
+    def __init__(self, flow: Flow, first: Node, last: Node, bit: Place) -> None:
+        self.flow, self.first, self.last, self.bit = flow, first, last, bit
+        self.cell = cells_of(bit, 0)[0]
+        self.low = self._turn(1, HALF - 1)
+        self.high = self._turn(HALF, TOP)
+        self.end = self._turn(0, 0)
+        self.turns = (self.low, self.high, self.end)
+        self.places = {cell: place for turn in self.turns for cell, place in turn.inputs.items()}
+        self.writers: dict[Cell, set[int | None]] = {}
+        for turn in (self.low, self.high):
+            for cell, channels in turn.writers.items():
+                self.writers.setdefault(cell, set()).update(channels)
+
+    def _turn(self, low: int, high: int) -> Turn:
+        turn = Turn(Words(low, high), self.cell)
+        if turn.follow(self.flow, self.first, self.last) != (low > 0):
+            raise NotFollowed
+        return turn
+
+    def matched(self) -> DivisionLoop:
+        """Return the loop as a division."""
+        for turn in (self.low, self.high):
+            less = turn.words.sum((turn.words.bit, 1), (turn.words.number(1), -1))
+            if turn.cells[self.cell] != less or self.writers[self.cell] != {None}:
+                raise NotFollowed
+        ones = {turn.one for turn in self.turns} - {None}
+        if len(ones) > 1 or any(one in self.writers for one in ones):
+            raise NotFollowed
+        lanes = self._lanes()
+        costs = tuple(Cost(turn.count, turn.more) for turn in (self.low, self.high))
+        one = next(iter(ones), None)
+        return DivisionLoop(
+            self.bit,
+            None if one is None else self._place([one]),
+            tuple(self._parts(0, lanes)),
+            (costs[0], costs[1]),
+            self._hides({self.cell} | {cell for lane in lanes for cell in lane.cells}),
         )
-        parts = list(dict.fromkeys(_parts(after)))
-        shifted = [part for part in parts if part[0] == "shr" and part[-1] == position]
-        chosen = [cast("Symbol", part[3]) for part in parts if part[0] == "select"]
-        if len(shifted) != 1 or len(chosen) not in {1, 2}:
-            raise _NoRemainder
-        next_bit, number = _low(shifted[0]), cast("Symbol", shifted[0][2])
-        ones = [_other(part, next_bit) for part in parts if part[0] == "and"]
-        for one in (one for one in ones if one is not None):
-            for divisor in ([*chosen, ("number", 0)][:2], chosen[::-1]):
-                if len(divisor) == 2 and after == _turned(before, next_bit, one, divisor):
-                    return _low(number), _high(number), *divisor, one
-        raise _NoRemainder
 
-    def _row(self, terms: list[Symbol]) -> Row:
-        """Return the dwords of all lanes as a row of a variable, or as a number."""
-        first = terms[0]
-        if first[0] == "number" and len(set(terms)) == 1:
-            return Row(None, cast("int", first[1]))
-        cells = [cast("Cell", term[1]) for term in terms if term[0] == "input"]
-        stays = len(cells) == len(terms) and not self.cells.keys() & cells
-        known = self.inputs[cells[0]] if stays else None
-        if known is None:
-            raise _NoRemainder
-        offset, step = cells[0][1], cells[1][1] - cells[0][1]
-        place = Place(known.variable, offset, UD, len(cells), 1, step, 0)
-        if cells != [_cells(place, lane)[0] for lane in range(len(cells))]:
-            raise _NoRemainder
-        return Row(place)
+    # Channels
+
+    def _lanes(self) -> list[_Lane]:
+        """Return what each channel divides."""
+        read = {cell for turn in self.turns for cell in turn.inputs}
+        channels: dict[int, list[Cell]] = {}
+        for cell in sorted((read & self.writers.keys()) - {self.cell}):
+            writer, *others = self.writers[cell] | self.end.writers.get(cell, set())
+            if writer is None or others:
+                raise NotFollowed
+            channels.setdefault(writer, []).append(cell)
+        if not channels or sorted(channels) != list(range(len(channels))):
+            raise NotFollowed
+        order = self._order(channels[0])
+        cells = [channels[channel] for channel in range(len(channels))]
+        if any(len(found) != len(order) for found in cells):
+            raise NotFollowed
+        return [
+            self._lane(channel, [found[number] for number in order])
+            for channel, found in enumerate(cells)
+        ]
+
+    def _order(self, cells: list[Cell]) -> tuple[int, ...]:
+        """Return in which order a channel's dwords are rest and quotient, low halves first."""
+        if len(cells) not in {2, 4}:
+            raise NotFollowed
+        for order in permutations(range(len(cells))):
+            try:
+                self._lane(0, [cells[number] for number in order])
+            except NotFollowed:
+                continue
+            return order
+        raise NotFollowed
+
+    def _lane(self, channel: int, cells: list[Cell]) -> _Lane:
+        low, high = (
+            _Match(turn, channel, cells, half).terms()
+            for turn, half in ((self.low, 0), (self.high, 1))
+        )
+        if low[1:] != high[1:]:
+            raise NotFollowed
+        terms = (low[0], high[0], *low[1:])
+        if any(cell in self.writers for term in terms for cell in _cells(term)):
+            raise NotFollowed
+        return _Lane(terms, cells)
+
+    # Rows
+
+    def _parts(self, first: int, lanes: Sequence[_Lane]) -> Iterator[Part]:
+        """Yield channels in rows as long as they go."""
+        try:
+            yield self._part(first, lanes)
+            return
+        except NotFollowed:
+            half = len(lanes) // 2
+            if half < _LEAST_LANES:
+                raise
+        yield from self._parts(first, lanes[:half])
+        yield from self._parts(first + half, lanes[half:])
+
+    def _part(self, first: int, lanes: Sequence[_Lane]) -> Part:
+        """Return channels as one part."""
+        terms = [[lane.terms[n] for lane in lanes] for n in range(len(lanes[0].terms))]
+        own = [self._row([lane.cells[n] for lane in lanes]) for n in range(len(lanes[0].cells))]
+        return Part(
+            first,
+            len(lanes),
+            number=self._rows(terms[0], terms[1]),
+            compared=self._rows(terms[2], terms[3]),
+            divisor=self._rows(terms[4], terms[5]),
+            rest=Rows(own[0], own[1]),
+            quotient=Rows(own[2], own[3]) if len(own) == 4 else None,
+        )
+
+    def _rows(self, lows: Sequence[Term], highs: Sequence[Term]) -> Rows:
+        """Return the numbers of channels that have some halves."""
+        signed = [term for term in lows if isinstance(term, Magnitude)]
+        if not signed:
+            return Rows(self._row(lows), self._row(highs))
+        both = [tuple(Magnitude(half, term.cells) for half in (0, 1)) for term in signed]
+        if both != list(zip(lows, highs, strict=True)):
+            raise NotFollowed
+        low, high = (self._row([term.cells[half] for term in signed]) for half in (0, 1))
+        return Rows(low, high, magnitude=True)
+
+    def _row(self, terms: Sequence[Term]) -> Row:
+        """Return the dwords of channels as a row of a variable, or as a number."""
+        if isinstance(terms[0], int):
+            if len(set(terms)) > 1:
+                raise NotFollowed
+            return Row(None, terms[0])
+        return Row(self._place([term for term in terms if isinstance(term, tuple)], len(terms)))
+
+    def _place(self, cells: Sequence[Cell], lanes: int = 1) -> Place:
+        known, (variable, offset) = self.places[cells[0]], cells[0]
+        step = cells[1][1] - offset if len(cells) > 1 else 0
+        if known is None or list(cells) != [(variable, offset + i * step) for i in range(lanes)]:
+            raise NotFollowed
+        return Place(known.variable, offset, UD, lanes, 1, step, 0)
+
+    # What is left
+
+    def _hides(self, kept: set[Cell]) -> bool:
+        """Whether the last turn leaves some variables otherwise than others; nobody may look."""
+        stale = {
+            cell[0]
+            for cell, channels in self.writers.items()
+            if cell not in kept and not _covers(self.end.surely.get(cell, set()), channels)
+        }
+        if any(0 <= number < FIRST_DECLARED_GENERAL or number == FILE_SCOPE for number, _ in stale):
+            raise NotFollowed
+        if stale and (self.flow.callees or any(_reads(node, stale) for node in self._others())):
+            raise NotFollowed
+        return bool(stale)
+
+    def _others(self) -> Iterator[Node]:
+        for key, node in self.flow.nodes.items():
+            if not self.first.key <= key <= self.last.key:
+                yield node
 
 
-def _turned(before: Symbol, next_bit: Symbol, one: Symbol, divisor: list[Symbol]) -> Symbol:
-    """Return what a turn makes of a rest."""
-    zero: Symbol = ("number", 0)
-    doubled: Symbol = ("shl", False, before, ("number", 1))
-    low: Symbol = ("or", frozenset((_low(doubled), ("and", frozenset((next_bit, one))))))
-    high, (d, e) = _high(doubled), divisor
-    less: Symbol = ("and", frozenset((("eq", frozenset((high, e))), ("lt", False, low, d))))
-    if e != zero:
-        less = ("or", frozenset((less, ("lt", False, high, e))))
-    taken = _joined(("select", less, zero, d), ("select", less, zero, e) if e != zero else zero)
-    return ("add", frozenset((_joined(low, high), ("neg", taken))))
+def _covers(last: set[int | None], channels: set[int | None]) -> bool:
+    """Whether what is written for some channels is written again."""
+    return None in last or channels <= last
 
 
-def _cells(place: Place, lane: int) -> list[Cell]:
-    """Return the dwords of an element."""
-    offset, number = place_offsets(place)[lane], place.variable.index
-    if offset % 4 or place.type.bits not in {32, 64} or place.type.is_float:
-        raise _NoRemainder
-    return [(number, at) for at in range(offset, offset + place.type.bytes, 4)]
+def _reads(node: Node, variables: set[Variable]) -> bool:
+    """Whether a block may look at some variables."""
+    block = node.block
+    if block.is_indirect:
+        return True
+    end = () if block.transfer is None else (block.transfer,)
+    found = [expr for step in block.steps for expr in step.expressions] + expressions(end)
+    return any(read_variable(expr) in variables for expr in found)
 
 
-def _number(value: int, expr: Expr) -> Symbol:
-    if not is_integer(expr.type):
-        raise _NoRemainder
-    return ("number", value & (1 << expr.type.bits) - 1)
-
-
-def _common(args: frozenset[Symbol]) -> Symbol:
-    """Return the bits that two numbers have in common, as how far constants are shifted."""
-    numbers = [cast("int", arg[1]) for arg in args if arg[0] == "number"]
-    if len(numbers) < len(args):
-        return ("and", args)
-    return ("number", reduce(int.__and__, numbers))
-
-
-def _low(value: Symbol) -> Symbol:
-    match value:
-        case ("number", int(number)):
-            return ("number", number & (1 << 32) - 1)
-        case ("join", low, _):
-            return cast("Symbol", low)
-        case _:
-            return ("low", value)
-
-
-def _high(value: Symbol) -> Symbol:
-    match value:
-        case ("number", int(number)):
-            return ("number", number >> 32)
-        case ("join", _, high):
-            return cast("Symbol", high)
-        case _:
-            return ("high", value)
-
-
-def _joined(low: Symbol, high: Symbol) -> Symbol:
-    """Return 64 bits of two halves, the number itself where both are of one."""
-    if low[0] == "low" and high == ("high", low[1]):
-        return cast("Symbol", low[1])
-    if low[0] == high[0] == "number":
-        return ("number", cast("int", low[1]) | cast("int", high[1]) << 32)
-    return ("join", low, high)
-
-
-def _other(part: Symbol, operand: Symbol) -> Symbol | None:
-    """Return the other operand of an operation that has one for two."""
-    operands = cast("frozenset[Symbol]", part[1])
-    others = operands - {operand}
-    return next(iter(others)) if operand in operands and len(others) == 1 else None
-
-
-def _parts(symbol: object) -> Iterator[Symbol]:
-    """Return all operations that a number is made of, some several times."""
-    if isinstance(symbol, frozenset):
-        for part in cast("frozenset[object]", symbol):
-            yield from _parts(part)
-    elif isinstance(symbol, tuple) and symbol[0] != "input":
-        yield cast("Symbol", symbol)
-        for part in cast("Symbol", symbol)[1:]:
-            yield from _parts(part)
+def _cells(term: Term) -> tuple[Cell, ...]:
+    """Return where a dword is, or what it is made of."""
+    if isinstance(term, Magnitude):
+        return term.cells
+    return (term,) if isinstance(term, tuple) else ()

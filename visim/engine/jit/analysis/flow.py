@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visim.engine.jit.analysis.blocks import (
     ANY_MODE,
@@ -102,6 +103,18 @@ class Flow:
     def returns(self, entry: int) -> list[Site]:
         """Return the calls of the subroutine that starts at `entry`."""
         return list(self.sites.get(entry, {}).values())
+
+    @cached_property
+    def closings(self) -> dict[Key, Key]:
+        """For nodes to which others further down go back in any case, the last of these."""
+        found: dict[Key, Key] = {}
+        for key, node in sorted(self.nodes.items()):
+            leave = node.block.transfer
+            if isinstance(leave, Goto) and leave.mask is None:
+                target = (node.entry, self.label(leave.label), node.after)
+                if target <= key:
+                    found[target] = key
+        return found
 
     def repeats(self, key: Key) -> bool:
         """Whether control can come back to a node."""

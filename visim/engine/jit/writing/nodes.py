@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visim.engine.base import CALL_DEPTH
-from visim.engine.jit.analysis.bitwise import remainder_loop
+from visim.engine.jit.analysis.bitwise import division_loop
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
 from visim.engine.jit.analysis.leading import leading
@@ -19,8 +19,8 @@ from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.writing.bits import BitwiseWriter
 from visim.engine.jit.writing.outlined import strip_writer
-from visim.engine.jit.writing.remainders import RemainderWriter
 from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.strips import local_rows, may_have_strips, strip_of
 from visim.engine.jit.writing.values import Values
@@ -67,14 +67,18 @@ class NodeWriter(StepWriter):
         self._ending()
 
     def _leave_out(self) -> None:
-        """Leave out turns of a loop that finds remainders, where nobody looks at each of them."""
+        """Leave out turns of a loop that divides, where nobody looks at each of them."""
         module = self.unit.module
         version = module.version
         if module.flat or version.budgeted or version.counting or version.watched:
             return
-        found = remainder_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
-        if found is not None:
-            RemainderWriter(self, found).write()
+        found = division_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
+        if found is None or (found.hides and version.saving):
+            return
+        slots = self.unit.affine.slots.by_variable
+        known = (slot for number in found.variables() for slot in slots.get(number, ()))
+        if all(slot.dead or slot.form is None for slot in known):
+            BitwiseWriter(self, found).write()
 
     def _write_one(self, step: Step, place: int) -> bool:
         """Write an instruction, and the end of its block; return whether control can go on."""
