@@ -193,6 +193,22 @@ class TestAtomics:
         assert list(data) == [1, 1, 2, 8]
         assert list(ended["V"]) == [0xFFFF, 3]
 
+    def test_16_channels_are_compilers_own(self):
+        """The page of SVM_ATOMIC has 8 at most, Intel's vector back end writes 16."""
+        data = np.arange(4, dtype=np.uint32)
+        ended = run(
+            "svm_atomic.add (M1_NM, 16) A.0 V.0 S.0 %null.0",
+            {
+                "A": data.ctypes.data + 4 * (np.arange(16, dtype=np.uint64) % 4),
+                "S": np.arange(16, dtype=np.uint32),
+                "V": np.zeros(16, np.uint32),
+            },
+            buffers={"M": data},
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert list(data) == [24, 29, 34, 39]
+        assert list(ended["V"]) == [0, 1, 2, 3, 0, 2, 4, 6, 4, 7, 10, 13, 12, 16, 20, 24]
+
     def test_16_bit_floats(self):
         data = np.array([1.5, -2.0], np.float16)
         operands = np.array([0.25, -3.0], np.float16).view(np.uint16).astype(np.uint32)

@@ -1,7 +1,8 @@
 """Which execution sizes an instruction has where its page does not list them all (specification 6).
 
 pvc has messages of 16 channels where the pages, written for older devices, name 8. CM's compiler
-writes TYPED_ATOMIC with fewer channels than its page names, and finalizers take it.
+writes TYPED_ATOMIC with fewer channels than its page names, Intel's vector back end SVM_ATOMIC with
+16 on all devices, and finalizers take both.
 """
 
 from collections.abc import Mapping
@@ -17,8 +18,7 @@ _BY_PAGE: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("GATHER4_SCALED", "SCATTER4_SCALED", "RT_WRITE"), _BLOCKS),
     **dict.fromkeys(("SVM_GATHER4_SCALED", "SVM_SCATTER4_SCALED"), _BLOCKS),
     **dict.fromkeys(("DWORD_ATOMIC", "QW_GATHER", "QW_SCATTER"), _TO_16),
-    **dict.fromkeys(("SVM_GATHER", "SVM_SCATTER", "MADW"), _TO_16),
-    "SVM_ATOMIC": _TO_8,
+    **dict.fromkeys(("SVM_GATHER", "SVM_SCATTER", "SVM_ATOMIC", "MADW"), _TO_16),
     **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED", "URB_WRITE"), (8,)),
     "TYPED_ATOMIC": _TO_8,
     "RT_READ": (16, 32),

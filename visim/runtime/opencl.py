@@ -194,13 +194,18 @@ class _Log:
         return Diagnostic(code, severity, message, span)
 
     def _unplaced(self) -> list[Diagnostic]:
-        """Return what the code generator complains of; it knows kernels and no lines."""
+        """Return what the code generator complains of; it knows kernels and no lines.
+
+        Of inline vISA assembly it says what is wrong in a line of its own.
+        """
         complaints: list[str] = []
         for line in self._log.splitlines():
             if match := _UNPLACED.fullmatch(line):
                 complaints.append(match[1])
             elif complaints and (match := _KERNEL.fullmatch(line)):
                 complaints[-1] += f" (kernel {match[1]!r})"
+            elif complaints and complaints[-1].endswith(":"):
+                complaints[-1] += f" {line.strip()}"
         telling = [text for text in complaints if text != "backend compiler failed build."]
         return [
             Diagnostic("opencl-build", Severity.ERROR, f"{self._name}: {text}")

@@ -192,6 +192,14 @@ class TestLogs:
         (finding,) = failure(answers, log, name="s.cl").diagnostics
         assert finding.message == "s.cl: Unsupported call to f (kernel 'k')"
 
+    def test_what_is_wrong_in_inline_assembly_is_said(self, answers):
+        log = (
+            "\nerror: parsing vISA inline assembly failed:\nnear line 51: syntax error\n\n"
+            "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
+        )
+        (finding,) = failure(answers, log).diagnostics
+        assert finding.message.endswith("assembly failed: near line 51: syntax error")
+
     def test_a_log_without_findings_is_shown_whole(self, answers):
         log = "Unrecognized build options: -cl-std=CL9\nBuild failed with error code: -11\n"
         (finding,) = failure(answers, log).diagnostics
