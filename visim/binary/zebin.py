@@ -40,7 +40,7 @@ from visim.target import Platform, platform
 VOID_KERNEL = "Intel_Symbol_Table_Void_Program"
 _MAX_ZERO_BYTES = 1 << 26
 _VISAASM = ".visaasm"
-_NOTE_PRODUCT, _NOTE_VERSION, _NOTE_CONFIG = 1, 4, 6
+_NOTE_PRODUCT, _NOTE_CORE, _NOTE_VERSION, _NOTE_CONFIG = 1, 2, 4, 6
 
 # NT_INTELGT_PRODUCT_FAMILY, read from what ocloc 22.43 writes for each of its devices.
 # fmt: off
@@ -53,6 +53,8 @@ _PRODUCTS = {
     1271: "pvc",
 }
 # fmt: on
+# NT_INTELGT_GFXCORE_FAMILY: files of the vector back end have 0 as their product.
+_CORES = {0xB: "bdw", 0xC: "skl", 0xF: "icllp", 0x12: "tgllp", 0xC07: "dg2", 0xC08: "pvc"}
 
 
 class SegmentKind(StrEnum):
@@ -195,16 +197,19 @@ def read_zebin(data: bytes, name: str) -> Zebin:
 
 
 def _platform(notes: list[ElfNote]) -> Platform | None:
-    for note in notes:
-        number = int.from_bytes(note.data[:4], "little")
-        found: str | None = None
-        if note.owner == "IntelGT" and note.kind == _NOTE_PRODUCT:
-            found = _PRODUCTS.get(number)
-        elif note.owner == "IntelGT" and note.kind == _NOTE_CONFIG:
-            found = _platform_of_version(number >> 22, number >> 14 & 0xFF)
-        if found:
-            return platform(found)
-    return None
+    """Return the device by its product, its graphics version or, without these, its family."""
+    numbers = {
+        note.kind: int.from_bytes(note.data[:4], "little")
+        for note in reversed(notes)
+        if note.owner == "IntelGT"
+    }
+    product, version = numbers.get(_NOTE_PRODUCT, -1), numbers.get(_NOTE_CONFIG)
+    found = _PRODUCTS.get(product)
+    if found is None and version is not None:
+        found = _platform_of_version(version >> 22, version >> 14 & 0xFF)
+    if found is None and product == 0:
+        found = _CORES.get(numbers.get(_NOTE_CORE, -1))
+    return platform(found) if found else None
 
 
 def _platform_of_version(major: int, minor: int) -> str | None:

@@ -209,6 +209,16 @@ class TestMadeUpFiles:
         platform = read_zebin(data, "k.zebin").platform
         assert (platform.name if platform else None) == device
 
+    @pytest.mark.parametrize(
+        ("product", "family", "device"),
+        [(0, 0xC08, "pvc"), (0, 0x12, "tgllp"), (0, 0x7F, None), (1272, 0xC07, None)],
+    )
+    def test_a_file_without_a_product_names_the_family_of_devices(self, product, family, device):
+        notes = note(1, product.to_bytes(4, "little")) + note(2, family.to_bytes(4, "little"))
+        data = zebin(Part(".note.intelgt.compat", NOTE, notes))
+        platform = read_zebin(data, "k.zebin").platform
+        assert (platform.name if platform else None) == device
+
     def test_notes_of_others_name_no_device(self):
         notes = note(1, (18).to_bytes(4, "little"), owner=b"GNU\0")
         assert read_zebin(zebin(Part(".note", NOTE, notes)), "k.zebin").platform is None
