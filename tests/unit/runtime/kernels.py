@@ -118,3 +118,18 @@ __all__ = [
     "register",
     "text_with",
 ]
+
+
+def start_of(plan, group=0, thread=0, part=0):
+    """How a thread of a group starts."""
+    return plan.parts[part].dispatch.start(group, thread)
+
+
+def table(payload, given=(), *, device="pvc", args_info=(), size=64, **sizes):
+    """The argument table behind the header, as a thread finds it."""
+    base = 256 if device == "pvc" else 128
+    built = ZeBuilder(
+        device, payload=(*HEADER, *payload), inputs=[("t", "ub", size, base)], args_info=args_info
+    )
+    sizes = sizes or {"global_size": 16}
+    return register(built.linked, start_of(built.plan(given, **sizes)), "t")
