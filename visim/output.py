@@ -42,6 +42,8 @@ def check_output(file: str | os.PathLike[str]) -> Path:
     """
     with _sentences(file):
         target = Path(os.path.realpath(file))
+        if not target.exists() and Path(file).exists():
+            return Path(file)  # /dev/stdout where that is a pipe, whose real name is no path
         if target.is_symlink():
             raise ArgumentError(f"{file}: its symbolic links lead in a circle")
         if not target.parent.is_dir():

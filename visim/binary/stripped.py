@@ -33,8 +33,8 @@ def check_whole(data: bytes, name: str, header: Header) -> None:
         if kernel.native and _is_stripped(Reader(data, name), kernel, header, limit):
             known = _platforms(kernel)
             raise InputError(
-                f"kernel {kernel.name} has no vISA code, it was taken out of the file; only Gen "
-                f"code{known} is left, which visim extract writes to a file",
+                f"kernel {kernel.name} has no vISA code, it was taken out of the file or the file "
+                f"is damaged; there is Gen code{known}, which visim extract writes to a file",
                 ByteSpan(name, kernel.place.offset),
             )
 

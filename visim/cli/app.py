@@ -18,6 +18,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the program's name; None takes them from the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+        click.echo("error: the standard output is closed; redirect it to /dev/null", err=True)
+        return failures.WRONG_USE
     try:
         result = app.main(words, prog_name="visim", standalone_mode=False)
         sys.stdout.flush()

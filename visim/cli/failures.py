@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -64,8 +65,10 @@ def report_failure(error: BaseException, *, as_json: bool) -> int:
     if code == BUG and os.environ.get("VISIM_DEBUG") == "1":
         traceback.print_exception(error, file=sys.stderr)
     if as_json:
-        click.echo(json.dumps(failure_to_dict(error), indent=2))
-        return code
+        # Where the standard output is what fails, as on a full disk, text has to do.
+        with suppress(OSError):
+            click.echo(json.dumps(failure_to_dict(error), indent=2))
+            return code
     if isinstance(error, click.ClickException):
         error.show()
         return code

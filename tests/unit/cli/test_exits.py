@@ -102,3 +102,25 @@ class TestProcess:
             os.close(writer)
         assert done.returncode == 1
         assert done.stderr == b""
+
+    def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
+        words = ["sh", "-c", command.replace("visim", f"{sys.executable} -m visim")]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
+
+    @pytest.mark.parametrize("command", ["smith --json", "check --explain block-count --json"])
+    def test_a_full_disk_behind_the_output_is_said_in_words(self, command):
+        done = self._shell(f"visim {command} > /dev/full")
+        assert done.returncode == 2
+        assert done.stderr == "error: [Errno 28] No space left on device\n"
+
+    def test_a_closed_output_is_wrong_use(self):
+        done = self._shell("visim smith >&-")
+        assert done.returncode == 2
+        assert "the standard output is closed" in done.stderr
+
+    def test_the_name_of_the_output_may_be_that_of_a_pipe(self, tmp_path):
+        program = tmp_path / "k.visaasm"
+        program.write_text(self._shell("visim smith").stdout)
+        done = self._shell(f"visim dis {program} --platform pvc -o /dev/stdout | cat")
+        assert done.stdout.startswith(".version")
+        assert done.stderr == ""
