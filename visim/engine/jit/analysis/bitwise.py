@@ -106,6 +106,11 @@ class DivisionLoop:
     costs: tuple[Cost, Cost]
     hides: bool
 
+    @property
+    def finds_bits(self) -> bool:
+        """Whether anybody asks which bits quotients get."""
+        return any(cost.more for cost in self.costs) or any(part.quotient for part in self.parts)
+
     def variables(self) -> Iterator[int]:
         """Yield the numbers of the variables that have rests and quotients."""
         for part in self.parts:

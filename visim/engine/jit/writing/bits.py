@@ -13,12 +13,13 @@ turn of a thread ends at the instruction where it would have ended.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visim.engine.jit.analysis.bitwise import HALF, TOP, DivisionLoop, Part, Row, Rows
 from visim.engine.jit.ir.text import low_bits, signed, splat
 from visim.engine.jit.writing.steps import StepWriter
 from visim.sem.effects import Place
+from visim.types import UD, UQ
 
 _CHANNELS = 32
 
@@ -39,6 +40,7 @@ class BitwiseWriter:
         divide, on = text.fresh("divide"), text.fresh("on")
         text.branch(some, divide, on)
         text.label(divide)
+        verb = "bits" if found.finds_bits else "rests"
         buffers = [self.writer.unit.buffer(8 * _CHANNELS) for _ in range(5)]
         for part in found.parts:
             for buffer, rows in zip(buffers, _given(part), strict=False):
@@ -48,9 +50,9 @@ class BitwiseWriter:
         active = text.let(f"and i32 {self.writer.active}, {signed(low_bits(lanes), 32)}")
         library = self.writer.unit.module.library
         library.intrinsic("llvm.cttz.i32", "i32", "i32", "i1")
-        library.functions.setdefault("divide.bits", _DIVIDE)
+        library.functions.setdefault(f"divide.{verb}", _divide(verb))
         done = text.let(
-            f"call {{ i1, i64 }} @divide.bits({pointers}, i32 {active}, i64 {now}, i64 {turns})"
+            f"call {{ i1, i64 }} @divide.{verb}({pointers}, i32 {active}, i64 {now}, i64 {turns})"
         )
         later = text.fresh("later")
         text.branch(text.let(f"extractvalue {{ i1, i64 }} {done}, 0"), later, on)
@@ -84,17 +86,25 @@ class BitwiseWriter:
     def _whole(self, part: Part, rows: Rows) -> str:
         """Return numbers of 64 bits whose halves are in two rows."""
         text, wide = self.writer.text, f"<{part.lanes} x i64>"
-        low, high = (
-            text.let(f"zext <{part.lanes} x i32> {self._half(part, row)} to {wide}")
-            for row in (rows.low, rows.high)
-        )
-        moved = text.let(f"shl {wide} {high}, {splat('i64', part.lanes, HALF)}")
-        whole = text.let(f"or {wide} {low}, {moved}")
+        whole = self._joined(part, rows)
         if not rows.magnitude:
             return whole
         name = f"llvm.abs.v{part.lanes}i64"
         function = self.writer.unit.module.library.intrinsic(name, wide, wide, "i1")
         return text.let(f"call {wide} {function}({wide} {whole}, i1 false)")
+
+    def _joined(self, part: Part, rows: Rows) -> str:
+        """Return what two rows make together, with its sign."""
+        place = _adjacent(rows)
+        if place is not None:
+            return self.writer.unit.storage.read(place)
+        text, wide = self.writer.text, f"<{part.lanes} x i64>"
+        low, high = (
+            text.let(f"zext <{part.lanes} x i32> {self._half(part, row)} to {wide}")
+            for row in (rows.low, rows.high)
+        )
+        moved = text.let(f"shl {wide} {high}, {splat('i64', part.lanes, HALF)}")
+        return text.let(f"or {wide} {low}, {moved}")
 
     def _half(self, part: Part, row: Row) -> str:
         if row.place is None:
@@ -122,6 +132,10 @@ class BitwiseWriter:
         mask = text.shuffle(
             "i1", _CHANNELS, self.writer.channels, range(part.first, part.first + lanes)
         )
+        place = _adjacent(rows)
+        if place is not None:
+            self.writer.unit.storage.write(place, value, mask)
+            return
         moved = text.let(f"lshr {wide} {value}, {splat('i64', lanes, HALF)}")
         for row, half in ((rows.low, value), (rows.high, moved)):
             if row.place is not None:
@@ -163,8 +177,16 @@ def _given(part: Part) -> tuple[Rows, ...]:
     return part.rest, part.number, part.compared, part.divisor
 
 
+def _adjacent(rows: Rows) -> Place | None:
+    """Return the place of numbers whose halves stand beside each other, as in a row of 64 bits."""
+    low, high = rows.low.place, rows.high.place
+    if low is None or low.stride != UQ.bytes or high != replace(low, offset=low.offset + UD.bytes):
+        return None
+    return replace(low, type=UQ)
+
+
 _DIVIDE = """\
-define internal { i1, i64 } @divide.bits(ptr %rests, ptr %numbers, ptr %compared, ptr %divisors, \
+define internal { i1, i64 } @divide.$VERB$(ptr %rests, ptr %numbers, ptr %compared, ptr %divisors, \
 ptr %bits, i32 %active, i64 %bit, i64 %turns) noinline nounwind {
 entry:
   %end = sub i64 %bit, %turns
@@ -206,16 +228,10 @@ compare:
 next:
   %n.later = lshr i64 %n, %end
   %above.later = lshr i64 %n.later, 1
-  %quotient = udiv i64 %above.later, %by
   %divided = urem i64 %above.later, %by
   %later = select i1 %none, i64 %above.later, i64 %divided
   store i64 %later, ptr %rest.at
-  %fits = select i1 %none, i64 -1, i64 %quotient
-  %found = and i64 %fits, %new
-  %moved = shl i64 %found, %end
-  %set = shl i64 %moved, 1
-  store i64 %set, ptr %bits.at
-  %more = or i64 %some, %set
+$BITS$
   %less = sub i32 %left, 1
   %others = and i32 %left, %less
   %done = icmp eq i32 %others, 0
@@ -229,5 +245,22 @@ other:
 }""".replace("$TOP$", str(TOP))
 """Whether all rests are what a division has at a bit, and the bits that some quotient gets.
 
-Then the rests become those some turns later; `%bits` gets those that each quotient gets.
+Then the rests become those some turns later; `%bits` gets those that each quotient gets, if anybody
+asks for them.
 """
+_BITS = {
+    "rests": "  %more = or i64 %some, 0",
+    "bits": """\
+  %quotient = udiv i64 %above.later, %by
+  %fits = select i1 %none, i64 -1, i64 %quotient
+  %found = and i64 %fits, %new
+  %moved = shl i64 %found, %end
+  %set = shl i64 %moved, 1
+  store i64 %set, ptr %bits.at
+  %more = or i64 %some, %set""",
+}
+"""What a channel's quotient gets, and which bits some quotient has got."""
+
+
+def _divide(verb: str) -> str:
+    return _DIVIDE.replace("$VERB$", verb).replace("$BITS$", _BITS[verb])
