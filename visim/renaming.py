@@ -49,8 +49,11 @@ def with_functions(unit: Unit, changed: Mapping[str, str]) -> Unit:
 
 
 def mentions(unit: Unit, variable: Variable) -> bool:
-    """Return whether an instruction of `unit` has a variable, or an alias of it, as an operand."""
-    names = {one for one in unit.generals if one.root()[0] == variable} | {variable}
+    """Return whether an instruction has a variable, or one of the same storage, as an operand."""
+    names: set[Variable] = {variable}
+    if isinstance(variable, General):
+        storage = variable.root()[0]
+        names.update(one for one in unit.generals if one.root()[0] == storage)
     return any(_has(item, names) for item in unit.body)
 
 

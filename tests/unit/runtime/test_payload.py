@@ -90,7 +90,8 @@ class TestWhereDataLies:
 NUMBERED = """
 .version 4.1
 .kernel "k"
-.decl own v_type=G type=uq num_elts=1
+.decl whole v_type=G type=uq num_elts=2
+.decl own v_type=G type=uq num_elts=1 alias=<whole, 8>
 .decl named v_type=G type=uq num_elts=1
 .decl same v_type=G type=ud num_elts=2 alias=<own, 0>
 .decl T6 v_type=T num_elts=1
@@ -114,8 +115,8 @@ class TestInputsOfTheCompiler:
     def test_those_that_are_not_read_are_left_out(self):
         assert self.plan("mov (M1_NM, 1) named(0,0)<1> 0x1:uq")
 
-    @pytest.mark.parametrize("name", ["own", "same"])
-    def test_those_that_are_read_are_refused(self, name):
+    @pytest.mark.parametrize("name", ["own", "same", "whole"])
+    def test_those_that_are_read_are_refused_also_by_other_names(self, name):
         with pytest.raises(UnsupportedError, match="own"):
             self.plan(f"mov (M1_NM, 1) named(0,0)<1> {name}(0,0)<0;1,0>")
 
