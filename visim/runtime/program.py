@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Unpack, cast
 
 from visim.binary.isafile import NativeCode
@@ -153,6 +154,9 @@ class Program:
         names = ", ".join(kernel.name for kernel in self.kernels)
         return f"<Program {self._contents.name}: {names or 'no kernels'}>"
 
+    def __copy__(self) -> Program:
+        return deepcopy(self)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Program, (self._contents,)
 
@@ -288,6 +292,9 @@ class Kernel:
     def __repr__(self) -> str:
         listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args)
         return f"<Kernel {self.name}({listed})>"
+
+    def __copy__(self) -> Kernel:
+        return deepcopy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         places = (i for i, one in enumerate(self._contents.kernels) if one is self._kernel)

@@ -29,6 +29,7 @@ TEXT = """\
     lsc_store.ugm (M1_NM, 1) flat[data]:a64 one:d32x16t
     ret (M1, 1)
 """
+AGAIN = [lambda one: pickle.loads(pickle.dumps(one)), copy.copy, copy.deepcopy]
 
 
 def _assembled() -> visim.Program:
@@ -72,7 +73,7 @@ def _fault(kernel: visim.Kernel) -> visim.FaultError:
 
 
 @pytest.mark.parametrize("make", [_assembled, _linked, _object, _text, _zebin, _built])
-@pytest.mark.parametrize("again", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy])
+@pytest.mark.parametrize("again", AGAIN)
 def test_a_copy_of_a_program_is_the_same_program(make, again) -> None:
     program = make()
     found = again(program)
@@ -97,11 +98,12 @@ def test_kernels_go_to_other_processes() -> None:
         assert pool.map(_ones, [_assembled()["ones"]]) == [[1] * 16]
 
 
-def test_copies_have_their_own_variables() -> None:
+@pytest.mark.parametrize("again", AGAIN)
+def test_copies_have_their_own_variables(again) -> None:
     program = _zebin()
-    name = next(kernel.name for kernel in program.kernels)
-    one, other = program[name], pickle.loads(pickle.dumps(program))[name]
-    assert one._contents.segments is not other._contents.segments
+    kernel = program.kernels[0]
+    for other in (again(program)[kernel.name], again(kernel)):
+        assert kernel._contents.segments is not other._contents.segments
 
 
 def test_what_works_in_the_memory_of_a_process_says_that_it_cannot_be_pickled() -> None:
