@@ -81,7 +81,7 @@ class Buffer:
         """
         try:
             kind = np.dtype(dtype)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, SyntaxError):
             raise ArgumentError(f"Buffer: {dtype!r} is no type of NumPy's") from None
         if kind.hasobject or not kind.itemsize:
             raise ArgumentError(f"Buffer: type {kind} has no bytes of its own")

@@ -15,8 +15,9 @@ from visim.errors import ArgumentError
 
 
 def check_flag(name: str, value: object) -> None:
-    """Refuse what is no bool: every text is true, also "no"."""
-    if not isinstance(value, (bool, np.bool)):
+    """Refuse what is neither a bool nor 0 or 1: every text is true, also "no"."""
+    is_bool = isinstance(value, (bool, np.bool))
+    if not is_bool and not (isinstance(value, (int, np.integer)) and value in (0, 1)):
         raise ArgumentError(f"{name}: expected True or False, found {value!r}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import visim
@@ -45,16 +46,22 @@ def test_units_are_named_by_texts() -> None:
     ("name", "call"),
     [
         ("strict", lambda: visim.load(ZEBIN, strict="no")),
-        ("strict", lambda: visim.verify(ZEBIN, strict=1)),
+        ("strict", lambda: visim.verify(ZEBIN, strict=2)),
         ("strict", lambda: visim.assemble(TEXT, platform="pvc", strict=None)),
         ("gc", lambda: visim.link([TEXT.encode()], gc="no")),
-        ("strip", lambda: visim.link([TEXT.encode()], strip=0)),
+        ("strip", lambda: visim.link([TEXT.encode()], strip=0.0)),
         ("normalized", lambda: visim.Sampler(normalized="no")),
     ],
 )
 def test_flags_are_true_or_false(name, call) -> None:
     with pytest.raises(ArgumentError, match=f"{name}: expected True or False, found"):
         call()
+
+
+@pytest.mark.parametrize("value", [True, 1, np.True_, np.uint8(1)])
+def test_one_is_as_good_as_true(value) -> None:
+    assert not visim.verify(ZEBIN, strict=value).errors
+    assert visim.Sampler(normalized=value).state.normalized
 
 
 @pytest.mark.parametrize("name", [None, 5, ""])
@@ -75,7 +82,7 @@ def test_true_is_no_number_of_bytes(make) -> None:
         make(True)
 
 
-@pytest.mark.parametrize("kind", ["nonsense", 5])
+@pytest.mark.parametrize("kind", ["nonsense", "i4,,", 5])
 def test_a_view_of_a_buffer_has_a_type_of_numpys(kind) -> None:
     with pytest.raises(ArgumentError, match="is no type of NumPy's"):
         visim.Buffer(16).array(kind)
