@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from threading import RLock
 from typing import Any, TypeVar
@@ -36,13 +36,13 @@ _LOADED_NOW: set[str] = set()
 
 
 @contextmanager
-def loading(what: str) -> Generator[None]:
-    """Hold the lock of those who import parts of visim while `what` is imported.
+def loading(what: str, lock: AbstractContextManager[object] = LOADING_LOCK) -> Generator[None]:
+    """Hold a lock while `what` is imported: that of all who import parts of visim, or its own.
 
     Raises:
         UnsupportedError: it is being imported by this very thread, so this is a signal's handler.
     """
-    with LOADING_LOCK:
+    with lock:
         if what in _LOADED_NOW:
             # At the top of this module it would make `import visim` take three times as long.
             from visim.errors import UnsupportedError

@@ -62,6 +62,7 @@ def _seen(module: str, outside: str, in_handler: str | None) -> str:
     [
         ("jit", "visim.engine.jit.analysis", "the JIT"),
         ("interpreter", "visim.engine.plan", "the interpreter"),
+        ("jit", "llvmlite.binding.ffi", "LLVM"),
     ],
 )
 def test_an_engine_that_is_being_loaded_is_refused_in_words(

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from visim.errors import ToolMissing
-from visim.forks import LLVM_LOCK
+from visim.forks import LLVM_LOCK, loading
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 """Whether this host is an x86-64, where threads can have stacks of their own."""
@@ -151,7 +151,8 @@ def _llvm() -> Any:
 @cache
 def _prepared_llvm() -> Any:
     try:
-        from llvmlite import binding
+        with loading("LLVM", LLVM_LOCK):
+            from llvmlite import binding
     except ImportError:
         message = "the engine 'jit' needs the package llvmlite; install it: pip install llvmlite"
         raise ToolMissing(message) from None
