@@ -34,6 +34,8 @@ INSTALL_HINT = (
 _START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 10.0
 _LAST_WORDS_BYTES = 2000
+_INTERPRETER_END_S = 5.0
+"""So long a daemon thread waits to be gone with the interpreter."""
 
 
 class CompilerDied(Exception):
@@ -205,9 +207,12 @@ class _Shared:
             worker.kill()
 
     def wait_for_the_end(self) -> None:
-        """Do not come back in a daemon thread of an interpreter that ends: nobody wants to know."""
+        """Do not come back in a daemon thread of an interpreter that ends: nobody wants to know.
+
+        But a handler of its end that waits for the thread does; then it does not end meanwhile.
+        """
         if self.ended and threading.current_thread().daemon:
-            threading.Event().wait()
+            threading.Event().wait(_INTERPRETER_END_S)
 
     def forget(self) -> None:
         """Leave the worker to the parent process: this one was forked from it."""

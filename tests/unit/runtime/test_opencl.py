@@ -384,6 +384,30 @@ class TestCompilerProcess:
         assert is_gone(int(pid))
         assert not Path(folder).exists()
 
+    def test_who_waits_at_the_end_for_a_thread_that_builds_gets_it(self):
+        shown = run(f"""
+            import atexit, threading
+            from contextlib import suppress
+            from visim.errors import InputError
+            begun = threading.Event()
+            def work():
+                with suppress(InputError):
+                    while not ocloc._shared.ended:
+                        build_zebin({SCALE!r}, device="pvc")
+                        begun.set()
+                print("ended", flush=True)
+            thread = threading.Thread(target=work, daemon=True)
+            ocloc._INTERPRETER_END_S = 0.01
+            atexit.unregister(ocloc._shared.end)
+            atexit.register(thread.join)
+            atexit.register(ocloc._shared.end)
+            thread.start()
+            begun.wait()
+            while not ocloc._shared.lock.locked():
+                pass
+        """)
+        assert shown.split() == ["ended"]
+
     def test_a_forked_process_has_its_own(self):
         parent, child, after = run(f"""
             import os
