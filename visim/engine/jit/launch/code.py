@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.analysis.blocks import UnitCode
@@ -63,7 +63,12 @@ class KernelCode:
         return self._writer(Version(full=True, slm_bytes=0, saving=self.saving)).survey()
 
     def _writer(self, version: Version) -> ModuleWriter:
-        # What writes code is loaded when there is code to write.
-        with loading("the JIT"):
-            from visim.engine.jit.writing.module import ModuleWriter
-        return ModuleWriter(self.kernel, version, codes=self._units)
+        return _module_writer()(self.kernel, version, codes=self._units)
+
+
+@cache
+def _module_writer() -> type[ModuleWriter]:
+    # What writes code is loaded when there is code to write.
+    with loading("the JIT"):
+        from visim.engine.jit.writing.module import ModuleWriter
+    return ModuleWriter
