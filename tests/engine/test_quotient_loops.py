@@ -106,6 +106,19 @@ OTHERS = {
     "another bit of the high half": LOOP.replace(DOUBLED, HALVED).replace(
         "0xffffffe0:w", "0xffffffe1:w"
     ),
+    "a jump of some channels only": LOOP.replace("(M1, 32)", "(M1, 16)"),
+    "a jump of channels without a condition": LOOP.replace(DOUBLED, HALVED).replace(
+        "goto (M1, 1) known", "goto (M1, 32) known"
+    ),
+    "what only one half sets": LOOP.replace(DOUBLED, HALVED)
+    .replace("    shl (M1_NM, 1) V69(0,0)<1> 0x1:q V49(0,0)<0;1,0>\n", "")
+    .replace("    or (M1, 32) V68(0,0)<1> V68(0,0)<1;1,0> V69(0,0)<0;1,0>\n", "")
+    .replace(" V73(0,0)<0;1,0>\n", " V73(0,0)<0;1,0>\n    mov (M1, 32) V60(0,0)<1> 0x0:ud\n")
+    .replace("    mov (M1, 32) V75(0,0)<1> V75(0,0)<1;1,0>\n", "")
+    .replace(
+        "    mov (M1, 32) V75(0,0)<1> V52(0,0)<2;1,0>\n",
+        "    mov (M1, 32) V53(0,0)<1> V60(0,0)<1;1,0>\n",
+    ),
     "halves of other sizes": LOOP.replace(DOUBLED, HALVED).replace("0x20:ud", "0x1f:ud"),
 }
 
@@ -179,6 +192,25 @@ def test_what_is_no_division_stays(
 ) -> None:
     assert OTHERS[other] != LOOP
     expected, found = ends(monkeypatch, OTHERS[other], 9)
+    assert expected == found
+    assert not loops
+
+
+@pytest.mark.parametrize("mask", [0x80, 0x400])
+def test_what_turns_leave_is_there_for_who_goes_on_in_the_middle_of_one(
+    loops: list[BitwiseWriter], monkeypatch: pytest.MonkeyPatch, mask: int
+) -> None:
+    """The last bit that was set is one from turns before, where the divisor does not fit last."""
+    again = """
+    add (M1_NM, 1) V73(0,0)<1> V73(0,0)<0;1,0> 0x1:d
+    cmp.lt (M1_NM, 32) P5 V73(0,0)<0;1,0> 0x2:d
+    (P5) mov (M1, 32) V68(0,0)<1> 0x0:q
+    (P5) goto (M1, 1) middle
+"""
+    loop = LOOP.replace("    or (M1, 32) V68", "middle:\n    or (M1, 32) V68")
+    loop = loop.replace(STORED, again + STORED)
+    loop = loop.replace(CLEARED, CLEARED + "    mov (M1_NM, 1) V73(0,0)<1> 0x0:d\n")
+    expected, found = ends(monkeypatch, loop, 0, mask=mask)
     assert expected == found
     assert not loops
 

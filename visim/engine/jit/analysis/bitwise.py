@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from visim.engine.jit.analysis.flow import Flow, Node, passed
+from visim.engine.jit.analysis.flow import Flow, Key, Node, passed
 from visim.engine.jit.analysis.turns import Cell, Turn, Variable, cells_of, read_variable
 from visim.engine.jit.analysis.words import NotFollowed, Wide, Word, Words
 from visim.operands import FILE_SCOPE, FIRST_DECLARED_GENERAL
@@ -164,6 +164,8 @@ class _Match:
     def __init__(self, turn: Turn, channel: int, cells: list[Cell], half: int) -> None:
         self.words, self.half = turn.words, half
         self.had = [self.words.of("input", cell) for cell in cells]
+        if any(cell not in turn.cells for cell in cells):
+            raise NotFollowed
         self.has = [turn.cells[cell] for cell in cells]
         self.condition = turn.taken[channel] if turn.taken else None
 
@@ -300,6 +302,10 @@ class _Loop:
         if len(ones) > 1 or any(one in self.writers for one in ones):
             raise NotFollowed
         lanes = self._lanes()
+        for turn in (self.low, self.high):  # whether all jump depends on what is divided
+            every = min(len(turn.taken), len(lanes))
+            if turn.taken and every < self.flow.code.kernel.simd_size:
+                raise NotFollowed
         costs = tuple(Cost(turn.count, turn.more) for turn in (self.low, self.high))
         one = next(iter(ones), None)
         return DivisionLoop(
@@ -426,8 +432,13 @@ class _Loop:
         return bool(stale)
 
     def _others(self) -> Iterator[Node]:
+        """Yield the nodes beside turns; none may go on in the middle of one."""
+        visited = set[Key]().union(*(turn.visited for turn in self.turns))
+        inside = visited - {self.first.key}
         for key, node in self.flow.nodes.items():
-            if not self.first.key <= key <= self.last.key:
+            if key not in visited:
+                if inside & self.flow.edges.get(key, set()):
+                    raise NotFollowed
                 yield node
 
 

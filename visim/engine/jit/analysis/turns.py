@@ -63,6 +63,7 @@ class Turn:
         writers: for which channels cells are written.
         surely: the same, without what is written only where channels parted.
         taken: for each channel the condition with which it jumped there.
+        visited: the nodes that it goes through.
         one: the cell with what is added for a bit, which is taken for 1.
         count: how many instructions a turn has, beside those where channels parted.
         more: how many these are.
@@ -77,6 +78,7 @@ class Turn:
     writers: dict[Cell, Writers] = field(default_factory=dict["Cell", "Writers"])
     surely: dict[Cell, Writers] = field(default_factory=dict["Cell", "Writers"])
     taken: list[Word] = field(default_factory=list[Word])
+    visited: set[Key] = field(default_factory=set["Key"])
     one: Cell | None = None
     count: int = 0
     more: int = 0
@@ -106,6 +108,7 @@ class Turn:
         """Follow a block; return how many instructions it has."""
         if node.block.changes_mode:
             raise NotFollowed
+        self.visited.add(node.key)
         for step in node.block.before:
             self._step(step)
         return len(node.block.forms)
@@ -137,9 +140,9 @@ class Turn:
         leave = node.block.transfer
         if self.taken or not isinstance(leave, Goto) or leave.mask is None:
             raise NotFollowed
-        execution, condition = leave.mask.args[0], leave.mask.args[-1]
-        if leave.mask.uop.name != "and" or execution.uop.name != "execution":
+        if leave.mask.uop.name != "and" or leave.mask.args[0].uop.name != "execution":
             raise NotFollowed
+        condition = leave.mask.args[1]
         self.taken = [self._word(condition, lane, lane) for lane in range(condition.lanes)]
         before, surely = dict(self.cells), self.surely
         channels, self.surely = dict(self.channels), {}
