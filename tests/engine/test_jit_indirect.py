@@ -8,6 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from visim.engine.jit.writing import frame
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 
 from . import harness
@@ -108,3 +111,56 @@ def test_a_row_that_channels_leave_which_are_off_is_written_up_to_the_end() -> N
     assert ended.fault is None
     end = made.linked.reached_bytes - MARGIN
     assert list(image[end - 12 : end].view(np.int32)) == [1, 2, 3]
+
+
+ARRAY = DECLARATIONS.replace(
+    ".decl A0 v_type=A num_elts=16",
+    ".decl V43 v_type=G type=uw num_elts=16 align=wordx32\n.decl A0 v_type=A num_elts=16",
+)
+"""V43 has what is added to the addresses of elements, one for each channel."""
+WORDS = {"in reach": range(0, 64, 4), "alike": [20] * 16, "odd": [*range(0, 36, 4), 38, *[0] * 6]}
+VALUES = ("V41(0,{})<0;1,0>", "V41(0,5)<0;1,0>", "V40(0,{})<0;1,0>", "0x7:d")
+"""A row of what is not reached, one element of it, a row of what is reached, a constant."""
+
+
+def written_singly(value: str, *, group: str = "M1", kind: str = "", after: str = "") -> str:
+    """Return a kernel that writes 16 elements one after another."""
+    lines = ["addr_add (M1_NM, 16) A0(0)<1> &V40 V43(0,0)<1;1,0>"]
+    for lane in range(16):
+        lines.append(f"setp ({group}_NM, 16) P2 0x{1 << lane:x}:ud")
+        lines.append(f"(P2) mov ({group}{kind}, 16) r[A0({lane}),0]<1>:d {value.format(lane)}")
+    lines += [after, "ret (M1, 1)"]
+    return ARRAY + "".join(f"    {line}\n" for line in lines if line)
+
+
+@pytest.mark.parametrize("limit", [0, 512])
+@pytest.mark.parametrize("group", ["M1", "M5"])
+@pytest.mark.parametrize("value", VALUES)
+def test_elements_that_are_written_together_equal_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch, value: str, group: str, limit: int
+) -> None:
+    """Lanes that come before a fault have been written."""
+    monkeypatch.setattr(frame, "MOST_REACHING", limit)
+    for kind in ("", "_NM"):
+        made = harness.assemble(written_singly(value, group=group, kind=kind), "pvc")
+        beyond = [*range(0, 44, 4), from_end(made, 0), *range(16)]
+        for words in (*WORDS.values(), beyond[:16]):
+            values = inputs(0) | {"V43": np.array(words, np.uint16)}
+            for mask in MASKS:
+                assert compare(made, values, mask) is None, (kind, words, hex(mask))
+
+
+def test_the_predicate_of_the_last_element_can_be_read_behind_it() -> None:
+    after = "(P2) mov (M1, 16) V41(0,0)<1> 0x63:d"
+    made = harness.assemble(written_singly("V41(0,{})<0;1,0>", after=after), "pvc")
+    values = inputs(0) | {"V43": np.array(WORDS["in reach"], np.uint16)}
+    assert compare(made, values, 0xFFFFFFFF) is None
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_elements_of_an_array_are_checked_at_once(value: str) -> None:
+    """Where what is moved may have been written by the moves before, each has its own check."""
+    linked = harness.assemble(written_singly(value), "pvc").linked
+    text = ModuleWriter(linked, Version(full=True, slm_bytes=0)).write().text
+    assert ("call i1 @llvm.cttz.i1(" in text) == ("V40" in value)
+    assert ("call i16 @llvm.cttz.i16(" in text) == ("V40" not in value)

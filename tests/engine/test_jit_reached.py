@@ -15,7 +15,7 @@ import pytest
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit.writing import strips
+from visim.engine.jit.writing import frame, strips
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
@@ -97,9 +97,24 @@ def _indirect_writes(rng: random.Random) -> Iterator[str]:
     yield f"{start}mov {size} r[A1(0),{offset}]<1>:d {rng.choice(ALL)}(0,0)<1;1,0>"
 
 
+def _elements(rng: random.Random) -> Iterator[str]:
+    """Yield pairs as compilers write them where each channel has an index of its own."""
+    group, first = rng.choice((("M1", 0), ("M1", 8), ("M5", 0)))
+    value, step = rng.choice(ALL), rng.choice((0, 1, 1, 1))
+    constant = rng.choice((None, None, "0x7:d"))
+    kind, predicate = rng.choice(("", "", "_NM")), rng.choice(("P2", "P2", "P1"))
+    for lane in range(first, rng.randint(first + 1, 16)):
+        number = rng.choice((step * lane,) * 30 + (3,))
+        read = constant or f"{value}({number // 16},{number % 16})<0;1,0>"
+        yield f"setp ({group}_NM, {rng.choice((16, 16, 16, 32))}) {predicate} 0x{1 << lane:x}:ud"
+        yield f"({predicate}) mov ({group}{kind}, 16) r[A0({lane}),0]<1>:d {read}"
+        if not rng.randint(0, 40):
+            yield f"({predicate}) mov (M1, 16) V44(0,0)<1> V45(0,0)<1;1,0>"
+
+
 PARTS = (
     *(_arithmetic, _arithmetic, _condition, _halves),
-    *(_set_addresses, _indirect_reads, _indirect_reads, _indirect_writes),
+    *(_set_addresses, _indirect_reads, _indirect_reads, _indirect_writes, _elements, _elements),
 )
 
 
@@ -178,6 +193,18 @@ def test_random_programs_in_strips_store_what_the_interpreter_stores(
     names = ("LEAST_STEPS", "LONG", "STEPS_A_ROW_IN_PLACE", "REGISTERS", "STEPS_A_ROW")
     for name, value in zip(names, (1, 1, 0, 0, 99 if in_place else 0), strict=True):
         monkeypatch.setattr(strips, name, value)
+    monkeypatch.setenv("VISIM_CACHE_DIR", "")
+    rng = random.Random(seed)
+    case = Case(program(rng))
+    for mask in MASKS:
+        assert case.differ(rng, mask) is None, (seed, hex(mask))
+
+
+@pytest.mark.parametrize("seed", range(40, 44))
+def test_lanes_that_share_code_store_what_the_interpreter_stores(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(frame, "MOST_REACHING", 0)
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     rng = random.Random(seed)
     case = Case(program(rng))

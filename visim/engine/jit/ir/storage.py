@@ -50,6 +50,7 @@ class Storage:
     _homes: dict[str, int] = field(default_factory=dict[str, int])
     _fixed: dict[str, int] = field(default_factory=dict[str, int])
     _fixed_bytes: int = 0
+    _places: dict[int, str] = field(default_factory=dict[int, str])
 
     # Pointers
 
@@ -81,7 +82,7 @@ class Storage:
         if self.image is not None:
             return self.text.at(self.image, place + offset)
         if self.kernel.is_reached(self.unit, variable):
-            return self.text.at(self.reached(), place + offset)
+            return self._in_reach(place + offset)
         if self.shared is not None and variable.is_shared:
             return self.text.at(self.shared, place + offset)
         key = _key(variable)
@@ -101,6 +102,14 @@ class Storage:
         return self.generals.setdefault(
             _REACHED, (f"%g{len(self.generals)}", self.kernel.reached_bytes, 0)
         )[0]
+
+    def _in_reach(self, offset: int) -> str:
+        """Return the pointer to a byte of what indirect operands reach, one for the function.
+
+        LLVM looks at all pointers into such memory whenever it drops one, as loads become known.
+        """
+        self.reached()
+        return self._places.setdefault(offset, f"%reached.{len(self._places)}")
 
     def element(self, name: str, number: int, count: int) -> str:
         """Return a pointer to an element of an address, surface or sampler variable."""
@@ -279,6 +288,8 @@ class Storage:
                 lines.append(f"  {name} = alloca [{size} x i8], align {_LINE}")
             if name not in empty:
                 lines.extend(_filling(name, size, place, filled(place, size)))
+        for offset, name in self._places.items():
+            lines.append(f"  {name} = getelementptr i8, ptr {self.reached()}, i64 {offset}")
         for number, place in enumerate(self.predicates.values()):
             lines.append(f"  %p{number} = alloca i64")
             source = filled(place, PREDICATE_BYTES)

@@ -10,7 +10,7 @@ from typing import Protocol
 from visim.engine.accesses import SiteTable
 from visim.engine.base import TURN
 from visim.engine.jit.analysis.affine import Affine
-from visim.engine.jit.analysis.blocks import StaticBlock, places
+from visim.engine.jit.analysis.blocks import StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Node
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
@@ -25,13 +25,15 @@ from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.linker.program import LinkedKernel, LinkedUnit
-from visim.sem.effects import Load, Place, Store
+from visim.sem.effects import Load, Place, Store, WriteIndirect, WritePredicate, expressions
 from visim.sem.expr import Expr
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
 MOST_APART = 64
 """How many messages of a unit have all of their code where they stand."""
+MOST_REACHING = 512
+"""How many lanes that reach registers by address have their code where they stand."""
 
 
 @dataclass
@@ -157,6 +159,32 @@ class UnitFrame:
         messages = sum(isinstance(effect, Load | Store) for effect in effects)
         return messages > MOST_APART
 
+    @cached_property
+    def _readers(self) -> dict[str, set[int]]:
+        """The identities of the steps, or of blocks for their ends, that read each predicate."""
+        found: dict[str, set[int]] = {}
+        for node in self.flow.nodes.values():
+            block = node.block
+            readers = [(id(step), step.expressions) for step in block.steps]
+            readers += [(id(block), expressions((block.transfer,)))] if block.transfer else []
+            for reader, exprs in readers:
+                for expr in exprs:
+                    if expr.uop.name == "predicate":
+                        found.setdefault(expr.attribute[0].name, set()).add(reader)
+        return found
+
+    def is_read_beside(self, setting: Step, reader: Step) -> bool:
+        """Whether others than one instruction look at the predicate that another one writes."""
+        names = (one.variable.name for one in setting.effects if isinstance(one, WritePredicate))
+        readers = (self._readers.get(name, set[int]()) for name in names)
+        return self.module.version.saving or any(one - {id(reader)} for one in readers)
+
+    @cached_property
+    def reaches_often(self) -> bool:
+        """Whether so many lanes reach registers by address that they have to share code."""
+        steps = {id(step): step for node in self.flow.nodes.values() for step in node.block.steps}
+        return sum(map(_reaching_lanes, steps.values())) > MOST_REACHING
+
     def buffer(self, size: int) -> str:
         """Return the pointer to memory of the function, of so many bytes."""
         name = f"%buffer{len(self.buffers)}"
@@ -202,7 +230,7 @@ class UnitFrame:
         self.text.do(f"store i64 {value}, ptr {place}, align 8")
 
     def fault(
-        self, kind: FaultKind, pc: int, address: str | int = 0, channel: str | int = 0
+        self, kind: FaultKind, pc: str | int, address: str | int = 0, channel: str | int = 0
     ) -> None:
         """Leave the function with a fault."""
         self.set_thread(Thread.FAULT, int(kind))
@@ -355,6 +383,14 @@ class UnitFrame:
         """Return the label at which a node starts with them and those that wait there."""
         prefix = "m" if (key[0], key[1]) in self.flow.slots else "b"
         return f"{prefix}{self.names[key]}"
+
+
+def _reaching_lanes(step: Step) -> int:
+    """Return how many lanes of an instruction reach registers by address."""
+    if not step.is_indirect:
+        return 0
+    writes = sum(isinstance(effect, WriteIndirect) for effect in step.effects)
+    return writes + sum(expr.lanes for expr in step.expressions if expr.uop.name == "gather")
 
 
 def full_entries(module: ModuleFrame, flow: Flow) -> set[int]:

@@ -82,8 +82,11 @@ class NodeWriter(StepWriter):
 
     def _write_one(self, step: Step, place: int) -> bool:
         """Write an instruction, and the end of its block; return whether control can go on."""
+        if place < self.written:
+            return True
         self._count_until(place)
-        return self.write_step(step, place)
+        self.written = self.write_elements(place)
+        return self.written > place or self.write_step(step, place)
 
     def _count_until(self, place: int) -> None:
         """Count the blocks that end in front of an instruction of the chain, or at its end."""

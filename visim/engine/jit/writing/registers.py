@@ -2,15 +2,23 @@
 
 Compilers keep short arrays in registers. Where all channels have the same index, they are a row of
 elements, checked and moved at once. Where each has its own, compilers write one element at a time,
-under predicates with one bit: of these the lanes that are known to be off are left out.
+under predicates with one bit (`elements`), which are written together here; of others the lanes
+that are known to be off are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from visim.engine.jit.analysis.elements import Element, row_of
 from visim.engine.jit.ir.text import numbers, scalar_type, signed, splat
 from visim.engine.jit.layout import FaultKind
+from visim.engine.jit.writing.distant import (
+    load_lanes,
+    loading_function,
+    store_lanes,
+    storing_function,
+)
 from visim.engine.jit.writing.frame import Operands, UnitFrame
 from visim.linker.places import MARGIN
 from visim.sem.effects import WriteIndirect
@@ -34,15 +42,12 @@ class RegisterAccess:
             return self._gather_row(expr, self._first(values, start))
         addresses = values.value(expr.args[0])
         self._check(addresses, self._odd(addresses, lanes, size), range(lanes))
-        addresses = self._near(addresses, lanes)
-        found = "poison"
-        for lane in range(lanes):
-            pointer = self._pointer(addresses, lanes, lane)
-            one = text.let(f"load {scalar}, ptr {pointer}, align 1")
-            found = text.let(
-                f"insertelement <{lanes} x {scalar}> {found}, {scalar} {one}, i64 {lane}"
-            )
-        return found
+        addresses, start = self._near(addresses, lanes), self.unit.storage.reached()
+        if not self.unit.reaches_often:
+            return load_lanes(text, start, addresses, lanes, scalar)
+        function = loading_function(self.unit.module.library, lanes, scalar)
+        given = f"ptr {start}, <{lanes} x i32> {addresses}"
+        return text.let(f"call <{lanes} x {scalar}> @{function}({given})")
 
     def scatter(self, values: Operands, write: WriteIndirect, value: str, mask: str | None) -> None:
         """Write register elements at byte addresses, in channel order."""
@@ -58,29 +63,60 @@ class RegisterAccess:
         self, values: Operands, write: WriteIndirect, value: str, mask: str | None, some: list[int]
     ) -> None:
         """Write one by one those of some lanes that are on; all others are off."""
-        text, lanes, count, kind = values.text, write.value.lanes, len(some), write.value.type
-        scalar = scalar_type(kind)
+        text, lanes, kind = values.text, write.value.lanes, write.value.type
         addresses = text.shuffle("i32", lanes, values.value(write.addresses), some)
-        value = text.shuffle(scalar, lanes, value, some)
+        value = text.shuffle(scalar_type(kind), lanes, value, some)
         mask = None if mask is None else text.shuffle("i1", lanes, mask, some)
-        wrong = self._wrong(addresses, count, kind.bytes)
-        if mask is not None:
-            wrong = text.let(f"and <{count} x i1> {wrong}, {mask}")
-        self._check(addresses, wrong, some)
-        for lane in range(count):
-            one = text.let(f"extractelement <{count} x {scalar}> {value}, i64 {lane}")
-            if mask is None:
-                pointer = self._pointer(addresses, count, lane)
-                text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
-                continue
-            bit = text.let(f"extractelement <{count} x i1> {mask}, i64 {lane}")
-            run, end = text.fresh("run"), text.fresh("end")
-            text.branch(bit, run, end)
-            text.label(run)
-            pointer = self._pointer(addresses, count, lane)
-            text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
-            text.jump(end)
-            text.label(end)
+        self._check(addresses, self._wrong(addresses, len(some), kind.bytes, mask), some)
+        given = (len(some), scalar_type(kind))
+        store_lanes(text, self.unit.storage.reached(), addresses, value, mask, given)
+
+    def scatter_elements(
+        self, values: Operands, elements: Sequence[Element], channels: str
+    ) -> None:
+        """Write what moves under constant predicates do, all at once; `channels` are on.
+
+        The first that is wrong faults. Only where registers are kept does anybody see what those
+        in front of it have written.
+        """
+        text, unit, lanes, first = values.text, self.unit, len(elements), elements[0]
+        row = row_of(elements)
+        kind = lanes, scalar_type(row.type)
+        value, vector = values.value(row), f"<{lanes} x i32>"
+        pointer = unit.storage.element(first.name, first.number, lanes)
+        starts = text.let(f"load {vector}, ptr {pointer}, align 4")
+        distances = numbers("i32", [element.distance for element in elements])
+        addresses = text.let(f"add {vector} {starts}, {distances}")
+        mask = None
+        if channels:
+            picks = [element.channel or 0 for element in elements]
+            mask = text.shuffle("i1", 32, channels, picks)
+        wrong = self._wrong(addresses, lanes, row.type.bytes, mask)
+        if unit.module.version.saving:
+            self._store(addresses, value, self._in_front(wrong, lanes, mask), kind)
+        self._check(addresses, wrong, [e.lane for e in elements], [e.pc for e in elements])
+        if not unit.module.version.saving:
+            self._store(addresses, value, mask, kind)
+
+    def _store(self, addresses: str, value: str, mask: str | None, kind: tuple[int, str]) -> None:
+        """Write lanes, of some number and type, to addresses that are right."""
+        unit, (lanes, scalar), start = self.unit, kind, self.unit.storage.reached()
+        if not unit.reaches_often:
+            store_lanes(unit.text, start, addresses, value, mask, kind)
+            return
+        function = storing_function(unit.module.library, lanes, scalar, masked=mask is not None)
+        given = f"ptr {start}, <{lanes} x i32> {addresses}, <{lanes} x {scalar}> {value}"
+        given += "" if mask is None else f", <{lanes} x i1> {mask}"
+        unit.text.do(f"call void @{function}({given})")
+
+    def _in_front(self, wrong: str, lanes: int, mask: str | None) -> str:
+        """Return the lanes of a mask that come before all that are wrong."""
+        text = self.unit.text
+        bits = text.let(f"bitcast <{lanes} x i1> {wrong} to i{lanes}")
+        lowest = text.let(f"and i{lanes} {bits}, {text.let(f'sub i{lanes} 0, {bits}')}")
+        below = text.let(f"sub i{lanes} {lowest}, 1")
+        found = text.let(f"bitcast i{lanes} {below} to <{lanes} x i1>")
+        return found if mask is None else text.let(f"and <{lanes} x i1> {found}, {mask}")
 
     # Rows
 
@@ -154,11 +190,6 @@ class RegisterAccess:
 
     # Lanes
 
-    def _pointer(self, addresses: str, lanes: int, lane: int) -> str:
-        text = self.unit.text
-        one = text.let(f"extractelement <{lanes} x i32> {addresses}, i64 {lane}")
-        return self._at(one)
-
     def _near(self, addresses: str, lanes: int) -> str:
         """Return addresses, of which those that are out of reach lead to zeros."""
         vector = f"<{lanes} x i32>"
@@ -172,16 +203,22 @@ class RegisterAccess:
         low = text.let(f"and {vector} {addresses}, {splat('i32', lanes, size - 1)}")
         return text.let(f"icmp ne {vector} {low}, zeroinitializer")
 
-    def _wrong(self, addresses: str, lanes: int, size: int) -> str:
-        """Return in which lanes an address is out of reach or not aligned."""
+    def _wrong(self, addresses: str, lanes: int, size: int, mask: str | None = None) -> str:
+        """Return in which lanes of a mask an address is out of reach or not aligned."""
         text, vector = self.unit.text, f"<{lanes} x i32>"
         distance = text.let(f"sub {vector} {addresses}, {splat('i32', lanes, MARGIN)}")
         many = splat("i32", lanes, self._end - MARGIN)
         beyond = text.let(f"icmp uge {vector} {distance}, {many}")
-        return text.let(f"or <{lanes} x i1> {beyond}, {self._odd(addresses, lanes, size)}")
+        wrong = text.let(f"or <{lanes} x i1> {beyond}, {self._odd(addresses, lanes, size)}")
+        return wrong if mask is None else text.let(f"and <{lanes} x i1> {wrong}, {mask}")
 
-    def _check(self, addresses: str, wrong: str, channels: Sequence[int]) -> None:
-        """Fault at the first lane that is wrong; `channels` are those that lanes belong to."""
+    def _check(
+        self, addresses: str, wrong: str, channels: Sequence[int], pcs: Sequence[int] = ()
+    ) -> None:
+        """Fault at the first lane that is wrong; `channels` are those that lanes belong to.
+
+        Each lane has an instruction of its own, if there are `pcs`.
+        """
         text, lanes = self.unit.text, len(channels)
         name = self.unit.module.library.intrinsic(
             f"llvm.cttz.i{lanes}", f"i{lanes}", f"i{lanes}", "i1"
@@ -196,7 +233,10 @@ class RegisterAccess:
         shown = text.let(f"zext i32 {address} to i64")
         numbered = f"<{lanes} x i64> {numbers('i64', channels)}"
         channel = text.let(f"extractelement {numbered}, i64 {wide}")
-        self.unit.fault(FaultKind.REGISTER, self.unit.pc, shown, channel)
+        pc: str | int = self.unit.pc
+        if pcs:
+            pc = text.let(f"extractelement <{lanes} x i64> {numbers('i64', pcs)}, i64 {wide}")
+        self.unit.fault(FaultKind.REGISTER, pc, shown, channel)
         text.label(right)
 
 

@@ -10,6 +10,7 @@ from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, Step
 from visim.engine.jit.analysis.callouts import is_called_out
+from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
 from visim.engine.jit.analysis.flow import Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.slots import Slot, channel_of, channel_within, looks_across
@@ -62,6 +63,7 @@ class StepWriter:
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
+        self.written = 0
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
         """Return the chain's instructions, each with its node and its number there.
@@ -123,6 +125,32 @@ class StepWriter:
         self.unit.pc = step.pc
         self._effects(step, self.new_values(), number)
         return True
+
+    def write_elements(self, place: int) -> int:
+        """Write the elements of an array that pairs of instructions write from one on.
+
+        Return the number of the instruction behind them. Predicates that nobody else reads are
+        left out.
+        """
+        unit, (node, _, first) = self.unit, self.located[place]
+        if unit.module.flat or not any(isinstance(one, WritePredicate) for one in first.effects):
+            return place
+        rest = self.located[place : place + 2 * MOST_ELEMENTS]
+        steps = [step for owner, _, step in rest if owner is node]
+        found = elements_at(steps, partial(unit.kernel.is_reached, unit.unit))
+        for number in range(0, 2 * len(found), 2):
+            if unit.is_read_beside(steps[number], steps[number + 1]):
+                self.write_step(steps[number], place + number)
+        if found:
+            self.joint.flush()
+            self.stand_at(place)
+            channels = [one.channel for one in found if one.channel is not None]
+            all_on = self.full and max(channels, default=0) < unit.kernel.simd_size
+            access = RegisterAccess(unit)
+            access.scatter_elements(
+                self.new_values(), found, self.channels if channels and not all_on else ""
+            )
+        return place + 2 * len(found)
 
     def _effects(self, step: Step, values: Values, number: int) -> None:
         """Write the messages of an instruction in order, then its register writes."""
