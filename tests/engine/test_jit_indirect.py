@@ -157,6 +157,19 @@ def test_the_predicate_of_the_last_element_can_be_read_behind_it() -> None:
     assert compare(made, values, 0xFFFFFFFF) is None
 
 
+def test_what_was_known_of_a_row_is_forgotten_where_elements_are_written() -> None:
+    """Zeros are conditions that are known not to hold."""
+    start, pairs = written_singly("V41(0,{})<0;1,0>").split("    setp", 1)
+    cleared = start + "    mov (M1_NM, 16) V40(0,0)<1> 0x0:d\n    setp" + pairs
+    compared = "cmp.ne (M1_NM, 16) P1 V40(0,0)<1;1,0> 0x0:d"
+    chosen = "(P1) sel (M1_NM, 32) V41(0,0)<1> 0x63:d 0x1:d"
+    text = cleared.replace("    ret (M1, 1)", f"    {compared}\n    {chosen}\n    ret (M1, 1)")
+    made = harness.assemble(text, "pvc")
+    values = inputs(0) | {"V43": np.array(WORDS["in reach"], np.uint16)}
+    for mask in MASKS:
+        assert compare(made, values, mask) is None, hex(mask)
+
+
 @pytest.mark.parametrize("value", VALUES)
 def test_elements_of_an_array_are_checked_at_once(value: str) -> None:
     """Where what is moved may have been written by the moves before, each has its own check."""

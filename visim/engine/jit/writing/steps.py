@@ -150,6 +150,7 @@ class StepWriter:
             access.scatter_elements(
                 self.new_values(), found, self.channels if channels and not all_on else ""
             )
+            self.truths.rows.clear()  # as `note` does: any row may have been written
         return place + 2 * len(found)
 
     def _effects(self, step: Step, values: Values, number: int) -> None:
