@@ -57,6 +57,7 @@ INTERRUPTED = """\
 import os, signal, sys, threading, time
 sys.path[:0] = {path!r}
 import numpy as np, visim
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have those behind them ignore it
 kernel = visim.assemble({text!r}, platform="skl")["k"]
 flag = np.zeros(3, np.uint32)
 def watch():
@@ -197,7 +198,11 @@ def test_what_a_launch_in_the_background_prints_goes_where_it_was_started():
 def test_an_interrupt_stops_a_run_and_says_where_it_was(each_engine):
     program = INTERRUPTED.format(path=sys.path, text=POLL, engine=each_engine)
     found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     ).stdout
     assert "interrupted at kernel k, group (0, 0, 0), thread 0" in found
     assert found.endswith("\n1\n")
