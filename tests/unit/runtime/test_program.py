@@ -126,7 +126,7 @@ class TestOptions:
             ({"budget": 0}, "budget"),
             ({"wait": "no"}, "wait: expected True or False, found 'no'"),
             ({"wait": None}, "wait"),
-            ({"require_exact": 1}, "require_exact"),
+            ({"require_exact": 2}, "require_exact"),
             ({"engine": 5}, "engine: expected 'interpreter' or 'jit', found 5"),
             ({"engine": ("jit",)}, "engine"),
             ({"surfaces": {"a": np.zeros(4)}}, "surfaces"),
