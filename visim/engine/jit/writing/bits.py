@@ -162,7 +162,7 @@ class BitwiseWriter:
         high = text.let(f"sub i64 {above}, {left}")
         low = text.let(f"sub i64 {turns}, {high}")
         halves = (
-            text.let(f"and i64 {bits}, {(1 << HALF) - 1}"),
+            text.let(f"and i64 {bits}, {low_bits(HALF)}"),
             text.let(f"lshr i64 {bits}, {HALF}"),
         )
         for cost, passed, half in zip(costs, (low, high), halves, strict=True):

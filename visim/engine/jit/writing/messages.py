@@ -182,18 +182,19 @@ class MessageWriter:
     def store_rows(self, ready: Ready, way: Rows) -> None:
         """Store rows, which fit: all lanes, or those that are on."""
         text, access, values = self.text, ready.access, ready.given
-        adjacent = way.shape.form.stride == access.size
+        stride = way.shape.form.stride
+        adjacent = stride == access.size
         if self.unit.is_long and not adjacent:  # a function needs less code than so many stores
             self._store_some(ready, way)
             return
         if ready.mask is None:
-            self.rows.store_all(way, access.scalar, values)
+            self.rows.store_all(way.pointers, access.lanes, access.scalar, values, stride)
             return
         every, some, stored = self.text.labels("every", "some", "stored")
         whole = text.let(f"icmp eq i64 {ready.bits}, {signed((1 << access.lanes) - 1, 64)}")
         text.branch(whole, every, some)
         text.label(every)
-        self.rows.store_all(way, access.scalar, values)
+        self.rows.store_all(way.pointers, access.lanes, access.scalar, values, stride)
         text.jump(stored)
         text.label(some)
         if adjacent and len(values) == 1 and access.size >= _LEAST_MASKED:

@@ -219,15 +219,16 @@ class RowWriter:
             one = self.text.shuffle(scalar, lanes * parts, whole, picks)
             self.text.do(f"store <{count} x {scalar}> {one}, ptr {pointer}, align 1")
 
-    def store_all(self, rows: Rows, scalar: str, values: list[str]) -> None:
-        """Store vectors at all lanes of rows, which fit, the elements of a lane together."""
-        lanes, stride = rows.shape.lanes, rows.shape.form.stride
+    def store_all(
+        self, pointers: list[str], lanes: int, scalar: str, values: list[str], stride: int
+    ) -> None:
+        """Store vectors at all lanes, the elements of a lane together, lanes at equal distances."""
         if stride == len(values) * scalar_bytes(scalar):
-            self.store(rows.pointers, lanes, scalar, values)
+            self.store(pointers, lanes, scalar, values)
         else:
-            self.store_apart(rows.pointers, lanes, scalar, values, stride)
+            self._store_apart(pointers, lanes, scalar, values, stride)
 
-    def store_apart(
+    def _store_apart(
         self, pointers: list[str], lanes: int, scalar: str, values: list[str], stride: int
     ) -> None:
         """Store each lane by itself, in pieces of equal size, at equal distances."""

@@ -150,7 +150,10 @@ class StepWriter:
             access.scatter_elements(
                 self.new_values(), found, self.channels if channels and not all_on else ""
             )
-            self.truths.rows.clear()  # as `note` does: any row may have been written
+            for step in steps[1 : 2 * len(found) : 2]:
+                for write in step.effects:
+                    if isinstance(write, WriteIndirect):
+                        self.truths.note(write, None)
         return place + 2 * len(found)
 
     def _effects(self, step: Step, values: Values, number: int) -> None:

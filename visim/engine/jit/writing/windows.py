@@ -170,10 +170,7 @@ class WindowWriter:
         for piece, stride in self._pieces(window, scalar, parts):
             apart = self._begin_rows(window, piece, stride)
             pointers = self._rows(window, piece)
-            if stride == size:
-                self.rows.store(pointers, window.lanes, scalar, values)
-            else:
-                self.rows.store_apart(pointers, window.lanes, scalar, values, stride)
+            self.rows.store_all(pointers, window.lanes, scalar, values, stride)
             text.jump(join)
             text.label(apart)
         woven = self.rows.weaver.woven(values, window.lanes, scalar)
