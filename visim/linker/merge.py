@@ -165,15 +165,7 @@ def _renamed(variable: General, changed: dict[str, str]) -> General:
 
 def _with_file_variables(unit: Unit, changed: dict[str, str]) -> Unit:
     """Return `unit` with aliases of variables of file scope under their new names."""
-    others: dict[Variable, Variable] = {}
-    for variable in unit.generals:
-        if variable.alias is None:
-            continue
-        base = variable.alias.base
-        new = _renamed(base, changed) if base.is_file_scope else others.get(base, base)
-        if isinstance(new, General) and new != base:
-            others[variable] = replace(variable, alias=Alias(new, variable.alias.offset))
-    return with_variables(unit, others)
+    return _with_names(unit, unit.generals, {}, changed)
 
 
 def _with_own_locals(unit: Unit, shared: set[str]) -> Unit:
@@ -184,13 +176,21 @@ def _with_own_locals(unit: Unit, shared: set[str]) -> Unit:
     own = (*unit.generals, *unit.addresses, *unit.predicates, *unit.samplers, *unit.surfaces)
     names = {variable.name for variable in own}
     changed = _free_names(sorted(names & shared), names | shared)
+    return _with_names(unit, own, changed, {}) if changed else unit
+
+
+def _with_names(
+    unit: Unit, own: Iterable[Variable], changed: dict[str, str], of_file: dict[str, str]
+) -> Unit:
+    """Return `unit` with other names for its `own` variables, and for those of file scope."""
     others: dict[Variable, Variable] = {}
-    for variable in own if changed else ():
+    for variable in own:
         new = replace(variable, name=changed.get(variable.name, variable.name))
         if isinstance(new, General) and new.alias is not None:
-            base = others.get(new.alias.base)
-            if isinstance(base, General):
-                new = replace(new, alias=Alias(base, new.alias.offset))
+            base = new.alias.base
+            found = _renamed(base, of_file) if base.is_file_scope else others.get(base, base)
+            if isinstance(found, General):
+                new = replace(new, alias=Alias(found, new.alias.offset))
         if new != variable:
             others[variable] = new
     return with_variables(unit, others)
