@@ -26,9 +26,9 @@ from visim.runtime.loading import (
     complete,
     examine_data,
     file_bytes,
+    wanted_platform,
 )
 from visim.target import Platform
-from visim.target import platform as find_platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,12 @@ def link_sources(
     """
     for name in ("gc", "strip", "strict"):
         check_flag(name, getattr(options, name))
-    if device is not None:
-        find_platform(device)
+    wanted_platform(device)
     return _link([file_bytes(source) for source in sources], device, options)
 
 
 def _link(files: Sequence[tuple[bytes, str]], device: str | None, options: LinkOptions) -> Contents:
-    inputs = _Inputs(None if device is None else find_platform(device), strict=options.strict)
+    inputs = _Inputs(wanted_platform(device), strict=options.strict)
     for data, name in files:
         inputs.add(data, name)
     if inputs.findings.errors:

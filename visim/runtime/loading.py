@@ -146,14 +146,12 @@ def read_program(source: ProgramSource, device: str | None, *, strict: bool = Fa
         FileNotFoundError: there is no such file.
     """
     check_flag("strict", strict)
-    if device is not None:
-        find_platform(device)
+    wanted_platform(device)
     return _read(*file_bytes(source), device, strict=strict)
 
 
 def _read(data: bytes, name: str, device: str | None, *, strict: bool) -> Contents:
-    target = None if device is None else find_platform(device)
-    contents, findings = examine_data(data, name, target, strict=strict)
+    contents, findings = examine_data(data, name, wanted_platform(device), strict=strict)
     if contents is None or findings.errors:
         raise InputError(findings)
     return complete(contents, partial(_read, data, name, device, strict=strict))
@@ -192,8 +190,13 @@ def examine(
 ) -> tuple[Contents | None, Diagnostics]:
     """Return what could be read of a program, and what is wrong with it by itself."""
     check_flag("strict", strict)
-    target = None if device is None else find_platform(device)
+    target = wanted_platform(device)
     return examine_data(*file_bytes(source), target, strict=strict)
+
+
+def wanted_platform(device: str | None) -> Platform | None:
+    """Return the platform that a caller names, if any; ArgumentError if there is none such."""
+    return None if device is None else find_platform(device)
 
 
 def file_bytes(source: object) -> tuple[bytes, str]:
