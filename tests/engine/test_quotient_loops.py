@@ -10,9 +10,19 @@ from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.writing.bits import BitwiseWriter
 
 from . import harness
-from .harness import Group, Threads
+from .harness import Group
 from .test_jit import compare
-from .test_remainders import DOUBLED, END, HEAD, START, TAKEN, loops, values
+from .test_remainders import (
+    DOUBLED,
+    END,
+    HEAD,
+    START,
+    TAKEN,
+    in_turns,
+    log_of_turns,
+    loops,
+    values,
+)
 
 __all__ = ["loops"]
 
@@ -234,30 +244,10 @@ def test_a_budget_ends_a_loop_where_the_interpreter_ends_it(
 def test_threads_have_their_turns_when_the_interpreter_gives_them(
     loops: list[BitwiseWriter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each thread writes its number behind those of others whenever it has divided."""
-    body = f"""
-    next:
-    {LOOP.replace(STORED, "").replace(DOUBLED, HALVED)}
-    lsc_load.ugm (M1_NM, 1) V62:d32 flat[V61]:a64
-    add (M1_NM, 1) V62(0,0)<1> V62(0,0)<0;1,0> 0x1:ud
-    lsc_store.ugm (M1_NM, 1) flat[V61]:a64 V62:d32
-    shl (M1_NM, 1) V62(0,0)<1> V62(0,0)<0;1,0> 0x2:ud
-    add (M1_NM, 1) V64(0,0)<1> V61(0,0)<0;1,0> V62(0,0)<0;1,0>
-    lsc_store.ugm (M1_NM, 1) flat[V64]:a64 V63:d32
-    add (M1_NM, 1) V65(0,0)<1> V65(0,0)<0;1,0> 0xffffffff:ud
-    cmp.gt (M1_NM, 32) P1 V65(0,0)<0;1,0> 0x0:ud
-    (P1) goto (M1, 1) next
-    """
-    kernel = kernel_of("\n".join(harness.body_lines(body)) + "\n")
+    kernel = kernel_of(in_turns(LOOP.replace(STORED, "").replace(DOUBLED, HALVED)))
     logs: list[list[int]] = []
     for engine in ENGINES:
         monkeypatch.setattr(harness.CHOSEN, "engine", engine)
-        log = np.zeros(100, np.uint32)
-        numbers = Threads([np.array([number], np.uint32) for number in (7, 8, 9)])
-        start = given(1) | {"V63": numbers, "V65": np.array([23], np.uint32)}
-        ended = kernel.run(start, buffers={"V61": log}).exit
-        assert ended.fault is None
-        logs.append([ended.executed, *log.tolist()])
+        logs.append(log_of_turns(kernel, given(1)))
     assert logs[0] == logs[1]
-    assert logs[0][1] == 69
     assert len(loops) == 1

@@ -213,13 +213,11 @@ def test_what_is_no_division_stays(loops: list[BitwiseWriter], other: str) -> No
     assert not loops
 
 
-def test_threads_have_their_turns_when_the_interpreter_gives_them(
-    loops: list[BitwiseWriter], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each thread writes its number behind those of others whenever it has divided."""
+def in_turns(loop: str) -> str:
+    """Return code of threads that write their numbers behind those of others when they divide."""
     body = f"""
     next:
-    {LOOP}
+    {loop}
     lsc_load.ugm (M1_NM, 1) V62:d32 flat[V61]:a64
     add (M1_NM, 1) V62(0,0)<1> V62(0,0)<0;1,0> 0x1:ud
     lsc_store.ugm (M1_NM, 1) flat[V61]:a64 V62:d32
@@ -230,19 +228,28 @@ def test_threads_have_their_turns_when_the_interpreter_gives_them(
     cmp.gt (M1_NM, 32) P1 V65(0,0)<0;1,0> 0x0:ud
     (P1) goto (M1, 1) next
     """
+    return "\n".join(harness.body_lines(body)) + "\n"
+
+
+def log_of_turns(kernel: harness.Kernel, given: dict[str, np.ndarray]) -> list[int]:
+    """Return how many instructions three threads executed, and the log that they wrote."""
+    log = np.zeros(100, np.uint32)
+    numbers = Threads([np.array([number], np.uint32) for number in (7, 8, 9)])
+    start = given | {"V63": numbers, "V65": np.array([23], np.uint32)}
+    ended = kernel.run(start, buffers={"V61": log}).exit
+    assert ended.fault is None
+    assert log[0] == 69
+    return [ended.executed, *log.tolist()]
+
+
+def test_threads_have_their_turns_when_the_interpreter_gives_them(
+    loops: list[BitwiseWriter], monkeypatch: pytest.MonkeyPatch
+) -> None:
     logs: list[list[int]] = []
     for engine in ("interpreter", "jit"):
         monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES[engine])
-        log = np.zeros(100, np.uint32)
-        numbers = Threads([np.array([number], np.uint32) for number in (7, 8, 9)])
-        given = values(1) | {"V63": numbers, "V65": np.array([23], np.uint32)}
-        ended = kernel_of("\n".join(harness.body_lines(body)) + "\n").run(
-            given, buffers={"V61": log}
-        )
-        assert ended.exit.fault is None
-        logs.append([ended.exit.executed, *log.tolist()])
+        logs.append(log_of_turns(kernel_of(in_turns(LOOP)), values(1)))
     assert logs[0] == logs[1]
-    assert logs[0][1] == 69
     assert len(loops) == 1
 
 
