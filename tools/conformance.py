@@ -27,8 +27,8 @@ import numpy as np
 
 import visim
 from visim.errors import FaultError, InputError, UnsupportedError, VisimError
-from visim.runtime.loading import examine_data
-from visim.runtime.opencl import build_zebin
+from visim.runtime.building.loading import examine_data
+from visim.runtime.compiling.opencl import build_zebin
 from visim.target import PLATFORMS, platform
 
 STEPS = ("build", "read", "text", "object", "verify", "run", "agree")

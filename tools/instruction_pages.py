@@ -15,7 +15,7 @@ from visim.isa.name_kinds import NameKind, StringKind
 from visim.isa.operand_types import Modifiers, Saturation
 from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind
 from visim.isa.registry import Op, kinds_of, template_of
-from visim.runtime.coverage import INTERPRETER, JIT, Coverage, coverage
+from visim.runtime.facts.coverage import INTERPRETER, JIT, Coverage, coverage
 from visim.sem.render import render
 
 GENERATED = "<!-- Made by `python -m tools.generate_docs`; change the declarations instead. -->"

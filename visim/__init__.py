@@ -31,12 +31,12 @@ if TYPE_CHECKING:
         UnsupportedError,
         VisimError,
     )
-    from visim.runtime.buffers import Buffer, Local
-    from visim.runtime.handles import LaunchHandle
-    from visim.runtime.images import Image, Sampler
-    from visim.runtime.printf import printf_to
+    from visim.runtime.arguments.buffers import Buffer, Local
+    from visim.runtime.arguments.images import Image, Sampler
+    from visim.runtime.launching.handles import LaunchHandle
+    from visim.runtime.launching.report import Report
+    from visim.runtime.printf.records import printf_to
     from visim.runtime.program import Kernel, Program, assemble, link, load, verify
-    from visim.runtime.report import Report
 
 __all__ = [
     "ArgumentError",
@@ -81,12 +81,12 @@ _MODULES = {
         "UnsupportedError",
         "VisimError",
     ),
-    "visim.runtime.buffers": ("Buffer", "Local"),
-    "visim.runtime.handles": ("LaunchHandle",),
-    "visim.runtime.images": ("Image", "Sampler"),
-    "visim.runtime.printf": ("printf_to",),
+    "visim.runtime.arguments.buffers": ("Buffer", "Local"),
+    "visim.runtime.arguments.images": ("Image", "Sampler"),
+    "visim.runtime.launching.handles": ("LaunchHandle",),
+    "visim.runtime.launching.report": ("Report",),
+    "visim.runtime.printf.records": ("printf_to",),
     "visim.runtime.program": ("Kernel", "Program", "assemble", "link", "load", "verify"),
-    "visim.runtime.report": ("Report",),
 }
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 

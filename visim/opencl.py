@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 
 from visim.errors import InputError, ToolMissing
-from visim.runtime import loading
-from visim.runtime.opencl import build_zebin
+from visim.runtime.building import loading
+from visim.runtime.compiling.opencl import build_zebin
 from visim.runtime.program import Program
 from visim.target import platform
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.corpus.pairs import dumps
 from tests.mutations.mutate import Mutation
 from visim.diag import Severity, Source
-from visim.runtime.loading import examine_text
+from visim.runtime.building.loading import examine_text
 from visim.target import platform
 
 FILE = Path(__file__).parent / "mutations.json"

@@ -20,9 +20,9 @@ from visim.binary.archive import read_archive
 from visim.binary.isafile import read_isa
 from visim.binary.zebin import read_zebin
 from visim.errors import VisimError
-from visim.runtime.arguments_text import ArgumentText, read_value
-from visim.runtime.loading import examine_data
-from visim.runtime.png_reader import decode_png
+from visim.runtime.building.loading import examine_data
+from visim.runtime.files.arguments_text import ArgumentText, read_value
+from visim.runtime.files.png_reader import decode_png
 from visim.target import platform
 
 MOST_MEMORY = 1 << 30

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from visim.runtime.loading import check_links, examine_data
+from visim.runtime.building.loading import check_links, examine_data
 from visim.target import platform
 
 SHORT, LONG, MOST_GROWTH = 80, 320, 6

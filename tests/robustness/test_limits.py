@@ -15,7 +15,7 @@ from visim.cli.options import MAX_TOML_BYTES, read_options
 from visim.diag import Source
 from visim.errors import ArgumentError, InputError
 from visim.operands import MAX_ALIASES
-from visim.runtime.arguments_text import ArgumentText, read_value
+from visim.runtime.files.arguments_text import ArgumentText, read_value
 from visim.text import read_text
 
 HEAD = '.version 4.1\n.kernel "k"\n'

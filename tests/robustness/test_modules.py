@@ -8,7 +8,7 @@ from tests.robustness.modules import valid_texts
 from visim.binary.isafile import read_isa, write_isa
 from visim.check import verify_module
 from visim.diag import Source
-from visim.runtime.loading import examine_data
+from visim.runtime.building.loading import examine_data
 from visim.runtime.program import Program
 from visim.target import platform
 from visim.text import read_text, show_module

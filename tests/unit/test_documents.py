@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.unit.runtime.test_pictures import decode_png
+from tests.unit.runtime.files.test_pictures import decode_png
 from visim.cli import main
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +109,7 @@ def test_the_readmes_example_runs(tmp_path):
 
 
 def test_the_readmes_opencl_kernel_and_python_program_run(folder, capsys):
-    from visim.runtime.opencl import find_ocloc
+    from visim.runtime.compiling.opencl import find_ocloc
 
     if find_ocloc() is None:
         pytest.skip("libocloc is not installed")

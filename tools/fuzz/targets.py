@@ -17,8 +17,8 @@ from visim.binary.isafile import native_code, read_isa
 from visim.binary.zebin import read_zebin
 from visim.diag import Diagnostics, Source
 from visim.errors import VisimError
-from visim.runtime.arguments_text import ArgumentText, read_value
-from visim.runtime.loading import Contents, examine_data
+from visim.runtime.building.loading import Contents, examine_data
+from visim.runtime.files.arguments_text import ArgumentText, read_value
 from visim.runtime.program import Program
 from visim.target import PLATFORMS, Platform, platform
 from visim.text import parse_text, show_module

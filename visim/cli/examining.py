@@ -154,7 +154,7 @@ def cache(*, clear: bool, as_json: bool) -> None:
 
 
 def _show_instructions(*, as_json: bool) -> None:
-    from visim.runtime.coverage import coverage
+    from visim.runtime.facts.coverage import coverage
 
     if as_json:
         print_json({"instructions": [entry.to_dict() for entry in coverage()]})

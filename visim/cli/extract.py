@@ -9,7 +9,7 @@ from visim.binary.isafile import NativeCode, is_isa, native_code
 from visim.cli.files import load_program, read_source
 from visim.errors import ArgumentError, InputError
 from visim.output import check_output, write_file
-from visim.runtime.loading import file_bytes
+from visim.runtime.building.loading import file_bytes
 from visim.target import PLATFORMS
 
 _NO_FILE_NAME = re.compile(r"[^\w.-]")

@@ -13,8 +13,8 @@ from rich.text import Text
 from visim.diag import visible
 
 if TYPE_CHECKING:
-    from visim.runtime.coverage import Coverage
     from visim.runtime.doctor import Finding
+    from visim.runtime.facts.coverage import Coverage
 
 _MARKS = {"ok": "green", "missing": "yellow", "broken": "red"}
 

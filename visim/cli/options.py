@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from visim.errors import ArgumentError
-from visim.runtime.arguments_text import ArgumentText, split_option
+from visim.runtime.files.arguments_text import ArgumentText, split_option
 
 MAX_TOML_BYTES = 1 << 14
 _SUFFIXES = (".npy", ".png")

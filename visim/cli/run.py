@@ -21,15 +21,15 @@ from visim.cli.progress import working
 from visim.diag import visible
 from visim.errors import ArgumentError
 from visim.lex import nearest
-from visim.runtime import pictures
-from visim.runtime.arguments_text import (
+from visim.runtime.arguments.images import Image
+from visim.runtime.files import pictures
+from visim.runtime.files.arguments_text import (
     find_parameter,
     read_arguments,
     read_samplers,
     read_surfaces,
 )
-from visim.runtime.images import Image
-from visim.runtime.printf import Receiver, printf_to
+from visim.runtime.printf.records import Receiver, printf_to
 from visim.target import PLATFORMS
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
     import visim
     from visim.cli.files import check_target, is_standard, read_c, write_bytes
     from visim.cli.progress import working
-    from visim.runtime.opencl import build_zebin
+    from visim.runtime.compiling.opencl import build_zebin
 
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from visim.runtime import ocloc, opencl
+from visim.runtime.compiling import ocloc, opencl
 
 _PACKAGES = ("numpy", "llvmlite", "pyelftools", "PyYAML", "click", "rich")
 _OPENCL = "OpenCL C: visim cl, visim.opencl.build"

@@ -17,21 +17,23 @@ from visim.lex import nearest
 from visim.linker import LinkedKernel, dispatch_width
 from visim.module import Unit
 from visim.output import write_file
-from visim.runtime import abi, bare, facts, geometry, loading
-from visim.runtime import parameters as metadata_parameters
-from visim.runtime.choice import Weight, fastest_engine, weight_of
-from visim.runtime.forms import Form, Forms
+from visim.runtime.arguments import parameters as metadata_parameters
+from visim.runtime.arguments.pointees import Pointees
+from visim.runtime.arguments.values import Parameter, arrange
+from visim.runtime.building import loading
+from visim.runtime.building.image_reads import check_images_are_read
+from visim.runtime.building.linking import LinkOptions, link_sources
+from visim.runtime.building.loading import Contents, LoadedKernel, ProgramSource
+from visim.runtime.facts import kernels as facts
 from visim.runtime.given import check_text, path_of
-from visim.runtime.image_reads import check_images_are_read
-from visim.runtime.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
-from visim.runtime.linking import LinkOptions, link_sources
-from visim.runtime.loading import Contents, LoadedKernel, ProgramSource
-from visim.runtime.payload import PayloadLayout
-from visim.runtime.pointees import Pointees
-from visim.runtime.report import Report
-from visim.runtime.running import ExecutablePool
-from visim.runtime.threads import LaunchPlan, Tables
-from visim.runtime.values import Parameter, arrange
+from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
+from visim.runtime.launching.forms import Form, Forms
+from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
+from visim.runtime.launching.report import Report
+from visim.runtime.launching.running import ExecutablePool
+from visim.runtime.payload import abi, bare, geometry
+from visim.runtime.payload.layout import PayloadLayout
+from visim.runtime.payload.threads import LaunchPlan, Tables
 from visim.target import NEWEST, PLATFORMS, Platform, object_version
 from visim.text import show_module, show_unit
 

@@ -12,7 +12,7 @@ import visim
 from tests.unit.cli.stand_ins import StandInProgram
 from visim.cli import main
 from visim.diag import Diagnostic, Diagnostics, Severity
-from visim.runtime import ocloc, opencl
+from visim.runtime.compiling import ocloc, opencl
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 

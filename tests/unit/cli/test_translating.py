@@ -16,7 +16,7 @@ from visim.diag import Source
 from visim.errors import (
     ToolMissing,
 )
-from visim.runtime import opencl
+from visim.runtime.compiling import opencl
 from visim.target import platform as find_platform
 from visim.text import read_text
 

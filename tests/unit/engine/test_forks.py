@@ -12,8 +12,8 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 
-from tests.unit.engine.test_jit_ahead import bound, check, kernel
-from tests.unit.engine.test_jit_teams import array
+from tests.unit.engine.jit.test_ahead import bound, check, kernel
+from tests.unit.engine.jit.test_teams import array
 from visim.forks import LLVM_LOCK, LOADING_LOCK, WRITING_LOCK, RenewedLock, RenewedProperty
 
 PATIENCE_S = 20
@@ -132,7 +132,7 @@ def test_a_child_launches_what_another_thread_was_launching() -> None:
 LOADING = """
 import os, signal, sys, threading, time
 import visim
-from visim.runtime.launch import make_engine
+from visim.runtime.launching.launch import make_engine
 
 begun = threading.Event()
 

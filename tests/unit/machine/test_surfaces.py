@@ -7,7 +7,7 @@ import pytest
 
 from visim.errors import ArgumentError
 from visim.machine import AtomicOp, MemoryViolation, Scratch, SharedLocalMemory, Surfaces
-from visim.runtime.buffers import Buffer
+from visim.runtime.arguments.buffers import Buffer
 
 U4 = np.dtype(np.uint32)
 

@@ -14,11 +14,11 @@ from visim.binary.zebin import (
 )
 from visim.diag import Source
 from visim.linker import LinkedKernel, link_kernel
-from visim.runtime import abi
-from visim.runtime.geometry import Sizes, nd_range
-from visim.runtime.parameters import parameters
-from visim.runtime.payload import PayloadLayout
-from visim.runtime.threads import Tables
+from visim.runtime.arguments.parameters import parameters
+from visim.runtime.payload import abi
+from visim.runtime.payload.geometry import Sizes, nd_range
+from visim.runtime.payload.layout import PayloadLayout
+from visim.runtime.payload.threads import Tables
 from visim.target import platform
 from visim.text import read_text
 

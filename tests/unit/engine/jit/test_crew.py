@@ -1,0 +1,126 @@
+"""Threads that make calls for a launch beside the one that leads."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from threading import Barrier, Thread, current_thread
+
+import numpy as np
+import pytest
+
+import visim
+from tests.unit.runtime.launching.test_workers import HEAD, STORE
+from visim.engine.jit.launch import workers
+from visim.engine.jit.launch.crew import Crew
+
+PATIENCE_S = 20
+FORKING = """
+import os
+import numpy as np
+import visim
+from tests.unit.runtime.launching.test_workers import GROUPS, HEAD, STORE
+
+kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
+
+def launch():
+    out = np.zeros(GROUPS, np.uint32)
+    launch = kernel.bind([out], thread_groups=GROUPS, group_size=2, workers=2, engine="jit")
+    launch()
+    assert np.array_equal(out, np.arange(GROUPS) + 1)
+
+launch()
+child = os.fork()
+launch()
+if child:
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def nothing() -> None:
+    pass
+
+
+def test_jobs_run_at_the_same_time() -> None:
+    together, names = Barrier(3), set[str]()
+
+    def job() -> None:
+        together.wait(PATIENCE_S)
+        names.add(current_thread().name)
+
+    crew = Crew()
+    for _ in range(3):
+        crew.run_jobs([job] * 3, nothing)
+    assert len(names) in {2, 3}
+
+
+def test_threads_that_were_started_stay_when_one_does_not_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start, started = Thread.start, list[Thread]()
+
+    def once(thread: Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    crew, together, ran = Crew(), Barrier(3), set[Thread]()
+
+    def job() -> None:
+        together.wait(PATIENCE_S)
+        ran.add(current_thread())
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Thread, "start", once)
+        with pytest.raises(RuntimeError, match="can't start"):
+            crew.run_jobs([nothing] * 3, nothing)
+    crew.run_jobs([job] * 3, nothing)
+    assert started[0] in ran
+
+
+def test_an_exception_is_raised_again_when_all_have_ended() -> None:
+    together, ended, abandoned = Barrier(2), list[int](), list[int]()
+
+    def fails() -> None:
+        together.wait(PATIENCE_S)
+        raise ValueError("wrong")
+
+    def ends() -> None:
+        together.wait(PATIENCE_S)
+        ended.append(1)
+
+    for jobs in ([fails, ends], [ends, fails]):
+        with pytest.raises(ValueError, match="wrong"):
+            Crew().run_jobs(jobs, lambda: abandoned.append(1))
+    assert (ended, abandoned) == ([1, 1], [1, 1])
+
+
+def test_launches_go_on_after_a_fork() -> None:
+    subprocess.run([sys.executable, "-c", FORKING], check=True, timeout=60)
+
+
+@pytest.mark.usefixtures("interrupted_by_default")
+def test_ctrl_c_is_given_back_when_another_handler_raises_an_exception(monkeypatch):
+    class Alarm(Exception):
+        pass
+
+    class Signals:
+        """Raises an exception before the second change, as `signal` does when a signal waits."""
+
+        getsignal = staticmethod(signal.getsignal)
+        changes = 0
+
+        def signal(self, number: int, handler: object) -> object:
+            self.changes += 1
+            if self.changes == 2:
+                raise Alarm
+            return signal.signal(number, handler)
+
+    monkeypatch.setattr(workers, "_SIGNALS", Signals())
+    kernel, out = visim.assemble(HEAD + STORE, platform="pvc")["k"], np.zeros(1, np.uint32)
+    with pytest.raises(Alarm):
+        kernel.launch([out], thread_groups=1, engine="jit")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert kernel.launch([out], thread_groups=1, engine="jit").groups == 1

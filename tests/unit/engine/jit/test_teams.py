@@ -1,0 +1,305 @@
+"""Launches of one form take over the workers of those that are gone, and nothing else of them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import weakref
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from tests.unit.runtime.kernels import (
+    HEADER,
+    ArgInfo,
+    BindingTableIndex,
+    PayloadArgument,
+    ZeBuilder,
+    linked,
+)
+from visim.engine.base import RunOptions
+from visim.engine.jit import LEAST_STEPS, Prepared
+from visim.engine.jit.launch.teams import MOST_IDLE
+from visim.engine.jit.launch.workers import Team
+from visim.engine.observers import Observer
+from visim.runtime.launching.running import run_plan
+from visim.runtime.printf.records import current_receiver
+
+HEAD = """\
+.version 4.1
+.kernel "kernel"
+.decl out v_type=G type=uq num_elts=1 align=qword
+.decl where v_type=G type=uq num_elts=1 align=qword
+.decl value v_type=G type=ud num_elts=1 align=dword
+.decl at v_type=G type=ud num_elts=1 align=dword
+.decl P1 v_type=P num_elts=1
+.input out offset=160 size=8
+.input value offset=168 size=4
+.kernel_attr SimdSize=16
+.function "main_0"
+
+main_0:
+    add (M1_NM, 1) value(0,0)<1> value(0,0)<0;1,0> %group_id_x(0,0)<0;1,0>
+    shl (M1_NM, 1) at(0,0)<1> %group_id_x(0,0)<0;1,0> 0x3:ud
+    shl (M1_NM, 1) where(0,0)<1> %hw_id(0,0)<0;1,0> 0x2:ud
+    add (M1_NM, 1) where(0,0)<1> where(0,0)<0;1,0> at(0,0)<0;1,0>
+"""
+FLAT = """\
+    add (M1_NM, 1) where(0,0)<1> where(0,0)<0;1,0> out(0,0)<0;1,0>
+    lsc_store.ugm (M1_NM, 1) flat[where]:a64 value:d32
+    ret (M1, 1)
+"""
+BOUND = """\
+    add (M1_NM, 1) at(0,0)<1> where(0,0)<0;1,0> 0x0:ud
+    lsc_store.ugm (M1_NM, 1) bti(0x2)[at]:a32 value:d32
+    ret (M1, 1)
+"""
+THREADS = 2
+POINTER = "arg_bypointer", 32, 8, 0, "stateless", "global", "readwrite"
+
+
+def storing(body: str = FLAT) -> ZeBuilder:
+    """A kernel that stores a value plus the group's number."""
+    built = ZeBuilder(
+        "dg2",
+        16,
+        payload=(
+            *HEADER,
+            PayloadArgument(*POINTER),
+            PayloadArgument("arg_byvalue", 40, 4, 1),
+        ),
+        args_info=[
+            ArgInfo(0, "__global", "NONE", "int*;8", "NONE", "out"),
+            ArgInfo(1, "__private", "NONE", "int;4", "NONE", "value"),
+        ],
+        binding_table=[BindingTableIndex(2, 0)] if body is BOUND else [],
+    )
+    built.linked = linked(HEAD + body, "dg2")
+    return built
+
+
+class Launcher:
+    """A kernel that stores a value plus the group's number, a prepared JIT, its teams."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, body: str = FLAT) -> None:
+        self.built = storing(body)
+        self.prepared = Prepared(self.built.linked)
+        self.made: list[Team] = []
+        make = Team.__init__
+
+        def noted(team: Team, *given: object) -> None:
+            self.made.append(team)
+            make(team, *given)
+
+        monkeypatch.setattr(Team, "__init__", noted)
+
+    def plan(self, out: np.ndarray, value: int = 0, groups: int = 4):
+        return self.built.plan([out, value], global_size=32 * groups, local_size=32)
+
+    def run(self, plan, **options: object):
+        chosen = RunOptions(**options)
+        return run_plan(plan, self.prepared, chosen, current_receiver()).exit
+
+    def launch(self, out: np.ndarray, value: int = 0, groups: int = 4, **options: object):
+        return self.run(self.plan(out, value, groups), **options)
+
+
+@pytest.fixture
+def launcher(monkeypatch: pytest.MonkeyPatch) -> Launcher:
+    return Launcher(monkeypatch)
+
+
+def array(groups: int = 4) -> np.ndarray:
+    return np.zeros(THREADS * groups, np.uint32)
+
+
+def expected(value: int, groups: int = 4) -> np.ndarray:
+    return np.repeat(np.arange(groups, dtype=np.uint32) + value, THREADS)
+
+
+def test_later_launches_take_over_the_team_of_the_first(launcher: Launcher) -> None:
+    for value, groups in ((1, 4), (2, 4), (3, 9), (4, 1)):
+        out = array(groups)
+        found = launcher.launch(out, value, groups)
+        assert np.array_equal(out, expected(value, groups))
+        assert (found.groups, found.threads) == (groups, THREADS * groups)
+    assert len(launcher.made) == 1
+
+
+def test_a_dispatch_that_is_launched_again_keeps_its_team(launcher: Launcher) -> None:
+    first, second = array(), array()
+    plans = launcher.plan(first, 1), launcher.plan(second, 5)
+    for _ in range(3):
+        for plan in plans:
+            launcher.run(plan)
+    assert np.array_equal(first, expected(1))
+    assert np.array_equal(second, expected(5))
+    assert len(launcher.made) == 2
+
+
+def test_nothing_of_a_launch_stays_alive(launcher: Launcher) -> None:
+    class Watching(Observer):
+        pass
+
+    out, observer = array(), Watching()
+    arrays, observers = weakref.ref(out), weakref.ref(observer)
+    gc.disable()
+    try:
+        launcher.launch(out, observers=(observer,))
+        del out, observer
+        assert arrays() is None
+        assert observers() is None
+    finally:
+        gc.enable()
+
+
+def test_an_observer_is_let_go_when_its_run_has_ended(launcher: Launcher) -> None:
+    class Watching(Observer):
+        pass
+
+    plan, observer = launcher.plan(array()), Watching()
+    gone = weakref.ref(observer)
+    launcher.run(plan, observers=(observer,))
+    del observer
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_run_that_raises_leaves_no_counts_to_the_next(launcher: Launcher) -> None:
+    class Stopping(Observer):
+        begun = 0
+
+        def group_begin(self, group: object) -> None:
+            self.begun += 1
+            if self.begun == 3:
+                raise RuntimeError("seen enough")
+
+    plan, watching = launcher.plan(array()), Stopping()
+    with pytest.raises(RuntimeError, match="seen enough"):
+        launcher.run(plan, count_forms=True, observers=(watching,))
+    again = launcher.run(plan, count_forms=True, observers=(watching,))
+    alone = launcher.run(launcher.plan(array()), count_forms=True)
+    assert again.forms == alone.forms
+
+
+def test_memory_of_the_launch_before_is_out_of_range(launcher: Launcher) -> None:
+    memory = np.zeros(64, np.uint32)
+    launcher.launch(memory, groups=32)
+    found = launcher.launch(memory[:6], 7, groups=32)
+    assert found.fault is not None
+    assert found.fault.group == (3, 0, 0)
+    assert np.array_equal(memory[6:8], [3, 3])
+    launcher.launch(memory, 1, groups=32)
+    assert np.array_equal(memory, expected(1, 32))
+    assert len(launcher.made) == 1
+
+
+def test_surfaces_are_those_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = Launcher(monkeypatch, BOUND)
+    first, second = array(), array()
+    launcher.launch(first, 1)
+    launcher.launch(second, 2)
+    assert np.array_equal(first, expected(1))
+    assert np.array_equal(second, expected(2))
+    assert len(launcher.made) == 1
+
+
+@pytest.mark.parametrize(
+    ("share", "available", "expected"),
+    [(0.99, 64, 1), (1.01, 64, 4), (1.01, 2, 2), (4.1, 64, 8), (40, 64, 25), (40, 16, 16)],
+)
+def test_large_launches_get_more_workers_than_small_ones(
+    launcher: Launcher,
+    monkeypatch: pytest.MonkeyPatch,
+    share: float,
+    available: int,
+    expected: int,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(available)))
+    steps = THREADS * launcher.prepared.code.traits.weight
+    groups = int(share * LEAST_STEPS / steps)
+    out = array(groups)
+    found = launcher.launch(out, 7, groups)
+    assert len(launcher.made[0].runners) == expected
+    assert found.groups == groups
+    assert np.array_equal(out, np.repeat(np.arange(groups, dtype=np.uint32) + 7, THREADS))
+
+
+def test_launches_with_loops_get_all_workers_since_nobody_knows_how_long_they_take(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = """\
+again:
+    add (M1_NM, 1) at(0,0)<1> at(0,0)<0;1,0> 0x0:ud
+    cmp.lt (M1_NM, 1) P1 at(0,0)<0;1,0> 0x0:ud
+    (P1) goto (M1_NM, 1) again
+"""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(64)))
+    launcher = Launcher(monkeypatch, loop + FLAT)
+    groups = 64 + LEAST_STEPS // (THREADS * launcher.prepared.code.traits.weight)
+    out = array(groups)
+    launcher.launch(out, 7, groups)
+    assert np.array_equal(out, expected(7, groups))
+    assert len(launcher.made[0].runners) == 64
+
+
+def test_other_options_get_a_team_of_their_own(launcher: Launcher) -> None:
+    out = array()
+    for options in ({}, {"budget": 1000}, {"count_forms": True}, {}, {"budget": 1000}):
+        found = launcher.launch(out, 3, **options)
+        assert np.array_equal(out, expected(3))
+        assert bool(found.forms) == ("count_forms" in options)
+    assert len(launcher.made) == 3
+    assert launcher.launch(out, budget=2).fault is not None
+
+
+def test_a_dispatch_with_other_options_gives_its_team_back(launcher: Launcher) -> None:
+    plan = launcher.plan(array(), 1)
+    for _ in range(3):
+        launcher.run(plan)
+        launcher.run(plan, budget=1000)
+    assert len(launcher.made) == 2
+
+
+def test_no_handler_of_a_signal_can_run_when_a_launch_goes(launcher: Launcher) -> None:
+    plan, called = launcher.plan(array(), 1), list[str]()
+    launcher.run(plan)
+    sys.setprofile(lambda frame, event, _: called.append(f"{event} {frame.f_code.co_name}"))
+    del plan
+    sys.setprofile(None)
+    assert not [name for name in called if name.startswith("call")]
+    launcher.launch(array())
+    assert len(launcher.made) == 1
+
+
+def test_idle_teams_are_limited(launcher: Launcher) -> None:
+    plans = [launcher.plan(array(), number) for number in range(MOST_IDLE + 4)]
+    for plan in plans:
+        launcher.run(plan)
+    assert len(launcher.made) == len(plans)
+    teams = [weakref.ref(team) for team in launcher.made]
+    launcher.made.clear()
+    plans.clear()
+    del plan
+    gc.collect()
+    assert sum(team() is not None for team in teams) <= MOST_IDLE + 1
+
+
+def test_launches_of_several_threads_get_their_own_results(launcher: Launcher) -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for value in range(20):
+            out = array(8)
+            launcher.launch(out, 1000 * number + value, 8)
+            if not np.array_equal(out, expected(1000 * number + value, 8)):
+                wrong.append(number)
+
+    threads = [Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

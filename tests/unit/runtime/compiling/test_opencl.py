@@ -1,0 +1,451 @@
+"""OpenCL C to zebin: what the compiler is asked, how its log reads, and how it may die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from visim.binary.zebin import read_zebin
+from visim.diag import Severity
+from visim.errors import ArgumentError, InputError
+from visim.runtime.compiling import ocloc, opencl
+from visim.runtime.compiling.opencl import ToolMissing, build_zebin, find_ocloc, ocloc_version
+
+SCALE = "__kernel void scale(__global float *v, float f)\n{\n    v[get_global_id(0)] *= f;\n}\n"
+CRASH = """
+__attribute__((noinline)) int f(int n)
+{
+    return n < 2 ? get_global_id(0) : n * f(n - 1) + f(n - 2);
+}
+__kernel void k(__global int *x) { x[0] = f(x[1]); }
+"""
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """Let the compiler give the next answer of this list; what it is asked is in `asked`."""
+
+    class Answers(list):
+        asked: list
+
+    answers = Answers()
+    answers.asked = []
+
+    def invoke(arguments, output, source, timeout):
+        answers.asked.append((arguments, source))
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(ocloc, "invoke", invoke)
+    return answers
+
+
+@pytest.fixture
+def compiler():
+    """The installed compiler."""
+    if find_ocloc() is None:
+        pytest.skip("libocloc is not installed (Debian: intel-opencl-icd)")
+    yield
+    ocloc.close()
+
+
+@pytest.fixture
+def no_library(monkeypatch):
+    monkeypatch.setenv(ocloc.LIBRARY_VARIABLE, "/nowhere/libocloc.so")
+    yield
+    ocloc.close()
+
+
+def failure(answers, log: str, source: str = SCALE, **options) -> InputError:
+    answers.append(ocloc.Answer(-11, log, b""))
+    with pytest.raises(InputError) as caught:
+        build_zebin(source, device="pvc", **options)
+    return caught.value
+
+
+def option(answers, name: str) -> str:
+    words = answers.asked[-1][0]
+    return words[words.index(name) + 1]
+
+
+class TestQuestions:
+    def test_visa_text_is_always_asked_for(self, answers):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        assert build_zebin(SCALE, device="DG2") == b"zebin"
+        assert option(answers, "-device") == "dg2"
+        assert option(answers, "--format") == "zebin"
+        assert option(answers, "-internal_options") == "-ze-emit-zebin-visa-sections"
+
+    @pytest.mark.parametrize(
+        ("device", "options", "images"),
+        [
+            ("pvc", "-w -cl-std=CL3.0", True),
+            ("pvc", "-cl-std=CL2.0", False),
+            ("pvc", "", False),
+            ("dg2", "-cl-std=CL3.0", False),
+        ],
+    )
+    def test_the_header_of_opencl_3_needs_images(self, answers, device, options, images):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin(SCALE, device=device, options=options)
+        assert ("__opencl_c_images" in option(answers, "-internal_options")) is images
+
+    def test_opencl_3_is_compiled_for_pvc(self, compiler):
+        zebin = build_zebin(SCALE, device="pvc", options="-cl-std=CL3.0")
+        assert [kernel.name for kernel in read_zebin(zebin, "scale").kernels] == ["scale"]
+
+    def test_an_unknown_device_is_an_argument_error(self):
+        with pytest.raises(ArgumentError, match="known: bdw, skl, icllp, tgllp, dg2, pvc"):
+            build_zebin(SCALE, device="gen99")
+
+    def test_the_compiler_is_told_the_name_and_no_byte_order_mark(self, answers):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin("\ufeff" + SCALE, device="pvc", name='my "scale".cl')
+        assert answers.asked[0][1][1].decode() == '#line 1 "my \\"scale\\".cl"\n' + SCALE
+
+    def test_for_debugging_the_name_is_a_whole_path(self, answers):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin(SCALE, device="pvc", name="scale.cl", options="-g")
+        assert answers.asked[0][1][1].startswith(f'#line 1 "{Path.cwd()}/scale.cl"'.encode())
+
+    @pytest.mark.parametrize("spelling", ["-I kernels", "-Ikernels", '-I "kernels"'])
+    def test_folders_are_relative_to_the_current_directory(self, answers, spelling):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin(SCALE, device="pvc", options=f"-DN=4 {spelling} -w")
+        assert option(answers, "-options") == f'-DN=4 -I "{Path.cwd()}/kernels" -w'
+
+    def test_included_files_may_be_beside_the_source(self, answers, tmp_path):
+        file = tmp_path / "scale.cl"
+        file.touch()
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin('#include "a.h"\n' + SCALE, device="pvc", name=str(file))
+        assert option(answers, "-options") == f'-I "{tmp_path}" -I "{Path.cwd()}"'
+
+    @pytest.mark.parametrize("bad", ["\0", "\udc80"])
+    def test_what_is_no_text_is_refused_before_the_compiler_sees_it(self, answers, bad):
+        with pytest.raises(ArgumentError, match="options"):
+            build_zebin(SCALE, device="pvc", options=f"-D{bad}")
+        with pytest.raises(InputError) as caught:
+            build_zebin(f"int a;\nint {bad};", device="pvc")
+        (finding,) = caught.value.diagnostics
+        assert (finding.line, finding.column) == (2, 5)
+        assert str(caught.value).encode()
+        assert answers.asked == []
+
+
+class TestLogs:
+    def test_an_error_points_into_the_users_source(self, answers):
+        log = "scale.cl:3:5: error: no v\n    v[get\n    ^\n\nBuild failed with error code: -11\n"
+        error = failure(answers, log, name="scale.cl")
+        (finding,) = error.diagnostics
+        assert finding.code == "opencl-build"
+        assert (finding.file, finding.line, finding.column) == ("scale.cl", 3, 5)
+        assert finding.message == "no v"
+        assert "3 |     v[get_global_id(0)] *= f;\n  |     ^" in str(error)
+
+    def test_severities_are_kept_in_order(self, answers):
+        log = (
+            "s.cl:1:1: warning: w\ns.cl:2:1: fatal error: e\ns.cl:3:1: note: n\n"
+            "Build failed with error code: -11\n"
+        )
+        found = [(f.severity, f.code) for f in failure(answers, log, name="s.cl").diagnostics]
+        assert found == [
+            (Severity.WARNING, "opencl-warning"),
+            (Severity.ERROR, "opencl-build"),
+            (Severity.NOTE, "opencl-note"),
+        ]
+
+    def test_columns_count_characters(self, answers):
+        source = "/* é中 */ x;"
+        column = len("/* é中 */ ".encode()) + 1
+        (finding,) = failure(answers, f"s.cl:1:{column}: error: x", source, name="s.cl").diagnostics
+        assert source[finding.column - 1] == "x"
+
+    def test_an_error_in_another_file_shows_that_file(self, answers, tmp_path):
+        header = tmp_path / "a.h"
+        header.write_text("int y = z;\n")
+        error = failure(answers, f"{header}:1:9: error: no z")
+        (finding,) = error.diagnostics
+        assert (finding.file, finding.column) == (str(header), 9)
+        assert "int y = z;" in str(error)
+
+    def test_a_place_in_a_file_that_is_not_there_is_text(self, answers):
+        (finding,) = failure(answers, "./builtin.h:7:2: error: e").diagnostics
+        assert finding.message == "e (./builtin.h:7:2)"
+        assert finding.line is None
+
+    def test_the_code_generator_names_kernels(self, answers):
+        log = (
+            "\nerror: Unsupported call to f\nin kernel: 'k'\n"
+            "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
+        )
+        (finding,) = failure(answers, log, name="s.cl").diagnostics
+        assert finding.message == "s.cl: Unsupported call to f (kernel 'k')"
+
+    def test_what_is_wrong_in_inline_assembly_is_said(self, answers):
+        log = (
+            "\nerror: parsing vISA inline assembly failed:\nnear line 51: syntax error\n\n"
+            "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
+        )
+        (finding,) = failure(answers, log).diagnostics
+        assert finding.message.endswith("assembly failed: near line 51: syntax error")
+
+    def test_a_log_without_findings_is_shown_whole(self, answers):
+        log = "Unrecognized build options: -cl-std=CL9\nBuild failed with error code: -11\n"
+        (finding,) = failure(answers, log).diagnostics
+        assert "source.cl failed: Unrecognized build options: -cl-std=CL9" in finding.message
+
+    def test_success_without_a_zebin_is_a_failure(self, answers):
+        answers.append(ocloc.Answer(0, "", b""))
+        with pytest.raises(InputError, match="it says nothing about why"):
+            build_zebin(SCALE, device="pvc")
+
+    def test_a_missing_part_of_the_compiler_is_a_missing_tool(self, answers):
+        log = "Error! Loading of FCL library has failed! Filename: libigdfcl.so.1\n"
+        answers.append(ocloc.Answer(-6, log, b""))
+        with pytest.raises(ToolMissing, match=r"libigdfcl.so.1 apt-get install intel-opencl-icd"):
+            build_zebin(SCALE, device="pvc")
+
+    def test_a_crash_is_said_to_be_the_compilers(self, answers):
+        answers.append(ocloc.CompilerDied("SIGABRT", "assertion failed"))
+        with pytest.raises(InputError) as caught:
+            build_zebin(SCALE, device="skl", name="s.cl")
+        (finding,) = caught.value.diagnostics
+        assert finding.code == "opencl-crash"
+        assert "crashed (SIGABRT) on s.cl for skl; it said: assertion failed" in finding.message
+
+    def test_a_build_may_take_too_long(self, answers):
+        answers.append(ocloc.CompilerStuck())
+        with pytest.raises(InputError, match=r"did not finish s\.cl within 600 seconds"):
+            build_zebin(SCALE, device="pvc", name="s.cl")
+
+
+@pytest.mark.usefixtures("no_library")
+class TestWithoutCompiler:
+    def test_a_build_says_what_to_install(self):
+        with pytest.raises(ToolMissing, match="apt-get install intel-opencl-icd"):
+            build_zebin(SCALE, device="pvc")
+
+    def test_there_is_no_version_and_no_file(self):
+        assert ocloc_version() is None
+        assert find_ocloc() is None
+
+    def test_a_library_that_is_something_else_is_no_compiler(self, monkeypatch):
+        monkeypatch.setenv(ocloc.LIBRARY_VARIABLE, "libc.so.6")
+        with pytest.raises(ToolMissing, match="oclocInvoke"):
+            build_zebin(SCALE, device="pvc")
+
+
+@pytest.mark.usefixtures("compiler")
+class TestCompiler:
+    @pytest.mark.parametrize("device", ["bdw", "skl", "icllp", "tgllp", "dg2", "PVC"])
+    def test_each_platform_is_built_for(self, device):
+        program = read_zebin(build_zebin(SCALE, device=device), "scale.zebin")
+        assert program.platform is not None
+        assert program.platform.name == device.lower()
+        assert [kernel.name for kernel in program.kernels] == ["scale"]
+
+    def test_the_compiler_has_a_version_and_a_place(self):
+        version = ocloc_version()
+        assert version is not None
+        assert version.count(".") >= 2
+        path = find_ocloc()
+        assert path is not None
+        assert path.is_file()
+
+    def test_builds_do_not_depend_on_earlier_builds(self):
+        first = build_zebin(SCALE, device="pvc")
+        build_zebin(SCALE.replace("scale", "a_much_longer_name") * 1, device="skl")
+        assert build_zebin(SCALE, device="pvc") == first
+        ocloc.close()
+        assert build_zebin(SCALE, device="pvc") == first
+
+    def test_a_mistake_is_shown_where_it_is(self):
+        source = SCALE.replace("f;", "nothing;")
+        with pytest.raises(InputError) as caught:
+            build_zebin(source, device="skl", name="scale.cl")
+        (finding,) = caught.value.diagnostics
+        assert (finding.file, finding.line) == ("scale.cl", 3)
+        assert "nothing" in source.splitlines()[2][finding.column - 1 :]
+        assert "undeclared identifier 'nothing'" in str(caught.value)
+
+    def test_nothing_is_printed(self, capfd):
+        build_zebin(SCALE, device="skl")
+        with pytest.raises(InputError):
+            build_zebin("mistake", device="skl")
+        assert capfd.readouterr() == ("", "")
+
+    def test_no_file_is_left_behind(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        build_zebin(SCALE, device="skl")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_included_files_are_found(self, tmp_path):
+        folder = tmp_path / "with space"
+        folder.mkdir()
+        (folder / "factor.h").write_text("#define FACTOR 3\n")
+        source = '#include "factor.h"\n' + SCALE.replace("f;", "FACTOR;")
+        assert build_zebin(source, device="pvc", options=f'-I "{folder}"')
+        file = folder / "scale.cl"
+        file.write_text(source)
+        assert build_zebin(source, device="pvc", name=str(file))
+
+    def test_debug_lines_name_the_users_file(self, tmp_path):
+        data = build_zebin(SCALE, device="pvc", options="-g", name=str(tmp_path / "scale.cl"))
+        (kernel,) = read_zebin(data, "scale.zebin").kernels
+        assert f'FILE "{tmp_path}/scale.cl"' in kernel.visaasm
+
+    def test_a_crash_of_the_compiler_ends_one_build(self):
+        try:
+            build_zebin(CRASH, device="skl")
+        except InputError as error:
+            codes = [finding.code for finding in error.diagnostics]
+        else:
+            pytest.skip("this version of the compiler does not crash here")
+        assert codes == ["opencl-crash"]
+        assert read_zebin(build_zebin(CRASH, device="dg2"), "k.zebin").functions
+
+    def test_after_a_build_that_took_too_long_another_works(self, monkeypatch):
+        monkeypatch.setattr(opencl, "TIMEOUT_S", 0.0)
+        with pytest.raises(InputError) as caught:
+            build_zebin(SCALE, device="skl")
+        assert [finding.code for finding in caught.value.diagnostics] == ["opencl-timeout"]
+        monkeypatch.undo()
+        assert build_zebin(SCALE, device="skl")
+
+    def test_a_program_without_kernels_is_a_program(self):
+        assert read_zebin(build_zebin("", device="pvc"), "empty.zebin").kernels == ()
+
+
+@pytest.mark.usefixtures("compiler")
+class TestCompilerProcess:
+    def test_it_is_used_again_until_closed(self):
+        build_zebin(SCALE, device="pvc")
+        worker = ocloc._shared.worker
+        build_zebin(SCALE, device="pvc")
+        assert ocloc._shared.worker is worker
+        ocloc.close()
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker.pid, 0)
+
+    def test_threads_take_turns(self):
+        with ThreadPoolExecutor(3) as pool:
+            built = list(pool.map(lambda _: build_zebin(SCALE, device="pvc"), range(4)))
+        assert len(set(built)) == 1
+
+    def test_its_folder_goes_with_it(self):
+        folder = Path(ocloc._shared.running()._folder)
+        assert folder.is_dir()
+        ocloc.close()
+        assert not folder.exists()
+
+    def test_one_that_was_killed_is_replaced(self):
+        worker = ocloc._shared.running()
+        os.kill(worker.pid, signal.SIGKILL)
+        assert is_gone(worker.pid)
+        assert build_zebin(SCALE, device="pvc")
+
+    @pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
+    def test_it_ends_with_its_user(self, end):
+        pid, folder = run(f"""
+            import os, signal
+            worker = ocloc._shared.running()
+            print(worker.pid, worker._folder, flush=True)
+            {end}
+        """).split()
+        assert is_gone(int(pid))
+        assert not Path(folder).exists()
+
+    def test_a_daemon_thread_that_waits_for_it_ends_without_a_word(self):
+        shown = run(f"""
+            import threading, time
+            begun = threading.Event()
+            def work():
+                while True:
+                    build_zebin({SCALE!r}, device="pvc")
+                    begun.set()
+            threading.Thread(target=work, daemon=True).start()
+            begun.wait()
+            while not ocloc._shared.lock.locked():
+                time.sleep(0.001)
+            print(ocloc._shared.worker.pid, ocloc._shared.worker._folder, flush=True)
+        """)
+        pid, folder = shown.split()
+        assert is_gone(int(pid))
+        assert not Path(folder).exists()
+
+    def test_who_waits_at_the_end_for_a_thread_that_builds_gets_it(self):
+        shown = run(f"""
+            import atexit, threading
+            from contextlib import suppress
+            from visim.errors import InputError
+            begun = threading.Event()
+            def work():
+                with suppress(InputError):
+                    while not ocloc._shared.ended:
+                        build_zebin({SCALE!r}, device="pvc")
+                        begun.set()
+                print("ended", flush=True)
+            thread = threading.Thread(target=work, daemon=True)
+            ocloc._INTERPRETER_END_S = 0.01
+            atexit.unregister(ocloc._shared.end)
+            atexit.register(thread.join)
+            atexit.register(ocloc._shared.end)
+            thread.start()
+            begun.wait()
+            while not ocloc._shared.lock.locked():
+                pass
+        """)
+        assert shown.split() == ["ended"]
+
+    def test_a_forked_process_has_its_own(self):
+        parent, child, after = run(f"""
+            import os
+            build_zebin({SCALE!r}, device="pvc")
+            print(ocloc._shared.worker.pid, flush=True)
+            if os.fork() == 0:
+                build_zebin({SCALE!r}, device="pvc")
+                print(ocloc._shared.worker.pid, flush=True)
+                ocloc.close()
+                os._exit(0)
+            os.wait()
+            build_zebin({SCALE!r}, device="pvc")
+            print(ocloc._shared.worker.pid, flush=True)
+        """).split()
+        assert parent == after
+        assert parent != child
+
+
+def run(program: str) -> str:
+    """Run a program in a Python of its own and return what it printed."""
+    package = "visim.runtime.compiling"
+    head = f"from {package} import ocloc\nfrom {package}.opencl import build_zebin\n"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", head + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert result.stderr == ""
+    return result.stdout
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether a process ends, given a while to do so."""
+    for _ in range(200):
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or ") Z " in stat.read_text():  # whoever adopted it may be slow
+            return True
+        time.sleep(0.05)
+    return False

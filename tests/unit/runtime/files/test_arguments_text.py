@@ -1,0 +1,297 @@
+"""What the texts of --arg mean (visim.runtime.files.arguments_text)."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from visim.errors import ArgumentError
+from visim.runtime.arguments.buffers import Local
+from visim.runtime.arguments.images import Sampler
+from visim.runtime.files.arguments_text import (
+    GRAMMAR,
+    ArgumentText,
+    describe,
+    find_parameter,
+    read_arguments,
+    read_surfaces,
+    read_value,
+    split_option,
+)
+from visim.runtime.files.pictures import encode_png
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: str = "buffer"
+    size: int | None = 8
+    type_name: str | None = "float*"
+
+
+X_AND_N = (Parameter("x"), Parameter("n", "value", 4, "int"))
+
+
+def value(text, folder=Path(), seed=(0,)):
+    return read_value(ArgumentText("x", text, folder), name="x", seed=seed)
+
+
+class TestNumbers:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("f32:2", np.float32(2)),
+            ("f32:-2.5e3", np.float32(-2500)),
+            ("f32:0x1.8p1", np.float32(3)),
+            ("f16:65504", np.float16(65504)),
+            ("f64:0.1", np.float64(0.1)),
+            ("u8:255", np.uint8(255)),
+            ("i8:-128", np.int8(-128)),
+            ("u32:0xff", np.uint32(255)),
+            ("i64:-0x10", np.int64(-16)),
+            ("u64:18446744073709551615", np.uint64(2**64 - 1)),
+            ("u32:007", np.uint32(7)),
+            ("int:7", np.int32(7)),
+            ("uint:7", np.uint32(7)),
+            ("double:7", np.float64(7)),
+            ("half:7", np.float16(7)),
+            ("long:7", np.int64(7)),
+            ("char:7", np.int8(7)),
+            ("ud:7", np.uint32(7)),
+            ("HF:7", np.float16(7)),
+        ],
+    )
+    def test_a_number_has_the_type_it_names(self, text, expected):
+        assert value(text) == expected
+        assert value(text).dtype == expected.dtype
+
+    def test_infinity_and_nan_are_numbers(self):
+        assert value("f32:-inf") == -np.inf
+        assert np.isnan(value("f32:nan"))
+
+    def test_several_numbers_are_the_bytes_of_a_vector(self):
+        assert value("f32:1,2") == np.array([1, 2], np.float32).tobytes()
+
+    @given(st.sampled_from(["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"]), st.integers())
+    def test_an_integer_is_kept_or_refused(self, dtype, number):
+        limits = np.iinfo(dtype.replace("i", "int").replace("u", "uint"))
+        if limits.min <= number <= limits.max:
+            assert int(value(f"{dtype}:{number}")) == number
+        else:
+            with pytest.raises(ArgumentError, match="out of the range"):
+                value(f"{dtype}:{number}")
+
+    @pytest.mark.parametrize(
+        "text", ["u8:256", "u8:-1", "i8:1.5", "i8:1_0", "f32:", "f32:x", "f32:1e39", "f16:1e5"]
+    )
+    def test_what_does_not_fit_is_refused_with_the_grammar(self, text):
+        with pytest.raises(ArgumentError) as caught:
+            value(text)
+        assert "argument 'x'" in str(caught.value)
+        assert repr(text) in str(caught.value)
+        assert GRAMMAR in str(caught.value)
+
+    def test_a_number_without_a_type_brings_the_advice_to_say_it(self):
+        with pytest.raises(ArgumentError, match=r"say of what type the number is, e\.g\. i32:7"):
+            value("7")
+
+
+class TestArrays:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("zeros:f32:3", np.zeros(3, np.float32)),
+            ("ones:u8:2x3", np.ones((2, 3), np.uint8)),
+            ("iota:i16:2x2", np.array([[0, 1], [2, 3]], np.int16)),
+            ("iota:u8:256", np.arange(256, dtype=np.uint8)),
+            ("iota:f16:2049", np.arange(2049, dtype=np.float16)),
+        ],
+    )
+    def test_an_array_is_filled_as_said(self, text, expected):
+        np.testing.assert_array_equal(value(text), expected)
+        assert value(text).dtype == expected.dtype
+
+    def test_random_floats_lie_between_zero_and_one(self):
+        for dtype in ("f16", "f32", "f64"):
+            numbers = value(f"rand:{dtype}:5000")
+            assert numbers.min() >= 0
+            assert numbers.max() < 1
+
+    def test_random_integers_use_the_whole_range(self):
+        numbers = value("rand:i8:5000")
+        assert (numbers.min(), numbers.max()) == (-128, 127)
+
+    def test_random_numbers_follow_the_seed(self):
+        first, again, other = (value("rand:f32:9", seed=seed) for seed in ((1,), (1,), (2,)))
+        np.testing.assert_array_equal(first, again)
+        assert (first != other).any()
+
+    @pytest.mark.parametrize(
+        "text",
+        ["zeros", "zeros:f32", "zeros:f32:0", "zeros:f32:-1", "zeros:f32:2x", "zeros:f33:2",
+         "iota:u8:257", "iota:f16:4096", "zeros:u8:99999999999999999999"],
+    )  # fmt: skip
+    def test_what_is_no_array_is_refused(self, text):
+        with pytest.raises(ArgumentError, match="argument 'x'"):
+            value(text)
+
+
+class TestFiles:
+    def test_an_array_file_is_found_in_its_folder(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.arange(3))
+        np.testing.assert_array_equal(value("npy:a.npy", tmp_path), [0, 1, 2])
+
+    def test_foreign_byte_order_and_layout_become_those_of_the_device(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3)))
+        array = value("npy:a.npy", tmp_path)
+        assert array.dtype == np.dtype("<i4")
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        np.testing.assert_array_equal(array, [[0, 1, 2], [3, 4, 5]])
+
+    def test_a_dash_is_the_standard_input(self, monkeypatch):
+        buffer = io.BytesIO()
+        np.save(buffer, np.arange(3))
+        buffer.seek(0)
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=buffer))
+        np.testing.assert_array_equal(value("npy:-"), [0, 1, 2])
+
+    def test_a_missing_file_is_named(self, tmp_path):
+        with pytest.raises(ArgumentError, match=r"there is no file .*nope\.npy"):
+            value("npy:nope.npy", tmp_path)
+
+    def test_files_that_are_no_arrays_are_refused(self, tmp_path):
+        (tmp_path / "a.npy").write_bytes(b"text")
+        np.savez(tmp_path / "b.npz", np.arange(3))
+        np.save(tmp_path / "c.npy", np.array([None]), allow_pickle=True)
+        for name in ("a.npy", "b.npz", "c.npy"):
+            with pytest.raises(ArgumentError, match="argument 'x'"):
+                value(f"npy:{name}", tmp_path)
+
+
+class TestOtherKinds:
+    def test_hex_is_bytes(self):
+        assert value("hex:0000803f") == b"\0\0\x80\x3f"
+
+    def test_null_is_the_null_pointer(self):
+        assert value("null") is None
+
+    def test_local_is_local_memory(self):
+        assert isinstance(value("local:256"), Local)
+
+    def test_a_plain_number_of_a_launch_file_stays_as_it_is(self):
+        assert value(7) == 7
+        assert value(True) is True
+
+    def test_a_png_file_is_an_image_of_normalised_bytes(self, tmp_path):
+        picture = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+        (tmp_path / "a.png").write_bytes(encode_png(picture))
+        image = read_value(ArgumentText("x", "image:a.png", tmp_path), name="x", seed=(0,))
+        assert (image.format, image.width, image.height) == ("rgba:unorm8", 3, 2)
+        assert np.array_equal(image.array, picture)
+
+    def test_an_array_file_is_an_image(self, tmp_path):
+        np.save(tmp_path / "a.npy", np.zeros((2, 3), np.float32))
+        image = read_value(
+            ArgumentText("x", "image:a.npy@depth:float", tmp_path), name="x", seed=()
+        )
+        assert repr(image) == "Image(2d 3x2 depth:float)"
+
+    def test_images_may_be_filled(self):
+        assert repr(value("image:zeros:u8:4x5x4@unorm8")) == "Image(2d 5x4 rgba:unorm8)"
+        assert repr(value("image:ones:f32:4x5")) == "Image(2d 5x4 r:float)"
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("image:none.png", "'x': there is no file .*none.png"),
+            ("image:zeros:u8:4x5x3", "'x': an image of 3 channels"),
+            ("image:zeros:u8:4x5@rgba:float", "'x': Image: rgba:float has 4 channels"),
+            ("sampler:wrap", "'x': address: 'wrap' is not known"),
+            ("sampler:repeat", "'x': .*normalized=True"),
+            ("sampler:clamp,linear,nearest", "a sampler has an address mode and a filter"),
+            ("sampler:clamp,mips=linear", "'mips' is no option of samplers"),
+            ("sampler:clamp,bias=much", "'much' is no number"),
+            ("sampler:clamp,border=1/2", "four numbers"),
+        ],
+    )
+    def test_what_is_no_image_or_sampler_is_refused(self, text, message):
+        with pytest.raises(ArgumentError, match=message):
+            value(text)
+
+    def test_samplers_have_words(self):
+        assert value("sampler:") == Sampler()
+        expected = Sampler(address="repeat", filter="linear", normalized=True)
+        assert value("sampler:repeat,linear,normalized") == expected
+        text = "sampler:clamp,linear,normalized,mip=nearest,compare=less,max_lod=2.5,border=0/0/0/1"
+        assert value(text) == Sampler(
+            address="clamp",
+            filter="linear",
+            normalized=True,
+            mip="nearest",
+            compare="less",
+            max_lod=2.5,
+            border=(0, 0, 0, 1),
+        )
+
+    @pytest.mark.parametrize(
+        "text", ["", "7", "null:1", "hex:", "hex:0", "local:", "local:-1", "x:1"]
+    )
+    def test_anything_else_is_refused_with_the_grammar(self, text):
+        with pytest.raises(ArgumentError) as caught:
+            value(text)
+        assert GRAMMAR in str(caught.value)
+
+
+class TestArguments:
+    def test_arguments_are_named_or_numbered(self):
+        texts = [ArgumentText("n", "i32:3"), ArgumentText("0", "null")]
+        assert read_arguments(texts, X_AND_N, seed=0) == [None, 3]
+
+    def test_a_missing_argument_brings_the_list_of_all(self):
+        with pytest.raises(ArgumentError) as caught:
+            read_arguments([ArgumentText("x", "null")], X_AND_N, seed=0)
+        assert "no value for n;" in str(caught.value)
+        assert describe(X_AND_N) in str(caught.value)
+
+    def test_an_unknown_argument_brings_the_nearest_name(self):
+        with pytest.raises(ArgumentError, match="no argument 'xs'; did you mean 'x'"):
+            find_parameter("xs", X_AND_N)
+
+    def test_an_argument_is_given_once(self):
+        with pytest.raises(ArgumentError, match="argument 'x' is given twice"):
+            read_arguments([ArgumentText("x", "null"), ArgumentText("0", "null")], X_AND_N, seed=0)
+
+    def test_equal_texts_get_different_random_numbers(self):
+        texts = [ArgumentText(key, "rand:f32:4") for key in ("0", "1")]
+        first, second = read_arguments(texts, X_AND_N, seed=0)
+        assert (first != second).any()
+
+    def test_the_list_of_arguments_says_kind_type_and_size(self):
+        assert describe(X_AND_N).splitlines()[1:] == [
+            "  0  x  buffer float*, 8 bytes",
+            "  1  n  value int, 4 bytes",
+        ]
+
+
+def test_surfaces_are_numbered():
+    surfaces = read_surfaces([ArgumentText("3", "null")], seed=0)
+    assert surfaces == {3: None}
+    with pytest.raises(ArgumentError, match="expected an index in its table"):
+        read_surfaces([ArgumentText("x", "null")], seed=0)
+    with pytest.raises(ArgumentError, match="surface 3 is given twice"):
+        read_surfaces([ArgumentText("3", "null"), ArgumentText("3", "null")], seed=0)
+
+
+def test_an_option_is_split_at_its_first_equals_sign():
+    assert split_option("x=npy:a=b.npy", "--arg") == ("x", "npy:a=b.npy")
+    with pytest.raises(ArgumentError, match="expected --arg KEY=VALUE"):
+        split_option("x", "--arg")

@@ -1,0 +1,1 @@
+"""What callers pass to kernels, and the bytes that kernels get of it."""

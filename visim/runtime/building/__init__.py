@@ -1,0 +1,1 @@
+"""From files and texts to what programs are made of."""

@@ -1,0 +1,1 @@
+"""OpenCL C to zebins through Intel's offline compiler, ocloc."""

@@ -1,0 +1,231 @@
+"""OpenCL C to zebin through Intel's offline compiler, ocloc.
+
+Owns the command line that keeps vISA text, where included files are looked for, and the
+translation of the compiler's log into diagnostics that point into the user's source. The
+compiler runs in a process of its own (`visim.runtime.compiling.ocloc`).
+
+Facts: runtime_abi sections 1, 4 and 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
+from visim.errors import ArgumentError, InputError, ToolMissing
+from visim.runtime.compiling import ocloc
+from visim.runtime.given import check_text
+from visim.target import Platform, platform
+
+__all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
+
+TIMEOUT_S = 600.0
+_FILE = "visim.cl"
+_OUTPUT = "visim"
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_DEBUG = re.compile(r"(?<!\S)-g(?!\S)")
+_INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
+_INCLUDE = re.compile(r"^\s*#\s*include\b", re.MULTILINE)
+_PLACED = re.compile(r"(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*)")
+_UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
+_KERNEL = re.compile(r"in (?:kernel|function): '(.*)'")
+_NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
+_INTERNAL = "-ze-emit-zebin-visa-sections"
+_CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
+_IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
+"""What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
+without it no program compiles."""
+_SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
+
+
+def build_zebin(source: str, *, device: str, options: str = "", name: str = "source.cl") -> bytes:
+    """Compile OpenCL C and return a zebin that has vISA text.
+
+    Args:
+        source: The program's text.
+        device: The platform to build for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
+        options: Options of clBuildProgram, separated by spaces. Paths in `-I` are relative to
+            the current directory.
+        name: The program's name in messages. If it is the path of a file, included files are
+            looked for beside it too, and not only in the current directory.
+
+    Raises:
+        ArgumentError: The device is unknown, source or options are no str, or the options hold a
+            NUL character.
+        InputError: The build failed, with the compiler's findings; or the compiler crashed or
+            took longer than `TIMEOUT_S` seconds.
+        ToolMissing: libocloc is not installed.
+    """
+    target = platform(device)
+    for what, given in (("source", source), ("options", options), ("name", name)):
+        check_text(what, given)
+    if not name:
+        raise ArgumentError("name: expected what messages are to call the program, found ''")
+    if _NO_TEXT.search(options):
+        raise ArgumentError("options: a NUL character or half a character is in them")
+    text = source.removeprefix("\ufeff")
+    if found := _NO_TEXT.search(text):
+        raise _no_text(Source(name, _NO_TEXT.sub("\ufffd", text)), found.start())
+    spelled = _spelled(name, options)
+    words = ["ocloc", "compile", "-q", "-file", _FILE, "-device", target.name]
+    words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
+    words += ["-internal_options", _internal_options(target, options)]
+    if complete := _with_includes(options, text, name):
+        words += ["-options", complete]
+    answer = _invoke(words, f'#line 1 "{_escaped(spelled)}"\n{text}', name, target)
+    if answer.code == 0 and answer.output:
+        return answer.output
+    if _NO_PARTS in answer.log:
+        raise ToolMissing(f"{' '.join(answer.log.split())} {ocloc.INSTALL_HINT}")
+    raise InputError(Diagnostics(list(_Log(answer.log, Source(name, text), spelled).findings())))
+
+
+def ocloc_version() -> str | None:
+    """Return the compiler's version (such as `22.43.24595`), or None if it is not installed."""
+    what = "OCL_DRIVER_VERSION"
+    try:
+        answer = ocloc.invoke(["ocloc", "query", what], what, None, TIMEOUT_S)
+    except (ToolMissing, ocloc.CompilerDied, ocloc.CompilerStuck):
+        return None
+    return answer.output.rstrip(b"\0").decode("ascii", "replace").strip() or None
+
+
+def find_ocloc() -> Path | None:
+    """Return the libocloc that builds use, or None if there is none that can be loaded."""
+    try:
+        return ocloc.library()
+    except (ToolMissing, ocloc.CompilerStuck):
+        return None
+
+
+def _internal_options(target: Platform, options: str) -> str:
+    lacks_images = target.name == "pvc" and _CL3.search(options)
+    return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
+
+
+def _invoke(words: list[str], text: str, name: str, target: Platform) -> ocloc.Answer:
+    try:
+        data = text.encode()
+        return ocloc.invoke(words, _OUTPUT, (_FILE, data), TIMEOUT_S)
+    except ocloc.CompilerDied as death:
+        words_said = f"; it said: {death.words}" if death.words else ""
+        message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"
+        hint = (
+            "before dg2, the compiler crashes on get_global_id() and its like in functions that "
+            "are not inlined: inline them, or build for dg2 or pvc"
+        )
+        raise _failure("opencl-crash", message + words_said, hint=hint) from None
+    except ocloc.CompilerStuck:
+        message = f"the OpenCL compiler did not finish {name} within {TIMEOUT_S:.0f} seconds"
+        raise _failure("opencl-timeout", message) from None
+
+
+def _failure(
+    code: str, message: str, place: Span | None = None, hint: str | None = None
+) -> InputError:
+    return InputError(Diagnostics([Diagnostic(code, Severity.ERROR, message, place, help=hint)]))
+
+
+def _no_text(source: Source, index: int) -> InputError:
+    before = source.text[:index]
+    place = Span(source, before.count("\n") + 1, index - before.rfind("\n"))
+    return _failure("opencl-source", "a NUL character or half a character is in the source", place)
+
+
+def _spelled(name: str, options: str) -> str:
+    """Return the file name that the compiler is told, absolute where a debugger will need it."""
+    if not name.isprintable():
+        return "source.cl"
+    return str(Path(name).absolute()) if _DEBUG.search(options) else name
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _with_includes(options: str, text: str, name: str) -> str:
+    """Make the folders of included files absolute: the compiler runs in a folder of its own."""
+
+    def absolute(match: re.Match[str]) -> str:
+        return f'-I "{Path(match[1] or match[2]).absolute()}"'
+
+    words = [_INCLUDE_OPTION.sub(absolute, options.strip())]
+    if _INCLUDE.search(text):
+        beside = (
+            [Path(name).absolute().parent] if name.isprintable() and Path(name).is_file() else []
+        )
+        words += [f'-I "{folder}"' for folder in dict.fromkeys([*beside, Path.cwd()])]
+    return " ".join(word for word in words if word)
+
+
+class _Log:
+    """Turns the log of a failed build into findings."""
+
+    def __init__(self, log: str, source: Source, spelled: str) -> None:
+        self._log = log
+        self._sources: dict[str, Source | None] = {spelled: source}
+        self._name = source.name
+
+    def findings(self) -> Iterator[Diagnostic]:
+        """Yield the compiler's findings; where it names none, one finding with the whole log."""
+        found = [finding for line in self._log.splitlines() if (finding := self._placed(line))]
+        found += self._unplaced()
+        if any(finding.severity is Severity.ERROR for finding in found):
+            yield from found
+            return
+        log = self._log.strip() or "it says nothing about why"
+        message = f"the OpenCL build of {self._name} failed: {log}"
+        yield Diagnostic("opencl-build", Severity.ERROR, message)
+        yield from found
+
+    def _placed(self, line: str) -> Diagnostic | None:
+        match = _PLACED.fullmatch(line)
+        if match is None:
+            return None
+        file, row, column, kind, message = match.groups()
+        severity = _SEVERITY.get(kind, Severity.ERROR)
+        code = "opencl-build" if severity is Severity.ERROR else f"opencl-{severity}"
+        source = self._source(file)
+        if source is None:
+            return Diagnostic(code, severity, f"{message} ({file}:{row}:{column})")
+        span = Span(source, int(row), _characters(source.line(int(row)), int(column)))
+        return Diagnostic(code, severity, message, span)
+
+    def _unplaced(self) -> list[Diagnostic]:
+        """Return what the code generator complains of; it knows kernels and no lines.
+
+        Of inline vISA assembly it says what is wrong in a line of its own.
+        """
+        complaints: list[str] = []
+        for line in self._log.splitlines():
+            if match := _UNPLACED.fullmatch(line):
+                complaints.append(match[1])
+            elif complaints and (match := _KERNEL.fullmatch(line)):
+                complaints[-1] += f" (kernel {match[1]!r})"
+            elif complaints and complaints[-1].endswith(":"):
+                complaints[-1] += f" {line.strip()}"
+        telling = [text for text in complaints if text != "backend compiler failed build."]
+        return [
+            Diagnostic("opencl-build", Severity.ERROR, f"{self._name}: {text}")
+            for text in dict.fromkeys(telling)
+        ]
+
+    def _source(self, file: str) -> Source | None:
+        """Return the text of a file that the log names, or None where it cannot be read."""
+        if file not in self._sources:
+            try:
+                text = (
+                    Path(file).read_text("utf-8", "replace") if Path(file).is_absolute() else None
+                )
+            except (OSError, ValueError):
+                text = None
+            self._sources[file] = Source(file, text) if text is not None else None
+        return self._sources[file]
+
+
+def _characters(line: str, column: int) -> int:
+    """Turn the compiler's column, which counts bytes, into one that counts characters."""
+    before = line.encode()[: column - 1]
+    return len(before.decode("utf-8", "ignore")) + 1

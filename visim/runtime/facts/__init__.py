@@ -1,0 +1,1 @@
+"""What visim says of kernels and of instructions."""

@@ -1,0 +1,1 @@
+"""Arguments and results in texts and files: `--arg` and launch.toml, PNG, pictures in terminals."""

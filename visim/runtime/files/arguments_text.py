@@ -1,0 +1,463 @@
+"""The text form of launch arguments: what `--arg`, `--surface` and launch.toml say (DESIGN 2.5).
+
+Turns a sentence such as `iota:f32:480x640` into the object that `kernel.launch` takes. Knows
+nothing of the command line, of programs or of engines.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.errors import ArgumentError
+from visim.lex import nearest, shortened
+from visim.runtime.arguments.images import Image, Sampler
+from visim.runtime.files.png_reader import decode_png
+
+GRAMMAR = """\
+an argument's value is one of
+  npy:FILE               the array in a NumPy file (- is the standard input)
+  zeros:DTYPE:N          an array of N zeros; N may be a shape such as 480x640x4
+  ones:DTYPE:N           an array of ones
+  iota:DTYPE:N           an array 0, 1, 2, ...
+  rand:DTYPE:N           random numbers: floats in [0, 1), integers over their whole range (--seed)
+  DTYPE:VALUE            one number, e.g. f32:2.5 or u32:0xff; several (f32:1,2,3,4) are a vector
+  hex:BYTES              the bytes of a struct, e.g. hex:0000803f
+  local:BYTES            so many bytes of local memory
+  null                   the null pointer
+  image:FILE             a picture (FILE.png, as rgba:unorm8) or an array (FILE.npy) as an image
+  image:zeros:DTYPE:N    an image of N texels, e.g. image:zeros:u8:480x640x4; ones, iota, rand too
+                         image:...@FORMAT gives the format, e.g. @rgba:unorm8 or @unorm8
+  sampler:ADDRESS,FILTER a sampler, e.g. sampler:clamp_to_edge,linear,normalized; then options
+                         such as mip=linear, compare=less, min_lod=1, border=0/0/0/1
+DTYPE is i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64, or char, uint, float, ud, hf, ..."""
+
+# fmt: off
+_ALIASES: Mapping[str, tuple[str, ...]] = {
+    "int8":    ("i8",  "s8",  "char",   "b",  "schar"),
+    "uint8":   ("u8",  "uchar",  "ub",  "byte"),
+    "int16":   ("i16", "s16", "short",  "w"),
+    "uint16":  ("u16", "ushort", "uw"),
+    "int32":   ("i32", "s32", "int",    "d"),
+    "uint32":  ("u32", "uint",   "ud",  "unsigned"),
+    "int64":   ("i64", "s64", "long",   "q"),
+    "uint64":  ("u64", "ulong",  "uq",  "size_t"),
+    "float16": ("f16", "half",   "hf"),
+    "float32": ("f32", "float",  "f"),
+    "float64": ("f64", "double", "df"),
+}
+# fmt: on
+_DTYPES = {
+    alias: np.dtype(name) for name, aliases in _ALIASES.items() for alias in (name, *aliases)
+}
+_INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)")
+_SHAPE = re.compile(r"\s*\d{1,18}(?:[xX]\d{1,18}){0,7}\s*", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,18}")
+_LONGEST_NUMBER = 100
+MAX_ARRAY_BYTES = 1 << 29
+"""The largest array that a text can ask for (512 MiB)."""
+
+
+_PART = 1 << 20
+_HEADERS: Mapping[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], Any, Any]]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class Parameter(Protocol):
+    """What this module needs to know of a kernel's argument."""
+
+    @property
+    def name(self) -> str:
+        """The argument's name."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Buffer, value, local, image or sampler."""
+        ...
+
+    @property
+    def size(self) -> int | None:
+        """Size in bytes, None where it is not fixed."""
+        ...
+
+    @property
+    def type_name(self) -> str | None:
+        """The type as its source spells it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentText:
+    """One argument as written: `key` is a name or an index, `folder` holds its relative files.
+
+    `value` is text in the grammar, or a plain number where the writer has numbers (TOML).
+    """
+
+    key: str
+    value: str | float
+    folder: Path = Path()
+
+
+def split_option(option: str, flag: str) -> tuple[str, str]:
+    """Split `KEY=VALUE` at the first equals sign; `flag` is named in the `ArgumentError`."""
+    key, sign, value = option.partition("=")
+    if not sign or not key.strip():
+        raise ArgumentError(f"{flag} {option}: expected {flag} KEY=VALUE, e.g. {flag} x=...")
+    return key.strip(), value
+
+
+def find_parameter(key: str, parameters: Sequence[Parameter]) -> int:
+    """Return the position of the argument that `key` names, by name or by index from 0."""
+    names = [parameter.name for parameter in parameters]
+    if key in names:
+        return names.index(key)
+    if _COUNT.fullmatch(key) and int(key) < len(names):
+        return int(key)
+    near = nearest(key, names)
+    hint = f"; did you mean {near!r}?" if near else ""
+    raise ArgumentError(f"the kernel has no argument {key!r}{hint}\n{describe(parameters)}")
+
+
+def describe(parameters: Sequence[Parameter]) -> str:
+    """Return the list of arguments with their types, one a line."""
+    if not parameters:
+        return "the kernel takes no arguments"
+    width = max(len(parameter.name) for parameter in parameters)
+    lines = ["the kernel's arguments are"]
+    for index, parameter in enumerate(parameters):
+        size = "" if parameter.size is None else f", {parameter.size} bytes"
+        what = f"{parameter.kind} {parameter.type_name or ''}".rstrip()
+        lines.append(f"  {index}  {parameter.name:<{width}}  {what}{size}")
+    return "\n".join(lines)
+
+
+def read_arguments(
+    texts: Sequence[ArgumentText], parameters: Sequence[Parameter], *, seed: int
+) -> list[object]:
+    """Return the values of all of a kernel's arguments, in order.
+
+    `ArgumentError` where an argument is given twice, is unknown, is missing or does not follow
+    the grammar.
+    """
+    values: dict[int, object] = {}
+    for text in texts:
+        index = find_parameter(text.key, parameters)
+        name = parameters[index].name
+        if index in values:
+            raise ArgumentError(f"argument {name!r} is given twice")
+        values[index] = read_value(text, name=name, seed=(seed, index))
+    missing = [p.name for index, p in enumerate(parameters) if index not in values]
+    if missing:
+        names = ", ".join(missing)
+        raise ArgumentError(
+            f"no value for {names}; give each with --arg NAME=VALUE\n"
+            f"{describe(parameters)}\n{GRAMMAR}"
+        )
+    return [values[index] for index in range(len(parameters))]
+
+
+def read_surfaces(texts: Sequence[ArgumentText], *, seed: int) -> dict[int, object]:
+    """Return the surfaces by binding table index; the keys of `texts` are those indices."""
+    return _by_index("surface", "1=npy:x.npy", texts, seed)
+
+
+def read_samplers(texts: Sequence[ArgumentText]) -> dict[int, object]:
+    """Return the samplers by index; the keys of `texts` are those indices."""
+    return _by_index("sampler", "0=sampler:repeat,linear,normalized", texts, 0)
+
+
+def _by_index(
+    what: str, example: str, texts: Sequence[ArgumentText], seed: int
+) -> dict[int, object]:
+    found: dict[int, object] = {}
+    for text in texts:
+        if not _COUNT.fullmatch(text.key):
+            raise ArgumentError(
+                f"--{what} {text.key}: expected an index in its table, e.g. --{what} {example}"
+            )
+        index = int(text.key)
+        if index in found:
+            raise ArgumentError(f"{what} {index} is given twice")
+        found[index] = read_value(text, name=f"{what} {index}", seed=(seed, 1 << 16, index))
+    return found
+
+
+def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
+    """Return the value that `text` spells.
+
+    Args:
+        text: the value as written.
+        name: how messages call the argument.
+        seed: what `rand` is seeded with.
+
+    Raises:
+        ArgumentError: the text does not follow the grammar or its value does not fit.
+    """
+    if not isinstance(text.value, str):
+        return text.value
+    kind, _, rest = text.value.partition(":")
+    where = _Where(name, text.value)
+    match kind.strip().lower():
+        case "npy":
+            return _load_array(rest, text.folder, where)
+        case "zeros" | "ones" | "iota" | "rand" as fill:
+            return _filled(fill, rest, seed, where)
+        case "hex":
+            return _bytes(rest, where)
+        case "local":
+            return _local(rest, where)
+        case "null" if not rest:
+            return None
+        case "image":
+            return _image(rest, text, seed, where)
+        case "sampler":
+            return _sampler(rest, where)
+        case alias if alias in _DTYPES:
+            return _numbers(rest, _DTYPES[alias], where)
+        case _ if _INTEGER.fullmatch(text.value):
+            raise where.error(f"say of what type the number is, e.g. i32:{text.value}")
+        case _:
+            raise where.error("this is no kind of value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    name: str
+    given: str
+
+    def error(self, problem: str) -> ArgumentError:
+        given = shortened(self.given)
+        return ArgumentError(f"argument {self.name!r}: {problem}: {given!r}\n{GRAMMAR}")
+
+
+def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
+    if not file:
+        raise where.error("npy: needs a file")
+    try:
+        source = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else (folder / file).open("rb")
+        with source:
+            array = _read_array(source)
+    except FileNotFoundError:
+        raise ArgumentError(f"argument {where.name!r}: there is no file {folder / file}") from None
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise where.error(f"not a readable NumPy array file ({error})") from None
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+
+
+def _read_array(source: BinaryIO) -> NDArray[Any]:
+    """Return the array in a .npy file, whose header may promise more than the file has.
+
+    Raises:
+        ValueError: it is no such file, or is cut off.
+    """
+    formats = np.lib.format
+    if source.read(4) == b"PK\x03\x04":
+        raise ValueError("an .npz archive holds several arrays, expected one array in a .npy file")
+    source.seek(0)
+    reader = _HEADERS.get(formats.read_magic(source))
+    if reader is None:
+        raise ValueError("its version is not known")
+    try:
+        shape, _, dtype = reader(source)
+    except Exception as error:  # numpy lets through what Python's own parser meets in a bad header
+        raise ValueError(f"its header is broken: {error}") from None
+    start = source.tell()
+    present = source.seek(0, io.SEEK_END) - start
+    if math.prod(shape) * dtype.itemsize > present:
+        raise ValueError(f"its array has the shape {shape}, there are {present} bytes of data")
+    source.seek(0)
+    return cast("NDArray[Any]", np.load(source, allow_pickle=False))
+
+
+def _image(rest: str, text: ArgumentText, seed: Sequence[int], where: _Where) -> Image:
+    spec, separator, chosen = rest.rpartition("@")
+    if not separator:
+        spec, chosen = rest, ""
+    kind, _, extent = spec.partition(":")
+    if kind in {"zeros", "ones", "iota", "rand"}:
+        array = _filled(kind, extent, seed, where)
+    elif spec.lower().endswith(".png"):
+        array, chosen = _load_picture(text.folder / spec, where), chosen or "rgba:unorm8"
+    else:
+        array = _load_array(spec, text.folder, where)
+    try:
+        return Image(array, format=chosen or None)
+    except ArgumentError as error:
+        raise ArgumentError(f"argument {where.name!r}: {error}") from None
+
+
+def _load_picture(file: Path, where: _Where) -> NDArray[Any]:
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        raise ArgumentError(f"argument {where.name!r}: there is no file {file}") from None
+    except OSError as error:
+        raise where.error(f"not a readable file ({error})") from None
+    return decode_png(data, f"argument {where.name!r}: {file}")
+
+
+def _sampler(rest: str, where: _Where) -> Sampler:
+    words = [word.strip() for word in rest.split(",") if word.strip()]
+    normalized = "normalized" in words
+    named = dict(word.split("=", 1) for word in words if "=" in word)
+    names = [word for word in words if word != "normalized" and "=" not in word]
+    if len(names) > 2:
+        raise where.error("a sampler has an address mode and a filter")
+    options: dict[str, Any] = dict(zip(("address", "filter"), names, strict=False))
+    for key, text in named.items():
+        if key not in _SAMPLER_OPTIONS:
+            raise where.error(f"{key!r} is no option of samplers")
+        options[key] = _SAMPLER_OPTIONS[key](text, where)
+    try:
+        return Sampler(**options, normalized=normalized)
+    except ArgumentError as error:
+        raise ArgumentError(f"argument {where.name!r}: {error}") from None
+
+
+def _word(text: str, where: _Where) -> str:
+    del where
+    return text
+
+
+def _real(text: str, where: _Where) -> float:
+    return float(_float(text, np.dtype(np.float64), where))
+
+
+def _colour(text: str, where: _Where) -> tuple[float, ...]:
+    return tuple(_real(part, where) for part in text.split("/"))
+
+
+_SAMPLER_OPTIONS: Mapping[str, Callable[[str, _Where], object]] = {
+    "mip": _word,
+    "compare": _word,
+    "bias": _real,
+    "min_lod": _real,
+    "max_lod": _real,
+    "border": _colour,
+}
+
+
+def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray[Any]:
+    alias, _, extent = rest.partition(":")
+    dtype = _DTYPES.get(alias.strip().lower())
+    if dtype is None:
+        raise where.error(f"{alias!r} is no DTYPE")
+    shape = _shape(extent, where)
+    size = math.prod(shape) * dtype.itemsize
+    if size > MAX_ARRAY_BYTES:
+        limit = f"visim makes arrays of at most {MAX_ARRAY_BYTES}; load larger ones with npy:FILE"
+        raise where.error(f"this array has {size} bytes, {limit}")
+    try:
+        match fill:
+            case "zeros":
+                return np.zeros(shape, dtype)
+            case "ones":
+                return np.ones(shape, dtype)
+            case "iota":
+                return _iota(dtype, shape, where)
+            case _:
+                return _rand(dtype, shape, seed)
+    except MemoryError:
+        count = math.prod(shape)
+        raise where.error(f"{count} elements do not fit into this machine's memory") from None
+
+
+def _shape(extent: str, where: _Where) -> tuple[int, ...]:
+    if not _SHAPE.fullmatch(extent):
+        raise where.error("this is no number of elements or shape of at most 8 dimensions")
+    sizes = tuple(int(size) for size in extent.lower().split("x"))
+    if 0 in sizes:
+        raise where.error("an array has at least one element")
+    return sizes
+
+
+def _iota(dtype: np.dtype[Any], shape: tuple[int, ...], where: _Where) -> NDArray[Any]:
+    last = math.prod(shape) - 1
+    if last > _largest_counted(dtype):
+        raise where.error(f"{dtype} cannot hold every integer up to {last}")
+    return np.arange(last + 1, dtype=np.int64).astype(dtype).reshape(shape)
+
+
+def _largest_counted(dtype: np.dtype[Any]) -> int:
+    if dtype.kind == "f":
+        return 1 << (np.finfo(dtype).nmant + 1)
+    return int(np.iinfo(dtype).max)
+
+
+def _rand(dtype: np.dtype[Any], shape: tuple[int, ...], seed: Sequence[int]) -> NDArray[Any]:
+    generator = np.random.default_rng(list(seed))
+    if dtype.kind != "f":
+        limits = np.iinfo(dtype)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    if dtype.itemsize == 2:  # rounding a wider number could give 1
+        return _random_halves(generator, shape)
+    return generator.random(shape, np.float32 if dtype.itemsize == 4 else np.float64)
+
+
+def _random_halves(generator: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float16]:
+    """Return multiples of 1/2048 below 1, made a part at a time: numbers on the way are wider."""
+    found = np.empty(math.prod(shape), np.float16)
+    for start in range(0, found.size, _PART):
+        part = found[start : start + _PART]
+        part[:] = generator.integers(0, 2048, part.size) / 2048
+    return found.reshape(shape)
+
+
+def _bytes(digits: str, where: _Where) -> bytes:
+    try:
+        data = bytes.fromhex(digits.strip().removeprefix("0x").replace("_", ""))
+    except ValueError:
+        raise where.error("expected pairs of hexadecimal digits") from None
+    if not data:
+        raise where.error("hex: needs at least one byte")
+    return data
+
+
+def _local(count: str, where: _Where) -> object:
+    from visim.runtime.arguments.buffers import Local
+
+    if not _COUNT.fullmatch(count.strip()) or int(count) == 0:
+        raise where.error("local: needs a number of bytes")
+    return Local(int(count))
+
+
+def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | bytes:
+    numbers = [_number(part.strip(), dtype, where) for part in text.split(",")]
+    return numbers[0] if len(numbers) == 1 else b"".join(number.tobytes() for number in numbers)
+
+
+def _number(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
+    if dtype.kind == "f":
+        return _float(text, dtype, where)
+    if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
+        raise where.error(f"{shortened(text)!r} is no integer")
+    value = int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
+    limits = np.iinfo(dtype)
+    if not limits.min <= value <= limits.max:
+        raise where.error(f"{value} is out of the range {limits.min}..{limits.max} of {dtype}")
+    return dtype.type(value)
+
+
+def _float(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
+    try:
+        value = float.fromhex(text) if "0x" in text.lower() else float(text)
+    except (ValueError, OverflowError):
+        raise where.error(f"{shortened(text)!r} is no number") from None
+    with np.errstate(over="ignore"):
+        number = dtype.type(value)
+    if math.isfinite(value) and not np.isfinite(number):
+        raise where.error(f"{value} is out of the range of {dtype}")
+    return number

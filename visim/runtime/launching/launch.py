@@ -1,0 +1,400 @@
+"""One launch: its options, running it on an engine, and the report.
+
+Knows plans and engines, not how plans are made.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from threading import Event, get_ident
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from visim.engine.base import Engine, RunOptions
+from visim.engine.observers import Observer
+from visim.engine.taint import Reached, ShadowMemory
+from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
+from visim.forks import RenewedLock, loading
+from visim.isa import ISA
+from visim.lex import nearest
+from visim.module import Unit
+from visim.records import record
+from visim.runtime.given import check_flag
+from visim.runtime.launching.handles import CancelledError, LaunchHandle
+from visim.runtime.launching.report import FormUse, Report, TaintUse
+from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
+from visim.runtime.launching.sources import with_source_line
+from visim.runtime.payload.geometry import Sizes
+from visim.runtime.payload.threads import LaunchPlan
+from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receiver
+
+if TYPE_CHECKING:
+    from visim.engine.interp import Interpreter
+    from visim.engine.jit import Jit
+
+_PATIENCE_S = 0.05
+_COLLECTABLE = ("instructions", "fidelity", "taint")
+_CHECKS = ("on", "off")
+
+
+class LaunchKeywords(TypedDict, total=False):
+    """The keyword arguments of `Kernel.launch` and `Kernel.bind`; `LaunchOptions` has defaults."""
+
+    global_size: int | Sequence[int] | None
+    local_size: int | Sequence[int] | None
+    global_offset: int | Sequence[int] | None
+    thread_groups: int | Sequence[int] | None
+    group_size: int | Sequence[int] | None
+    thread_space: int | Sequence[int] | None
+    dependency: str | Sequence[tuple[int, int]]
+    surfaces: Mapping[int, object] | None
+    samplers: Mapping[int, object] | None
+    engine: str | None
+    workers: int | None
+    seed: int
+    budget: int | None
+    checks: str
+    collect: str | Iterable[str]
+    require_exact: bool
+    observers: Sequence[object]
+    wait: bool
+
+
+@record
+class LaunchOptions(Sizes):
+    """The options of a launch as given; `check` refuses what is wrong or not there."""
+
+    surfaces: Mapping[int, object] | None = None
+    samplers: Mapping[int, object] | None = None
+    engine: str | None = None
+    workers: int | None = None
+    seed: int = 0
+    budget: int | None = None
+    checks: str = "on"
+    collect: str | Iterable[str] = ()
+    require_exact: bool = False
+    observers: Sequence[object] = ()
+    wait: bool = True
+
+    @classmethod
+    def of(cls, given: LaunchKeywords) -> LaunchOptions:
+        """Return the options that keywords give.
+
+        Raises:
+            ArgumentError: there is no such option; the message names the nearest.
+        """
+        known = LaunchKeywords.__annotations__
+        for name in given:
+            if name not in known:
+                near = nearest(name, known)
+                hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+                raise ArgumentError(f"{name}: a launch has no such option; {hint}")
+        return cls(**given)
+
+    @property
+    def counts_forms(self) -> bool:
+        """Whether the engine has to count how often each instruction form runs."""
+        return self.require_exact or "fidelity" in self.collect
+
+    @property
+    def tracks_taint(self) -> bool:
+        """Whether the engine has to follow inexact values."""
+        return "taint" in self.collect
+
+    @property
+    def run_options(self) -> RunOptions:
+        """The options that engines know."""
+        return RunOptions(
+            self.budget,
+            self.seed,
+            self.counts_forms,
+            workers=self.workers,
+            checked=self.checks == "on",
+            observers=tuple([item for item in self.observers if isinstance(item, Observer)]),
+        )
+
+    def check(self) -> LaunchOptions:
+        """Return the options in one form.
+
+        Raises:
+            ArgumentError: an option is wrong.
+            UnsupportedError: it asks for what this build of visim does not have.
+        """
+        self._check_holders()
+        if self.checks not in _CHECKS:
+            raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
+        for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
+            check_flag(name, value)
+        if self.engine is not None and not isinstance(cast("object", self.engine), str):
+            raise ArgumentError(f"engine: expected 'interpreter' or 'jit', found {self.engine!r}")
+        _check_integer("seed", self.seed, 0)
+        for name, value in (("workers", self.workers), ("budget", self.budget)):
+            if value is not None:
+                _check_integer(name, value, 1)
+        if self.collect == () and not self.surfaces and not self.samplers:
+            return self
+        collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
+        for name in collect:
+            if name not in _COLLECTABLE:
+                known = ", ".join(_COLLECTABLE)
+                raise ArgumentError(f"collect: {name!r} cannot be collected; known: {known}")
+        surfaces = {
+            _check_integer("surfaces", index, 0): value
+            for index, value in (self.surfaces or {}).items()
+        }
+        samplers = {
+            _check_integer("samplers", index, 0): value
+            for index, value in (self.samplers or {}).items()
+        }
+        return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
+
+    def _check_holders(self) -> None:
+        """Refuse options that are not lists or tables of what they hold."""
+        if not isinstance(self.observers, (list, tuple)):
+            found = f"found {self.observers!r}"
+            raise ArgumentError(f"observers: expected a list of visim.Observer objects, {found}")
+        for item in self.observers:
+            if not isinstance(item, Observer):
+                raise ArgumentError(
+                    f"observers: expected objects of visim.Observer, found {item!r}"
+                )
+        if not isinstance(cast("object", self.collect), Iterable):
+            raise ArgumentError(f"collect: expected a list of names, found {self.collect!r}")
+        tables: dict[str, object] = {"surfaces": self.surfaces, "samplers": self.samplers}
+        for name, table in tables.items():
+            if table is not None and not isinstance(table, Mapping):
+                kind = type(table).__name__
+                raise ArgumentError(f"{name}: expected a dict by index, found {kind}")
+
+
+@dataclass(slots=True, eq=False)
+class Launch:
+    """A kernel with everything that a launch needs; calling it launches again.
+
+    The arrays of the arguments are those that were given to `Kernel.bind`: what they hold at the
+    time of the call is what the kernel sees. Launches of one such object run one after another.
+    """
+
+    kernel: str
+    platform: str
+    engine: str
+    executables: ExecutablePool
+    plan: LaunchPlan
+    options: LaunchOptions
+    run_options: RunOptions
+    compile_s: float
+    units: tuple[Unit, ...] = ()
+    argument_notes: tuple[str, ...] = ()
+    _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
+    _thread: int = field(default=0, init=False, repr=False)
+    _tracks_taint: bool = field(init=False, repr=False)
+    _notes: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._tracks_taint = self.options.tracks_taint
+        self._notes = _notes(self.options, self.engine) + self.argument_notes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"kernel {self.kernel!r}: what bind() returned can be neither copied nor pickled: "
+            "it works in the memory of its arguments; pickle the kernel, and bind it over there"
+        )
+
+    def __call__(self) -> Report | LaunchHandle:
+        """Launch the kernel.
+
+        Returns:
+            The report, or a handle for `wait=False`.
+
+        Raises:
+            FaultError: it stopped with a fault; `.report` says how far it came.
+            UnsupportedError: this very launch runs already, and has called what calls this.
+        """
+        receiver = current_receiver()
+        if not self.options.wait:
+            return LaunchHandle(lambda stop: self.run(stop, receiver))
+        return self.run(None, receiver)
+
+    def run(self, stop: Event | None, receiver: Receiver | None = None) -> Report:
+        """Run all groups.
+
+        Args:
+            stop: makes the run end before its time once it is set.
+            receiver: gets what the kernel prints; None is what `printf_to` says.
+
+        Raises:
+            CancelledError: it was stopped; the message says where.
+            FaultError: it stopped with a fault; `.report` says how far it came.
+        """
+        found = self._in_turn(stop, receiver or current_receiver())
+        if found.exit.stopped is not None:
+            stopped = with_source_line(found.exit.stopped, self.units)
+            raise CancelledError(f"{stopped.message} at {stopped.place}")
+        report = self._report(found)
+        fault = found.exit.fault or self._inexact(report)
+        if fault is not None:
+            raise FaultError(with_source_line(fault, self.units), report)
+        return report
+
+    def _in_turn(self, stop: Event | None, receiver: Receiver) -> Outcome:
+        """Run the plan when no other launch of this object runs."""
+        if self._thread == get_ident():
+            raise UnsupportedError(
+                f"kernel {self.kernel!r}: a launch that runs cannot be launched again by what it "
+                "calls, such as its observers; bind the kernel once more for that"
+            )
+        if stop is None:
+            # Only so no signal's handler can raise an exception while the lock is nobody's.
+            with self._lock.lock:
+                return self._outcome(stop, receiver)
+        lock = self._lock.lock
+        while not lock.acquire(timeout=_PATIENCE_S):
+            if stop.is_set():
+                raise CancelledError("the launch was cancelled before it began")
+        try:
+            return self._outcome(stop, receiver)
+        finally:
+            lock.release()
+
+    def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
+        """Run the plan on an executable that nobody else uses."""
+        options = self.run_options
+        if stop is not None or self._tracks_taint:
+            shadow = ShadowMemory() if self._tracks_taint else None
+            options = replace(options, stop=stop, shadow=shadow)
+        executable = self.executables.borrow()
+        try:
+            self._thread = get_ident()
+            return run_plan(self.plan, executable, options, receiver)
+        finally:
+            self._thread = 0
+            self.executables.give_back(executable)
+
+    def _report(self, found: Outcome) -> Report:
+        total = found.exit
+        instructions = total.executed if "instructions" in self.options.collect else None
+        fidelity = _fidelity(total.forms) if self.run_options.count_forms else None
+        notes = self._notes + _losses(found) if found.lost_bytes else self._notes
+        taint = _taint(total.reached or {}) if self._tracks_taint else None
+        # Names would take a third of the time again, which small launches notice.
+        return Report(
+            self.kernel,
+            self.engine,
+            self.platform,
+            self.plan.geometry,
+            total.groups,
+            total.threads,
+            instructions,
+            found.wall_s,
+            self.compile_s + total.compile_s,
+            fidelity,
+            found.dropped,
+            notes,
+            found.printed,
+            found.counters,
+            taint,
+        )
+
+    def _inexact(self, report: Report) -> Fault | None:
+        """Return the fault of a run that had to be exact and was not."""
+        if not self.options.require_exact:
+            return None
+        inexact = [use for use in report.fidelity or () if not use.is_exact]
+        if not inexact:
+            return None
+        listed = ", ".join(f"{use.form} ({use.exactness}, {use.count} times)" for use in inexact)
+        message = f"require_exact: instructions ran whose results are not bit-exact: {listed}"
+        return Fault("inexact", "inexact-instruction", message, kernel=self.kernel)
+
+
+def make_engine(name: str, *, taint: bool = False) -> Engine:
+    """Return an engine by name.
+
+    Args:
+        name: the engine's name.
+        taint: whether it has to follow inexact values.
+
+    Raises:
+        UnsupportedError: this build has no such engine, or it is being loaded by what a signal's
+            handler, which calls this, has interrupted.
+    """
+    if taint and name != "interpreter":
+        raise UnsupportedError(
+            f"collect: only the interpreter follows taint, not engine {name!r}; leave engine out"
+        )
+    if name == "interpreter":
+        return _interpreter()(taint=taint)
+    if name == "jit":
+        return _jit()()
+    raise UnsupportedError(
+        f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
+    )
+
+
+@cache
+def _interpreter() -> type[Interpreter]:
+    with loading("the interpreter"):
+        from visim.engine.interp import Interpreter
+    return Interpreter
+
+
+@cache
+def _jit() -> type[Jit]:
+    with loading("the JIT"):
+        from visim.engine.jit import Jit
+    return Jit
+
+
+def _check_integer(name: str, value: Any, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise ArgumentError(f"{name}: expected an integer, found {value!r}")
+    if number < least:
+        raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
+    return number
+
+
+def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:
+    """Return what the reports of all launches with some options note."""
+    found: tuple[str, ...] = ()
+    if options.checks == "off" and engine == "jit":
+        found += ("checks='off': nobody looked whether accesses were in range",)
+    elif options.checks == "off":
+        found += (f"checks='off' changes nothing on the {engine}: all checks were on",)
+    if (options.workers or 1) > 1 and engine == "interpreter":
+        found += (f"the {engine} ran on one worker",)
+    return found
+
+
+def _losses(found: Outcome) -> tuple[str, ...]:
+    return (
+        f"printf: {found.lost_bytes} bytes of records are lost; groups printed more than "
+        f"the {PRINTF_BYTES} bytes that the buffer holds",
+    )
+
+
+def _taint(reached: Mapping[Reached, int]) -> tuple[TaintUse, ...]:
+    uses = [
+        TaintUse(place.sink.value, place.instruction, place.file, place.line, count)
+        for place, count in reached.items()
+    ]
+    return tuple(sorted(uses, key=lambda use: (use.sink, use.file or "", use.line or 0)))
+
+
+def _fidelity(forms: Mapping[str, int]) -> tuple[FormUse, ...]:
+    return tuple(_use(form, count) for form, count in sorted(forms.items()))
+
+
+def _use(form: str, count: int) -> FormUse:
+    """Look up what a form is worth; its name is `mnemonic[.variant][:type]`."""
+    name = form.partition(":")[0]
+    op = ISA.by_mnemonic(name) or ISA.by_mnemonic(name.partition(".")[0])
+    if op is None:
+        raise InternalError(f"the engine counted {form!r}, which is no instruction")
+    worth = op.worth(form.partition(":")[2])
+    return FormUse(form, count, str(worth), worth.is_exact)

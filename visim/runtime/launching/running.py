@@ -1,0 +1,198 @@
+"""Running a launch's plan on an engine: groups in order, printed text, and stopping early.
+
+Knows plans and engines, neither options nor reports.
+"""
+
+from __future__ import annotations
+
+import operator
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from visim.engine.base import Executable, Exit, RunOptions
+from visim.engine.faults import CANCELLED
+from visim.errors import Fault
+from visim.records import record
+from visim.runtime.payload.threads import LaunchPlan, Part
+from visim.runtime.printf.records import BadRecord, PrintedText, PrintfBuffer, Receiver
+
+_GROUPS_BETWEEN_LOOKS = 16
+_QUICK_S = 0.005
+"""Where so many groups take less, there are twice as many before the next look."""
+_FILLED_AT_MOST = 1 / 4
+
+
+class ExecutablePool:
+    """A kernel prepared by an engine, once for each launch that runs at the same time.
+
+    Args:
+        first: the prepared kernel.
+    """
+
+    def __init__(self, first: Executable) -> None:
+        self._first = first
+        self._idle = [first]
+        self._is_new = True
+
+    def expect(self, plan: LaunchPlan, options: RunOptions) -> None:
+        """Tell an executable that has run nothing what will be run first."""
+        if self._is_new:
+            executable = self.borrow()
+            try:
+                for part in plan.parts:
+                    executable.expect(part.dispatch, options)
+            finally:
+                self.give_back(executable)
+
+    def borrow(self) -> Executable:
+        """Lend an executable that nobody else uses."""
+        self._is_new = False
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._first.again()
+
+    def give_back(self, executable: Executable) -> None:
+        """Take back what was borrowed."""
+        self._idle.append(executable)
+
+
+@record
+class Outcome:
+    """What a run did.
+
+    `wall_s` are seconds of running, without those for which it waited for code. `printed` is what
+    the kernel printed, less `lost_bytes` of records; `counters` are the append counters that it
+    used, by binding table index.
+    """
+
+    exit: Exit
+    wall_s: float
+    dropped: int
+    printed: str
+    lost_bytes: int
+    counters: Mapping[int, int]
+
+
+def run_plan(
+    plan: LaunchPlan, executable: Executable, options: RunOptions, receiver: Receiver
+) -> Outcome:
+    """Run all groups of a plan until one faults or the run has to stop.
+
+    Args:
+        plan: the launch.
+        executable: the kernel.
+        options: what the engine gets; `seed` shuffles the groups, too.
+        receiver: gets what the kernel prints, while it runs.
+    """
+    printed = None
+    if plan.printf is not None:
+        printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
+    surfaces = plan.surfaces
+    surfaces.reset_counters()
+    dropped = surfaces.dropped
+    began = time.perf_counter()
+    at_once = printed is None and options.stop is None and not options.seed
+    if at_once and len(plan.parts) == 1 and plan.parts[0].waves is None:
+        part = plan.parts[0]
+        groups = range(part.dispatch.group_count)
+        total = executable.run(groups, part.dispatch, part.machine, options)
+    else:
+        total = _Run(executable, options, printed).total(plan)
+    return Outcome(
+        total,
+        time.perf_counter() - began - total.compile_s,
+        surfaces.dropped - dropped,
+        "" if printed is None else printed.text,
+        0 if printed is None else printed.lost_bytes,
+        surfaces.counters,
+    )
+
+
+def _added(total: Exit, found: Exit) -> Exit:
+    """Return what ranges of groups did, `found` being what the last one did."""
+    if not total.threads:
+        return found
+    total.groups += found.groups
+    total.compile_s += found.compile_s
+    total.add_work(found)
+    total.fault, total.stopped = found.fault, found.stopped
+    return total
+
+
+class _Run:
+    """One run: how many groups the engine gets at a time."""
+
+    def __init__(
+        self, executable: Executable, options: RunOptions, printed: PrintedText | None
+    ) -> None:
+        self._executable = executable
+        self._options = options
+        self._printed = printed
+        self._most_printed = 0.0
+
+    def total(self, plan: LaunchPlan) -> Exit:
+        """Run all groups in their order until one faults or the run has to stop."""
+        total = None
+        for found in self._exits(plan):
+            total = found if total is None else _added(total, found)
+            if found.fault is not None or found.stopped is not None:
+                break
+        return total or Exit()
+
+    def _exits(self, plan: LaunchPlan) -> Iterator[Exit]:
+        options = self._options
+        at_once = self._printed is None and options.stop is None
+        for part in plan.parts:
+            for order in part.orders:
+                groups = self._shuffled(order) if options.seed else order
+                if at_once:
+                    yield self._executable.run(groups, part.dispatch, part.machine, options)
+                else:
+                    yield from self._in_pieces(part, groups)
+
+    def _shuffled(self, order: Sequence[int]) -> Sequence[int]:
+        shuffled = list(order)
+        random.Random(operator.index(self._options.seed)).shuffle(shuffled)
+        return shuffled
+
+    def _in_pieces(self, part: Part, order: Sequence[int]) -> Iterator[Exit]:
+        """Run groups some at a time, to look in between what they print and whether to stop."""
+        start, most = 0, _GROUPS_BETWEEN_LOOKS
+        step = 1 if self._printed is not None else len(order)
+        while start < len(order):
+            if self._options.stop is not None:
+                if self._options.stop.is_set():
+                    yield Exit(stopped=_between_groups(part, order[start]))
+                    return
+                step = most if self._printed is None else min(step, most)
+            groups, began = order[start : start + step], time.perf_counter()
+            found = self._executable.run(groups, part.dispatch, part.machine, self._options)
+            start += step
+            if time.perf_counter() - began < _QUICK_S:
+                most *= 2
+            if self._printed is not None:
+                step = self._drain(self._printed, found, step)
+            yield found
+
+    def _drain(self, printed: PrintedText, found: Exit, groups: int) -> int:
+        """Take out what groups have printed; return how many to run next.
+
+        As many that the buffer does not overflow, if they print about as much as those so far.
+        """
+        try:
+            used = printed.drain()
+        except BadRecord as record:
+            if found.fault is None:
+                found.fault = Fault("undefined", "printf-record", str(record))
+            return groups
+        self._most_printed = max(self._most_printed, used / groups)
+        if not self._most_printed:
+            return 2 * groups
+        return max(1, min(2 * groups, int(printed.capacity * _FILLED_AT_MOST / self._most_printed)))
+
+
+def _between_groups(part: Part, group: int) -> Fault:
+    return replace(CANCELLED.unplaced(), group=part.dispatch.group_id(group))

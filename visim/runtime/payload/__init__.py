@@ -1,0 +1,1 @@
+"""What the threads of a launch find in memory and registers when they start."""
