@@ -31,9 +31,9 @@ from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.building.audit import audit
-from visim.runtime.given import check_flag, path_of
+from visim.runtime.given import check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
-from visim.target import Platform
+from visim.target import NEWEST_OBJECT, Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
 
@@ -203,7 +203,7 @@ def file_bytes(source: object) -> tuple[bytes, str]:
     """Return the bytes of a `ProgramSource`, and what messages call it.
 
     Raises:
-        ArgumentError: it is none, or a vISA text in the place of a path.
+        ArgumentError: it is none, a vISA text in the place of a path, or cannot be read.
         FileNotFoundError: there is no such file.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
@@ -211,7 +211,7 @@ def file_bytes(source: object) -> tuple[bytes, str]:
     path = path_of("source", source, "a path or a file's bytes")
     if "\n" in str(path):
         raise ArgumentError("source: a str is a path, and this is a text; use visim.assemble")
-    return path.read_bytes(), str(path)
+    return read_file(path), str(path)
 
 
 def examine_data(
@@ -325,7 +325,7 @@ def _examine_zebin(
     except InputError as error:
         return None, error.diagnostics
     device = _one_device(name, zebin.platform, target)
-    version: tuple[int, int] = (0, 0)
+    versions: list[tuple[int, int]] = []
     kernels: list[LoadedKernel] = []
     functions: list[Unit] = []
     for entry in (*zebin.kernels, *zebin.functions):
@@ -333,7 +333,7 @@ def _examine_zebin(
         findings.extend(found)
         if unit is None:
             continue
-        version = max(version, module.version)
+        versions.append(module.version)
         if isinstance(entry, ZeKernel):
             kernels.append(LoadedKernel(replace(unit, name=entry.name), entry))
         else:
@@ -347,7 +347,7 @@ def _examine_zebin(
         name,
         ZEBIN,
         zebin.version,
-        version,
+        max(versions, default=NEWEST_OBJECT),
         device,
         tuple(kernels),
         tuple(functions),

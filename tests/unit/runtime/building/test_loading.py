@@ -112,6 +112,21 @@ class TestLoading:
     def test_a_file_without_kernels_is_fine(self):
         assert visim.load(CORPUS / "nothing_dg2.zebin").kernels == ()
 
+    def test_the_text_of_a_zebin_without_kernels_can_be_read(self):
+        text = visim.load(CORPUS / "nothing_dg2.zebin").text()
+        assert text == ".version 4.1\n"
+        assert visim.assemble(text, platform="dg2").kernels == ()
+
+    def test_names_of_templates_may_be_long(self, data):
+        name = "k" * 1100
+        text = SCALE.replace('.kernel "scale"', f'.kernel "{name}"')
+        program = visim.assemble(text, platform="pvc")
+        [finding] = visim.verify(program.text().encode(), platform="pvc")
+        assert (finding.code, finding.severity) == ("name-length", "note")
+        again = visim.load(program.to_object(), platform="pvc")
+        again[name].launch([data, np.float32(2)], thread_groups=4)
+        np.testing.assert_array_equal(data, 2 * np.arange(64, dtype=np.float32))
+
     def test_an_unknown_kernel_names_the_nearest(self):
         program = visim.assemble(SCALE, platform="pvc")
         with pytest.raises(KeyError, match="scale"):
