@@ -42,3 +42,18 @@ def path_of(name: str, value: object, expected: str = "a path") -> Path:
     if "\0" in str(path):
         raise ArgumentError(f"{name}: a path cannot have a NUL character, found {str(path)!r}")
     return path
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ArgumentError: it cannot be read, as folders cannot, and names that are too long.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise ArgumentError(f"{path}: it cannot be read: {error.strerror or error}") from error

@@ -31,6 +31,16 @@ def test_sources_are_paths_or_bytes(read, source, said) -> None:
         read(source)
 
 
+@pytest.mark.parametrize("read", [visim.load, visim.verify, lambda one: visim.link([one])])
+def test_files_that_cannot_be_read_are_named(read, tmp_path) -> None:
+    with pytest.raises(ArgumentError, match=r"aa: it cannot be read: File name too long$"):
+        read("a" * 300)
+    with pytest.raises(ArgumentError, match="it cannot be read: Is a directory"):
+        read(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "nothing")
+
+
 @pytest.mark.parametrize("path", [None, 5, b"", b"x.isa", "", "a\0.isa"])
 def test_programs_are_written_to_paths(path) -> None:
     with pytest.raises(ArgumentError, match=r"^path: "):

@@ -241,6 +241,13 @@ class _Where:
         given = shortened(self.given)
         return ArgumentError(f"argument {self.name!r}: {problem}: {given!r}\n{GRAMMAR}")
 
+    def unreadable(self, file: Path, error: OSError) -> ArgumentError:
+        """Say what the system says of a file, which no other spelling of the argument mends."""
+        if isinstance(error, FileNotFoundError):
+            return ArgumentError(f"argument {self.name!r}: there is no file {file}")
+        reason = error.strerror or error
+        return ArgumentError(f"argument {self.name!r}: {file} cannot be read: {reason}")
+
 
 def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     if not file:
@@ -249,9 +256,9 @@ def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
         source = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else (folder / file).open("rb")
         with source:
             array = _read_array(source)
-    except FileNotFoundError:
-        raise ArgumentError(f"argument {where.name!r}: there is no file {folder / file}") from None
-    except (OSError, ValueError, EOFError, MemoryError) as error:
+    except OSError as error:
+        raise where.unreadable(folder / file, error) from None
+    except (ValueError, EOFError, MemoryError) as error:
         raise where.error(f"not a readable NumPy array file ({error})") from None
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
@@ -302,10 +309,8 @@ def _image(rest: str, text: ArgumentText, seed: Sequence[int], where: _Where) ->
 def _load_picture(file: Path, where: _Where) -> NDArray[Any]:
     try:
         data = file.read_bytes()
-    except FileNotFoundError:
-        raise ArgumentError(f"argument {where.name!r}: there is no file {file}") from None
     except OSError as error:
-        raise where.error(f"not a readable file ({error})") from None
+        raise where.unreadable(file, error) from None
     return decode_png(data, f"argument {where.name!r}: {file}")
 
 

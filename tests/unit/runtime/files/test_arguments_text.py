@@ -168,6 +168,16 @@ class TestFiles:
         with pytest.raises(ArgumentError, match=r"there is no file .*nope\.npy"):
             value("npy:nope.npy", tmp_path)
 
+    @pytest.mark.parametrize("form", ["npy:{}", "image:{}", "image:{}/folder.png"])
+    def test_a_folder_is_no_file(self, tmp_path, form):
+        (tmp_path / "folder.png").mkdir()
+        with pytest.raises(ArgumentError, match=r"'x': .* cannot be read: Is a directory$"):
+            value(form.format(tmp_path))
+
+    def test_a_name_that_is_too_long_is_no_file(self):
+        with pytest.raises(ArgumentError, match=r"'x': a+ cannot be read: File name too long$"):
+            value("npy:" + "a" * 300)
+
     def test_files_that_are_no_arrays_are_refused(self, tmp_path):
         (tmp_path / "a.npy").write_bytes(b"text")
         np.savez(tmp_path / "b.npz", np.arange(3))
