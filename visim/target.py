@@ -49,6 +49,8 @@ PLATFORMS = (
     Platform("pvc",   5,  64,  (14, 15),     has_fp64=True),
 )
 # fmt: on
+ARCHITECTURES = ("ilk", "snb", "ivb", "hsw", "bdw", "skl", "icl", "tgl", "dg2", "pvc")
+"""The generations that timing has a table for, oldest first."""
 _BY_NAME = {platform.name: platform for platform in PLATFORMS}
 
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import click
 
-from visim.target import NEWEST, PLATFORMS
+from visim.target import ARCHITECTURES, NEWEST, PLATFORMS
 
-*_OLDER, _LATEST = (platform.name for platform in PLATFORMS)
-DEVICES = f"{', '.join(_OLDER)} or {_LATEST}"
+
+def _listed(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
+
+
+DEVICES = _listed(platform.name for platform in PLATFORMS)
+GENERATIONS = _listed(ARCHITECTURES)
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from visim.cli.conventions import INPUT, json_option, platform_option
-
-_ARCHITECTURES = "ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc"
+from visim.cli.conventions import GENERATIONS, INPUT, json_option, platform_option
 
 _VALUES = """
 An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE is
@@ -91,7 +89,7 @@ def run(file: str, *, as_json: bool, **given: Any) -> None:
 
 @click.command(epilog=_VALUES)
 @_launching
-@click.option("--arch", metavar="A", help=f"The generation: {_ARCHITECTURES}.")
+@click.option("--arch", metavar="A", help=f"The generation: {GENERATIONS}.")
 @click.option("--compare", metavar="A,B,...", help="Several generations side by side.")
 @click.option("--preset", metavar="P", help="The costs: mesa, igc or measured.")
 @click.option(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from visim.errors import ArgumentError
+from visim.lex import nearest
 from visim.runtime.files.arguments_text import ArgumentText, split_option
 
 MAX_TOML_BYTES = 1 << 14
@@ -129,8 +130,9 @@ def _typed(raw: Mapping[str, object], folder: Path) -> dict[str, Any]:
     for written, value in raw.items():
         key = written.replace("_", "-")
         if key not in _READERS:
-            known = ", ".join(_READERS)
-            raise ArgumentError(f"unknown key {written!r}; known: {known}")
+            near = _KEYWORDS.get(written) or nearest(key, _READERS)
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(_READERS)}"
+            raise ArgumentError(f"unknown key {written!r}; {hint}")
         typed[key] = _READERS[key](key, value, folder)
     return typed
 
@@ -290,6 +292,7 @@ _LAUNCH = {
     "collect":       "collect",
 }
 # fmt: on
+_KEYWORDS = {keyword: key for key, keyword in _LAUNCH.items()}
 _GEOMETRIES = (
     frozenset({"global", "local", "offset"}),
     frozenset({"groups", "group-size"}),

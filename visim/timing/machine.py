@@ -14,9 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from visim.errors import ArgumentError, InternalError, UnsupportedError
-
-ARCHITECTURES = ("ilk", "snb", "ivb", "hsw", "bdw", "skl", "icl", "tgl", "dg2", "pvc")
-"""The generations that have a table, oldest first."""
+from visim.target import ARCHITECTURES
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
 BANK_RULES = ("ports", "halves", "halves-three", "bundles-8", "bundles-16")

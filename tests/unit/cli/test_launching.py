@@ -221,7 +221,10 @@ class TestLaunchFile:
         ("text", "said"),
         [
             ("kernel = 'x'", "the key 'file', the program to run, is missing"),
-            ("file = 'x'\nglobl = 1", "unknown key 'globl'"),
+            ("file = 'x'\nglobl = 1", "unknown key 'globl'; did you mean 'global'?"),
+            ("file = 'x'\nglobal_size = 1", "unknown key 'global_size'; did you mean 'global'?"),
+            ("file = 'x'\nthread_groups = 1", "did you mean 'groups'?"),
+            ("file = 'x'\ncolour = 1", "unknown key 'colour'; known: file, kernel"),
             ("file = 'x'\nglobal = 'big'", "global: expected"),
             ("file = 'x'\nseed = -1", "seed: expected an integer from 0"),
             ("file = 'x'\nkernel = 1", "kernel: expected text"),

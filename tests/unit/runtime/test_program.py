@@ -166,7 +166,11 @@ class TestOptions:
 
     @pytest.mark.parametrize(
         ("name", "hint"),
-        [("thread_group", "did you mean 'thread_groups'"), ("colour", "there are: global_size")],
+        [
+            ("thread_group", "did you mean 'thread_groups'"),
+            ("groups", "did you mean 'thread_groups'"),
+            ("colour", "there are: global_size"),
+        ],
     )
     def test_unknown_options_are_refused_with_the_nearest_name(self, scale, data, name, hint):
         with pytest.raises(ArgumentError, match=f"^{name}: .*{hint}"):

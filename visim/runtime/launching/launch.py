@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _PATIENCE_S = 0.05
 _COLLECTABLE = ("instructions", "fidelity", "taint")
 _CHECKS = ("on", "off")
+_COMMAND_LINE = {"groups": "thread_groups"}
+"""An option that has another name there, to which `group_size` is nearer."""
 
 
 class LaunchKeywords(TypedDict, total=False):
@@ -88,7 +90,7 @@ class LaunchOptions(Sizes):
         known = LaunchKeywords.__annotations__
         for name in given:
             if name not in known:
-                near = nearest(name, known)
+                near = _COMMAND_LINE.get(name) or nearest(name, known)
                 hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
                 raise ArgumentError(f"{name}: a launch has no such option; {hint}")
         return cls(**given)
