@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from visim.cli import examining, failures, launching, translating
+from visim.cli.streams import show_anything
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         click.echo("error: the standard output is closed; redirect it to /dev/null", err=True)
         return failures.WRONG_USE
+    show_anything(sys.stdout)
     try:
         result = app.main(words, prog_name="visim", standalone_mode=False)
         sys.stdout.flush()

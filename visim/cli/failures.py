@@ -112,6 +112,8 @@ def _message(error: BaseException) -> str:
             return error.format_message()
         case OSError(strerror=str() as reason, filename=str() as file):
             return f"{file}: {reason}"
+        case OSError(strerror=str() as reason):
+            return reason
         case KeyboardInterrupt():
             return "; ".join(getattr(error, "__notes__", ["interrupted"]))
         case InternalError():

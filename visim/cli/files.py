@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from visim.diag import Diagnostics
 from visim.errors import InputError
 from visim.output import check_output, write_file
@@ -72,16 +70,15 @@ def check_target(file: str) -> None:
 
 
 def write_text(file: str, text: str) -> None:
-    """Write `text` to `file`, with one line end at its end."""
-    if is_standard(file):
-        click.echo(text.removesuffix("\n"))
-        return
-    write_file(file, (text.removesuffix("\n") + "\n").encode())
+    """Write `text` to `file` in UTF-8, with one line end at its end."""
+    write_bytes(file, (text.removesuffix("\n") + "\n").encode())
 
 
 def write_bytes(file: str, data: bytes) -> None:
     """Write `data` to `file`."""
     if is_standard(file):
+        sys.stdout.flush()
         sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
         return
     write_file(file, data)

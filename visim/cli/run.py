@@ -6,7 +6,7 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from visim.cli.files import check_target, is_standard, load_program, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
+from visim.cli.streams import can_show
 from visim.diag import visible
 from visim.errors import ArgumentError
 from visim.lex import nearest
@@ -70,10 +71,16 @@ def run(options: RunOptions, *, as_json: bool) -> None:
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
     if options.show or (sys.stdout.isatty() and not to_stderr):
-        columns = shutil.get_terminal_size().columns
-        for picture in prepared.pictures.values():
-            text = pictures.terminal_picture(picture, columns=columns)
-            click.echo(text, err=to_stderr, color=True)
+        _show(prepared.pictures.values(), to_stderr=to_stderr)
+
+
+def _show(shown: Iterable[pictures.Picture], *, to_stderr: bool) -> None:
+    columns = shutil.get_terminal_size().columns
+    stream = sys.stderr if to_stderr else sys.stdout
+    has_halves = can_show(stream, pictures.UPPER_HALF)
+    for picture in shown:
+        text = pictures.terminal_picture(picture, columns=columns, has_halves=has_halves)
+        click.echo(text, err=to_stderr, color=True)
 
 
 def launch(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,9 @@ from visim.errors import (
     ToolMissing,
     UnsupportedError,
 )
+
+KERNEL = "\N{CYRILLIC SMALL LETTER YA}"
+MANDELBROT = Path(__file__).parents[3] / "examples" / "mandelbrot" / "mandelbrot.zebin"
 
 
 class TestExitCodes:
@@ -111,7 +115,36 @@ class TestProcess:
     def test_a_full_disk_behind_the_output_is_said_in_words(self, command):
         done = self._shell(f"visim {command} > /dev/full")
         assert done.returncode == 2
-        assert done.stderr == "error: [Errno 28] No space left on device\n"
+        assert done.stderr == "error: No space left on device\n"
+
+    def test_an_output_need_not_have_all_characters(self, tmp_path):
+        program = tmp_path / "k.visaasm"
+        program.write_text(f'.version 4.1\n.kernel "{KERNEL}"\nret (M1, 1)\n', "utf-8")
+        target = tmp_path / "k.isa"
+        words = ["asm", str(program), "--platform", "pvc", "-o", str(target)]
+        assert self._encoded("latin-1", *words).endswith(b"k.isa: \\u044f\n")
+        assert b"kernel \\u044f:" in self._encoded("latin-1", "info", str(target))
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+    def test_text_of_a_program_is_utf_8_wherever_it_goes(self, tmp_path, encoding):
+        program = tmp_path / "k.visaasm"
+        program.write_text(f'.version 4.1\n.kernel "{KERNEL}"\nret (M1, 1)\n', "utf-8")
+        shown = self._encoded(encoding, "dis", str(program))
+        assert f'.kernel "{KERNEL}"'.encode() in shown
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+    def test_pictures_need_no_half_blocks(self, tmp_path, encoding):
+        sizes = ["--global", "4,2", "--arg", "out=zeros:u8:2x4x4", "--arg", "limit=i32:4"]
+        place = ["--arg", "x=f32:0", "--arg", "y=f32:0", "--arg", "width=f32:4"]
+        shown = ["--out", f"out={tmp_path / 'm.png'}", "--show"]
+        picture = self._encoded(encoding, "run", str(MANDELBROT), *sizes, *place, *shown)
+        assert picture.count(b"m \x1b[48;2;") == 3
+
+    def _encoded(self, encoding: str, *words: str) -> bytes:
+        """Return what a verb prints where the standard output has an encoding."""
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        words = (sys.executable, "-m", "visim", *words)
+        return subprocess.run(words, capture_output=True, check=True, env=environment).stdout
 
     def test_a_closed_output_is_wrong_use(self):
         done = self._shell("visim smith >&-")

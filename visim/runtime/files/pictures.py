@@ -21,7 +21,8 @@ Picture = NDArray[np.uint8]
 
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
-_UPPER_HALF = "\N{UPPER HALF BLOCK}"
+UPPER_HALF = "\N{UPPER HALF BLOCK}"
+"""What shows two pixels, one above the other, in one character."""
 _EXPECTED = (
     "expected a uint8 array of shape (h, w), (h, w, 3) or (h, w, 4), a uint32 array of shape (h, w)"
     " with the bytes red, green, blue, alpha, or such elements in one dimension with a"
@@ -97,18 +98,20 @@ def _chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-def terminal_picture(picture: Picture, *, columns: int) -> str:
-    """Return `picture` as lines of half blocks in 24-bit colour, at most `columns` wide.
+def terminal_picture(picture: Picture, *, columns: int, has_halves: bool = True) -> str:
+    """Return `picture` as lines in 24-bit colour, at most `columns` wide.
 
-    A character shows two pixels, one above the other. Larger pictures are averaged down, smaller
-    ones are not enlarged. Alpha is shown over black.
+    A character shows two pixels, one above the other, as a half block; where the terminal's
+    encoding `has_halves` not, it is a space in the mean of both. Larger pictures are averaged
+    down, smaller ones are not enlarged. Alpha is shown over black.
     """
     colours = _over_black(_without_unused_alpha(picture))
     small = _shrink(colours, max(1, columns))
     if small.shape[0] % 2:
         small = np.concatenate([small, np.zeros_like(small[:1])])
+    line = _line if has_halves else _plain_line
     return "\n".join(
-        _line(upper, lower) for upper, lower in zip(small[0::2], small[1::2], strict=True)
+        line(upper, lower) for upper, lower in zip(small[0::2], small[1::2], strict=True)
     )
 
 
@@ -137,7 +140,12 @@ def _average(colours: NDArray[np.float64], count: int, *, axis: int) -> NDArray[
 
 def _line(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> str:
     cells = [
-        f"\x1b[38;2;{a};{b};{c};48;2;{d};{e};{f}m{_UPPER_HALF}"
+        f"\x1b[38;2;{a};{b};{c};48;2;{d};{e};{f}m{UPPER_HALF}"
         for (a, b, c), (d, e, f) in zip(upper.tolist(), lower.tolist(), strict=True)
     ]
     return "".join(cells) + "\x1b[0m"
+
+
+def _plain_line(upper: NDArray[np.int64], lower: NDArray[np.int64]) -> str:
+    means = (upper + lower) // 2
+    return "".join(f"\x1b[48;2;{a};{b};{c}m " for a, b, c in means.tolist()) + "\x1b[0m"

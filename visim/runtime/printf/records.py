@@ -73,7 +73,11 @@ def current_receiver() -> Receiver:
 
 
 def _to_standard_output(text: str) -> None:
-    sys.stdout.write(text)
+    try:
+        sys.stdout.write(text)
+    except UnicodeEncodeError as error:  # a kernel prints bytes, and a terminal may be Latin-1
+        known = text.encode(error.encoding, "backslashreplace")
+        sys.stdout.write(known.decode(error.encoding))
     sys.stdout.flush()
 
 

@@ -86,6 +86,12 @@ def test_a_character_of_a_terminal_shows_two_pixels():
     assert shown == "\x1b[38;2;1;2;3;48;2;4;5;6m\N{UPPER HALF BLOCK}\x1b[0m"
 
 
+def test_where_there_are_no_half_blocks_it_shows_their_mean():
+    picture = np.array([[[1, 2, 3]], [[5, 4, 3]]], np.uint8)
+    shown = terminal_picture(picture, columns=80, has_halves=False)
+    assert shown == "\x1b[48;2;3;3;3m \x1b[0m"
+
+
 def test_a_wide_picture_is_averaged_down_to_the_terminal():
     picture = np.zeros((4, 8, 1), np.uint8)
     picture[:, 0::2] = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -243,6 +243,12 @@ class TestText:
     def test_a_receiver_is_a_function(self):
         with pytest.raises(ArgumentError, match=r"receiver: expected a function .* found int"):
             printf_to(5)
+
+    def test_what_the_output_has_no_characters_for_is_escaped(self, monkeypatch):
+        out = TextIOWrapper(BytesIO(), encoding="latin-1")
+        monkeypatch.setattr("sys.stdout", out)
+        current_receiver()("\u2580 \xe9")
+        assert out.buffer.getvalue() == b"\\u2580 \xe9"
 
     def test_printf_to_holds_inside_its_block(self, monkeypatch):
         out, first, second = StringIO(), [], []
