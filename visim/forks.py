@@ -104,18 +104,28 @@ def _renew_all() -> None:
 
 
 def _take() -> None:
-    """Take all locks that forks wait for, without waiting for one while holding another."""
-    locks = deque([LOADING_LOCK, WRITING_LOCK, LLVM_LOCK])
+    """Take all locks that forks wait for, without waiting for one while holding another.
+
+    A signal's handler may raise an exception meanwhile. Python prints it, and forks nevertheless.
+    So it waits until the locks are taken.
+    """
+    locks, raised = deque([LOADING_LOCK, WRITING_LOCK, LLVM_LOCK]), None
     while True:
-        locks[0].acquire()
+        try:
+            locks[0].acquire()
+        except BaseException as error:
+            raised = error
+            continue
         taken = 1
         while taken < len(locks) and locks[taken].acquire(blocking=False):
             taken += 1
         if taken == len(locks):
-            return
+            break
         for place in range(taken):
             locks[place].release()
         locks.rotate(-taken)
+    if raised is not None:
+        raise raised
 
 
 def _let_go() -> None:

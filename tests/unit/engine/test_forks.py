@@ -102,6 +102,58 @@ def test_who_forks_waits_until_nobody_else_makes_code(lock) -> None:
     assert is_open(lock)
 
 
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from visim.forks import LLVM_LOCK, LOADING_LOCK, WRITING_LOCK
+
+locks = LOADING_LOCK, WRITING_LOCK, LLVM_LOCK
+held, forking = threading.Event(), threading.Event()
+os.register_at_fork(before=forking.set)
+waits_for, patience = locks[int(sys.argv[1])], int(sys.argv[2])
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def hold():
+    with waits_for:
+        held.set()
+        forking.wait()
+        time.sleep(0.1)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        time.sleep(0.1)
+
+def look(found):
+    for lock in locks:
+        found.append(lock.acquire(timeout=patience))
+        if found[-1]:
+            lock.release()
+
+def all_open():
+    # A child's first thread may have the number of one that held a lock here.
+    found = []
+    look(found)
+    thread = threading.Thread(target=look, args=[found])
+    thread.start()
+    thread.join()
+    return all(found)
+
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+child = os.fork()
+if not child:
+    os._exit(0 if all_open() else 1)
+thread.join()
+sys.exit(os.wait()[1] != 0 or not all_open())
+"""
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["loading", "writing", "LLVM"])
+def test_ctrl_c_while_a_fork_waits_leaves_no_lock_closed(place: int) -> None:
+    words = [sys.executable, "-c", INTERRUPTED, str(place), str(PATIENCE_S)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stderr.endswith("\nKeyboardInterrupt: \n")
+
+
 def test_a_child_launches_what_another_thread_was_launching() -> None:
     out = array()
     launch = bound(kernel(), out)
