@@ -111,11 +111,11 @@ def test_a_worker_may_run_everywhere_when_it_has_left_the_processor_of_who_asks(
     crew, worker, allowed = Crew(), list[int](), list[set[int]]()
     on_a_worker(crew, lambda: worker.append(get_native_id()))
     asking = min(PROCESSORS)
-    os.sched_setaffinity(0, {asking})
     try:
         for _ in range(20):
-            os.sched_setaffinity(worker[0], {asking})
-            os.sched_setaffinity(worker[0], PROCESSORS)
+            for thread in (worker[0], 0):
+                os.sched_setaffinity(thread, {asking})
+                os.sched_setaffinity(thread, PROCESSORS)
             on_a_worker(crew, lambda: allowed.append(os.sched_getaffinity(worker[0])))
     finally:
         os.sched_setaffinity(0, PROCESSORS)
@@ -128,8 +128,19 @@ def test_a_worker_with_the_same_only_processor_as_who_asks_does_its_job() -> Non
     only = {max(PROCESSORS)}
     os.sched_setaffinity(0, only)
     try:
-        os.sched_setaffinity(worker[0], only)
         on_a_worker(crew, lambda: allowed.append(os.sched_getaffinity(worker[0])))
     finally:
         os.sched_setaffinity(0, PROCESSORS)
     assert allowed == [only]
+
+
+@several
+def test_workers_run_where_who_asks_may_run_and_not_where_who_started_them_could() -> None:
+    crew, allowed = Crew(), list[set[int]]()
+    try:
+        for processors in ({min(PROCESSORS)}, PROCESSORS, {max(PROCESSORS)}):
+            os.sched_setaffinity(0, processors)
+            on_a_worker(crew, lambda: allowed.append(os.sched_getaffinity(get_native_id())))
+    finally:
+        os.sched_setaffinity(0, PROCESSORS)
+    assert allowed == [{min(PROCESSORS)}, PROCESSORS, {max(PROCESSORS)}]

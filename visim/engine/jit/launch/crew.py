@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from threading import Thread
 
 import numpy as np
@@ -52,6 +53,8 @@ class _Box:
     def __init__(self) -> None:
         self.fields = words(int(Box.SIZE))
         self.address = int(self.fields.ctypes.data)
+        self.thread = 0
+        """The number that the system gives the thread."""
 
 
 class _Gang:
@@ -59,6 +62,7 @@ class _Gang:
 
     def __init__(self) -> None:
         self._boxes: list[_Box] = []
+        self._processors = os.sched_getaffinity(0)
         self._table: NDArray[np.uint64] = np.zeros(0, np.uint64)
         self._place = 0
         self._functions = scheduler().functions
@@ -71,8 +75,18 @@ class _Gang:
         self._table = np.array([box.address for box in self._boxes], np.uint64)
         self._place = int(self._table.ctypes.data)
 
+    def _follow(self) -> None:
+        """Let the threads run where the one that leads may, from which they also have started."""
+        processors = os.sched_getaffinity(0)
+        if processors != self._processors:
+            for box in self._boxes:
+                with suppress(OSError):  # Some of these processors may have gone just now.
+                    os.sched_setaffinity(box.thread, processors)
+            self._processors = processors
+
     def run(self, calls: Calls, abandon: Callable[[], None]) -> list[int]:
         others = calls.count - 1
+        self._follow()
         if self._table.size < others:
             self._reserve(others)
         step, raised, left = self._functions["lead"], None, 1
@@ -150,7 +164,9 @@ def _start() -> _Box:
     box = _Box()
     _SERVED.append(box)
     serve = scheduler().functions["serve"]
-    Thread(target=serve, args=(box.address, 0, 0), name="visim worker", daemon=True).start()
+    thread = Thread(target=serve, args=(box.address, 0, 0), name="visim worker", daemon=True)
+    thread.start()
+    box.thread = thread.native_id or 0
     return box
 
 
