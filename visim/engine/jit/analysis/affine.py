@@ -313,15 +313,21 @@ class ShapeReader:
         check_place(self.storage.kernel, self.storage.unit, place)
         bits = place.type.bits
         if is_repeated(place):
-            pointer = self.storage.pointer(place.variable, place.offset)
-            return uniform(
-                place.lanes, bits, self.text.let(f"load i{bits}, ptr {pointer}, align 1")
-            )
+            return uniform(place.lanes, bits, self._scalar(place))
         row = row_of(place)
         if row is None:
             return None
         slot = self.affine.readable(row, self.key, self.step, channel)
         return self._joined(row, channel) if slot is None else self._part(slot, row)
+
+    def _scalar(self, place: Place) -> str:
+        """Return the only element that a place has, in all lanes."""
+        pointer = self.storage.pointer(place.variable, place.offset)
+        name = self.text.let(f"load i{place.type.bits}, ptr {pointer}, align 1")
+        if self.affine.slots.stays(place.variable):
+            variable = f"{place.variable.index} {place.offset} {place.type.bits}"
+            self.text.distances.load(name, variable, None)
+        return name
 
     def _part(self, slot: Slot, row: Row) -> Shape | None:
         first = (row.offset - slot.row.offset) // row.stride
@@ -351,10 +357,12 @@ class ShapeReader:
 
     def _kept(self, what: str, slot: Slot, kind: str) -> tuple[str, ...]:
         """Return a scalar for each piece; pieces that are alike have one."""
-        found = {
-            piece: self.text.let(f"load {kind}, ptr %{what}.{slot.number}.{piece}")
-            for piece in slot.firsts()
-        }
+        found = dict[int, str]()
+        moment = None if slot.is_input else self.key
+        for piece in slot.firsts():
+            variable = f"%{what}.{slot.number}.{piece}"
+            found[piece] = self.text.let(f"load {kind}, ptr {variable}")
+            self.text.distances.load(found[piece], variable, moment)
         return tuple(found[piece] for piece in slot.alike)
 
     def keep(self, slot: Slot, shape: Shape) -> None:
@@ -364,11 +372,14 @@ class ShapeReader:
             return
         shape = self.writer.refine(shape, form.piece)
         for piece in slot.firsts():
-            core, offset = shape.cores[piece], shape.offsets[piece]
             number = f"{slot.number}.{piece}"
-            self.text.do(f"store {form.core_type} {core}, ptr %core.{number}")
+            self._store(slot, form.core_type, shape.cores[piece], f"%core.{number}")
             if form.signed is not None:
-                self.text.do(f"store i{form.bits} {offset}, ptr %base.{number}")
+                self._store(slot, f"i{form.bits}", shape.offsets[piece], f"%base.{number}")
+
+    def _store(self, slot: Slot, kind: str, scalar: str, variable: str) -> None:
+        self.text.do(f"store {kind} {scalar}, ptr {variable}")
+        self.text.distances.keep(variable, scalar, once=len(slot.definitions) == 1)
 
 
 def allocations(affine: Affine) -> list[str]:

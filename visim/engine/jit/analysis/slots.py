@@ -19,7 +19,7 @@ from visim.engine.jit.analysis.flow import Flow, Key
 from visim.engine.jit.ir.places import Layout, layout, place_span
 from visim.engine.jit.ir.shapes import Form
 from visim.linker.program import LinkedKernel
-from visim.operands import FIRST_DECLARED_GENERAL
+from visim.operands import FIRST_DECLARED_GENERAL, General
 from visim.sem.effects import (
     Atomic,
     Effect,
@@ -104,6 +104,11 @@ class Slot:
         return all(one.whole for one in self.definitions)
 
     @property
+    def is_input(self) -> bool:
+        """Whether the row has what it starts with, and nobody writes it."""
+        return all(one.key is None for one in self.definitions)
+
+    @property
     def channel(self) -> int:
         """The channel of lane 0, where the shape holds for active channels only."""
         return next(one.channel for one in self.definitions if not one.whole)
@@ -170,6 +175,7 @@ class Slots:
         self.known: dict[Row, Slot] = {}
         self.by_variable: dict[int, list[Slot]] = {}
         self.passing: dict[tuple[Row, Key], list[Slot]] = {}
+        self._written: set[int] | None = None
         if len(flow.nodes) > MOST_NODES:
             return
         self._paths = _Paths(flow)
@@ -232,6 +238,13 @@ class Slots:
                 return slot
         return None
 
+    def stays(self, variable: General) -> bool:
+        """Whether a variable is known to keep what it starts with."""
+        if self._written is None or variable.is_shared:
+            return False
+        reached = self.kernel.is_reached(self.flow.code.unit, variable)
+        return not reached and variable.index not in self._written
+
     def slot(self, row: Row) -> Slot:
         """Return the slot of a row, made when it is first asked for."""
         slot = self.known.get(row)
@@ -248,7 +261,9 @@ class Slots:
     def _collect(self) -> None:
         spans: dict[int, list[tuple[int, int, Row | None]]] = {}
         reached = self.kernel.reached(self.flow.code.unit)
+        self._written = set()
         for key, step, write in _writes(self.flow):
+            self._written.add(write.place.variable.index)
             if write.place.variable.index in reached:
                 continue
             row = row_of(write.place)

@@ -362,14 +362,19 @@ class ShapeWriter:
         return _each(zip(a, b, strict=True), lambda pair: self._sum(word, bits, *pair))
 
     def _sum(self, word: str, bits: int, a: str, b: str) -> str:
-        x, y = literal(a), literal(b)
+        x, y = (self.text.distances.number(one) for one in (a, b))
         if word == "add" and 0 in {x, y}:
             return b if x == 0 else a
         if word == "mul" and 1 in {x, y}:
             return b if x == 1 else a
         if x is not None and y is not None and word in _FOLDED:
             return str(signed(_FOLDED[word](x, y), bits))
-        return self.text.let(f"{word} i{bits} {a}, {b}")
+        name = self.text.let(f"{word} i{bits} {a}, {b}")
+        if word == "add" and y is not None:
+            self.text.distances.add(name, a, y)
+        elif word == "add" and x is not None:
+            self.text.distances.add(name, b, x)
+        return name
 
     def _plus(self, bits: int, scalar: str, number: int) -> str:
         return self._sum("add", bits, scalar, str(signed(number, bits)))
@@ -382,7 +387,12 @@ class ShapeWriter:
         if before == after:
             return scalar
         if known is None:
-            return self.text.let(f"{word} i{before} {scalar} to i{after}")
+            name = self.text.let(f"{word} i{before} {scalar} to i{after}")
+            if word == "trunc":
+                self.text.distances.cut(name, scalar, after)
+            elif word == "zext":
+                self.text.distances.extend(name, scalar, before)
+            return name
         if word == "zext":
             known &= (1 << before) - 1
         return str(signed(known, after))

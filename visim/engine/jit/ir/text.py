@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from visim.engine.jit.ir.distances import Distances
 from visim.types import BF, BOOL, DF, HF, DataType, F
 
 _FLOATS = {HF: "half", F: "float", DF: "double"}
@@ -94,12 +95,14 @@ class Text:
 
     `tests_bits` says that the host has no registers for masks: LLVM then takes the bits of a
     number apart one by one, so that code which tests a bit in every lane is much better. Several
-    writers of one function differ by the `hint` that names of values begin with.
+    writers of one function differ by the `hint` that names of values begin with. What is known of
+    numbers by their names is in `distances`.
     """
 
     def __init__(self, *, tests_bits: bool = False, hint: str = "v") -> None:
         self.tests_bits = tests_bits
         self.hint = hint
+        self.distances = Distances()
         self.lines: list[str] = []
         self.block = "entry"
         self._count = 0

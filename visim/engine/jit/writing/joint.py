@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from visim.engine.jit.analysis.blocks import Step, places
 from visim.engine.jit.analysis.callouts import follows_mode, is_called_out, needs_interpreter
@@ -30,6 +31,8 @@ from visim.sem.effects import (
 
 _MOST = 16
 """How many messages wait at most."""
+_MOST_BYTES = 4096
+"""Rows that are further apart are left in regions of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,15 @@ class _Waiting:
     ready: Ready
     way: Rows
     finish: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """Memory from `first` bytes behind an anchor on, of `size` bytes."""
+
+    pointer: str
+    first: int
+    size: int
 
 
 class JointWriter:
@@ -130,29 +142,53 @@ class JointWriter:
             before = text.block
             text.jump(join)
         text.label(general)
-        others = self._general(waiting)
+        regions = _regions(waiting)
+        others = self._general(waiting, regions)
         after = text.block
         text.jump(join)
         text.label(join)
-        joined = list[list[str]]()
+        phis, joined = dict[tuple[str, str], str](), list[list[str]]()
         for one, other in zip(waiting, others, strict=True):
-            pairs = list(zip(moved.get(id(one), one.way.pointers), other, strict=True))
-            found = {
-                (a, b): text.let(f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]")
-                for a, b in dict.fromkeys(pairs)
-            }
-            joined.append([found[pair] for pair in pairs])
+            region = regions.get(id(one))
+            own = moved.get(id(one), one.way.pointers) if region is None else [region.pointer]
+            for a, b in zip(own, other, strict=True):
+                if (a, b) not in phis:
+                    code = f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]"
+                    phis[a, b] = text.let(code)
+            joined.append([phis[pair] for pair in zip(own, other, strict=True)])
         for one, names in zip(waiting, joined, strict=True):
-            found = self._loaded(one, replace(one.way, pointers=names)) if _stays(one) else names
-            one.writer.values.loaded[id(one.ready.effect)] = found
+            places = [text.at(names[0], _place(one)[1])] if id(one) in regions else names
+            one.writer.values.loaded[id(one.ready.effect)] = self._behind(one, places)
             one.finish()
 
-    def _general(self, waiting: list[_Waiting]) -> list[list[str]]:
-        """Load in the general form; return the pointers to what stays in memory, else vectors."""
+    def _behind(self, one: _Waiting, names: list[str]) -> list[str]:
+        """Return what a message has loaded, behind the check: from places, or as it is."""
+        if not _stays(one):
+            return names
+        pieces = len(one.way.pointers)
+        pointers = names * pieces if len(names) < pieces else names
+        return self._loaded(one, replace(one.way, pointers=pointers))
+
+    def _general(self, waiting: list[_Waiting], regions: dict[int, _Region]) -> list[list[str]]:
+        """Load in the general form; return the pointers to what stays in memory, else vectors.
+
+        Of what is in a region that is where its anchor would be.
+        """
         accesses = [one.ready.access for one in waiting]
         sizes = [access.parts * access.vector_bytes for access in accesses]
         found, offset = list[list[str]](), EXCHANGE_DATA + max(sizes)
+        starts = dict[_Region, tuple[int, str]]()
         for one, size in zip(waiting, sizes, strict=True):
+            region = regions.get(id(one))
+            if region is not None:
+                if region not in starts:
+                    area = self.unit.context_pointer(Context.EXCHANGE)
+                    start = offset - region.first
+                    starts[region] = start, self.text.at(area, start)
+                    offset += region.size
+                self._left(one, starts[region][0] + _place(one)[1])
+                found.append([starts[region][1]])
+                continue
             if _stays(one):
                 found.append(self._left(one, offset))
             else:
@@ -198,6 +234,39 @@ class JointWriter:
             one.writer.general(one.ready)
         text.jump(join)
         text.label(join)
+
+
+def _regions(waiting: list[_Waiting]) -> dict[int, _Region]:
+    """Return the regions that rows near one anchor are left in, as they are in memory.
+
+    Code behind a check then reaches all of them from one pointer. Rows that have bytes in common
+    are left apart, since each lane is loaded by itself. Of pieces that are alike all are left,
+    behind the first one: the row that comes next is left over them.
+    """
+    near = dict[str, list[_Waiting]]()
+    for one in waiting:
+        if _stays(one) and len(set(one.way.pointers)) == 1 and one.ready.mask is None:
+            near.setdefault(_place(one)[0], []).append(one)
+    found = dict[int, _Region]()
+    for pointer, some in near.items():
+        first, last = _place(some[0])[1], _place(some[-1])[1]
+        left = some[-1].ready.access.size * some[-1].ready.access.lanes
+        region = _Region(pointer, first, last + left - first)
+        apart = all(_place(a)[1] + _bytes(a) <= _place(b)[1] for a, b in pairwise(some))
+        if len(some) > 1 and apart and region.size <= _MOST_BYTES:
+            found |= {id(one): region for one in some}
+    return found
+
+
+def _place(one: _Waiting) -> tuple[str, int]:
+    """Return where all pieces of a row are: the pointer to their anchor, and the distance."""
+    near = one.way.near[0] if one.way.near else None
+    return (one.way.pointers[0], 0) if near is None else (near.anchor.pointer, near.offset)
+
+
+def _bytes(one: _Waiting) -> int:
+    form = one.way.shape.form
+    return one.ready.access.size * (form.piece if form.step else 1)
 
 
 def _may_wait(step: Step, ready: Ready) -> bool:

@@ -15,6 +15,7 @@ from visim.engine.jit.common.moving import packed_widths, together
 from visim.engine.jit.ir.shapes import Shape, ragged
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.forms import Access
@@ -56,12 +57,20 @@ class MessageWriter:
     """Writes the messages of one instruction; `repeats` says that it is in a loop."""
 
     def __init__(
-        self, unit: UnitFrame, values: Values, bindings: Bindings, pc: int, *, repeats: bool
+        self,
+        unit: UnitFrame,
+        values: Values,
+        bindings: Bindings,
+        anchors: Anchors,
+        pc: int,
+        *,
+        repeats: bool,
     ) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values
         self.pc = pc
+        self.anchors = anchors
         self.repeats = repeats
         self.rows = RowWriter(unit.text, unit.module.library)
         self.bounds = BoundsWriter(unit, values, bindings)
@@ -229,7 +238,10 @@ class MessageWriter:
             # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
             stores = access.verb == "store" and not access.checked and shape.form.bits == 64
             some = "" if mask[0] is None or stores else mask[1]
-            rows = self.rows.rows(shape, bounds, checked=access.checked, some=some)
+            where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
+            rows = self.rows.rows(
+                shape, bounds, checked=access.checked, some=some, near=(self.anchors, where)
+            )
             if self._is_followed(effect):
                 self.rows.prefetch(rows)
             return rows
@@ -267,6 +279,8 @@ class MessageWriter:
         element for so many lanes.
         """
         shape = None if ready.way is None else ready.way.shape
+        if isinstance(ready.way, Rows):
+            shape = self.rows.reached(ready.way)
         self._mask = ready.bits
         form = ready.access.form | together(firsts)
         self._general(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.lanes import row_function
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
 from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
 from visim.engine.jit.ir.weaving import Weaver
+from visim.engine.jit.writing.anchors import Anchors, Near, start_near, straight_near
 from visim.engine.jit.writing.bounds import Bounds
 
 _LINE = 64
@@ -29,11 +31,13 @@ class Rows:
         shape: the addresses.
         pointers: where the pieces begin in the host's memory.
         fits: whether all lanes are in range and all pieces linear.
+        near: for each piece, if it is known from an anchor, how.
     """
 
     shape: Shape
     pointers: list[str]
     fits: str = "true"
+    near: tuple[Near | None, ...] = ()
 
 
 class RowWriter:
@@ -47,17 +51,27 @@ class RowWriter:
 
     # Range
 
-    def rows(self, shape: Shape, bounds: Bounds, *, checked: bool, some: str = "") -> Rows:
+    def rows(
+        self,
+        shape: Shape,
+        bounds: Bounds,
+        *,
+        checked: bool,
+        some: str = "",
+        near: tuple[Anchors, Hashable] | None = None,
+    ) -> Rows:
         """Look where the pieces of a shape are; without `checked` all are taken to be in range.
 
         With `some`, the bits of the lanes that are on, the others may be in the bounds' margin.
         Where there is no margin and nobody checks, rows fit if all lanes are on, since those that
-        are off may be anywhere.
+        are off may be anywhere. Those with the bounds that are named in `near` are looked at
+        together.
         """
         text, form = self.text, shape.form
         tests, pointers = list[str](), list[str]()
-        near = abs(form.stride) * form.piece < bounds.margin - _LONGEST
-        partly = bool(some and form.stride and near)
+        nears = list[Near | None]()
+        is_short = abs(form.stride) * form.piece < bounds.margin - _LONGEST
+        partly = bool(some and form.stride and is_short)
         if some and not checked and not partly:
             tests.append(self._enough(shape, some))
         starts = list(zip(shape.cores, shape.offsets, strict=True))
@@ -69,6 +83,13 @@ class RowWriter:
                 continue
             if starts.index(start) < piece:
                 pointers.append(pointers[starts.index(start)])
+                nears.append(nears[starts.index(start)])
+                continue
+            known = near[0].near(shape, piece, near[1]) if near and checked else None
+            nears.append(known)
+            if known is not None:
+                tests += self._near(form, known)
+                pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
             straight = self.shapes.straight(shape, piece)
             if straight is not None:
@@ -77,10 +98,36 @@ class RowWriter:
             pointers.append(self.pointer(first, bounds))
             if checked:
                 tests += self._within(first, form.stride * (form.piece - 1), bounds)
+            if near is not None:
+                near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
         fits = tests[0] if tests else "true"
         for test in tests[1:]:
             fits = text.let(f"and i1 {fits}, {test}")
-        return Rows(shape, pointers, fits)
+        return Rows(shape, pointers, fits, tuple(nears))
+
+    def reached(self, rows: Rows) -> Shape:
+        """Return the shape of rows; what is known from anchors is computed here."""
+        shape, near = rows.shape, rows.near
+        if not any(near):
+            return shape
+        starts = [
+            (shape.cores[piece], shape.offsets[piece])
+            if one is None
+            else start_near(self.text, shape.form, one)
+            for piece, one in enumerate(near)
+        ]
+        cores, offsets = zip(*starts, strict=True)
+        return replace(shape, cores=cores, offsets=offsets)
+
+    def _near(self, form: Form, near: Near) -> list[str]:
+        """Return tests whether a row near an anchor is linear and in range."""
+        text, anchor, reach = self.text, near.anchor, form.stride * (form.piece - 1)
+        tests, limit = straight_near(text, form, near), anchor.bounds.limit
+        if limit.isdigit() and near.offset >= 0 and reach >= 0:
+            most = max(0, int(limit) - reach - near.offset)
+            return [*tests, text.let(f"icmp ult i64 {anchor.first}, {most}")]
+        first = text.let(f"add i64 {anchor.first}, {near.offset}")
+        return tests + self._within(first, reach, anchor.bounds)
 
     def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
         """Return tests whether a row's first element and its last one are in range."""

@@ -19,6 +19,7 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.writing.alone import AloneWriter
+from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
@@ -58,6 +59,7 @@ class StepWriter:
         self.full = self.node.entry in unit.full and not self.node.waiting
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
+        self.anchors = Anchors(unit.text)
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()
@@ -181,7 +183,9 @@ class StepWriter:
         self._writes(step, values, number)
 
     def _messages(self, values: Values, step: Step) -> MessageWriter:
-        return MessageWriter(self.unit, values, self.bindings, step.pc, repeats=self.repeats)
+        return MessageWriter(
+            self.unit, values, self.bindings, self.anchors, step.pc, repeats=self.repeats
+        )
 
     def _writes(self, step: Step, values: Values, number: int) -> None:
         """Write the registers that an instruction writes."""
