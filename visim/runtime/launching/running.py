@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import operator
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from time import perf_counter
 
 from visim.engine.base import Executable, Exit, RunOptions
 from visim.engine.faults import CANCELLED
 from visim.errors import Fault
-from visim.records import record
 from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.runtime.printf.records import BadRecord, PrintedText, PrintfBuffer, Receiver
 
@@ -59,7 +58,7 @@ class ExecutablePool:
         self._idle.append(executable)
 
 
-@record
+@dataclass(slots=True)
 class Outcome:
     """What a run did.
 
@@ -93,22 +92,17 @@ def run_plan(
     surfaces = plan.surfaces
     surfaces.reset_counters()
     dropped = surfaces.dropped
-    began = time.perf_counter()
+    parts, began = plan.parts, perf_counter()
+    part = parts[0]
     at_once = printed is None and options.stop is None and not options.seed
-    if at_once and len(plan.parts) == 1 and plan.parts[0].waves is None:
-        part = plan.parts[0]
-        groups = range(part.dispatch.group_count)
-        total = executable.run(groups, part.dispatch, part.machine, options)
+    if at_once and len(parts) == 1 and part.waves is None:
+        dispatch = part.dispatch
+        total = executable.run(range(dispatch.group_count), dispatch, part.machine, options)
     else:
         total = _Run(executable, options, printed).total(plan)
-    return Outcome(
-        total,
-        time.perf_counter() - began - total.compile_s,
-        surfaces.dropped - dropped,
-        "" if printed is None else printed.text,
-        0 if printed is None else printed.lost_bytes,
-        surfaces.counters,
-    )
+    wall_s = perf_counter() - began - total.compile_s
+    text, lost = ("", 0) if printed is None else (printed.text, printed.lost_bytes)
+    return Outcome(total, wall_s, surfaces.dropped - dropped, text, lost, surfaces.counters)
 
 
 def _added(total: Exit, found: Exit) -> Exit:
@@ -168,10 +162,10 @@ class _Run:
                     yield Exit(stopped=_between_groups(part, order[start]))
                     return
                 step = most if self._printed is None else min(step, most)
-            groups, began = order[start : start + step], time.perf_counter()
+            groups, began = order[start : start + step], perf_counter()
             found = self._executable.run(groups, part.dispatch, part.machine, self._options)
             start += step
-            if time.perf_counter() - began < _QUICK_S:
+            if perf_counter() - began < _QUICK_S:
                 most *= 2
             if self._printed is not None:
                 step = self._drain(self._printed, found, step)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from ctypes import c_int64, c_void_p
+from functools import partial
 from threading import Thread
 
 import numpy as np
@@ -35,11 +37,10 @@ class Calls:
             fields[start : start + len(call)] = call
         self.address = int(fields.ctypes.data)
         self._octets = octets_of(fields)
-        self._first, self._arguments = function_at(calls[0][0]), calls[0][1:]
-
-    def make_first(self) -> int:
-        """Make the first call alone; return what it returns."""
-        return self._first(*self._arguments, 0)
+        function, *places = calls[0]
+        # Where arguments have their types already, a call takes two thirds of the time.
+        self.make_first = partial(function_at(function), *map(c_void_p, places), c_int64(0))
+        """Makes the first call alone; returns what it returns."""
 
     @property
     def answers(self) -> list[int]:

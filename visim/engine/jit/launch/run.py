@@ -145,13 +145,15 @@ class Runner:
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
-        self.exit = Exit()
+        self.exit = Exit(0, 0, 0, {})
         self.compile_s = 0.0
         answers, watcher = self.answers, self.watcher
         if options.observers or watcher.observers is not NOBODY:
             watcher.watch(options.observers)
         answers.refusal = answers.failure = None
-        self.counts = options.count_forms or bool(watcher.observers.block_counts)
+        self.counts = options.count_forms
+        if watcher.observers is not NOBODY and watcher.observers.block_counts:
+            self.counts = True
         if self.counts:
             self.block_counts.clear()
             for _, counters in self._counters:

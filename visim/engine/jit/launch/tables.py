@@ -26,6 +26,7 @@ class Tables:
         self.surfaces_at = int(self._surfaces.ctypes.data)
         self._words = octets_of(self._surfaces)
         self._bound: tuple[int, ...] = ()
+        self._unread: tuple[int, ...] = ()
         self._make_room(_LEAST_ENTRIES)
 
     def _make_room(self, entries: int) -> None:
@@ -48,6 +49,7 @@ class Tables:
             for index in self._bound:
                 _SURFACE.pack_into(surfaces, SURFACE_ENTRY * index, 0, 0, 0, 0)
             self._bound = bound
+            self._unread = tuple([SURFACE_ENTRY // 8 * index + _UNREAD for index in bound])
         for index, one in zip(bound, machine.surfaces.allocations, strict=True):
             writable = one.size if one.writable else 0
             _SURFACE.pack_into(surfaces, SURFACE_ENTRY * index, one.address, one.size, writable, 0)
@@ -55,8 +57,7 @@ class Tables:
     def take_dropped(self) -> int:
         """Return how many blocks native code has read beyond surfaces since it was asked last."""
         total, counts = 0, self._words
-        for index in self._bound:
-            place = index * (SURFACE_ENTRY // 8) + _UNREAD
+        for place in self._unread:
             if counts[place]:
                 total += counts[place]
                 counts[place] = 0

@@ -28,6 +28,17 @@ _SIGNALS = import_module("_signal")
 """What `signal` is made of: before Python 3.12 the enumerations around it take microseconds."""
 
 
+_MAIN = [main_thread().ident]
+"""The thread that gets signals: after a fork, the one that forked."""
+
+
+def _renew_main() -> None:
+    _MAIN[0] = get_ident()
+
+
+os.register_at_fork(after_in_child=_renew_main)
+
+
 def available_workers(options: RunOptions) -> int:
     """Return how many workers a run may have."""
     return options.workers or len(os.sched_getaffinity(0))
@@ -97,14 +108,15 @@ class Team:
 
     def _natively(self, groups: Sequence[int]) -> Exit:
         first, done, count, end = self.runners[0], 0, len(groups), None
+        if count <= self._between_looks and not first.is_stopped:
+            done, end = self._share(groups)
         while done < count and end is None:
             if first.is_stopped:
                 first.end(CANCELLED.unplaced(), groups[done])
                 end = first.exit
                 break
             step, began = self._between_looks, time.perf_counter()
-            is_all = not done and count <= step
-            ended, end = self._share(groups if is_all else groups[done : done + step])
+            ended, end = self._share(groups[done : done + step])
             done += ended
             if ended == step and time.perf_counter() - began < _QUICK_S:
                 self._between_looks *= 2
@@ -127,6 +139,11 @@ class Team:
             self._calls = Calls([work.call for work in works])
             self._works = works
         task.begin()
+        if len(works) == 1:
+            work = works[0]
+            work.begin(task)
+            place = work.end(task, self._calls.make_first())
+            return (len(groups), None) if place is None else (place, work.runner.exit)
         for work in works:
             work.begin(task)
         answers = CREW.run(self._calls, self._abandon)
@@ -202,7 +219,7 @@ class _Interrupts:
     def before(self) -> _Handler | None:
         """Forget the run before; return the program's handler, if there is one to replace."""
         self.came.clear()
-        if get_ident() != main_thread().ident:
+        if get_ident() != _MAIN[0]:
             return None
         before = _SIGNALS.getsignal(signal.SIGINT)
         return before if callable(before) else None
