@@ -25,6 +25,7 @@ from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
 from visim.engine.jit.launch.run import Runner, shared_starts, weakly
+from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import Team, available_workers
@@ -145,7 +146,8 @@ class Prepared:
         if self._first.has_host_turns:
             shared = None
         private = private_memory(machine, shared, workers)
-        targets = [Target(weakly(dispatch), shared, machine, own) for own in private]
+        given, shown = weakly(dispatch), Contents.of(machine)
+        targets = [Target(given, shared, machine, own, shown) for own in private]
         inputs = () if shared is None else self._inputs.shapes(shared)
         form = None if shared is None else _form(shared, inputs, targets, options)
         team = None if form is None else self._teams.idle(form)

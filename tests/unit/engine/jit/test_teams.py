@@ -21,7 +21,7 @@ from tests.unit.runtime.kernels import (
 )
 from visim.engine.base import RunOptions
 from visim.engine.jit import LEAST_STEPS, Prepared
-from visim.engine.jit.launch.teams import MOST_IDLE
+from visim.engine.jit.launch.teams import MOST_IDLE, MOST_LENT
 from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observer
 from visim.runtime.launching.running import run_plan
@@ -137,6 +137,58 @@ def test_a_dispatch_that_is_launched_again_keeps_its_team(launcher: Launcher) ->
     assert np.array_equal(first, expected(1))
     assert np.array_equal(second, expected(5))
     assert len(launcher.made) == 2
+
+
+def test_many_dispatches_that_are_launched_by_turns_share_teams(launcher: Launcher) -> None:
+    outs = [array(1 + number % 3) for number in range(2 * MOST_LENT + 3)]
+    plans = [launcher.plan(out, 10 * at, len(out) // THREADS) for at, out in enumerate(outs)]
+    for _ in range(3):
+        for at, (plan, out) in enumerate(zip(plans, outs, strict=True)):
+            out.fill(0)
+            found = launcher.run(plan)
+            assert found.groups == len(out) // THREADS
+            assert np.array_equal(out, expected(10 * at, found.groups))
+    assert len(launcher.made) == MOST_LENT
+
+
+def test_memory_of_a_dispatch_that_shares_a_team_is_out_of_range_for_others(
+    launcher: Launcher,
+) -> None:
+    memory = np.zeros(64 * MOST_LENT, np.uint32)
+    plans = [launcher.plan(memory[: 6 + 2 * at], at, 32) for at in range(MOST_LENT + 5)]
+    for _ in range(2):
+        for at, plan in enumerate(plans):
+            found = launcher.run(plan)
+            assert found.fault is not None
+            assert found.fault.group == (3 + at, 0, 0)
+            assert np.array_equal(memory[: 6 + 2 * at], expected(at, 3 + at))
+
+
+def test_a_team_that_was_taken_over_comes_back_once(launcher: Launcher) -> None:
+    outs = [array() for _ in range(MOST_LENT + 1)]
+    plans = [launcher.plan(out, at) for at, out in enumerate(outs)]
+    for plan in plans:
+        launcher.run(plan)
+    # The first dispatch has no team any more; the last one has it.
+    del plan, plans[0]
+    later = [array() for _ in range(2)]
+    newer = [launcher.plan(out, 100 + at) for at, out in enumerate(later)]
+    for plan in newer:
+        launcher.run(plan)
+        launcher.run(plans[-1])
+    for at, out in enumerate(outs):
+        assert np.array_equal(out, expected(at))
+    for at, out in enumerate(later):
+        assert np.array_equal(out, expected(100 + at))
+    assert len(launcher.made) == MOST_LENT
+
+
+def test_a_few_dispatches_of_many_forms_keep_their_teams(launcher: Launcher) -> None:
+    plans = [launcher.plan(array(), 1) for _ in range(MOST_LENT + 1)]
+    for _ in range(2):
+        for at, plan in enumerate(plans):
+            launcher.run(plan, budget=1000 + at)
+    assert len(launcher.made) == len(plans)
 
 
 def test_nothing_of_a_launch_stays_alive(launcher: Launcher) -> None:

@@ -22,6 +22,7 @@ from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.hosting import FusedApart, Host, Meetings
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import ThreadRecord
+from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.watching import Watcher
 from visim.engine.jit.layout import DRAIN, EXCHANGE_DATA, GROUP_BEGINS, POLL
 from visim.engine.jit.writing.sites import SiteInfo
@@ -44,14 +45,15 @@ class Target:
     """What a worker is aimed at: a launch's groups and memory, and private memory of its own.
 
     The launch keeps it, and workers refer to it weakly: it goes with the launch, and with it all
-    that they have of the launch's memory. `shared` is None where Python starts the threads. `host`
-    does call-outs on that memory, once there has been one.
+    that they have of the launch's memory. `shared` is None where Python starts the threads, `shown`
+    is what tables have of that memory. `host` does call-outs on it, once there has been one.
     """
 
     dispatch: Dispatch
     shared: SharedStarts | None
     machine: Machine
     private: NDArray[np.uint8] | None
+    shown: Contents
     host: Host | None = None
 
     @property

@@ -94,6 +94,7 @@ class Runner:
         self._caches: list[NDArray[np.uint64]] = []
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
+        self._memory: tuple[tuple[int, ...], int] = ((), 0)
         self.block_counts: Counter[BlockPlace] = Counter()
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
@@ -107,14 +108,19 @@ class Runner:
         self.has_stacks = self.first.needs_stacks(threads)
         self.watcher.dispatch = self.dispatch
         self.answers.aim(self._target)
-        self.tables.fill(target.machine)
+        if self.tables.show(target.shown):
+            for cache in self._caches:
+                cache.fill(0)
+            for tallies in self._tallies:
+                tallies.forget()
         self.images.fill(target.machine.surfaces)
-        for cache in self._caches:
-            cache.fill(0)
-        for tallies in self._tallies:
-            tallies.forget()
-        for _, context in self.compiled.values():
-            self._point(context)
+        arguments, tables = target.machine.implicit_arguments, self.tables
+        place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
+        found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
+        if (found, self.images.address) != self._memory:
+            self._memory = found, self.images.address
+            for _, context in self.compiled.values():
+                self._point(context)
 
     @property
     def shared(self) -> SharedStarts | None:
@@ -185,11 +191,9 @@ class Runner:
 
     def _point(self, context: NDArray[np.uint64]) -> None:
         """Tell native code where the memory of the launch is."""
-        tables, arguments = self.tables, self.machine.implicit_arguments
-        place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
-        found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
+        found, images = self._memory
         _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
-        context[int(Context.IMAGES)] = self.images.address
+        context[int(Context.IMAGES)] = images
 
     # Groups
 

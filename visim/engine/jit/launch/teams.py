@@ -2,7 +2,9 @@
 
 A dispatch that is launched again has its team as it left it. When a dispatch is gone its team is
 idle, holds nothing of the launch any more, and the next dispatch of the same form takes it over:
-that writes a few tables and registers, where a new team would make all of its memory.
+that writes a few tables and registers, where a new team would make all of its memory. Dispatches
+of one form that are alive share some teams, too: hundreds, launched by turns, would each find the
+memory of its own team gone from the processor's caches.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ from visim.engine.observers import Observers
 
 MOST_IDLE = 8
 """So many teams wait for other launches; beyond them the one that was idle for longest goes."""
+MOST_LENT = 16
+"""Where dispatches have so many teams, the next one of a form takes over that of another one."""
 
 
 class _Return(ref["_Lease"]):
@@ -31,14 +35,17 @@ class _Return(ref["_Lease"]):
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class _Lease:
-    """A team and what it is aimed at; the dispatch keeps it, and gives the team back when it goes.
+    """What a team is aimed at, and the team, unless another lease has taken it over.
+
+    The dispatch keeps it, and gives the team back when it goes.
 
     Nothing of Python's own runs then, in which a handler of Ctrl-C could raise an exception that
     nobody gets: what the lease holds goes with it, and `back` adds itself to the idle ones.
     """
 
     teams: Teams
-    team: Team
+    form: Hashable
+    team: Team | None
     targets: Sequence[Target]
     machine: Machine
     allocations: int
@@ -53,6 +60,8 @@ class Teams:
 
     def __init__(self) -> None:
         self._idle: deque[_Return] = deque(maxlen=MOST_IDLE)
+        self._lent: deque[ref[_Lease]] = deque()
+        """Leases that have teams, those that have had theirs for longest first; some are gone."""
 
     def of(
         self, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions
@@ -67,11 +76,23 @@ class Teams:
             and lease.groups == groups
             and (lease.options is options or lease.traits == traits(options))
         ):
-            return lease.team
+            return lease.team or self._again(lease)
         return None
 
+    def _again(self, lease: _Lease) -> Team | None:
+        """Return a team for a dispatch whose team another one has taken over."""
+        team = self.idle(lease.form)
+        if team is not None:
+            team.aim(lease.targets)
+            self._lend(lease, team)
+        return team
+
     def idle(self, form: Hashable) -> Team | None:
-        """Return a team that was made for dispatches of a form and has none now."""
+        """Return a team that was made for dispatches of a form and is nobody's now.
+
+        If there is none, but many have teams, the one that has had such a team for longest gives
+        it away.
+        """
         # A tuple would be made after its iterator: collecting garbage there could change the deque.
         for back in [*self._idle]:
             if back.team.form == form:
@@ -81,7 +102,34 @@ class Teams:
                     # Another one that came back has pushed it out.
                     continue
                 return back.team
+        return self._taken_over(form)
+
+    def _taken_over(self, form: Hashable) -> Team | None:
+        """Return a team of a form that a dispatch has, which is to find another one."""
+        lent = self._lent
+        for _ in range(len(lent)):
+            if len(lent) < MOST_LENT:
+                break
+            lease = lent[0]()
+            if lease is not None and lease.form != form:
+                lent.rotate(-1)
+                continue
+            lent.popleft()
+            if lease is not None and lease.team is not None:
+                # What would give the team back goes first: it must not come back to two dispatches.
+                lease.back = None
+                team, lease.team = lease.team, None
+                return team
         return None
+
+    def _lend(self, lease: _Lease, team: Team) -> None:
+        """Give a lease a team of its form."""
+        back = _Return(lease, self._idle.append)
+        back.team = team
+        if len(self._lent) >= MOST_LENT:
+            self._lent = deque([one for one in self._lent if one() is not None])
+        self._lent.append(ref(lease))
+        lease.team, lease.back = team, back
 
     def keep(
         self,
@@ -96,10 +144,10 @@ class Teams:
         known = None if options.observers else options
         machine = targets[0].machine
         count = machine.memory.allocation_count
-        lease = _Lease(self, team, targets, machine, count, groups, traits(options), known)
-        if team.form is not None:
-            lease.back = _Return(lease, self._idle.append)
-            lease.back.team = team
+        form, chosen = team.form, traits(options)
+        lease = _Lease(self, form, team, targets, machine, count, groups, chosen, known)
+        if form is not None:
+            self._lend(lease, team)
         dispatch.kept = lease
 
 
