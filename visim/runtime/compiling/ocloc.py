@@ -41,10 +41,11 @@ _INTERPRETER_END_S = 5.0
 class CompilerDied(Exception):
     """The compiler process ended by itself: `how` names the signal or code, `words` its output."""
 
-    def __init__(self, how: str, words: str) -> None:
+    def __init__(self, how: str, words: str, *, by_signal: bool = True) -> None:
         super().__init__(how)
         self.how = how
         self.words = words
+        self.by_signal = by_signal
 
 
 class CompilerStuck(Exception):
@@ -163,7 +164,8 @@ class Worker:
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         words = Path(self._folder, "stderr")
         text = words.read_bytes()[-_LAST_WORDS_BYTES:] if words.exists() else b""
-        return CompilerDied(how, text.decode("utf-8", "replace").strip())
+        said = text.decode("utf-8", "replace").strip()
+        return CompilerDied(how, said, by_signal=code < 0)
 
     @staticmethod
     def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

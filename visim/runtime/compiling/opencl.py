@@ -30,7 +30,7 @@ _INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
 _INCLUDE = re.compile(r"^\s*#\s*include\b", re.MULTILINE)
 _PLACED = re.compile(r"(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*)")
 _UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
-_KERNEL = re.compile(r"in (?:kernel|function): '(.*)'")
+_KERNEL = re.compile(r"in (?:kernel|function): '(?:.*' called by kernel: ')?(.*)'")
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
 _INTERNAL = "-ze-emit-zebin-visa-sections"
 _CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
@@ -112,14 +112,25 @@ def _invoke(words: list[str], text: str, name: str, target: Platform) -> ocloc.A
     except ocloc.CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"
-        hint = (
-            "before dg2, the compiler crashes on get_global_id() and its like in functions that "
-            "are not inlined: inline them, or build for dg2 or pvc"
-        )
-        raise _failure("opencl-crash", message + words_said, hint=hint) from None
+        raise _failure("opencl-crash", message + words_said, hint=_cure(death, target)) from None
     except ocloc.CompilerStuck:
         message = f"the OpenCL compiler did not finish {name} within {TIMEOUT_S:.0f} seconds"
         raise _failure("opencl-timeout", message) from None
+
+
+def _cure(death: ocloc.CompilerDied, target: Platform) -> str | None:
+    """Return what helps against the crashes that are known."""
+    if not death.by_signal:
+        return (
+            "the compiler gives up like this at built-ins that it declares and does not have, such "
+            "as bitfield_insert() of cl_khr_extended_bit_ops: write them out"
+        )
+    if target.order >= platform("dg2").order:
+        return None
+    return (
+        "before dg2, the compiler crashes on get_global_id() and its like in functions that "
+        "are not inlined: inline them, or build for dg2 or pvc"
+    )
 
 
 def _failure(

@@ -27,6 +27,7 @@ __attribute__((noinline)) int f(int n)
 }
 __kernel void k(__global int *x) { x[0] = f(x[1]); }
 """
+GIVES_UP = "__kernel void k(__global int *x) { x[0] = bitfield_insert(x[0], x[1], 3u, 4u); }"
 
 
 @pytest.fixture
@@ -192,6 +193,14 @@ class TestLogs:
         (finding,) = failure(answers, log, name="s.cl").diagnostics
         assert finding.message == "s.cl: Unsupported call to f (kernel 'k')"
 
+    def test_the_kernel_is_named_that_calls_what_is_missing(self, answers):
+        log = (
+            "\nerror: undefined reference to `f'\nin function: 'f' called by kernel: 'k'\n"
+            "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
+        )
+        (finding,) = failure(answers, log, name="s.cl").diagnostics
+        assert finding.message == "s.cl: undefined reference to `f' (kernel 'k')"
+
     def test_what_is_wrong_in_inline_assembly_is_said(self, answers):
         log = (
             "\nerror: parsing vISA inline assembly failed:\nnear line 51: syntax error\n\n"
@@ -223,6 +232,15 @@ class TestLogs:
         (finding,) = caught.value.diagnostics
         assert finding.code == "opencl-crash"
         assert "crashed (SIGABRT) on s.cl for skl; it said: assertion failed" in finding.message
+        assert finding.help is not None
+        assert "inline them" in finding.help
+
+    def test_a_crash_has_no_cure_where_none_is_known(self, answers):
+        answers.append(ocloc.CompilerDied("SIGSEGV", ""))
+        with pytest.raises(InputError) as caught:
+            build_zebin(SCALE, device="pvc")
+        (finding,) = caught.value.diagnostics
+        assert finding.help is None
 
     def test_a_build_may_take_too_long(self, answers):
         answers.append(ocloc.CompilerStuck())
@@ -314,6 +332,17 @@ class TestCompiler:
             pytest.skip("this version of the compiler does not crash here")
         assert codes == ["opencl-crash"]
         assert read_zebin(build_zebin(CRASH, device="dg2"), "k.zebin").functions
+
+    def test_a_compiler_that_gives_up_is_told_from_one_that_crashes(self):
+        try:
+            build_zebin(GIVES_UP, device="pvc", options="-cl-std=CL3.0")
+        except InputError as error:
+            (finding,) = error.diagnostics
+        else:
+            pytest.skip("this version of the compiler has the built-in")
+        assert finding.code == "opencl-crash"
+        assert finding.help is not None
+        assert "built-ins that it declares" in finding.help
 
     def test_after_a_build_that_took_too_long_another_works(self, monkeypatch):
         monkeypatch.setattr(opencl, "TIMEOUT_S", 0.0)
