@@ -203,8 +203,8 @@ class PayloadLayout:
     def _unexplained(self, entry: Input) -> UnsupportedError:
         return UnsupportedError(
             f"kernel {self.kernel.name!r}: its metadata does not say what the input "
-            f"{entry.variable.name} at byte {entry.offset} is (global barriers and motion "
-            "estimation have such inputs)"
+            f"{entry.variable.name} at byte {entry.offset} is (device queues, global "
+            "barriers and motion estimation have such inputs)"
         )
 
     def of_threads(self, local_size: Triple, *, implicit: int = 0) -> OfThreads:
