@@ -7,6 +7,7 @@ import pytest
 
 from visim.check.verifier import verify_module
 from visim.diag import Source
+from visim.engine.jit.launch.answers import Answers
 from visim.machine.surfaces import Surfaces
 from visim.target import platform
 from visim.text import read_text
@@ -168,6 +169,30 @@ class TestPlaces:
         assert ended.exit.fault is None, ended.exit.fault
         assert ended["V"][:left].tolist() == memory[3 - left :].tolist()
         assert not ended["V"][left:].any()
+
+    def test_native_code_reads_such_blocks_by_itself(self, monkeypatch: pytest.MonkeyPatch):
+        def refuse(*_: object) -> None:
+            raise AssertionError("native code asked for a block that ends behind an array")
+
+        monkeypatch.setattr(Answers, "_perform", refuse)
+        memory = words(3)
+        ended = run(
+            "lsc_load.ugm (M1_NM, 1) V:d32x4t flat[M]:a64",
+            {"V": words(4, 1)},
+            platform="pvc",
+            buffers={"M": memory},
+        )
+        assert ended["V"].tolist() == [*memory.tolist(), 0]
+
+    def test_of_overlapping_arrays_the_one_that_reaches_furthest_counts(self):
+        memory = words(5)
+        ended = run(
+            "lsc_load.ugm (M1_NM, 1) V:d32x8t flat[M]:a64",
+            {"V": words(8, 1)},
+            platform="pvc",
+            buffers={"L": memory[:3], "M": memory[:4], "N": memory[1:], "R": memory[:2]},
+        )
+        assert ended["V"].tolist() == [*memory[:4].tolist(), 0, 0, 0, 0]
 
     def test_a_block_that_begins_behind_an_array_faults(self):
         ended = run(

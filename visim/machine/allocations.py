@@ -26,8 +26,10 @@ NULL_POINTER = "null pointer"
 NULL_PAGE = 4096
 """Flat addresses below this are taken for null pointers with a small offset."""
 
+LARGEST_ELEMENT = 8
 PADDING = 64
-"""A block load from flat memory may end less than so many bytes behind an allocation's end."""
+"""A block load from flat memory that is larger than an element, in bytes, may end less than so
+many bytes behind an allocation's end."""
 
 
 _BYTE = np.dtype(np.uint8)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from visim.forks import RenewedProperty
 from visim.machine.allocations import (
+    LARGEST_ELEMENT,
     MISALIGNED,
     NULL_PAGE,
     NULL_POINTER,
@@ -344,7 +345,7 @@ class Memory(Space):
         """
         owner = self._readable.find(address)
         behind = 0 if owner is None else address + nbytes - owner.end
-        if owner is None or not 0 < behind < PADDING or nbytes <= _UINT64.itemsize:
+        if owner is None or not 0 < behind < PADDING or nbytes <= LARGEST_ELEMENT:
             return super().load_block(address, nbytes)
         data = np.zeros(nbytes, np.uint8)
         data[:-behind] = owner.host[address - owner.base :]

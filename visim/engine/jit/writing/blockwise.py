@@ -1,6 +1,7 @@
 """Messages that move one block, which all channels share: checked and moved in one access.
 
-What is not in range goes to the reference memory, but for surfaces, behind which there are zeros.
+What is not in range goes to the reference memory, but for loads that end behind a surface or a
+little behind an allocation: there are zeros.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from visim.engine.jit.writing.general import beyond_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.rows import RowWriter
 from visim.engine.jit.writing.values import Values
+from visim.machine.allocations import LARGEST_ELEMENT
 from visim.sem.effects import LoadBlock, Space, StoreBlock
 from visim.sem.expr import Expr
 
@@ -54,17 +56,18 @@ class BlockWriter:
         """Load a block that is not, or not surely, in range; return where it is then."""
         text = self.text
         place = text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
-        if effect.surface is None:
+        size = effect.count * effect.type.bytes
+        block = f"i64 {self._address}, ptr {place}, i64 {size}"
+        if effect.surface is not None:
+            function = beyond_function(self.unit.module.library)
+            call = f"@{function}(ptr {self.bounds.entry(effect.surface)}, {block})"
+        elif effect.space is Space.FLAT and size > LARGEST_ELEMENT:
+            call = f"@visim_padded(ptr %ctx, {block})"
+        else:
             self._refer(effect, site, None)
             return place
         refer, done = self.text.labels("refer", "done")
-        function = beyond_function(self.unit.module.library)
-        size = effect.count * effect.type.bytes
-        entry = self.bounds.entry(effect.surface)
-        loaded = text.let(
-            f"call i1 @{function}(ptr {entry}, i64 {self._address}, ptr {place}, i64 {size})"
-        )
-        text.branch(loaded, done, refer)
+        text.branch(text.let(f"call i1 {call}"), done, refer)
         text.label(refer)
         self._refer(effect, site, None)
         text.jump(done)
