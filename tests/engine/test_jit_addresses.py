@@ -63,7 +63,7 @@ Pattern = NDArray[np.int64]
 def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
     """Return elements that lanes reach, in units of which `step` make an element."""
     start, count = rng.randrange(ELEMENTS - lanes), np.arange(lanes)
-    match rng.randrange(9):
+    match rng.randrange(11):
         case 0:
             found = start + count
         case 1:
@@ -85,6 +85,8 @@ def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
         case 7:
             found = start + count
             found[rng.randrange(lanes)] = rng.randrange(ELEMENTS)
+        case 8 | 9:
+            found = butterfly(rng, lanes)
         case _:
             found = np.array([rng.randrange(ELEMENTS) for _ in range(lanes)])
     found = found * step
@@ -96,6 +98,18 @@ def pattern(rng: random.Random, lanes: int, step: int) -> Pattern:
         case _:
             pass
     return found.astype(np.int64)
+
+
+def butterfly(rng: random.Random, lanes: int) -> Pattern:
+    """Return elements in runs with gaps as long, the pieces of which may be anywhere."""
+    run, count = rng.choice([1, 2, 4, 8, 16]), np.arange(lanes)
+    found, last = count + (count & -run), ELEMENTS - 2 * lanes
+    start = rng.choice([rng.randrange(last), 0, last + run, last + run + 1])
+    if rng.randrange(3):
+        return start + found
+    size = rng.choice([8, 16])
+    within = count % size + (count % size & -run)
+    return np.repeat([rng.randrange(last) for _ in range(lanes // size)], size) + within
 
 
 def mask_of(rng: random.Random) -> int:
@@ -185,10 +199,13 @@ class Case:
         for name, found in zip(("V41", "V42"), indices, strict=True):
             registers.append((kernel.place(name), found.astype(dtype).tobytes()))
         start = harness.ThreadStart(tuple(registers), mask_of(rng))
-        self.group = harness.Group((start,), slm_bytes=ELEMENTS * size)
+        self.group = harness.Group((start,) * 2, slm_bytes=ELEMENTS * size)
 
     def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes, bytes]:
-        """Run it; return how it ended and what memory holds then."""
+        """Run two threads of it; return how that ended and what memory holds then.
+
+        The first one finds out where the buffers are, the second one reaches them directly.
+        """
         self.data[:], self.out[:] = self.given, 0
         ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
         return ended, self.data.tobytes(), self.out.tobytes()
@@ -213,6 +230,35 @@ def compare(text: Text, *, checked: bool = True, cases: int = CASES) -> None:
 def test_indices_of_all_kinds_reach_the_same_memory(form: str, loops: bool) -> None:
     shift = min(2, FORMS[form].bit_length() - 1)
     compare(Text(form, shift=shift, loops=loops))
+
+
+@pytest.mark.parametrize("run", [1, 4, LANES])
+@pytest.mark.parametrize("name", ["V41", "V42"])
+def test_lanes_whose_indices_wrap_are_out_of_range(name: str, run: int) -> None:
+    """Their indices go on at -2**31, which is not behind the element of 2**31 - 1."""
+    kernel, count = harness.assemble(str(Text("d32")), "pvc"), np.arange(LANES)
+    least, lanes = (1 << 31) - 2 * LANES, count + (count & -run)
+    data, out = np.arange(ELEMENTS, dtype=np.uint32), np.zeros(ELEMENTS, np.uint32)
+    memory = Memory()
+    bases = [memory.add(data, "data") - 4 * least, memory.add(out, "out") - 4 * least]
+
+    def start(**firsts: int) -> harness.ThreadStart:
+        """Return how a thread starts whose lanes reach elements from `least` on, or others."""
+        found = [(kernel.place("V40"), np.array(bases, np.int64).tobytes())]
+        for variable in ("V41", "V42"):
+            indices = firsts.get(variable, least) + lanes
+            found.append((kernel.place(variable), indices.astype(np.int32).tobytes()))
+        return harness.ThreadStart(tuple(found), 0xFFFFFFFF)
+
+    for first in (least + 1, least + LANES // 2 + 1, least + 2 * LANES - 1):
+        group, machine = (
+            harness.Group((start(), start(**{name: first}))),
+            Machine(memory, Surfaces()),
+        )
+        engines = kernel.prepared, jit.Prepared(kernel.linked)
+        want, got = (engine.run([0], group, machine, RunOptions()) for engine in engines)
+        assert (want.fault is None) == (int(lanes[-1]) + first < 1 << 31)
+        assert got.fault == want.fault
 
 
 @pytest.mark.parametrize("text", [Text("d32", "ud", 2), Text("d64", "ud", 3), Text("d32", "d", 0)])

@@ -212,7 +212,9 @@ def _agree(a: Form, b: Form) -> bool:
 class ShapeReader:
     """Finds the shapes of expressions at one instruction, writing code for their scalars.
 
-    `vector` gives the names of vectors, which the analysis does not need.
+    `vector` gives the names of vectors, which the analysis does not need. `cores` are those of
+    ragged shapes that slots have got or shown where code is straight, by slot: whoever looks at
+    them once more has the same names.
     """
 
     def __init__(
@@ -223,6 +225,7 @@ class ShapeReader:
         key: Key,
         step: int,
         vector: Callable[[Expr], str] = lambda _: "poison",
+        cores: dict[int, tuple[str, ...]] | None = None,
     ) -> None:
         self.text = text
         self.vector = vector
@@ -230,6 +233,7 @@ class ShapeReader:
         self.affine = affine
         self.key = key
         self.step = step
+        self.cores = {} if cores is None else cores
         self.writer = ShapeWriter(text)
 
     def shape(self, expr: Expr, channel: int | None) -> Shape | None:
@@ -349,7 +353,9 @@ class ShapeReader:
             raise _Later
         if slot.fixed is not None:
             return Shape(form, slot.row.lanes, slot.fixed, ("0",) * len(slot.fixed))
-        cores = self._kept("core", slot, form.core_type)
+        cores = self.cores.get(slot.number) or self._kept("core", slot, form.core_type)
+        if form.ragged:
+            self.cores[slot.number] = cores
         offsets = ("0",) * len(cores)
         if form.signed is not None:
             offsets = self._kept("base", slot, f"i{form.bits}")
@@ -371,6 +377,8 @@ class ShapeReader:
         if form is None:
             return
         shape = self.writer.refine(shape, form.piece)
+        if form.ragged:
+            self.cores[slot.number] = shape.cores
         for piece in slot.firsts():
             number = f"{slot.number}.{piece}"
             self._store(slot, form.core_type, shape.cores[piece], f"%core.{number}")

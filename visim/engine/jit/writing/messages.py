@@ -18,6 +18,7 @@ from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, Known, candidate
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.general import general_function
@@ -47,14 +48,17 @@ class Ready:
     site: int
     access: Access
     bounds: Bounds
-    way: Rows | Window | Distant | None
+    way: Rows | Window | Candidate | Distant | None
     mask: str | None
     bits: str
     given: list[str]
 
 
 class MessageWriter:
-    """Writes the messages of one instruction; `repeats` says that it is in a loop."""
+    """Writes the messages of one instruction; `repeats` says that it is in a loop.
+
+    `known` are the butterflies that have been looked for on the way to it.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,7 @@ class MessageWriter:
         pc: int,
         *,
         repeats: bool,
+        known: Known,
     ) -> None:
         self.unit = unit
         self.text = unit.text
@@ -82,6 +87,7 @@ class MessageWriter:
             skips=not repeats,
         )
         self.scattered = ScatterWriter(self.rows, self.moves)
+        self.butterflies = ButterflyWriter(self.rows, known)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
 
     def _exchange(self, size: int) -> str:
@@ -148,6 +154,9 @@ class MessageWriter:
             self._distant(ready, way)
             loaded[id(ready.effect)] = self.results(ready.access)
             return
+        if isinstance(way, Candidate):
+            loaded[id(ready.effect)] = self._load_candidate(ready, way)
+            return
         direct, general, join = self.text.labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
@@ -175,6 +184,9 @@ class MessageWriter:
         if isinstance(way, Distant):
             self._distant(ready, way)
             return
+        if isinstance(way, Candidate):
+            self._store_candidate(ready, way)
+            return
         direct, general, join = self.text.labels("direct", "general", "join")
         text.likely(way.fits, direct, general)
         text.label(direct)
@@ -187,6 +199,42 @@ class MessageWriter:
         self.general(ready)
         text.jump(join)
         text.label(join)
+
+    # Butterflies
+
+    def _load_candidate(self, ready: Ready, way: Candidate) -> list[str]:
+        """Load lanes as a butterfly if they are one, else as those of a window."""
+        text, access, (far, join) = self.text, ready.access, self.text.labels("far", "joined")
+        bits = None if ready.mask is None else ready.bits
+        taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
+        near, before = self.butterflies.load(taken, access), text.block
+        text.jump(join)
+        text.label(far)
+        self._load(self._as_window(ready, way))
+        others, after = self.values.loaded[id(ready.effect)], text.block
+        text.jump(join)
+        text.label(join)
+        return [
+            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
+            for a, b in zip(near, others, strict=True)
+        ]
+
+    def _store_candidate(self, ready: Ready, way: Candidate) -> None:
+        """Store lanes as a butterfly if they are one, else as those of a window."""
+        text, (far, join) = self.text, self.text.labels("far", "joined")
+        bits = None if ready.mask is None else ready.bits
+        taken = self.butterflies.begin(way, ready.access, ready.bounds, bits, far)
+        self.butterflies.store(taken, ready.access, ready.given)
+        text.jump(join)
+        text.label(far)
+        self._store(self._as_window(ready, way))
+        text.jump(join)
+        text.label(join)
+
+    def _as_window(self, ready: Ready, way: Candidate) -> Ready:
+        mask, checked = (ready.mask, ready.bits), ready.access.checked
+        window = self.scattered.window(way.shape, ready.bounds, mask, checked=checked, short=False)
+        return replace(ready, way=window)
 
     def store_rows(self, ready: Ready, way: Rows) -> None:
         """Store rows, which fit: all lanes, or those that are on."""
@@ -231,7 +279,7 @@ class MessageWriter:
 
     def _way(
         self, effect: Load | Store | Atomic, bounds: Bounds, access: Access
-    ) -> Rows | Window | Distant | None:
+    ) -> Rows | Window | Candidate | Distant | None:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
         if shape is not None and _is_row(shape, access):
@@ -251,6 +299,9 @@ class MessageWriter:
         if self.unit.is_long and not access.operation and (shape or access.checked):
             return Distant(shape)
         if shape is not None:
+            found = candidate(shape, access)
+            if found is not None and self.unit.module.version.has_mask_registers:
+                return found
             return self.scattered.window(shape, bounds, mask, checked=access.checked)
         if not access.checked:
             return None

@@ -64,12 +64,18 @@ class ScatterWriter:
     # Range
 
     def window(
-        self, shape: Shape, bounds: Bounds, mask: tuple[str | None, str], *, checked: bool
+        self,
+        shape: Shape,
+        bounds: Bounds,
+        mask: tuple[str | None, str],
+        *,
+        checked: bool,
+        short: bool = True,
     ) -> Window:
         """Check all lanes of a ragged shape.
 
         `mask` are the lanes that are on, as a vector (None: all) and as i64. Without `checked`
-        all are taken to be in range.
+        all are taken to be in range; `short` says that they may be in short rows.
         """
         text, lanes, form = self.text, shape.lanes, shape.form
         kind, (vector, bits) = f"<{lanes} x i32>", mask
@@ -88,7 +94,8 @@ class ScatterWriter:
         skipped = text.let(f"mul i64 {low}, {form.scale}")
         first = text.let(f"add i64 {shape.offsets[0]}, {skipped}")
         base = self._base(first, bounds)
-        return Window(shape, lanes, form.scale, first, base, index, fits, vector, bits, checked)
+        known = form.scale, first, base, index, fits, vector, bits, checked, short
+        return Window(shape, lanes, *known)
 
     def far_window(
         self, addresses: str, lanes: int, bounds: Bounds, mask: tuple[str | None, str]

@@ -20,6 +20,7 @@ from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.anchors import Anchors
+from visim.engine.jit.writing.butterflies import Known
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
@@ -65,6 +66,8 @@ class StepWriter:
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
+        self.cores: dict[int, tuple[str, ...]] = {}
+        self.butterflies: Known = {}
         self.written = 0
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
@@ -161,7 +164,9 @@ class StepWriter:
     def _effects(self, step: Step, values: Values, number: int) -> None:
         """Write the messages of an instruction in order, then its register writes."""
         unit, key = self.unit, self.node.key
-        reader = ShapeReader(self.text, unit.storage, unit.affine, key, number, values.value)
+        reader = ShapeReader(
+            self.text, unit.storage, unit.affine, key, number, values.value, self.cores
+        )
         values.shapes, values.fresh = reader, self._still_vectors(step)
         values.truths, values.never = self.truths, self.never
         for effect in step.effects:
@@ -184,7 +189,13 @@ class StepWriter:
 
     def _messages(self, values: Values, step: Step) -> MessageWriter:
         return MessageWriter(
-            self.unit, values, self.bindings, self.anchors, step.pc, repeats=self.repeats
+            self.unit,
+            values,
+            self.bindings,
+            self.anchors,
+            step.pc,
+            repeats=self.repeats,
+            known=self.butterflies,
         )
 
     def _writes(self, step: Step, values: Values, number: int) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from visim.engine.jit.ir.lanes import move_function
-from visim.engine.jit.ir.shapes import Form, Shape
+from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import Text, low_bits, numbers, opaque, scalar_bytes, signed, splat
 from visim.engine.jit.layout import EXCHANGE_DATA
-from visim.engine.jit.writing.rows import Rows, RowWriter
+from visim.engine.jit.writing.rows import RowWriter, pieces_of_rows
 
 ROW_BYTES = 32
 """How much is moved at once."""
@@ -32,6 +32,8 @@ class Window:
         mask: the lanes that are on as a vector; None: all.
         bits: the same as i64.
         checked: whether all lanes are in range, also those that are off.
+        short: whether neighbours may be in rows of two, or be every other element; what is no
+            butterfly is not looked at so closely.
     """
 
     shape: Shape | None
@@ -44,6 +46,7 @@ class Window:
     mask: str | None
     bits: str
     checked: bool
+    short: bool = True
 
 
 class WindowWriter:
@@ -96,7 +99,7 @@ class WindowWriter:
         join = text.fresh("loaded")
         for piece, stride in self._pieces(window, scalar, parts):
             apart = self._begin_rows(window, piece, stride)
-            rows = _rows(window.lanes, piece, stride, self._rows(window, piece))
+            rows = pieces_of_rows(window.lanes, piece, stride, self._rows(window, piece))
             found.append((self.rows.load(rows, scalar, parts), text.block))
             text.jump(join)
             text.label(apart)
@@ -118,7 +121,7 @@ class WindowWriter:
             return self._one_by_one(window, scalar, parts)
         lanes, size = window.lanes, parts * scalar_bytes(scalar)
         data = self._call("load", window, size)
-        return self.rows.load(_rows(lanes, lanes, size, [data]), scalar, parts)
+        return self.rows.load(pieces_of_rows(lanes, lanes, size, [data]), scalar, parts)
 
     def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Load each lane by itself; those that are off have an index that is in range."""
@@ -219,8 +222,8 @@ class WindowWriter:
         most = min(lanes, ROW_BYTES // max(4, scalar_bytes(scalar)))
         if size % window.scale or lanes % most:
             return []
-        found = [(most, size), (2, size)] if most > 2 else [(most, size)]
-        if parts == 1 and self.skips and lanes % 2 == 0:
+        found = [(most, size), (2, size)] if most > 2 and window.short else [(most, size)]
+        if parts == 1 and self.skips and window.short and lanes % 2 == 0:
             found.append((lanes, 2 * size))
         return found
 
@@ -287,11 +290,6 @@ def none_of(text: Text, vector: str, lanes: int) -> str:
     """Return whether a vector of i1 is false in all lanes."""
     whole = text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
     return text.let(f"icmp eq i{lanes} {whole}, 0")
-
-
-def _rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
-    """Return pieces of rows that begin at some pointers."""
-    return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
 
 
 def _suits_hardware(window: Window, scalar: str) -> bool:

@@ -1,0 +1,307 @@
+"""Butterflies: lanes that reach every second run of an array, or one run, with permutations.
+
+Exchanges over a distance and passes of transforms, whose distance only the running program knows,
+reach elements in runs of a power of two, each with a gap as long behind it. A host with registers
+for masks and permutations of two vectors moves such lanes as vectors: in pieces, as many lanes as
+a vector of 64 bytes has elements, which reach two vectors of memory at most. Whether lanes are a
+butterfly is found out once for all messages with the same indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from visim.engine.jit.ir.shapes import Shape
+from visim.engine.jit.ir.text import low_bits, numbers, scalar_bytes
+from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.forms import Access
+from visim.engine.jit.writing.rows import RowWriter, pieces_of_rows
+from visim.engine.jit.writing.windows import none_of
+
+_VECTOR = 64
+"""Bytes of a vector."""
+_SIZES = {4: ("i32", "d", "si"), 8: ("i64", "q", "di")}
+"""Of elements of so many bytes: their type, and the ends of the names of their permutations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Lanes of a ragged shape that may turn out to be a butterfly.
+
+    `piece` are the lanes of a piece, `step` the difference of indices of neighbouring elements.
+    """
+
+    shape: Shape
+    piece: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Butterfly:
+    """What is found out of a candidate, as names.
+
+    Attributes:
+        firsts: the index of each piece's first lane, as i64.
+        run: how many elements are a run, as i32; all of a piece: there is no gap.
+        places: a vector of 32-bit numbers, the indices of a piece behind its first lane.
+        reach: the last one of them, as i64.
+        holds: whether the lanes are a butterfly.
+    """
+
+    firsts: list[str]
+    run: str
+    places: str
+    reach: str
+    holds: str
+
+
+Known = dict[tuple[object, ...], Butterfly]
+"""Butterflies that have been looked for, by what is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A butterfly that is in range, and the pointers to where its pieces begin."""
+
+    found: Candidate
+    butterfly: Butterfly
+    pointers: list[str]
+
+
+def candidate(shape: Shape, access: Access) -> Candidate | None:
+    """Return what may be a butterfly of elements that stand side by side, if anything may."""
+    size, scale = access.size, shape.form.scale
+    if size not in _SIZES or scalar_bytes(access.scalar) < 4 or size % scale:
+        return None
+    piece, step = _VECTOR // size, size // scale
+    if shape.lanes % piece or step.bit_count() != 1 or access.operation is not None:
+        return None
+    return Candidate(shape, piece, step)
+
+
+class ButterflyWriter:
+    """Writes accesses of butterflies; `known` are those that have been looked for, by key."""
+
+    def __init__(self, rows: RowWriter, known: Known) -> None:
+        self.rows = rows
+        self.text = rows.text
+        self.library = rows.library
+        self.known = known
+
+    # What lanes are
+
+    def find(self, found: Candidate) -> Butterfly:
+        """Look whether lanes are a butterfly."""
+        form = found.shape.form
+        key = found.shape.cores[0], found.piece, found.step, form.signed
+        if key not in self.known:
+            self.known[key] = self._look(found)
+        return self.known[key]
+
+    def _look(self, found: Candidate) -> Butterfly:
+        text, shape, piece, step = self.text, found.shape, found.piece, found.step
+        kind, row = f"<{piece} x i32>", numbers("i32", range(0, piece * step, step))
+        firsts, others = list[str](), list[str]()
+        for first in range(0, shape.lanes, piece):
+            part = text.shuffle("i32", shape.lanes, shape.cores[0], range(first, first + piece))
+            firsts.append(self._wide(found, text.let(f"extractelement {kind} {part}, i64 0")))
+            start = text.shuffle_all("i32", piece, part)
+            others.append(text.let(f"sub {kind} {part}, {start}"))
+        run = self._first_run(others[0], row, piece)
+        gap = text.spread("i32", piece, text.let(f"mul i32 {run}, {-step}"))
+        places = text.let(f"add {kind} {row}, {text.let(f'and {kind} {row}, {gap}')}")
+        wrong = [text.let(f"icmp ne {kind} {other}, {places}") for other in others]
+        while len(wrong) > 1:
+            wrong.append(text.let(f"or <{piece} x i1> {wrong.pop(0)}, {wrong.pop(0)}"))
+        holds = none_of(text, wrong[0], piece)
+        last = text.let(f"extractelement {kind} {places}, i64 {piece - 1}")
+        reach = text.let(f"zext i32 {last} to i64")
+        most = (1 << 32 - bool(found.shape.form.signed)) - 1
+        for first in dict.fromkeys(firsts):
+            end = text.let(f"add i64 {first}, {reach}")
+            straight = text.let(f"icmp sle i64 {end}, {most}")
+            holds = text.let(f"and i1 {holds}, {straight}")
+        return Butterfly(firsts, run, places, reach, holds)
+
+    def _wide(self, found: Candidate, index: str) -> str:
+        word = "sext" if found.shape.form.signed else "zext"
+        return self.text.let(f"{word} i32 {index} to i64")
+
+    def _first_run(self, others: str, row: str, piece: int) -> str:
+        """Return how many lanes of a piece are side by side, from the first one on, as i32."""
+        text = self.text
+        apart = text.let(f"icmp ne <{piece} x i32> {others}, {row}")
+        bits = text.let(
+            f"zext i{piece} {text.let(f'bitcast <{piece} x i1> {apart} to i{piece}')} to i32"
+        )
+        count = self.library.intrinsic("llvm.cttz.i32", "i32", "i32", "i1")
+        ended = text.let(f"or i32 {bits}, {1 << piece}")
+        return text.let(f"call i32 {count}(i32 {ended}, i1 true)")
+
+    # Where they are
+
+    def begin(
+        self, found: Candidate, access: Access, bounds: Bounds, mask: str | None, far: str
+    ) -> Taken:
+        """Begin code for a butterfly that is in range, with all lanes of a mask of i64 on.
+
+        `far` is the label for all else. Return where it is.
+        """
+        text, shape, butterfly = self.text, found.shape, self.find(found)
+        scale, pointers, fits = shape.form.scale, list[str](), butterfly.holds
+        delta = shape.offsets[0]
+        if bounds.start != "0":
+            delta = text.let(f"sub i64 {delta}, {bounds.start}")
+        reach = text.let(f"mul i64 {butterfly.reach}, {scale}")
+        for first in butterfly.firsts:
+            offset = text.let(f"add i64 {text.let(f'mul i64 {first}, {scale}')}, {delta}")
+            pointers.append(self.rows.pointer(offset, bounds))
+            for end in (offset, text.let(f"add i64 {offset}, {reach}")) if access.checked else ():
+                test = text.let(f"icmp ult i64 {end}, {bounds.limit}")
+                fits = text.let(f"and i1 {fits}, {test}")
+        if mask is not None:
+            every = text.let(f"icmp eq i64 {mask}, {low_bits(shape.lanes)}")
+            fits = text.let(f"and i1 {fits}, {every}")
+        near = text.fresh("near")
+        text.branch(fits, near, far)
+        text.label(near)
+        return Taken(found, butterfly, pointers)
+
+    # Loads
+
+    def load(self, taken: Taken, access: Access) -> list[str]:
+        """Return the vectors of the elements at the lanes of a butterfly."""
+        found, butterfly, pointers = taken.found, taken.butterfly, taken.pointers
+        text, (whole, runs, join) = self.text, self.text.labels("whole", "runs", "moved")
+        self._choose(butterfly, found.piece, whole, runs)
+        rows = pieces_of_rows(found.shape.lanes, found.piece, access.size, pointers)
+        direct, before = self.rows.load(rows, access.scalar, access.parts), text.block
+        text.jump(join)
+        text.label(runs)
+        picked = self._picked(found, butterfly, pointers, access)
+        after = text.block
+        text.jump(join)
+        text.label(join)
+        return [
+            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
+            for a, b in zip(direct, picked, strict=True)
+        ]
+
+    def _choose(self, butterfly: Butterfly, piece: int, whole: str, runs: str) -> None:
+        """Begin code for where there are no gaps; `runs` is the label for where there are."""
+        one = self.text.let(f"icmp eq i32 {butterfly.run}, {piece}")
+        self.text.branch(one, whole, runs)
+        self.text.label(whole)
+
+    def _picked(
+        self, found: Candidate, butterfly: Butterfly, pointers: list[str], access: Access
+    ) -> list[str]:
+        """Load two vectors for each piece, and take the elements of runs from them."""
+        text, piece, size = self.text, found.piece, access.size
+        element, letter, _ = _SIZES[size]
+        kind, lanes = f"<{piece} x {element}>", found.shape.lanes
+        load = self.library.intrinsic(
+            f"llvm.masked.load.v{piece}{element}.p0", kind, "ptr", f"<{piece} x i1>", kind
+        )
+        name = f"llvm.x86.avx512.vpermi2var.{letter}.512"
+        take = self.library.intrinsic(name, kind, kind, kind, kind)
+        index = self._places(found, butterfly, element)
+        behind, pieces = self._behind(found, butterfly), list[str]()
+        for pointer in pointers:
+            low = text.let(f"load {kind}, ptr {pointer}, align 1")
+            high = text.let(
+                f"call {kind} {load}(ptr align 1 {text.at(pointer, _VECTOR)}, "
+                f"<{piece} x i1> {behind}, {kind} poison)"
+            )
+            pieces.append(
+                text.let(f"call {kind} {take}({kind} {low}, {kind} {index}, {kind} {high})")
+            )
+        whole = self.rows.weaver.joined(pieces, piece, element)
+        count = lanes * access.parts
+        flat = text.let(f"bitcast <{lanes} x {element}> {whole} to <{count} x {access.scalar}>")
+        return [
+            text.shuffle(access.scalar, count, flat, range(part, count, access.parts))
+            for part in range(access.parts)
+        ]
+
+    def _places(self, found: Candidate, butterfly: Butterfly, element: str) -> str:
+        """Return the elements of a piece, counted from its first one."""
+        text, piece, vector = self.text, found.piece, butterfly.places
+        kind = f"<{piece} x i32>"
+        if found.step > 1:
+            vector = text.let(f"udiv {kind} {vector}, splat (i32 {found.step})")
+        if element == "i32":
+            return vector
+        return text.let(f"zext {kind} {vector} to <{piece} x {element}>")
+
+    def _behind(self, found: Candidate, butterfly: Butterfly) -> str:
+        """Return which elements of a piece's second vector are not behind its last one."""
+        text, piece = self.text, found.piece
+        last = text.let(f"trunc i64 {butterfly.reach} to i32")
+        lasts = text.spread("i32", piece, last)
+        elements = (found.step * (piece + element) for element in range(piece))
+        row = numbers("i32", elements)
+        return text.let(f"icmp ule <{piece} x i32> {row}, {lasts}")
+
+    # Stores
+
+    def store(self, taken: Taken, access: Access, values: Sequence[str]) -> None:
+        """Store vectors at the lanes of a butterfly, lowest lane first."""
+        found, butterfly, pointers = taken.found, taken.butterfly, taken.pointers
+        text, (whole, runs, join) = self.text, self.text.labels("whole", "runs", "moved")
+        self._choose(butterfly, found.piece, whole, runs)
+        self.rows.store(pointers, access.lanes, access.scalar, list(values))
+        text.jump(join)
+        text.label(runs)
+        self._put(found, butterfly, pointers, access, values)
+        text.jump(join)
+        text.label(join)
+
+    def _put(
+        self,
+        found: Candidate,
+        butterfly: Butterfly,
+        pointers: list[str],
+        access: Access,
+        values: Sequence[str],
+    ) -> None:
+        """Store two vectors for each piece, of which the elements of runs are on."""
+        text, piece, lanes = self.text, found.piece, found.shape.lanes
+        element, _, letters = _SIZES[access.size]
+        kind, count = f"<{piece} x {element}>", lanes * access.parts
+        woven = self.rows.weaver.woven(values, lanes, access.scalar)
+        flat = text.let(f"bitcast <{count} x {access.scalar}> {woven} to <{lanes} x {element}>")
+        name = f"llvm.x86.avx512.permvar.{letters}.512"
+        move = self.library.intrinsic(name, kind, kind, kind)
+        store = self.library.intrinsic(
+            f"llvm.masked.store.v{piece}{element}.p0", "void", kind, "ptr", f"<{piece} x i1>"
+        )
+        on, sources = self._sources(piece, butterfly.run, element)
+        for number, pointer in enumerate(pointers):
+            part = text.shuffle(element, lanes, flat, range(number * piece, (number + 1) * piece))
+            for half, source in enumerate(sources):
+                moved = text.let(f"call {kind} {move}({kind} {part}, {kind} {source})")
+                place = text.at(pointer, half * _VECTOR)
+                text.do(
+                    f"call void {store}({kind} {moved}, ptr align 1 {place}, <{piece} x i1> {on})"
+                )
+
+    def _sources(self, piece: int, run: str, element: str) -> tuple[str, list[str]]:
+        """Return which elements of a vector are in runs, and of which lanes they are.
+
+        That is the same for both vectors of a piece, but for half of its lanes.
+        """
+        text, kind = self.text, f"<{piece} x i32>"
+        row, runs = numbers("i32", range(piece)), text.spread("i32", piece, run)
+        gaps = text.let(f"and {kind} {row}, {runs}")
+        on = text.let(f"icmp eq {kind} {gaps}, zeroinitializer")
+        whole = text.spread("i32", piece, text.let(f"mul i32 {run}, -1"))
+        skipped = text.let(f"lshr {kind} {text.let(f'and {kind} {row}, {whole}')}, splat (i32 1)")
+        low = text.let(f"sub {kind} {row}, {skipped}")
+        high = text.let(f"add {kind} {low}, splat (i32 {piece // 2})")
+        if element != "i32":
+            low, high = (
+                text.let(f"zext {kind} {one} to <{piece} x {element}>") for one in (low, high)
+            )
+        return on, [low, high]
