@@ -33,8 +33,10 @@ DECLARATIONS = f"""
 """
 
 
-def whole_kernel(form: str, wide: int, stride: int) -> str:
+def whole_kernel(form: str, wide: int, stride: int, shift: int = 2) -> str:
     """Return a kernel whose rows begin at the elements in V41, with `stride` from lane to lane.
+
+    Elements have `1 << shift` bytes, of which a lane may move several.
 
     The lanes' numbers come from V42, an input whose rows the launch knows.
     """
@@ -60,7 +62,7 @@ def whole_kernel(form: str, wide: int, stride: int) -> str:
             f"    mul (M1, 32) V{n}(0,0)<1> V42{row} {stride:#x}:d",
             f"    add (M1, 32) V{n + 30}(0,0)<1> V{n}{row} V41(0,{number})<0;1,0>",
             f"    mov (M1, 32) V{n + 40}(0,0)<1> V{n + 30}{row}",
-            f"    shl (M1, 32) V{n + 50}(0,0)<1> V{n + 40}{row} 0x2:q",
+            f"    shl (M1, 32) V{n + 50}(0,0)<1> V{n + 40}{row} {shift:#x}:q",
             f"    add (M1, 32) V{n + 10}(0,0)<1> V{n + 50}{row} {base}",
         ]
         if number < LOADS:
@@ -103,10 +105,13 @@ class Case:
             (kernel.place("V41"), np.array(starts, np.int32).tobytes()),
             (kernel.place("V42"), ids.tobytes()),
         )
-        self.group = harness.GroupsAlike((harness.ThreadStart(registers, mask),))
+        self.group = harness.GroupsAlike((harness.ThreadStart(registers, mask),) * 2)
 
     def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
-        """Run it; return how it ended and what was stored."""
+        """Run two threads of it; return how that ended and what was stored.
+
+        The first one finds out where the arrays are, the second one reaches them directly.
+        """
         self.data[:], self.out[:] = self.given, 0
         ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
         return ended, self.out.tobytes()
@@ -129,8 +134,20 @@ FORMS = [
 def test_joint_messages_do_what_single_ones_do(
     form: str, wide: int, stride: int, width: int
 ) -> None:
-    ids = np.arange(LANES, dtype=np.uint16) % np.uint16(width)  # groups so wide, or one row of ids
-    kernel = harness.assemble(whole_kernel(form, wide, stride), "pvc")
+    compare(whole_kernel(form, wide, stride), form, wide, stride, width)
+
+
+@pytest.mark.parametrize(
+    ("form", "wide", "shift"), [("d16u32", 1, 0), ("d32", 1, 1), ("d32", 1, 0), ("d64", 2, 2)]
+)
+def test_rows_may_have_elements_that_overlap(form: str, wide: int, shift: int) -> None:
+    compare(whole_kernel(form, wide, 1, shift), form, wide, 1, LANES)
+
+
+def compare(text: str, form: str, wide: int, stride: int, width: int) -> None:
+    """Run cases of a kernel on both engines, in groups so wide; some of them fault."""
+    ids = np.arange(LANES, dtype=np.uint16) % np.uint16(width)
+    kernel = harness.assemble(text, "pvc")
     engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
     for number in range(CASES):
         case = Case(kernel, f"{form} {stride} {number}", wide, stride, ids)

@@ -69,6 +69,23 @@ class Weaver:
         picks = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
         return self._two(scalar, lanes, low, high, picks)
 
+    def overlapping(self, pointer: str, scalar: str, lanes: int, stride: int) -> str:
+        """Load elements of which each begins inside the one before, `stride` bytes behind it.
+
+        Compilers make one such load of two of neighbours. A part of each element is a row.
+        """
+        text, bits, size = self.text, 8 * stride, scalar_bytes(scalar)
+        row, kind, found = f"<{lanes} x i{bits}>", f"<{lanes} x i{8 * size}>", ""
+        for offset in range(0, size, stride):
+            part = text.let(f"load {row}, ptr {text.at(pointer, offset)}, align 1")
+            part = text.let(f"zext {row} {part} to {kind}")
+            if not found:
+                found = part
+                continue
+            part = text.let(f"shl {kind} {part}, splat (i{8 * size} {8 * offset})")
+            found = text.let(f"or {kind} {found}, {part}")
+        return text.let(f"bitcast {kind} {found} to <{lanes} x {scalar}>")
+
     def woven(self, values: Sequence[str], lanes: int, scalar: str) -> str:
         """Return the lanes of several vectors, all elements of a lane together."""
         block = _block_lanes(scalar, lanes, len(values))

@@ -239,6 +239,8 @@ class RowWriter:
             return woven
         if form.stride == 2 * size and parts == 1 and not form.piece % 2:
             return [self.weaver.every_other(pointer, scalar, form.piece)]
+        if 0 < form.stride < size and size % form.stride == 0 and parts == 1:
+            return [self.weaver.overlapping(pointer, scalar, form.piece, form.stride)]
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
 
     def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
@@ -320,6 +322,11 @@ class RowWriter:
             self.text.do(
                 f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
             )
+
+
+def pieces_of_rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
+    """Return pieces of rows that begin at some pointers."""
+    return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
 
 
 def _suffix(scalar: str) -> str:
