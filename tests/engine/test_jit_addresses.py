@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit.common import native
-from visim.engine.jit.launch import code
 from visim.engine.jit.writing import frame
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .hardware import HARDWARE, use_hardware
 
 LANES = 32
 ELEMENTS = 512
@@ -296,24 +295,25 @@ def test_lanes_in_range_are_the_same_without_checks(text: Text) -> None:
     compare(text, checked=False, cases=12)
 
 
-@pytest.mark.parametrize("form", ["d32", "d64"])
-def test_hardware_gathers_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "+avx2" not in native.processor().features.split(","):
-        pytest.skip("this processor has no AVX2")
-    monkeypatch.setattr(code, "has_gathers", lambda: True)
-    compare(Text(form, shift=FORMS[form].bit_length() - 1))
+@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("form", ["d32", "d64", "d32x2", "d32x3"])
+def test_gathers_and_scatters_of_the_host_give_the_same(
+    form: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_hardware(name, monkeypatch)
+    for shift in (0, min(3, FORMS[form].bit_length() - 1)):
+        compare(Text(form, shift=shift))
+        compare(Text(form, shift=shift), checked=False, cases=12)
 
 
-@pytest.mark.parametrize("gathers", [False, True])
+@pytest.mark.parametrize("name", HARDWARE)
 @pytest.mark.parametrize("text", [*map(Text, FORMS), Text("d32", "ud", 2), Text("d32", "uq", 0)])
 def test_code_that_messages_share_gives_the_same(
-    text: Text, gathers: bool, monkeypatch: pytest.MonkeyPatch
+    text: Text, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if gathers and "+avx2" not in native.processor().features.split(","):
-        pytest.skip("this processor has no AVX2")
-    monkeypatch.setattr(code, "has_gathers", lambda: gathers)
+    use_hardware(name, monkeypatch)
     monkeypatch.setattr(frame, "MOST_APART", 0)
     shift = min(text.shift, FORMS[text.form].bit_length() - 1)
     compare(replace(text, shift=shift), cases=CASES // 2)
-    if not gathers:
+    if name == "none":
         compare(replace(text, shift=shift), cases=12, checked=False)

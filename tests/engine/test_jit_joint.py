@@ -18,6 +18,7 @@ from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .hardware import HARDWARE, use_hardware
 
 LANES = 32
 ELEMENTS = 256
@@ -126,7 +127,18 @@ FORMS = [
     ("d32x4", 4, 4),
     ("d32", 1, 2),
     ("d32", 1, 3),
+    ("d32", 1, -5),
+    ("d32x2", 2, 3),
 ]
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize(("form", "wide", "stride"), FORMS)
+def test_lanes_at_equal_distances_are_moved_by_hardware_as_one_by_one(
+    form: str, wide: int, stride: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_hardware(name, monkeypatch)
+    compare(whole_kernel(form, wide, stride), form, wide, stride, 32)
 
 
 @pytest.mark.parametrize("width", [32, 8])

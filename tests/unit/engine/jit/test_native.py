@@ -84,3 +84,22 @@ def test_features_count_and_not_the_name(
     made_for = native.Processor("sapphirerapids", features)
     monkeypatch.setattr(native, "processor", lambda: made_for)
     assert (native.has_mask_registers(), native.vector_lanes()) == (masks, lanes)
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "gathers", "scatters"),
+    [
+        ("sapphirerapids", "+avx2,+avx512fp16,+avx512vl", True, True),
+        ("rocketlake", "+avx2,+avx512fp16,+avx512vl", True, True),
+        ("rocketlake", "+avx2,-avx512fp16,+avx512vl", False, False),
+        ("alderlake", "+avx2,-avx512fp16,-avx512vl", True, False),
+        ("znver5", "+avx2,+avx512fp16,+avx512vl", False, False),
+    ],
+)
+def test_gathers_are_used_where_they_are_known_to_be_fast(
+    name: str, features: str, gathers: bool, scatters: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A virtual machine may hide which processor it runs on, but not what that can do."""
+    made_for = native.Processor(name, features)
+    monkeypatch.setattr(native, "processor", lambda: made_for)
+    assert (native.has_gathers(), native.has_scatters()) == (gathers, scatters)

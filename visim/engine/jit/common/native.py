@@ -33,7 +33,12 @@ _GATHERING = {
     *("graniterapids", "graniterapids-d", "diamondrapids"),
 }
 """Processors whose gathers do not go through microcode. Intel's of before have slow ones where
-they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured)."""
+they are mended against data sampling; AMD's Zen 3 and 4 load one by one faster (measured).
+
+Virtual machines may hide which one they run on: LLVM calls a Xeon of the sixth generation
+"rocketlake" where its number is masked. Those of Intel's that have AVX512-FP16 are Sapphire Rapids
+or later."""
+_AMD = "znver"
 _WITH_AVX2 = "x86-64-v3"
 _UNSAVED = {"egpr"}
 """Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
@@ -131,7 +136,19 @@ def _has_mask_registers(made_for: Processor) -> bool:
 
 def has_gathers() -> bool:
     """Whether the processor is known to gather lanes faster than it loads them one by one."""
-    return processor().name in _GATHERING
+    return _has_gathers(processor())
+
+
+@cache
+def _has_gathers(made_for: Processor) -> bool:
+    if made_for.name in _GATHERING:
+        return True
+    return "+avx512fp16" in made_for.features.split(",") and not made_for.name.startswith(_AMD)
+
+
+def has_scatters() -> bool:
+    """Whether the processor also scatters lanes faster than it stores them one by one."""
+    return has_gathers() and has_mask_registers()
 
 
 def vector_lanes() -> int:

@@ -7,7 +7,12 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from visim.engine.jit.analysis.blocks import UnitCode
-from visim.engine.jit.common.native import has_gathers, has_mask_registers, vector_lanes
+from visim.engine.jit.common.native import (
+    has_gathers,
+    has_mask_registers,
+    has_scatters,
+    vector_lanes,
+)
 from visim.engine.jit.launch.kept import Compiled, Kept
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.forks import RenewedLock, loading
@@ -42,6 +47,7 @@ class KernelCode:
             version,
             has_mask_registers=has_mask_registers(),
             has_gathers=has_gathers(),
+            has_scatters=has_scatters(),
             vector_lanes=vector_lanes(),
         )
         with self._making.lock:

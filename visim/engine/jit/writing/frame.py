@@ -16,6 +16,7 @@ from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
 from visim.engine.jit.common.scheduler import DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.gathers import Gatherer
 from visim.engine.jit.ir.pieces import FRAME, Pieces
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
@@ -68,6 +69,13 @@ class ModuleFrame:
     def way(self) -> str:
         """How threads run: the end of the names of what the scheduler has for kernels."""
         return STACKS if self.stacks else DIRECT
+
+    def gatherer(self, text: Text) -> Gatherer | None:
+        """Return what writes gathers of the host's into a function; None where they are slow."""
+        version = self.version
+        if not version.has_gathers:
+            return None
+        return Gatherer(text, self.library, scatters=version.has_scatters)
 
     def callees(self, name: str | None) -> list[LinkedUnit]:
         """Return the functions that a call by name, or by handle, can reach."""

@@ -77,12 +77,11 @@ class MessageWriter:
         self.pc = pc
         self.anchors = anchors
         self.repeats = repeats
-        self.rows = RowWriter(unit.text, unit.module.library)
+        self.rows = RowWriter(unit.text, unit.module.library, unit.module.gatherer(unit.text))
         self.bounds = BoundsWriter(unit, values, bindings)
         self.moves = WindowWriter(
             self.rows,
             self._exchange,
-            gathers=unit.module.version.has_gathers,
             unrolls=repeats,
             skips=not repeats,
         )
@@ -241,6 +240,9 @@ class MessageWriter:
         text, access, values = self.text, ready.access, ready.given
         stride = way.shape.form.stride
         adjacent = stride == access.size
+        if self.rows.scatters(way, access.scalar, values):
+            self.rows.scatter(way, access.scalar, values, ready.mask or "")
+            return
         if self.unit.is_long and not adjacent:  # a function needs less code than so many stores
             self._store_some(ready, way)
             return

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.gathers import Gatherer, distances
 from visim.engine.jit.ir.lanes import row_function
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
 from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
@@ -41,9 +42,10 @@ class Rows:
 
 
 class RowWriter:
-    """Writes accesses of rows."""
+    """Writes accesses of rows; `gatherer` writes the host's gathers, where they are fast."""
 
-    def __init__(self, text: Text, library: Library) -> None:
+    def __init__(self, text: Text, library: Library, gatherer: Gatherer | None) -> None:
+        self.gatherer = gatherer
         self.text = text
         self.library = library
         self.shapes = ShapeWriter(text)
@@ -241,6 +243,10 @@ class RowWriter:
             return [self.weaver.every_other(pointer, scalar, form.piece)]
         if 0 < form.stride < size and size % form.stride == 0 and parts == 1:
             return [self.weaver.overlapping(pointer, scalar, form.piece, form.stride)]
+        gatherer, lanes = self.gatherer, form.piece
+        if gatherer is not None and gatherer.suits(lanes, scalar, parts, 1) and _are_near(form):
+            index = distances(lanes, form.stride)
+            return gatherer.load(pointer, index, lanes, scalar, parts, 1, "")
         return [self._strided(form, pointer, scalar, part * size) for part in range(parts)]
 
     def _scalar(self, pointer: str, scalar: str, offset: int) -> str:
@@ -289,6 +295,27 @@ class RowWriter:
             place = text.at(pointers[lane // piece], lane % piece * stride)
             text.do(f"store {kind} {one}, ptr {place}, align 1")
 
+    def scatters(self, rows: Rows, scalar: str, values: list[str]) -> bool:
+        """Whether the host's scatters store lanes that are not side by side."""
+        form, gatherer = rows.shape.form, self.gatherer
+        if gatherer is None or not gatherer.scatters or not _are_near(form):
+            return False
+        if form.stride == len(values) * scalar_bytes(scalar):
+            return False
+        return gatherer.suits(form.piece, scalar, len(values), 1)
+
+    def scatter(self, rows: Rows, scalar: str, values: list[str], mask: str) -> None:
+        """Store lanes by scatters; `mask` are those that are on, as a vector (empty: all)."""
+        form, gatherer = rows.shape.form, self.gatherer
+        if gatherer is None:
+            return
+        index = distances(form.piece, form.stride)
+        for number, pointer in enumerate(rows.pointers):
+            picks = range(number * form.piece, (number + 1) * form.piece)
+            some = [self.text.shuffle(scalar, rows.shape.lanes, value, picks) for value in values]
+            on = self.text.shuffle("i1", rows.shape.lanes, mask, picks) if mask else ""
+            gatherer.store(pointer, index, form.piece, scalar, some, 1, on)
+
     def store_some(self, rows: Rows, scalar: str, values: list[str], bits: str, data: str) -> None:
         """Store the lanes whose bits are set, one after another; their elements pass `data`."""
         text, form, lanes = self.text, rows.shape.form, rows.shape.lanes
@@ -327,6 +354,11 @@ class RowWriter:
 def pieces_of_rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
     """Return pieces of rows that begin at some pointers."""
     return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
+
+
+def _are_near(form: Form) -> bool:
+    """Whether distances between lanes of a piece are numbers of 32 bits."""
+    return abs(form.stride) * form.piece < 1 << 31
 
 
 def _suffix(scalar: str) -> str:

@@ -77,11 +77,10 @@ class _FunctionWriter:
         self.form = form
         self.masked = masked
         self.text = Text(tests_bits=not module.version.has_mask_registers)
-        self.rows = RowWriter(self.text, module.library)
+        self.rows = RowWriter(self.text, module.library, module.gatherer(self.text))
         self.moves = WindowWriter(
             self.rows,
             lambda _: "%area",
-            gathers=module.version.has_gathers,
             unrolls=True,
             skips=True,
         )

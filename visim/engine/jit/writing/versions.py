@@ -27,7 +27,8 @@ class Version:
     are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
     that messages look whether they are in range, `has_mask_registers` that the host's processor
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
-    one, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks).
+    one, `has_scatters` that it scatters them so, too, `vector_lanes` how many channels of 32 bits
+    its registers hold (0: nobody asks).
     `watched` are the events that observers want of native code. `payload` says what threads start
     with that a loop of the module runs (None: others start them), `filled` which registers others
     fill before threads start (None: any).
@@ -43,6 +44,7 @@ class Version:
     checked: bool = True
     has_mask_registers: bool = False
     has_gathers: bool = False
+    has_scatters: bool = False
     vector_lanes: int = 0
     watched: tuple[str, ...] = ()
     payload: Payload | None = None

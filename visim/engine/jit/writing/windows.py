@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.ir.lanes import move_function
 from visim.engine.jit.ir.shapes import Shape
-from visim.engine.jit.ir.text import Text, low_bits, numbers, opaque, scalar_bytes, signed, splat
+from visim.engine.jit.ir.text import Text, low_bits, numbers, opaque, scalar_bytes, signed
 from visim.engine.jit.layout import EXCHANGE_DATA
 from visim.engine.jit.writing.rows import RowWriter, pieces_of_rows
 
@@ -52,9 +52,8 @@ class Window:
 class WindowWriter:
     """Writes what moves lanes of windows.
 
-    `exchange` returns the exchange area, of which so many bytes are used. `gathers` says that the
-    host's gathers are fast, `unrolls` that lanes are loaded one by one where the code stands, and
-    `skips` that every other element is looked for.
+    `exchange` returns the exchange area, of which so many bytes are used. `unrolls` says that lanes
+    are loaded one by one where the code stands, and `skips` that every other element is looked for.
     """
 
     def __init__(
@@ -62,7 +61,6 @@ class WindowWriter:
         rows: RowWriter,
         exchange: Callable[[int], str],
         *,
-        gathers: bool,
         unrolls: bool,
         skips: bool,
     ) -> None:
@@ -70,7 +68,6 @@ class WindowWriter:
         self.text = rows.text
         self.library = rows.library
         self.exchange = exchange
-        self.gathers = gathers
         self.unrolls = unrolls
         self.skips = skips
 
@@ -115,8 +112,12 @@ class WindowWriter:
         ]
 
     def _gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
-        if self.gathers and parts == 1 and _suits_hardware(window, scalar):
-            return [self._hardware(window, scalar)]
+        gatherer = self.rows.gatherer
+        if gatherer is not None and gatherer.suits(window.lanes, scalar, parts, window.scale):
+            mask = "" if window.mask is None or window.checked else window.mask
+            return gatherer.load(
+                window.base, window.index, window.lanes, scalar, parts, window.scale, mask
+            )
         if self.unrolls and window.checked:
             return self._one_by_one(window, scalar, parts)
         lanes, size = window.lanes, parts * scalar_bytes(scalar)
@@ -140,30 +141,6 @@ class WindowWriter:
                 )
         return found
 
-    def _hardware(self, window: Window, scalar: str) -> str:
-        """Gather with AVX2, 32 bytes at a time."""
-        text, bits = self.text, 8 * scalar_bytes(scalar)
-        lanes = ROW_BYTES * 8 // bits
-        kind, indices = f"<{lanes} x i{bits}>", f"<{lanes} x i32>"
-        letter = "d" if bits == 32 else "q"
-        name = self.library.intrinsic(
-            f"llvm.x86.avx2.gather.d.{letter}.256", kind, kind, "ptr", indices, kind, "i8"
-        )
-        found: list[str] = []
-        for first in range(0, window.lanes, lanes):
-            picks = range(first, first + lanes)
-            index = text.shuffle("i32", window.lanes, window.index, picks)
-            on = splat(f"i{bits}", lanes, -1)
-            if window.mask is not None and not window.checked:
-                some = text.shuffle("i1", window.lanes, window.mask, picks)
-                on = text.let(f"sext <{lanes} x i1> {some} to {kind}")
-            one = text.let(
-                f"call {kind} {name}({kind} zeroinitializer, ptr {window.base}, "
-                f"{indices} {index}, {kind} {on}, i8 {window.scale})"
-            )
-            found.append(text.let(f"bitcast {kind} {one} to <{lanes} x {scalar}>"))
-        return self.rows.weaver.joined(found, lanes, scalar)
-
     # Stores
 
     def store(self, window: Window, scalar: str, values: list[str]) -> None:
@@ -176,11 +153,25 @@ class WindowWriter:
             self.rows.store_all(pointers, window.lanes, scalar, values, stride)
             text.jump(join)
             text.label(apart)
+        if self._scatter(window, scalar, values):
+            text.jump(join)
+            text.label(join)
+            return
         woven = self.rows.weaver.woven(values, window.lanes, scalar)
         vector = f"<{window.lanes * parts} x {scalar}>"
         self._call("store", window, size, f"{vector} {woven}")
         text.jump(join)
         text.label(join)
+
+    def _scatter(self, window: Window, scalar: str, values: list[str]) -> bool:
+        """Store the lanes of a window by the host's scatters; whether that can be done."""
+        gatherer, lanes, scale = self.rows.gatherer, window.lanes, window.scale
+        if gatherer is None or not gatherer.scatters:
+            return False
+        if not gatherer.suits(lanes, scalar, len(values), scale):
+            return False
+        gatherer.store(window.base, window.index, lanes, scalar, values, scale, window.mask or "")
+        return True
 
     # Lane by lane
 
@@ -290,9 +281,3 @@ def none_of(text: Text, vector: str, lanes: int) -> str:
     """Return whether a vector of i1 is false in all lanes."""
     whole = text.let(f"bitcast <{lanes} x i1> {vector} to i{lanes}")
     return text.let(f"icmp eq i{lanes} {whole}, 0")
-
-
-def _suits_hardware(window: Window, scalar: str) -> bool:
-    size = scalar_bytes(scalar)
-    whole = size in {4, 8} and not window.lanes * size % ROW_BYTES
-    return whole and window.scale in {1, 2, 4, 8}
