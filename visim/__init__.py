@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from visim.forks import loading
 
 if TYPE_CHECKING:
-    from visim import opencl
+    from visim import opencl, timing
     from visim.diag import Diagnostic, Diagnostics
     from visim.engine.observers import Observer
     from visim.errors import (
@@ -64,6 +64,7 @@ __all__ = [
     "load",
     "opencl",
     "printf_to",
+    "timing",
     "verify",
 ]
 
@@ -88,12 +89,13 @@ _MODULES = {
     "visim.runtime.printf.records": ("printf_to",),
     "visim.runtime.program": ("Kernel", "Program", "assemble", "link", "load", "verify"),
 }
+_PACKAGES = ("opencl", "timing")
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "opencl":
-        return _loaded("visim.opencl")
+    if name in _PACKAGES:
+        return _loaded(f"visim.{name}")
     if name not in _OWNERS:
         raise AttributeError(f"module 'visim' has no attribute {name!r}")
     value = getattr(_loaded(_OWNERS[name]), name)

@@ -6,6 +6,7 @@ Facts: format_facts section 1 (platform codes of Gen binaries), runtime_abi sect
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from visim.errors import ArgumentError
 
@@ -57,7 +58,7 @@ _BY_NAME = {platform.name: platform for platform in PLATFORMS}
 def object_version(text: str) -> tuple[int, int]:
     """Return the version of objects that is written `text`; `ArgumentError` lists the known."""
     known = {f"{major}.{minor}": (major, minor) for major, minor in OBJECT_VERSIONS}
-    if text not in known:
+    if not isinstance(cast("object", text), str) or text not in known:
         raise ArgumentError(f"unknown version {text!r} of objects; known: {', '.join(known)}")
     return known[text]
 

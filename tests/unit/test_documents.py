@@ -10,12 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import visim
 from tests.unit.runtime.files.test_pictures import decode_png
 from visim.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OBJECTS = (ROOT / "docs" / "objects.md").read_text(encoding="utf-8")
+TIMING = (ROOT / "docs" / "timing.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -95,6 +97,16 @@ def test_the_page_of_objects_assembles_links_and_runs(folder, capsys):
         if words[0] != "extract":
             assert main(words) == 0
     assert "OUT  uint32[32]  0 1 1 2 3 5 8 13 ..." in capsys.readouterr().out
+
+
+def test_what_the_page_of_timing_says_of_python_runs():
+    [program] = blocks(TIMING, "python")
+    kernel = visim.load(ROOT / "examples" / "saxpy" / "saxpy.zebin")["saxpy"]
+    args = [np.ones(1024, np.float32), np.ones(1024, np.float32), np.float32(2), 1024]
+    names = {"visim": visim, "kernel": kernel, "args": args}
+    exec(program, names)
+    assert names["timing"].result.cycles > 0
+    assert "timing" in dir(visim)
 
 
 def test_the_readmes_example_runs(tmp_path):

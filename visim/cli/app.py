@@ -19,6 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words after the program's name; None takes them from the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison]
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
         click.echo("error: the standard output is closed; redirect it to /dev/null", err=True)
         return failures.WRONG_USE

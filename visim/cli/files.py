@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from visim.diag import Diagnostics
 from visim.errors import InputError
 from visim.output import check_output, write_file
+from visim.runtime.given import standard_input
 
 if TYPE_CHECKING:
     from visim import Program
@@ -51,7 +52,7 @@ def read_c(file: str) -> str:
 
 
 def _read_bytes(file: str) -> bytes:
-    return sys.stdin.buffer.read() if is_standard(file) else Path(file).read_bytes()
+    return standard_input() if is_standard(file) else Path(file).read_bytes()
 
 
 def load_program(file: str, platform: str | None, *, strict: bool = False) -> Program:

@@ -163,7 +163,7 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
         raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}")
     if name not in names:
         near = nearest(name, names)
-        hint = f"; did you mean {near!r}?" if near else ""
+        hint = f" (did you mean {near!r}?)" if near else ""
         listed = ", ".join(names) or "none"
         raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}")
     return program[name]

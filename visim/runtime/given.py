@@ -6,6 +6,7 @@ Shared by the whole surface, so that the same mistake gets the same words everyw
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import cast
 
@@ -57,3 +58,10 @@ def read_file(path: Path) -> bytes:
         raise
     except OSError as error:
         raise ArgumentError(f"{path}: it cannot be read: {error.strerror or error}") from error
+
+
+def standard_input() -> bytes:
+    """Return the bytes of the standard input; ArgumentError if there is none (`<&-`)."""
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise ArgumentError("-: the standard input is closed")
+    return sys.stdin.buffer.read()

@@ -454,7 +454,7 @@ class Kernel:
             findings.error(
                 "unknown-platform",
                 f"{self._contents.name} does not say which platform it is for",
-                help=f"load it with platform=..., one of {known}",
+                help=f"name one (platform=..., --platform): {known}",
             )
             raise InputError(findings)
         return self._contents.platform

@@ -151,6 +151,19 @@ class TestProcess:
         assert done.returncode == 2
         assert "the standard output is closed" in done.stderr
 
+    def test_a_closed_input_is_wrong_use(self):
+        done = self._shell("visim info - <&-")
+        assert done.returncode == 2
+        assert done.stderr == "error: -: the standard input is closed\n"
+
+    def test_a_run_needs_nowhere_to_complain(self):
+        arguments = "--arg out=zeros:u8:2x4x4 --arg limit=i32:4"
+        place = "--arg x=f32:0 --arg y=f32:0 --arg width=f32:4"
+        done = self._shell(f"visim run {MANDELBROT} --global 4,2 {arguments} {place} 2>&-")
+        assert done.returncode == 0
+        assert "mandelbrot on pvc" in done.stdout
+        assert self._shell("visim nonsense 2>&-").returncode == 2
+
     def test_the_name_of_the_output_may_be_that_of_a_pipe(self, tmp_path):
         program = tmp_path / "k.visaasm"
         program.write_text(self._shell("visim smith").stdout)

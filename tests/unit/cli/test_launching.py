@@ -122,7 +122,7 @@ class TestRun:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (["-k", "scala"], "no kernel 'scala'; did you mean 'scale'"),
+            (["-k", "scala"], "no kernel 'scala' (did you mean 'scale'?)"),
             (["--arg", "x=null"], "no value for n;"),
             (["--arg", "x"], "expected --arg KEY=VALUE"),
             (["--arg", "y=null"], "no argument 'y'"),

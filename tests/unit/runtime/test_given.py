@@ -47,6 +47,21 @@ def test_programs_are_written_to_paths(path) -> None:
         visim.load(ZEBIN).write(path)
 
 
+@pytest.mark.parametrize("version", [None, [], {}, np.zeros(3), 4.1])
+def test_versions_of_objects_are_texts(version) -> None:
+    with pytest.raises(ArgumentError, match="unknown version"):
+        visim.load(ZEBIN).to_object(isa_version=version)
+
+
+@pytest.mark.parametrize("name", ["checks", "collect", "dependency"])
+@pytest.mark.parametrize("shape", [3, (2, 2)])
+def test_arrays_are_no_names(name, shape) -> None:
+    kernel = visim.load(ZEBIN).kernels[0]
+    given = [np.zeros(4, np.uint8) if one.kind == "buffer" else 1 for one in kernel.args]
+    with pytest.raises(ArgumentError, match=f"^{name}: "):
+        kernel.launch(given, global_size=1, **{name: np.zeros(shape)})
+
+
 def test_units_are_named_by_texts() -> None:
     with pytest.raises(ArgumentError, match="unit: expected a str, found int"):
         visim.load(ZEBIN).text(5)

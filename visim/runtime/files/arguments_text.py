@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import math
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from visim.errors import ArgumentError
 from visim.lex import nearest, shortened
 from visim.runtime.arguments.images import Image, Sampler
 from visim.runtime.files.png_reader import decode_png
+from visim.runtime.given import standard_input
 
 GRAMMAR = """\
 an argument's value is one of
@@ -253,7 +253,7 @@ def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     if not file:
         raise where.error("npy: needs a file")
     try:
-        source = io.BytesIO(sys.stdin.buffer.read()) if file == "-" else (folder / file).open("rb")
+        source = io.BytesIO(standard_input()) if file == "-" else (folder / file).open("rb")
         with source:
             array = _read_array(source)
     except OSError as error:

@@ -125,7 +125,7 @@ class LaunchOptions(Sizes):
             UnsupportedError: it asks for what this build of visim does not have.
         """
         self._check_holders()
-        if self.checks not in _CHECKS:
+        if not isinstance(cast("object", self.checks), str) or self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
         for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
             check_flag(name, value)
@@ -135,11 +135,16 @@ class LaunchOptions(Sizes):
         for name, value in (("workers", self.workers), ("budget", self.budget)):
             if value is not None:
                 _check_integer(name, value, 1)
-        if self.collect == () and not self.surfaces and not self.samplers:
+        if (
+            isinstance(self.collect, tuple)
+            and not self.collect
+            and not self.surfaces
+            and not self.samplers
+        ):
             return self
         collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
         for name in collect:
-            if name not in _COLLECTABLE:
+            if not isinstance(cast("object", name), str) or name not in _COLLECTABLE:
                 known = ", ".join(_COLLECTABLE)
                 raise ArgumentError(f"collect: {name!r} cannot be collected; known: {known}")
         surfaces = {

@@ -344,5 +344,5 @@ def _check_local_size(local: Triple, extent: Triple, required: Triple | None) ->
 
 
 def _refuse_dependency(sizes: Sizes) -> None:
-    if sizes.dependency != "none":
+    if not isinstance(sizes.dependency, str) or sizes.dependency != "none":
         raise ArgumentError("dependency: only a launch with thread_space has dependencies")
