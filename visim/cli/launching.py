@@ -20,6 +20,9 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
   hex:0000803f                  the bytes of a struct
   local:256                     bytes of local memory
   null                          the null pointer
+  image:FILE                    a picture (.png) or array (.npy) as an image; or
+  image:zeros:u8:480x640x4      likewise; image:...@rgba:unorm8 gives the format
+  sampler:repeat,linear,...     a sampler: address mode, filter, normalized
 """
 
 _launch_options = (
@@ -51,7 +54,7 @@ _launch_options = (
         "--budget", type=int, metavar="N", help="Instructions a hardware thread may execute."
     ),
     click.option("--workers", type=int, metavar="N", help="Threads of this machine to use."),
-    click.option("--checks", metavar="MODE", help="Run-time checks; on if not given."),
+    click.option("--checks", metavar="MODE", help="Run-time checks: on or off; on if not given."),
     click.option(
         "--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact."
     ),
