@@ -6,10 +6,11 @@ its shape are kept beside the variable, and are used where reads see that shape 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
 from visim.engine.jit.analysis.slots import (
     LEAST_LANES,
@@ -209,12 +210,27 @@ def _agree(a: Form, b: Form) -> bool:
     return replace(a, piece=1, exact=False) == replace(b, piece=1, exact=False)
 
 
+@dataclass
+class Indices:
+    """What is known of 32-bit indices where code is straight; whoever looks again has the same.
+
+    Attributes:
+        found: the families of indices, by the instruction that has them.
+        cores: those of ragged shapes that slots have got or shown, by slot.
+        families: the families of cores.
+    """
+
+    found: Mapping[tuple[Key, int, Expr], Family] = field(
+        default_factory=dict[tuple[Key, int, Expr], Family]
+    )
+    cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
+    families: dict[str, Family] = field(default_factory=dict[str, Family])
+
+
 class ShapeReader:
     """Finds the shapes of expressions at one instruction, writing code for their scalars.
 
-    `vector` gives the names of vectors, which the analysis does not need. `cores` are those of
-    ragged shapes that slots have got or shown where code is straight, by slot: whoever looks at
-    them once more has the same names.
+    `vector` gives the names of vectors, which the analysis does not need.
     """
 
     def __init__(
@@ -225,7 +241,7 @@ class ShapeReader:
         key: Key,
         step: int,
         vector: Callable[[Expr], str] = lambda _: "poison",
-        cores: dict[int, tuple[str, ...]] | None = None,
+        indices: Indices | None = None,
     ) -> None:
         self.text = text
         self.vector = vector
@@ -233,7 +249,7 @@ class ShapeReader:
         self.affine = affine
         self.key = key
         self.step = step
-        self.cores = {} if cores is None else cores
+        self.indices = indices or Indices()
         self.writer = ShapeWriter(text)
 
     def shape(self, expr: Expr, channel: int | None) -> Shape | None:
@@ -278,7 +294,15 @@ class ShapeReader:
         lanes, bits = expr.lanes, expr.type.bits
         if (source.type.bits, source.lanes, bits) != (32, lanes, 64) or lanes < LEAST_LANES:
             return None
-        return ragged(lanes, self.vector(source), bits, signed=source.type.is_signed)
+        return self.ragged(source, bits, signed=source.type.is_signed)
+
+    def ragged(self, source: Expr, bits: int, *, signed: bool) -> Shape:
+        """Return the shape of 32-bit numbers, whatever they are, extended to `bits` bits."""
+        core = self.vector(source)
+        family = self.indices.found.get((self.key, self.step, source))
+        if family is not None:
+            self.indices.families[core] = family
+        return ragged(source.lanes, core, bits, signed=signed)
 
     def _binary(self, expr: Expr, channel: int | None) -> Shape | None:
         a = self.shape(expr.args[0], channel)
@@ -353,9 +377,10 @@ class ShapeReader:
             raise _Later
         if slot.fixed is not None:
             return Shape(form, slot.row.lanes, slot.fixed, ("0",) * len(slot.fixed))
-        cores = self.cores.get(slot.number) or self._kept("core", slot, form.core_type)
+        known = self.indices.cores
+        cores = known.get(slot.number) or self._kept("core", slot, form.core_type)
         if form.ragged:
-            self.cores[slot.number] = cores
+            known[slot.number] = cores
         offsets = ("0",) * len(cores)
         if form.signed is not None:
             offsets = self._kept("base", slot, f"i{form.bits}")
@@ -378,7 +403,7 @@ class ShapeReader:
             return
         shape = self.writer.refine(shape, form.piece)
         if form.ragged:
-            self.cores[slot.number] = shape.cores
+            self.indices.cores[slot.number] = shape.cores
         for piece in slot.firsts():
             number = f"{slot.number}.{piece}"
             self._store(slot, form.core_type, shape.cores[piece], f"%core.{number}")

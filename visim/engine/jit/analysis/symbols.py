@@ -91,6 +91,14 @@ class Symbols:
             terms[term] = terms.get(term, 0) + times * factor
         return self.sum(terms)
 
+    def is_uniform(self, symbol: Symbol) -> bool:
+        """Whether a term of sums is a number, or a variable's element that is repeated."""
+        name, *parts = self._parts[symbol]
+        if name != "input":
+            return name == "number"
+        _, places, _ = cast("Elements", parts[1])
+        return len(places) == 1
+
     def converted(self, symbol: Symbol) -> list[Symbol]:
         """Return what below a symbol, outside sums, is converted from UD to floats, each once."""
         waiting, found = [symbol], dict[Symbol, None]()
@@ -128,8 +136,13 @@ class _Value:
 
 @dataclass
 class ValueFollower:
-    """Follows the values of successive instructions that run with the same channels."""
+    """Follows the values of successive instructions that run with the same channels.
 
+    With `keeps_sums` sums of inputs are followed as well, and products with powers of two. Without,
+    such a sum is an input once it stands in a variable, which can be read again.
+    """
+
+    keeps_sums: bool = False
     symbols: Symbols = field(default_factory=Symbols)
     _values: dict[Elements, _Value] = field(default_factory=dict[Elements, _Value])
     _bits: dict[tuple[str, int, int], _Value] = field(
@@ -137,6 +150,7 @@ class ValueFollower:
     )
     _writes: dict[int, int] = field(default_factory=dict[int, int])
     _inputs: dict[Symbol, Expr] = field(default_factory=dict[Symbol, Expr])
+    _first: int = 0
 
     def note(self, write: WriteRegister | WritePredicate, symbol: Symbol | None) -> None:
         """Note what a write makes of a variable; nothing else is known of that any more."""
@@ -151,7 +165,7 @@ class ValueFollower:
                 self._bits[name, write.offset, lanes] = _Value(None, channel, symbol)
             return
         number = write.place.variable.index
-        self._writes[number] = self._writes.get(number, 0) + 1
+        self._writes[number] = self._version(number) + 1
         for elements in [one for one in self._values if one[0] == number]:
             del self._values[elements]
         if known and symbol is not None and not self._is_plain_sum(symbol):
@@ -163,9 +177,17 @@ class ValueFollower:
         self._values.clear()
         self._bits.clear()
         self._inputs.clear()
+        self._first = 1 + max(self._writes.values(), default=self._first)
+        self._writes.clear()
+
+    def _version(self, variable: int) -> int:
+        """Return a number that changes whenever a variable may have been written."""
+        return self._writes.get(variable, self._first)
 
     def _is_plain_sum(self, symbol: Symbol) -> bool:
         """Whether a symbol is a sum of inputs and numbers only: then it is better an input."""
+        if self.keeps_sums:
+            return False
         parts = self.symbols.parts
         terms = [parts(term)[0] for term in self.symbols.terms(symbol)]
         return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
@@ -189,7 +211,7 @@ class ValueFollower:
         expr = self._inputs.get(symbol)
         if expr is None or _as_unsigned(expr.type) != UD:
             return None
-        if self._writes.get(expr.attribute.variable.index, 0) != parts[-1]:
+        if self._version(expr.attribute.variable.index) != parts[-1]:
             return None
         if expr.lanes > 1 and is_repeated(expr.attribute):
             expr = take(expr, (0,))
@@ -252,6 +274,18 @@ class ValueFollower:
                 return symbols.of(name, args[0])
             case "select":
                 return symbols.of(name, *args)
+            case "shl" | "and" if self.keeps_sums:
+                return self._bits_of(name, *args)
+            case _:
+                return None
+
+    def _bits_of(self, name: str, a: Symbol, b: Symbol) -> Symbol | None:
+        """Return the symbol of what shifts left by a number, or of bits of a number."""
+        match self.symbols.parts(a), self.symbols.parts(b):
+            case ("number", _, int(first)), ("number", _, int(second)) if name == "and":
+                return self.symbols.number(first & second)
+            case _, ("number", _, int(count)) if name == "shl":
+                return self.symbols.added(self.symbols.sum({}), a, 1 << count % 32)
             case _:
                 return None
 
@@ -295,7 +329,7 @@ class ValueFollower:
             same = known.channel == channel and (expr.lanes == 1 or len(elements[1]) > 1)
             if known.channel is None or same:
                 return known.symbol
-        found = self.symbols.of("input", kind, elements, self._writes.get(elements[0], 0))
+        found = self.symbols.of("input", kind, elements, self._version(elements[0]))
         self._inputs[found] = expr
         return found
 

@@ -9,9 +9,10 @@ butterfly is found out once for all messages with the same indices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import low_bits, numbers, scalar_bytes
 from visim.engine.jit.writing.bounds import Bounds
@@ -38,26 +39,31 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Butterfly:
-    """What is found out of a candidate, as names.
+class Arrangement:
+    """How the lanes of each piece are arranged behind its first one, as names.
 
     Attributes:
-        firsts: the index of each piece's first lane, as i64.
         run: how many elements are a run, as i32; all of a piece: there is no gap.
         places: a vector of 32-bit numbers, the indices of a piece behind its first lane.
         reach: the last one of them, as i64.
-        holds: whether the lanes are a butterfly.
+        holds: whether all pieces are arranged like that.
     """
 
-    firsts: list[str]
     run: str
     places: str
     reach: str
     holds: str
 
 
-Known = dict[tuple[object, ...], Butterfly]
-"""Butterflies that have been looked for, by what is looked at."""
+@dataclass(frozen=True, slots=True)
+class Butterfly(Arrangement):
+    """A candidate that has been looked at: `firsts` are the indices of first lanes, as i64."""
+
+    firsts: tuple[str, ...]
+
+
+Known = dict[tuple[object, ...], Arrangement]
+"""What has been found out where code is straight, by what was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,52 +87,71 @@ def candidate(shape: Shape, access: Access) -> Candidate | None:
 
 
 class ButterflyWriter:
-    """Writes accesses of butterflies; `known` are those that have been looked for, by key."""
+    """Writes accesses of butterflies.
 
-    def __init__(self, rows: RowWriter, known: Known) -> None:
+    `known` is what has been found out already. Cores of one of the `families` differ by a number
+    that all lanes have in common, so that their lanes are arranged alike.
+    """
+
+    def __init__(self, rows: RowWriter, known: Known, families: Mapping[str, Family]) -> None:
         self.rows = rows
         self.text = rows.text
         self.library = rows.library
         self.known = known
+        self.families = families
 
     # What lanes are
 
     def find(self, found: Candidate) -> Butterfly:
         """Look whether lanes are a butterfly."""
-        form = found.shape.form
-        key = found.shape.cores[0], found.piece, found.step, form.signed
-        if key not in self.known:
-            self.known[key] = self._look(found)
-        return self.known[key]
+        core, form = found.shape.cores[0], found.shape.form
+        kind = found.shape.lanes, found.piece, found.step
+        known = self.known.get((core, form.signed, *kind))
+        if isinstance(known, Butterfly):
+            return known
+        parts = self._parts(found)
+        alike = self.families.get(core, core), *kind
+        arrangement = self.known.get(alike) or self._look(found, parts)
+        butterfly = self._placed(found, arrangement, parts)
+        self.known[alike] = arrangement
+        self.known[core, form.signed, *kind] = butterfly
+        return butterfly
 
-    def _look(self, found: Candidate) -> Butterfly:
-        text, shape, piece, step = self.text, found.shape, found.piece, found.step
+    def _parts(self, found: Candidate) -> list[str]:
+        """Return the indices of each piece."""
+        shape, piece = found.shape, found.piece
+        return [
+            self.text.shuffle("i32", shape.lanes, shape.cores[0], range(first, first + piece))
+            for first in range(0, shape.lanes, piece)
+        ]
+
+    def _look(self, found: Candidate, parts: list[str]) -> Arrangement:
+        text, piece, step = self.text, found.piece, found.step
         kind, row = f"<{piece} x i32>", numbers("i32", range(0, piece * step, step))
-        firsts, others = list[str](), list[str]()
-        for first in range(0, shape.lanes, piece):
-            part = text.shuffle("i32", shape.lanes, shape.cores[0], range(first, first + piece))
-            firsts.append(self._wide(found, text.let(f"extractelement {kind} {part}, i64 0")))
-            start = text.shuffle_all("i32", piece, part)
-            others.append(text.let(f"sub {kind} {part}, {start}"))
-        run = self._first_run(others[0], row, piece)
+        behind = [
+            text.let(f"sub {kind} {part}, {text.shuffle_all('i32', piece, part)}") for part in parts
+        ]
+        run = self._first_run(behind[0], row, piece)
         gap = text.spread("i32", piece, text.let(f"mul i32 {run}, {-step}"))
         places = text.let(f"add {kind} {row}, {text.let(f'and {kind} {row}, {gap}')}")
-        wrong = [text.let(f"icmp ne {kind} {other}, {places}") for other in others]
+        wrong = [text.let(f"icmp ne {kind} {one}, {places}") for one in behind]
         while len(wrong) > 1:
             wrong.append(text.let(f"or <{piece} x i1> {wrong.pop(0)}, {wrong.pop(0)}"))
         holds = none_of(text, wrong[0], piece)
         last = text.let(f"extractelement {kind} {places}, i64 {piece - 1}")
-        reach = text.let(f"zext i32 {last} to i64")
-        most = (1 << 32 - bool(found.shape.form.signed)) - 1
-        for first in dict.fromkeys(firsts):
-            end = text.let(f"add i64 {first}, {reach}")
-            straight = text.let(f"icmp sle i64 {end}, {most}")
-            holds = text.let(f"and i1 {holds}, {straight}")
-        return Butterfly(firsts, run, places, reach, holds)
+        return Arrangement(run, places, text.let(f"zext i32 {last} to i64"), holds)
 
-    def _wide(self, found: Candidate, index: str) -> str:
-        word = "sext" if found.shape.form.signed else "zext"
-        return self.text.let(f"{word} i32 {index} to i64")
+    def _placed(self, found: Candidate, like: Arrangement, parts: list[str]) -> Butterfly:
+        """Look where pieces begin, and whether their indices go on from there without a wrap."""
+        text, signed, holds = self.text, bool(found.shape.form.signed), like.holds
+        word, most = "sext" if signed else "zext", (1 << 32 - signed) - 1
+        firsts = list[str]()
+        for part in parts:
+            index = text.let(f"extractelement <{found.piece} x i32> {part}, i64 0")
+            firsts.append(text.let(f"{word} i32 {index} to i64"))
+            end = text.let(f"add i64 {firsts[-1]}, {like.reach}")
+            holds = text.let(f"and i1 {holds}, {text.let(f'icmp sle i64 {end}, {most}')}")
+        return Butterfly(like.run, like.places, like.reach, holds, tuple(firsts))
 
     def _first_run(self, others: str, row: str, piece: int) -> str:
         """Return how many lanes of a piece are side by side, from the first one on, as i32."""

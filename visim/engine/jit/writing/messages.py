@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
 from visim.engine.jit.common.moving import packed_widths, together
-from visim.engine.jit.ir.shapes import Shape, ragged
+from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.anchors import Anchors
@@ -86,7 +86,8 @@ class MessageWriter:
             skips=not repeats,
         )
         self.scattered = ScatterWriter(self.rows, self.moves)
-        self.butterflies = ButterflyWriter(self.rows, known)
+        families = {} if values.shapes is None else values.shapes.indices.families
+        self.butterflies = ButterflyWriter(self.rows, known, families)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
 
     def _exchange(self, size: int) -> str:
@@ -319,8 +320,9 @@ class MessageWriter:
         """Return the shape of a message's addresses; those of 32 bits have one in any case."""
         expr = effect.addresses
         found = self.values.shape(expr, effect.mask)
-        if found is None and expr.type.bits == 32:
-            return ragged(expr.lanes, self.values.value(expr), 64, signed=False)
+        shapes = self.values.shapes
+        if found is None and shapes is not None and expr.type.bits == 32:
+            return shapes.ragged(expr, 64, signed=False)
         return found
 
     # The general form

@@ -141,10 +141,8 @@ class NodeWriter(StepWriter):
         return {row for row in local_rows(run, self.unit.users) if row.variable not in divided}
 
     def _forget(self, run: Run) -> None:
-        """Forget what a loop may have written: vectors of predicates, of indices, conditions."""
+        """Forget what a loop may have written: vectors of predicates, conditions."""
         self.truths = Truths()
-        self.cores.clear()
-        self.butterflies.clear()
         written = {name for name, _ in run.written_bits}
         self.fresh = {key: known for key, known in self.fresh.items() if key[0] not in written}
         self.never = {name: bits for name, bits in self.never.items() if name not in written}

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 
-from visim.engine.jit.analysis.affine import ShapeReader
+from visim.engine.jit.analysis.affine import Indices, ShapeReader
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
-from visim.engine.jit.analysis.flow import Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.families import Family, FamilyFinder
+from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.slots import Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.analysis.truths import Truths, overlaps
@@ -40,6 +41,7 @@ from visim.sem.effects import (
     WriteRegister,
     WriteState,
 )
+from visim.sem.expr import Expr
 
 
 class StepWriter:
@@ -66,7 +68,7 @@ class StepWriter:
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
-        self.cores: dict[int, tuple[str, ...]] = {}
+        self.indices = Indices(self._families())
         self.butterflies: Known = {}
         self.written = 0
 
@@ -83,6 +85,24 @@ class StepWriter:
                 if found is not step:
                     self.divisions.append(found)
                 yield node, number, found
+
+    def _families(self) -> dict[tuple[Key, int, Expr], Family]:
+        """Return the families of indices, by the instruction that has them.
+
+        One message has nothing to share; in long units code for butterflies stands elsewhere.
+        """
+        version = self.unit.module.version
+        messages = sum(
+            isinstance(one, Load | Store) for _, _, s in self.located for one in s.effects
+        )
+        if messages < 2 or self.unit.is_long or not version.has_mask_registers:
+            return {}
+        finder = FamilyFinder()
+        return {
+            (node.key, number, index): family
+            for node, number, step in self.located
+            for index, family in finder.next(step, mode_of(node)).items()
+        }
 
     def stand_in(self, node: Node) -> None:
         """Write what follows as code of a node of the chain."""
@@ -165,7 +185,7 @@ class StepWriter:
         """Write the messages of an instruction in order, then its register writes."""
         unit, key = self.unit, self.node.key
         reader = ShapeReader(
-            self.text, unit.storage, unit.affine, key, number, values.value, self.cores
+            self.text, unit.storage, unit.affine, key, number, values.value, self.indices
         )
         values.shapes, values.fresh = reader, self._still_vectors(step)
         values.truths, values.never = self.truths, self.never

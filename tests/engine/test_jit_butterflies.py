@@ -1,0 +1,162 @@
+"""Messages of the JIT whose indices differ by a number, or do not, reach what they should.
+
+What is found out of the indices of one message serves others, until something else is in them.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from visim.engine import jit
+from visim.engine.base import Machine, RunOptions
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+LANES = 32
+ELEMENTS = 512
+CASES = 12
+ROW = "(0,0)<1;1,0>"
+
+HEAD = """.version 4.1
+.kernel "k"
+.decl V40 v_type=G type=uq num_elts=2 align=wordx32
+.decl V41 v_type=G type=d num_elts=32 align=wordx32
+.decl V42 v_type=G type=d num_elts=32 align=wordx32
+.decl V43 v_type=G type=d num_elts=1 align=dword
+.decl V44 v_type=G type=d num_elts=32 align=wordx32
+.decl V45 v_type=G type=d num_elts=32 align=wordx32
+.decl V46 v_type=G type=d num_elts=32 align=wordx32
+.decl V50 v_type=G type=q num_elts=32 align=wordx32
+.decl V51 v_type=G type=uq num_elts=32 align=wordx32
+.decl V53 v_type=G type=uq num_elts=32 align=wordx32
+.decl V55 v_type=G type=uq num_elts=32 align=wordx32
+.decl V60 v_type=G type=ud num_elts=32 align=wordx32
+.decl V61 v_type=G type=ud num_elts=32 align=wordx32
+.decl P1 v_type=P num_elts=32
+.decl A0 v_type=A num_elts=1
+.kernel_attr SimdSize=32
+.function "k"
+k:
+    mov (M1, 32) V46(0,0)<1> V41(0,0)<1;1,0>
+"""
+
+CHANGES = {
+    "nothing": "",
+    "a number that lanes share": f"    add (M1, 32) V41(0,0)<1> V41{ROW} V43(0,0)<0;1,0>\n",
+    "numbers that they do not share": f"    add (M1, 32) V41(0,0)<1> V41{ROW} V42{ROW}\n",
+    "some lanes": (
+        f"    cmp.gt (M1, 32) P1 V42{ROW} 0x3:d\n    (P1) add (M1, 32) V41(0,0)<1> V41{ROW} 0x1:d\n"
+    ),
+    "a half": "    add (M1, 16) V41(1,0)<1> V41(1,0)<1;1,0> V42(0,0)<1;1,0>\n",
+    "two halves": (
+        "    add (M1, 16) V41(0,0)<1> V41(0,0)<1;1,0> V43(0,0)<0;1,0>\n"
+        "    add (M5, 16) V41(2,0)<1> V41(2,0)<1;1,0> V43(0,0)<0;1,0>\n"
+    ),
+    "one element": "    mov (M1_NM, 1) V41(0,5)<1> V42(0,5)<0;1,0>\n",
+    "elements by an address": (
+        "    addr_add (M1_NM, 1) A0(0)<1> &V41 0x20:uw\n"
+        "    mov (M1_NM, 8) r[A0(0),0]<1>:d V42(0,0)<1;1,0>\n"
+    ),
+    "a factor": (
+        f"    shl (M1, 32) V41(0,0)<1> V41{ROW} 0x1:d\n"
+        f"    add (M1, 32) V41(0,0)<1> V41{ROW} V42{ROW}\n"
+        f"    shr (M1, 32) V41(0,0)<1> V41{ROW} 0x1:d\n"
+    ),
+    "a loop over strips": "".join(
+        f"    xor (M1, 32) V44(0,0)<1> V44{ROW} V42{ROW}\n"
+        f"    add (M1, 32) V41(0,0)<1> V41{ROW} V44{ROW}\n"
+        f"    and (M1, 32) V41(0,0)<1> V41{ROW} 0x7f:d\n"
+        for _ in range(16)
+    ),
+}
+"""What happens to the indices in V41 between two messages."""
+
+
+def addresses(to: str, index: str, buffer: int) -> str:
+    """Return what makes addresses in a buffer of indices."""
+    return (
+        f"    mov (M1, 32) V50(0,0)<1> {index}{ROW}\n"
+        f"    shl (M1, 32) V50(0,0)<1> V50{ROW} 0x2:q\n"
+        f"    add (M1, 32) {to}(0,0)<1> V50{ROW} V40(0,{buffer})<0;1,0>\n"
+    )
+
+
+def text(change: str) -> str:
+    """Return a kernel that loads at two vectors of indices and stores at two others."""
+    return (
+        HEAD
+        + addresses("V51", "V41", 0)
+        + "    lsc_load.ugm (M1, 32)  V60:d32  flat[V51]:a64\n"
+        + change
+        + f"    add (M1, 32) V45(0,0)<1> V41{ROW} V43(0,0)<0;1,0>\n"
+        + addresses("V53", "V45", 0)
+        + "    lsc_load.ugm (M1, 32)  V61:d32  flat[V53]:a64\n"
+        + f"    add (M1, 32) V61(0,0)<1> V61{ROW} V60{ROW}\n"
+        + addresses("V55", "V46", 1)
+        + "    lsc_store.ugm (M1, 32)  flat[V55]:a64  V60:d32\n"
+        + f"    add (M1, 32) V45(0,0)<1> V45{ROW} V43(0,0)<0;1,0>\n"
+        + addresses("V53", "V45", 1)
+        + "    lsc_store.ugm (M1, 32)  flat[V53]:a64  V61:d32\n"
+        + "    ret (M1, 1)\n"
+    )
+
+
+@dataclass
+class Case:
+    """What a seed makes: a buffer, indices that are a butterfly, numbers that change them."""
+
+    seed: str
+
+    def __post_init__(self) -> None:
+        rng, count = random.Random(self.seed), np.arange(LANES)
+        self.data = np.array([rng.getrandbits(32) for _ in range(ELEMENTS)], np.uint32)
+        self.run, self.distance = rng.choice([1, 2, 4, 8, 16, 32]), rng.choice([1, 4, 16, 40])
+        self.indices = (rng.randrange(64) + count + (count & -self.run)).astype(np.int32)
+        changes = [rng.randrange(8) for _ in range(LANES)] if rng.randrange(3) else [0] * LANES
+        self.changes = np.array(changes, np.int32)
+        self.mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, rng.getrandbits(LANES) | 1])
+
+    def stored(self, kernel: harness.Kernel, engine: harness.Prepared | jit.Prepared) -> bytes:
+        """Run two threads of it, of which the second one reaches memory directly."""
+        memory, out = Memory(), np.zeros(ELEMENTS, np.uint32)
+        bases = [memory.add(self.data, "data"), memory.add(out, "out")]
+        found = {
+            "V40": np.array(bases, np.uint64),
+            "V41": self.indices,
+            "V42": self.changes,
+            "V43": np.array([self.distance], np.int32),
+        }
+        registers = tuple((kernel.place(name), one.tobytes()) for name, one in found.items())
+        group = harness.Group((harness.ThreadStart(registers, self.mask),) * 2)
+        ended = engine.run([0], group, Machine(memory, Surfaces()), RunOptions())
+        assert ended.fault is None
+        return out.tobytes()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_messages_reach_what_their_own_indices_say(change: str) -> None:
+    kernel = harness.assemble(text(CHANGES[change]), "pvc")
+    native = jit.Prepared(kernel.linked)
+    for number in range(CASES):
+        case = Case(f"{change} {number}")
+        want, got = (case.stored(kernel, engine) for engine in (kernel.prepared, native))
+        assert got == want, number
+
+
+@pytest.mark.parametrize(
+    ("change", "looks"),
+    [("nothing", 1), ("a number that lanes share", 1), ("numbers that they do not share", 2)],
+)
+def test_indices_that_differ_by_a_number_are_looked_at_once(change: str, looks: int) -> None:
+    kernel = harness.assemble(text(CHANGES[change]), "pvc")
+    version = Version(full=True, slm_bytes=0, has_mask_registers=True)
+    found = ModuleWriter(kernel.linked, version).write().text
+    assert found.count("call i32 @llvm.cttz.i32") == looks

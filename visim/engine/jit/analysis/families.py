@@ -1,0 +1,68 @@
+"""Families of indices: those that differ by a number which is the same for all channels.
+
+What reaches two elements at a distance, as exchanges and transforms do, has two vectors of indices.
+How lanes are arranged is the same in both, so that it need not be looked at twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.slots import LEAST_LANES, channel_of
+from visim.engine.jit.analysis.symbols import Symbol, Symbols, ValueFollower
+from visim.engine.modes import FloatMode
+from visim.sem.effects import (
+    Effect,
+    Load,
+    Store,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+    expressions,
+)
+from visim.sem.expr import Expr
+
+Family = frozenset[tuple[Symbol, int]]
+"""What indices are sums of, with factors, but for what is the same in all lanes."""
+
+
+@dataclass
+class FamilyFinder:
+    """Finds the families of indices in successive instructions that run with the same channels."""
+
+    _values: ValueFollower = field(default_factory=lambda: ValueFollower(keeps_sums=True))
+
+    def next(self, step: Step, mode: FloatMode) -> dict[Expr, Family]:
+        """Return the families of what the next instruction has as indices."""
+        values, found = self._values, dict[Expr, Family]()
+        for effect in step.effects:
+            channel = channel_of(getattr(effect, "mask", None))
+            for index in _indices(effect):
+                symbol = values.symbol(index, mode, channel)
+                if symbol is not None:
+                    found[index] = _family(values.symbols, symbol)
+        writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
+        known = [values.symbol(one.value, mode, channel_of(one.mask)) for one in writes]
+        for write, symbol in zip(writes, known, strict=True):
+            values.note(write, symbol)
+        if any(isinstance(effect, WriteIndirect) for effect in step.effects):
+            values.forget()
+        return found
+
+
+def _indices(effect: Effect) -> Iterator[Expr]:
+    """Return what an effect makes addresses of: numbers of 32 bits, which it may extend."""
+    if isinstance(effect, Load | Store) and effect.addresses.type.bits == 32:
+        yield effect.addresses
+    if not isinstance(effect, WriteRegister):
+        return
+    for expr in expressions([effect]):
+        if expr.uop.name == "convert" and expr.type.bits == 64 and expr.lanes >= LEAST_LANES:
+            yield from (source for source in expr.args if source.type.bits == 32)
+
+
+def _family(symbols: Symbols, symbol: Symbol) -> Family:
+    terms = symbols.terms(symbol).items()
+    return frozenset(term for term in terms if not symbols.is_uniform(term[0]))
