@@ -45,7 +45,7 @@ class Arrangement:
     Attributes:
         run: how many elements are a run, as i32; all of a piece: there is no gap.
         places: a vector of 32-bit numbers, the indices of a piece behind its first lane.
-        reach: the last one of them, as i64.
+        reach: the last one of them, as i32.
         holds: whether all pieces are arranged like that.
     """
 
@@ -139,18 +139,21 @@ class ButterflyWriter:
             wrong.append(text.let(f"or <{piece} x i1> {wrong.pop(0)}, {wrong.pop(0)}"))
         holds = none_of(text, wrong[0], piece)
         last = text.let(f"extractelement {kind} {places}, i64 {piece - 1}")
-        return Arrangement(run, places, text.let(f"zext i32 {last} to i64"), holds)
+        return Arrangement(run, places, last, holds)
 
     def _placed(self, found: Candidate, like: Arrangement, parts: list[str]) -> Butterfly:
         """Look where pieces begin, and whether their indices go on from there without a wrap."""
         text, signed, holds = self.text, bool(found.shape.form.signed), like.holds
-        word, most = "sext" if signed else "zext", (1 << 32 - signed) - 1
-        firsts = list[str]()
+        word, sign, firsts = "sext" if signed else "zext", "s" if signed else "u", list[str]()
+        name = f"llvm.{sign}add.with.overflow.i32"
+        add = self.library.intrinsic(name, "{ i32, i1 }", "i32", "i32")
         for part in parts:
             index = text.let(f"extractelement <{found.piece} x i32> {part}, i64 0")
             firsts.append(text.let(f"{word} i32 {index} to i64"))
-            end = text.let(f"add i64 {firsts[-1]}, {like.reach}")
-            holds = text.let(f"and i1 {holds}, {text.let(f'icmp sle i64 {end}, {most}')}")
+            end = text.let(f"call {{ i32, i1 }} {add}(i32 {index}, i32 {like.reach})")
+            wraps = text.let(f"extractvalue {{ i32, i1 }} {end}, 1")
+            straight = text.let(f"xor i1 {wraps}, true")
+            holds = text.let(f"and i1 {holds}, {straight}")
         return Butterfly(like.run, like.places, like.reach, holds, tuple(firsts))
 
     def _first_run(self, others: str, row: str, piece: int) -> str:
@@ -178,12 +181,16 @@ class ButterflyWriter:
         delta = shape.offsets[0]
         if bounds.start != "0":
             delta = text.let(f"sub i64 {delta}, {bounds.start}")
-        reach = text.let(f"mul i64 {butterfly.reach}, {scale}")
+        wide, limit = text.let(f"zext i32 {butterfly.reach} to i64"), bounds.limit
+        reach = text.let(f"mul i64 {wide}, {scale}")
+        if access.checked:  # Those of first lanes are in range together with the last ones.
+            less = self.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
+            limit = text.let(f"call i64 {less}(i64 {limit}, i64 {reach})")
         for first in butterfly.firsts:
             offset = text.let(f"add i64 {text.let(f'mul i64 {first}, {scale}')}, {delta}")
             pointers.append(self.rows.pointer(offset, bounds))
-            for end in (offset, text.let(f"add i64 {offset}, {reach}")) if access.checked else ():
-                test = text.let(f"icmp ult i64 {end}, {bounds.limit}")
+            if access.checked:
+                test = text.let(f"icmp ult i64 {offset}, {limit}")
                 fits = text.let(f"and i1 {fits}, {test}")
         if mask is not None:
             every = text.let(f"icmp eq i64 {mask}, {low_bits(shape.lanes)}")
@@ -263,8 +270,7 @@ class ButterflyWriter:
     def _behind(self, found: Candidate, butterfly: Butterfly) -> str:
         """Return which elements of a piece's second vector are not behind its last one."""
         text, piece = self.text, found.piece
-        last = text.let(f"trunc i64 {butterfly.reach} to i32")
-        lasts = text.spread("i32", piece, last)
+        lasts = text.spread("i32", piece, butterfly.reach)
         elements = (found.step * (piece + element) for element in range(piece))
         row = numbers("i32", elements)
         return text.let(f"icmp ule <{piece} x i32> {row}, {lasts}")
