@@ -22,6 +22,7 @@ from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .hardware import HARDWARE, use_hardware
 
 LANES = 32
 ELEMENTS = 4096
@@ -52,6 +53,15 @@ DECLARATIONS = """
 .function "k"
 k:
 """
+
+
+@pytest.fixture(autouse=True, params=HARDWARE)
+def _hardware(  # pyright: ignore[reportUnusedFunction]
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the host gathers, channels stay together until few are left."""
+    use_hardware(request.param, monkeypatch)
+
 
 ALL = "(0,0)<1;1,0>"
 ONE = "(0,0)<0;1,0>"
@@ -408,6 +418,50 @@ class CaseOfEnds(Case):
 @pytest.mark.parametrize("beside", BESIDE)
 def test_loads_by_one_number_end_where_each_array_ends(beside: str) -> None:
     text = beside_kernel(beside)
+    kernel = harness.assemble(text, "pvc")
+    lengths = [[600, 600], [600, 500], [500, 600]]
+    choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
+    cases = [CaseOfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
+    _agree_on(text, cases, kernel)
+
+
+MADE = f"    mov (M1, 32) V50(0,0)<1> V41{ALL}"
+GROWN = f"    add (M1, 32) V41(0,0)<1> V41{ALL} 0x1:w"
+BEGUN = "LOOP:"
+WIDE = f"    mov (M1, 32) V62(0,0)<1> V41{ALL}\nLOOP:"
+COUNTERS: dict[str, tuple[bool, dict[str, str]]] = {
+    "by one": (True, {}),
+    "by three": (True, {GROWN: GROWN.replace("0x1", "0x3")}),
+    "unsigned": (True, {MADE: MADE.replace("V41", "V63")}),
+    "64 bits": (True, {BEGUN: WIDE, MADE: "", GROWN: f"{GROWN}\n{GROWN.replace('V41', 'V62')}"}),
+    "in front of its load": (False, {GROWN: "", MADE: f"{GROWN}\n{MADE}"}),
+    "twice": (False, {GROWN: f"{GROWN}\n{GROWN}"}),
+    "down": (False, {GROWN: GROWN.replace("0x1", "0xFFFF")}),
+    "by what differs": (False, {GROWN: GROWN.replace("0x1:w", f"V57{ALL}")}),
+}
+"""How the number grows that leads to an index, and whether turns in range can be counted."""
+
+
+def counter_kernel(changes: dict[str, str]) -> str:
+    """Return the kernel whose number grows in another way."""
+    text = beside_kernel("one number")
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    if "V62" in text:
+        text = text.replace(f"V51(0,0)<1> V50{ALL} 0x2:q", f"V51(0,0)<1> V62{ALL} 0x2:q", 1)
+    more = [
+        ".decl V62 v_type=G type=q num_elts=32 align=wordx32",
+        ".decl V63 v_type=G type=ud num_elts=32 align=wordx32 alias=<V41, 0>",
+    ]
+    return text.replace(".decl P1 ", "\n".join([*more, ".decl P1 "]), 1)
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_loads_by_a_number_that_grows_end_where_each_array_ends(name: str) -> None:
+    counted, changes = COUNTERS[name]
+    text = counter_kernel(changes)
+    assert ("%turns" in _text(text)) is counted
     kernel = harness.assemble(text, "pvc")
     lengths = [[600, 600], [600, 500], [500, 600]]
     choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]

@@ -11,7 +11,6 @@ others run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -19,22 +18,26 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node, mode_of
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row, row_of
-from visim.engine.jit.ir.places import is_repeated
+from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
-from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.spans import SpanWriter
+from visim.engine.jit.writing.lone import Hoist, LoneLoads
 from visim.engine.jit.writing.values import Values
-from visim.sem.effects import Effect, Goto, Load, Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr
+from visim.sem.effects import Effect, Goto, Load, WritePredicate, WriteRegister
 
 _Found = TypeVar("_Found")
 
 _MOST_TURNS = 64
 """How many turns an attempt has at most: a number has a bit for each of them."""
+
+
+_FEW = 4
+"""On hosts with gathers channels run apart when one in so many is left: until then the processor
+would guess too many ends of loops wrong, and from then on vectors are too empty."""
+
+_GATHERED = 4
+"""How many bytes each channel loads where gathers are fast enough."""
 
 _PAUSE = 64
 """How many turns channels make together after an attempt that failed."""
@@ -54,12 +57,12 @@ class AloneWriter:
         self._pause = unit.counter()
         self._turn, self._left, self._staying = (unit.buffer(8) for _ in range(3))
         self._channel, self._last, self._furthest = (unit.buffer(8) for _ in range(3))
+        self._most = unit.buffer(8)
         self._exits = {place: unit.buffer(8) for place in region.exits}
         self._turns = ""
         self._ahead: list[str] = []
-        self._sums: dict[Row, tuple[str, Place]] = {}
-        self._terms: dict[Row, str] = {}
-        self._spans = SpanWriter(self.text, self._combined)
+        hoist = Hoist(self._hoisted, self._combined, self._values)
+        self._loads = LoneLoads(unit, region, hoist, self._label("bail"))
         self._own_rows: dict[Row, str] = {}
         self._own_bits: dict[Bits, str] = {}
         self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
@@ -80,12 +83,30 @@ class AloneWriter:
         paused = text.let(f"load i64, ptr {self._pause}")
         some = text.let(f"icmp ne i64 {turns}, 0")
         ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
+        if self._is_gathered():
+            ready = text.let(f"and i1 {ready}, {self._are_few()}")
         text.branch(ready, self._name, self._label("pausing"))
         text.label(self._label("pausing"))
         left = self._combined("usub.sat", paused, "1")
         text.do(f"store i64 {left}, ptr {self._pause}")
         text.jump(self._label("together"))
         text.label(self._label("together"))
+
+    def _is_gathered(self) -> bool:
+        """Whether the host gathers what the loop loads: many channels are better together then.
+
+        Of 8 bytes a gather loads so few that channels alone are as fast.
+        """
+        loads = [load for _, _, load in self.region.loads]
+        sizes = {load.components * scalar_bytes(scalar_type(load.type)) for load in loads}
+        return self.unit.module.version.has_gathers and sizes <= {_GATHERED}
+
+    def _are_few(self) -> str:
+        """Return whether few channels are left in the loop."""
+        text, most = self.text, self.unit.kernel.simd_size // _FEW
+        ctpop = self.unit.module.library.intrinsic("llvm.ctpop.i32", "i32", "i32")
+        active = text.let("load i32, ptr %active")
+        return text.let(f"icmp ule i32 {text.let(f'call i32 {ctpop}(i32 {active})')}, {most}")
 
     def _label(self, what: str) -> str:
         return f"{self._name}.{what}"
@@ -113,10 +134,14 @@ class AloneWriter:
         text = self.text
         outside, text.lines = text.lines, []
         self._next()
+        begun, text.lines = text.lines, []
         for number, node in enumerate(self.region.nodes, 1):
             self._node(node, number)
         self._finish()
-        self._hoisted(self._spans.write)
+        turns, text.lines = text.lines, begun
+        self._start()
+        text.lines += turns
+        self._hoisted(self._loads.write)
         body, text.lines = text.lines, outside
         self._begin()
         text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
@@ -170,7 +195,16 @@ class AloneWriter:
         for place in region.singles:
             self._before.append(self._hoisted(partial(self.storage.read, place)))
             self.storage.write(place, self._before[-1], None)
-        text.jump(self._body(region.header.key[1]))
+
+    def _start(self) -> None:
+        """Look how many turns of the chosen channel are in range, and begin the first."""
+        text, header = self.text, self._body(self.region.header.key[1])
+        most = self._loads.turns(self._turns, self.row)
+        text.do(f"store i64 {most}, ptr {self._most}")
+        if most == self._turns:
+            text.jump(header)
+        else:
+            text.likely(text.let(f"icmp ne i64 {most}, 0"), header, self._label("bail"))
 
     def _position(self, bits: Bits, channel: str) -> str:
         return self.text.let(f"add i64 {channel}, {bits[1]}") if bits[1] else channel
@@ -211,9 +245,7 @@ class AloneWriter:
     def _node(self, node: Node, number: int) -> None:
         text = self.text
         text.label(self._body(node.key[1]))
-        self._sums.clear()
-        self._terms.clear()
-        self._spans.begin()
+        self._loads.begin(node)
         if node.key in self._seen:
             turn = text.let(f"load i64, ptr {self._turn}")
             self._add_bit(self._seen[node.key], turn)
@@ -253,9 +285,12 @@ class AloneWriter:
         turn = text.let(f"load i64, ptr {self._turn}")
         turn = text.let(f"add i64 {turn}, 1")
         text.do(f"store i64 {turn}, ptr {self._turn}")
-        stays = text.fresh("stays")
-        text.branch(text.let(f"icmp ult i64 {turn}, {self._turns}"), self._body(header), stays)
+        stays, most = text.fresh("stays"), text.let(f"load i64, ptr {self._most}")
+        text.branch(text.let(f"icmp ult i64 {turn}, {most}"), self._body(header), stays)
         text.label(stays)
+        whole, made = text.fresh("whole"), text.let(f"icmp eq i64 {most}, {self._turns}")
+        text.branch(made, whole, self._label("bail"))
+        text.label(whole)
         self._put(self.region.staying)
         self._leave(0, self._staying)
 
@@ -273,7 +308,7 @@ class AloneWriter:
         cutter = Cutter(self, values)
         for effect in step.effects:
             if isinstance(effect, Load):
-                values.loaded[id(effect)] = self._load(node, cutter, effect)
+                values.loaded[id(effect)] = self._loads.load(node, cutter, effect)
         writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
         if all(write.value.lanes == 1 for write in writes):
             self._write_singles(writes, values)
@@ -284,10 +319,10 @@ class AloneWriter:
                 self._write_bit(write, value, mask)
             else:
                 self._write_row(write, value, mask)
-                self._note_sum(cutter, write, mask)
+                self._loads.note(cutter, write, mask)
         for write in writes:
             if isinstance(write, WriteRegister):
-                self._terms.pop(place_row(write.place), None)
+                self._loads.forget(place_row(write.place))
 
     def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
         singles = [write for write in writes if isinstance(write, WriteRegister)]
@@ -310,86 +345,6 @@ class AloneWriter:
             value = text.let(f"select <1 x i1> {mask}, <1 x i1> {value}, <1 x i1> {old}")
         one = text.let(f"extractelement <1 x i1> {value}, i64 0")
         text.do(f"store i8 {text.let(f'zext i1 {one} to i8')}, ptr {self._own_bit(bits)}")
-
-    def _note_sum(self, cutter: Cutter, write: WriteRegister, mask: str | None) -> None:
-        """Note that a row is a sum of 64 bits of something and what all channels share."""
-        row, value = place_row(write.place), write.value
-        self._sums.pop(row, None)
-        if mask is not None or value.uop.name != "add" or value.type.bits != 64:
-            return
-        changing = {place.variable.index for place in self.region.singles}
-        for one, other in (value.args, value.args[::-1]):
-            if other.uop.name == "read" and is_repeated(other.attribute):
-                place: Place = other.attribute
-                if place.variable.index not in changing:
-                    self._sums[row] = (self._term(cutter, one), place)
-
-    def _term(self, cutter: Cutter, value: Expr) -> str:
-        """Return what varies in a sum, as i64; a row has one name as long as nobody writes it."""
-        row = row_of(value.attribute) if value.uop.name == "read" else None
-        if row is None:
-            return self._first(cutter.value(value), 64)
-        if row not in self._terms:
-            self._terms[row] = self._first(cutter.value(value), 64)
-        return self._terms[row]
-
-    # Loads
-
-    def _load(self, node: Node, cutter: Cutter, load: Load) -> list[str]:
-        """Load what the channel loads, or end the attempt."""
-        text, bounds = self.text, self._hoisted(partial(self._bounds, node, load))
-        mask = cutter.mask(load.mask)
-        offset, fits = self._offset(cutter, load.addresses, bounds, mask)
-        if fits is not None:
-            inside = text.fresh("inside")
-            text.likely(fits, inside, self._label("bail"))
-            text.label(inside)
-        scalar = scalar_type(load.type)
-        place = text.let(f"add i64 {offset}, {bounds.host}")
-        pointer = text.let(f"inttoptr i64 {place} to ptr")
-        pointers = [
-            text.at(pointer, part * scalar_bytes(scalar)) for part in range(load.components)
-        ]
-        return [text.let(f"load <1 x {scalar}>, ptr {one}, align 1") for one in pointers]
-
-    def _bounds(self, node: Node, load: Load) -> Bounds:
-        """Return where a load may go, as when all channels load."""
-        size = load.components * scalar_bytes(scalar_type(load.type))
-        site = self.unit.module.sites.number(load, self.unit.unit.number)
-        bindings = self.region.bindings[id(load)]
-        return BoundsWriter(self.unit, self._values(node), bindings).of(load, site, size)
-
-    def _offset(
-        self, cutter: Cutter, addresses: Expr, bounds: Bounds, mask: str | None
-    ) -> tuple[str, str | None]:
-        """Return the distance of a load from where it may go, and the test whether it may.
-
-        There is no test where one before has looked. Channels that are off load what comes first.
-        """
-        text, bits = self.text, addresses.type.bits
-        row = row_of(addresses.attribute) if addresses.uop.name == "read" else None
-        if row is not None and row in self._sums:
-            varying, common = self._sums[row]
-            base = self._hoisted(partial(self._distance, common, bounds))
-            offset = text.let(f"add i64 {varying}, {base}")
-            if mask is None:
-                return offset, self._spans.test(varying, base, bounds.limit)
-        else:
-            address = self._first(cutter.value(addresses), bits)
-            if bits < 64:
-                address = text.let(f"zext i{bits} {address} to i64")
-            offset = text.let(f"sub i64 {address}, {bounds.start}")
-        if mask is not None:
-            on = text.let(f"extractelement <1 x i1> {mask}, i64 0")
-            offset = text.let(f"select i1 {on}, i64 {offset}, i64 0")
-        return offset, text.let(f"icmp ult i64 {offset}, {bounds.limit}")
-
-    def _distance(self, place: Place, bounds: Bounds) -> str:
-        one = replace(place, lanes=1, width=1)
-        return self.text.let(f"sub i64 {self._first(self.storage.read(one), 64)}, {bounds.start}")
-
-    def _first(self, vector: str, bits: int) -> str:
-        return self.text.let(f"extractelement <1 x i{bits}> {vector}, i64 0")
 
     # What an attempt leaves
 

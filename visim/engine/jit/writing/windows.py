@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from visim.engine.jit.ir.gathers import Gatherer
 from visim.engine.jit.ir.lanes import move_function
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import Text, low_bits, numbers, opaque, scalar_bytes, signed
@@ -94,7 +95,7 @@ class WindowWriter:
         """Return `parts` vectors of the elements at the lanes of a window, which fits."""
         text, found = self.text, list[tuple[list[str], str]]()
         join = text.fresh("loaded")
-        for piece, stride in self._pieces(window, scalar, parts):
+        for piece, stride in self._pieces(window, scalar, parts, loads=True):
             apart = self._begin_rows(window, piece, stride)
             rows = pieces_of_rows(window.lanes, piece, stride, self._rows(window, piece))
             found.append((self.rows.load(rows, scalar, parts), text.block))
@@ -112,8 +113,8 @@ class WindowWriter:
         ]
 
     def _gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
-        gatherer = self.rows.gatherer
-        if gatherer is not None and gatherer.suits(window.lanes, scalar, parts, window.scale):
+        gatherer = self._by_hardware(window, scalar, parts)
+        if gatherer:
             mask = "" if window.mask is None or window.checked else window.mask
             return gatherer.load(
                 window.base, window.index, window.lanes, scalar, parts, window.scale, mask
@@ -123,6 +124,13 @@ class WindowWriter:
         lanes, size = window.lanes, parts * scalar_bytes(scalar)
         data = self._call("load", window, size)
         return self.rows.load(pieces_of_rows(lanes, lanes, size, [data]), scalar, parts)
+
+    def _by_hardware(self, window: Window, scalar: str, parts: int) -> Gatherer | None:
+        """Return what gathers the lanes of a window; None if the host does not, or not fast."""
+        gatherer = self.rows.gatherer
+        if gatherer is None or not gatherer.suits(window.lanes, scalar, parts, window.scale):
+            return None
+        return gatherer
 
     def _one_by_one(self, window: Window, scalar: str, parts: int) -> list[str]:
         """Load each lane by itself; those that are off have an index that is in range."""
@@ -147,7 +155,7 @@ class WindowWriter:
         """Store vectors at the lanes of a window, which fits, lowest lane first."""
         text, parts = self.text, len(values)
         join, size = text.fresh("stored"), parts * scalar_bytes(scalar)
-        for piece, stride in self._pieces(window, scalar, parts):
+        for piece, stride in self._pieces(window, scalar, parts, loads=False):
             apart = self._begin_rows(window, piece, stride)
             pointers = self._rows(window, piece)
             self.rows.store_all(pointers, window.lanes, scalar, values, stride)
@@ -165,12 +173,11 @@ class WindowWriter:
 
     def _scatter(self, window: Window, scalar: str, values: list[str]) -> bool:
         """Store the lanes of a window by the host's scatters; whether that can be done."""
-        gatherer, lanes, scale = self.rows.gatherer, window.lanes, window.scale
+        gatherer = self._by_hardware(window, scalar, len(values))
         if gatherer is None or not gatherer.scatters:
             return False
-        if not gatherer.suits(lanes, scalar, len(values), scale):
-            return False
-        gatherer.store(window.base, window.index, lanes, scalar, values, scale, window.mask or "")
+        lanes, mask = window.lanes, window.mask or ""
+        gatherer.store(window.base, window.index, lanes, scalar, values, window.scale, mask)
         return True
 
     # Lane by lane
@@ -203,7 +210,9 @@ class WindowWriter:
 
     # Rows
 
-    def _pieces(self, window: Window, scalar: str, parts: int) -> list[tuple[int, int]]:
+    def _pieces(
+        self, window: Window, scalar: str, parts: int, *, loads: bool
+    ) -> list[tuple[int, int]]:
         """Return how many neighbours may turn out to be rows, and how far apart, if any are.
 
         Pairs are what is left of rows where elements are exchanged over short distances, and every
@@ -214,6 +223,9 @@ class WindowWriter:
         if size % window.scale or lanes % most:
             return []
         found = [(most, size), (2, size)] if most > 2 and window.short else [(most, size)]
+        gatherer = self._by_hardware(window, scalar, parts)
+        if gatherer is not None and (loads or gatherer.scatters):
+            return found[:1]
         if parts == 1 and self.skips and window.short and lanes % 2 == 0:
             found.append((lanes, 2 * size))
         return found
