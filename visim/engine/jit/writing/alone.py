@@ -162,7 +162,7 @@ class AloneWriter:
         for counter in counters:
             text.do(f"store i64 0, ptr {counter}")
         for row, place in region.entering.items():
-            put_row(self.storage, place, self._buffers[row])
+            put_row(self.storage, place, self._buffers[row], singly=True)
         for bits, word in self._words.items():
             text.do(f"store i64 {self.storage.load_bits(bits[0])}, ptr {word}")
         for place, before, after in zip(region.singles, self._before, self._after, strict=True):

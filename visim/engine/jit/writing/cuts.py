@@ -67,11 +67,14 @@ def as_integers(text: Text, vector: str, kind: DataType, lanes: int) -> str:
     return text.let(f"bitcast <{lanes} x {scalar}> {vector} to <{lanes} x i{kind.bits}>")
 
 
-def put_row(storage: Storage, place: Place, buffer: str) -> None:
-    """Put a row to memory that code for some of its channels can index."""
-    text, kind = storage.text, f"<{place.lanes} x i{place.type.bits}>"
+def put_row(storage: Storage, place: Place, buffer: str, *, singly: bool = False) -> None:
+    """Put a row to memory that code for some of its channels can index, or `singly` for one."""
+    text, scalar = storage.text, f"i{place.type.bits}"
     found = as_integers(text, storage.read(place), place.type, place.lanes)
-    text.do(f"store {kind} {found}, ptr {buffer}, align 64")
+    if singly:
+        text.hand_over(scalar, place.lanes, found, buffer)
+    else:
+        text.do(f"store <{place.lanes} x {scalar}> {found}, ptr {buffer}, align 64")
 
 
 def take_row(storage: Storage, place: Place, buffer: str) -> None:

@@ -324,7 +324,7 @@ class RowWriter:
         self.library.functions.setdefault(name, row_function(name, size, form.stride))
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         whole = self.weaver.woven(values, lanes, scalar)
-        text.do(f"store <{count} x {scalar}> {whole}, ptr {data}, align 8")
+        text.hand_over(scalar, count, whole, data)
         for number, pointer in enumerate(rows.pointers):
             first, mask = number * form.piece, bits
             if len(rows.pointers) > 1:

@@ -168,7 +168,7 @@ class ScatterWriter:
         data = self.moves.data(max(1, len(operands)) * access.vector_bytes)
         for part, operand in enumerate(operands):
             place = text.at(data, part * access.vector_bytes)
-            text.do(f"store {access.vector} {operand}, ptr {place}, align 8")
+            text.hand_over(access.scalar, access.lanes, operand, place)
         self.moves.do(name, window, window.bits)
         return text.let(f"load {access.vector}, ptr {data}, align 8")
 

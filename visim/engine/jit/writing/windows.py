@@ -166,8 +166,7 @@ class WindowWriter:
             text.label(join)
             return
         woven = self.rows.weaver.woven(values, window.lanes, scalar)
-        vector = f"<{window.lanes * parts} x {scalar}>"
-        self._call("store", window, size, f"{vector} {woven}")
+        self._call("store", window, size, woven, scalar)
         text.jump(join)
         text.label(join)
 
@@ -182,7 +181,7 @@ class WindowWriter:
 
     # Lane by lane
 
-    def _call(self, verb: str, window: Window, size: int, given: str = "") -> str:
+    def _call(self, verb: str, window: Window, size: int, given: str = "", scalar: str = "") -> str:
         """Move `size` bytes for each lane; return where values are, lane after lane."""
         lanes, mask = window.lanes, window.bits
         if verb == "load" and window.checked:
@@ -193,7 +192,7 @@ class WindowWriter:
             self.library.functions[name] = function
         data = self.data(lanes * size)
         if given:
-            self.text.do(f"store {given}, ptr {data}, align 8")
+            self.text.hand_over(scalar, lanes * size // scalar_bytes(scalar), given, data)
         self.do(name, window, mask)
         return data
 
@@ -205,7 +204,7 @@ class WindowWriter:
         """Call a function for the lanes of a mask."""
         text, area = self.text, self.exchange(4 * window.lanes)
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
-        text.do(f"store <{window.lanes} x i32> {window.index}, ptr {area}, align 8")
+        text.hand_over("i32", window.lanes, window.index, area)
         text.do(f"call void @{name}(ptr {window.base}, ptr {area}, i64 {mask})")
 
     # Rows
