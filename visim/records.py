@@ -22,7 +22,7 @@ _MANY = 8
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(cls: type[_T]) -> type[_T]:
     """Make `cls` a frozen dataclass with slots; its fields may have no default factories."""
-    made = dataclass(frozen=True, slots=True)(cls)
+    made = dataclass(frozen=True, slots=True, init=False)(cls)
     made.__init__ = _initialiser(made)
     return made
 

@@ -18,7 +18,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from visim.layout import Reader, Writer
 from visim.operands import (
@@ -455,16 +455,28 @@ def _kind(owner: str, name: str, kinds: Mapping[str, Any]) -> Any:
     return kinds[name]
 
 
+_Side = TypeVar("_Side")
+_SIDES: dict[tuple[type[Any], type[Any]], bool] = {}
+
+
+def _has_side(kind: object, side: type[_Side]) -> TypeGuard[_Side]:
+    """Whether a kind of field is what `side` says; Python needs long to look for each kind anew."""
+    known = type(kind), side
+    if known not in _SIDES:
+        _SIDES[known] = isinstance(kind, side)
+    return _SIDES[known]
+
+
 def _whole(owner: str, name: str, kinds: Mapping[str, Any]) -> Piece:
     kind = _kind(owner, name, kinds)
-    if isinstance(kind, Dependent):
+    if _has_side(kind, Dependent):
         return _Dependent(name, kind)
     return _Whole(name, _codec(owner, name, kinds))
 
 
 def _codec(owner: str, name: str, kinds: Mapping[str, Any]) -> Codec:
     kind = _kind(owner, name, kinds)
-    if not isinstance(kind, Codec):
+    if not _has_side(kind, Codec):
         raise DeclarationError(f"{type(kind).__name__} of {owner}.{name} has no binary side")
     return kind
 
@@ -472,7 +484,7 @@ def _codec(owner: str, name: str, kinds: Mapping[str, Any]) -> Codec:
 def _part(owner: str, path: str, kinds: Mapping[str, Any]) -> _Part:
     name, part = path.split(".")
     kind = _kind(owner, name, kinds)
-    if not isinstance(kind, Compound) or part not in kind.parts:
+    if not _has_side(kind, Compound) or part not in kind.parts:
         raise DeclarationError(f"{owner}.{name} has no part {part!r}")
     return _Part(name, part, path, kind.parts[part])
 
@@ -486,7 +498,7 @@ def _packed(owner: str, inner: str, width: int, kinds: Mapping[str, Any]) -> _Pa
             has_sub = True
             continue
         kind = _kind(owner, name, kinds)
-        if not isinstance(kind, Coded) or not mask:
+        if not _has_side(kind, Coded) or not mask:
             raise DeclarationError(f"layout of {owner}: {name} cannot share a byte")
         entries.append((name, kind, int(mask, 0)))
     left = (1 << 8 * width) - 1
