@@ -146,7 +146,7 @@ class Prepared:
         if self._first.has_host_turns:
             shared = None
         private = private_memory(machine, shared, workers)
-        given, shown = weakly(dispatch), Contents.of(machine)
+        given, shown = weakly(dispatch), self._teams.same(Contents.of(machine))
         targets = [Target(given, shared, machine, own, shown) for own in private]
         inputs = () if shared is None else self._inputs.shapes(shared)
         form = None if shared is None else _form(shared, inputs, targets, options)

@@ -94,7 +94,7 @@ class Runner:
         self._caches: list[NDArray[np.uint64]] = []
         self._tallies: list[Tallies] = []
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
-        self._memory: tuple[tuple[int, ...], int] = ((), 0)
+        self._memory: tuple[int, ...] = ()
         self.block_counts: Counter[BlockPlace] = Counter()
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
@@ -113,12 +113,13 @@ class Runner:
                 cache.fill(0)
             for tallies in self._tallies:
                 tallies.forget()
-        self.images.fill(target.machine.surfaces)
-        arguments, tables = target.machine.implicit_arguments, self.tables
+        machine, images, tables = target.machine, self.images, self.tables
+        images.fill(machine.surfaces)
+        arguments = machine.implicit_arguments
         place, size = (0, 0) if arguments is None else (int(arguments.ctypes.data), arguments.size)
-        found = place, size, tables.surfaces_at, tables.flat_at, tables.flat_entries
-        if (found, self.images.address) != self._memory:
-            self._memory = found, self.images.address
+        at = tables.surfaces_at, tables.flat_at, tables.flat_entries, images.address
+        if (place, size, *at) != self._memory:
+            self._memory = place, size, *at
             for _, context in self.compiled.values():
                 self._point(context)
 
@@ -191,7 +192,7 @@ class Runner:
 
     def _point(self, context: NDArray[np.uint64]) -> None:
         """Tell native code where the memory of the launch is."""
-        found, images = self._memory
+        *found, images = self._memory
         _MEMORY.pack_into(octets_of(context), 8 * Context.ARGUMENTS, *found)
         context[int(Context.IMAGES)] = images
 

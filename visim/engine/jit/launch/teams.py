@@ -16,6 +16,7 @@ from weakref import ref
 
 from visim.engine.base import Dispatch, Machine, RunOptions
 from visim.engine.jit.launch.answers import Target
+from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observers
 
@@ -60,8 +61,18 @@ class Teams:
 
     def __init__(self) -> None:
         self._idle: deque[_Return] = deque(maxlen=MOST_IDLE)
+        self._shown = Contents(b"", (), b"")
         self._lent: deque[ref[_Lease]] = deque()
         """Leases that have teams, those that have had theirs for longest first; some are gone."""
+
+    def same(self, shown: Contents) -> Contents:
+        """Return what a launch shows of its memory, as the one before has it if that is the same.
+
+        Teams find out quicker then that they need not show it again.
+        """
+        if self._shown != shown:
+            self._shown = shown
+        return self._shown
 
     def of(
         self, dispatch: Dispatch, groups: int, machine: Machine, options: RunOptions

@@ -96,6 +96,7 @@ class NativeWork:
         self.templates: list[NDArray[np.uint8]] = []
         self.starts: list[memoryview] = []
         self._common: tuple[tuple[int, bytes], ...] = ()
+        self._extent: tuple[int, ...] = ()
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
@@ -162,10 +163,13 @@ class NativeWork:
     def aim(self) -> None:
         """Take over the dispatch that the worker is aimed at, which has the same form."""
         shared = self._shared()
-        _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *shared.groups[:2], *shared.first)
+        extent = *shared.groups[:2], *shared.first
+        if extent != self._extent:
+            _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *extent)
+            self._extent = extent
         if self._common != shared.common:
             for before, register in zip_longest(self._common, shared.common):
-                if register is not None and register != before:
+                if register != before and register is not None:
                     offset, data = register
                     for octets in self.starts:
                         octets[offset : offset + len(data)] = data

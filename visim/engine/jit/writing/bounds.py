@@ -45,6 +45,12 @@ class SurfaceWriter:
         place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}")
         return self.text.let(f"load i64, ptr {place}, align 8")
 
+    @cached_property
+    def caches(self) -> str:
+        """Where messages remember their last accesses, as a pointer."""
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.CACHE)}")
+        return self.text.let(f"load ptr, ptr {place}, align 8")
+
     def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""
         key = number, size, reads

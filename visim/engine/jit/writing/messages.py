@@ -23,7 +23,7 @@ from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.rows import Rows, RowWriter
+from visim.engine.jit.writing.rows import Asked, Rows, RowWriter
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
 from visim.engine.jit.writing.values import Values
@@ -54,10 +54,23 @@ class Ready:
     given: list[str]
 
 
-class MessageWriter:
-    """Writes the messages of one instruction; `repeats` says that it is in a loop.
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What the messages of a chain of nodes tell those behind them.
 
-    `known` are the butterflies that have been looked for on the way to it.
+    `anchors` are rows that others may be near to, `butterflies` those that have been looked for,
+    `asked` the rows that memory has been asked for.
+    """
+
+    anchors: Anchors
+    butterflies: Known
+    asked: Asked
+
+
+class MessageWriter:
+    """Writes the messages of one instruction.
+
+    `passed` is what the messages in front of it tell it, `repeats` says that it is in a loop.
     """
 
     def __init__(
@@ -65,17 +78,16 @@ class MessageWriter:
         unit: UnitFrame,
         values: Values,
         bindings: Bindings,
-        anchors: Anchors,
+        passed: Passed,
         pc: int,
         *,
         repeats: bool,
-        known: Known,
     ) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values
         self.pc = pc
-        self.anchors = anchors
+        self.passed = passed
         self.repeats = repeats
         self.rows = RowWriter(unit.text, unit.module.library, unit.module.gatherer(unit.text))
         self.bounds = BoundsWriter(unit, values, bindings)
@@ -87,7 +99,7 @@ class MessageWriter:
         )
         self.scattered = ScatterWriter(self.rows, self.moves)
         families = {} if values.shapes is None else values.shapes.indices.families
-        self.butterflies = ButterflyWriter(self.rows, known, families)
+        self.butterflies = ButterflyWriter(self.rows, passed.butterflies, families)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
 
     def _exchange(self, size: int) -> str:
@@ -290,10 +302,9 @@ class MessageWriter:
             stores = access.verb == "store" and not access.checked and shape.form.bits == 64
             some = "" if mask[0] is None or stores else mask[1]
             where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
-            rows = self.rows.rows(
-                shape, bounds, checked=access.checked, some=some, near=(self.anchors, where)
-            )
-            if self._is_followed(effect):
+            near = self.passed.anchors, where
+            rows = self.rows.rows(shape, bounds, checked=access.checked, some=some, near=near)
+            if self._is_followed(effect) and self.passed.asked.is_new(effect.addresses):
                 self.rows.prefetch(rows)
             return rows
         if access.parts > MOST_PARTS:

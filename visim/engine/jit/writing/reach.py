@@ -55,7 +55,7 @@ class BoundsWriter:
 
     def cache(self, site: int) -> str:
         """Return the pointer to what the worker remembers of the message's last access."""
-        caches = self.unit.context_pointer(Context.CACHE)
+        caches = self.unit.surfaces.caches
         return self.text.let(f"getelementptr i8, ptr {caches}, i64 {site * CACHE_ENTRY}")
 
     # Surfaces

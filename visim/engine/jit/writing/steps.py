@@ -21,12 +21,12 @@ from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.anchors import Anchors
-from visim.engine.jit.writing.butterflies import Known
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
-from visim.engine.jit.writing.messages import MessageWriter
+from visim.engine.jit.writing.messages import MessageWriter, Passed
 from visim.engine.jit.writing.registers import RegisterAccess
+from visim.engine.jit.writing.rows import Asked
 from visim.engine.jit.writing.tracing import TraceWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
@@ -62,14 +62,13 @@ class StepWriter:
         self.full = self.node.entry in unit.full and not self.node.waiting
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
-        self.anchors = Anchors(unit.text)
+        self.passed = Passed(Anchors(unit.text), {}, Asked())
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
         self.indices = Indices(self._families())
-        self.butterflies: Known = {}
         self.written = 0
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
@@ -149,6 +148,7 @@ class StepWriter:
             return False
         self.unit.pc = step.pc
         self._effects(step, self.new_values(), number)
+        self.passed.asked.after(step)
         return True
 
     def write_elements(self, place: int) -> int:
@@ -208,15 +208,8 @@ class StepWriter:
         self._writes(step, values, number)
 
     def _messages(self, values: Values, step: Step) -> MessageWriter:
-        return MessageWriter(
-            self.unit,
-            values,
-            self.bindings,
-            self.anchors,
-            step.pc,
-            repeats=self.repeats,
-            known=self.butterflies,
-        )
+        found = self.unit, values, self.bindings, self.passed, step.pc
+        return MessageWriter(*found, repeats=self.repeats)
 
     def _writes(self, step: Step, values: Values, number: int) -> None:
         """Write the registers that an instruction writes."""
