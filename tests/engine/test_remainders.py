@@ -135,6 +135,9 @@ OTHERS = {
     "a count of turns": LOOP.replace(
         "again:", "again:\n    add (M1, 32) V60(0,0)<1> V60(0,0)<1;1,0> 0x1:ud"
     ),
+    "a count by numbers of each channel": LOOP.replace(
+        "again:", "again:\n    add (M1, 8) V60(0,0)<1> V60(0,0)<1;1,0> 0x76543210:uv"
+    ),
     "some channels": LOOP.replace(
         "    add (M1, 32) V42(0,0)<1> V54", "    (P1) add (M1, 32) V42(0,0)<1> V54"
     ),

@@ -251,6 +251,8 @@ class Turn:
                 return self._computed(expr, lane, channel)
 
     def _computed(self, expr: Expr, lane: int, channel: int | None) -> Word | Wide:
+        if not expr.args:  # Immediates that have a number for each channel.
+            raise NotFollowed
         name, args, kind = expr.uop.name, expr.args, expr.args[0].type
         a = self._value(args[0], lane, channel)
         if name == "abs" and _is_signed_long(args[0]):
