@@ -339,9 +339,10 @@ class Kernel:
             args: the arguments as a list in order or a dict by name.
             **options: the geometry (`global_size`, `local_size`, `global_offset` for kernels with
                 metadata; `thread_groups`, `group_size`, or `thread_space`, `dependency` for bare
-                ones), `surfaces` by binding table index, `engine`, `workers`, `seed`, `budget`
-                (instructions a hardware thread may execute), `checks`, `collect`,
-                `require_exact`, `wait`.
+                ones), `surfaces` by binding table index (arrays that kernels can reach by their
+                addresses as well, as where pointers stand in memory), `engine`, `workers`,
+                `seed`, `budget` (instructions a hardware thread may execute), `checks`,
+                `collect`, `require_exact`, `wait`.
 
         Returns:
             The `Report`; with `wait=False` a `LaunchHandle`.

@@ -183,7 +183,7 @@ class _Preparation:
         for index, value in tables.surfaces.items():
             if index in self.surfaces:
                 raise ArgumentError(f"surfaces: index {index} belongs to an argument of the kernel")
-            bind_surface(self.surfaces, index, value)
+            bind_surface(self.surfaces, self.memory, index, value)
 
     # Memory of threads
 

@@ -109,7 +109,7 @@ class _Preparation:
         """Check all arguments; surfaces by index come first, others get what is left."""
         bind_samplers(self.surfaces, tables.samplers)
         for index, value in tables.surfaces.items():
-            bind_surface(self.surfaces, index, value)
+            bind_surface(self.surfaces, self.memory, index, value)
         pairs = list(zip(self.layout.explicit, given, strict=True))
         taken = {
             operator.index(cast("Any", item)) + plane

@@ -20,6 +20,7 @@ from visim.engine.base import Dispatch, Machine, ThreadStart
 from visim.engine.schedule import Wave
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedKernel
+from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.records import record
 from visim.runtime.arguments import values
@@ -171,8 +172,11 @@ def state_register(device: Platform, number: int) -> int:
     return low | middle << 4 | high << (8 if device.name == "pvc" else 7)
 
 
-def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:
-    """Bind what a caller gave for a binding table index; `ArgumentError` names the index."""
+def bind_surface(surfaces: Surfaces, memory: Memory, index: int, value: object) -> None:
+    """Bind what a caller gave for a binding table index; `ArgumentError` names the index.
+
+    Arrays and buffers are then in `memory`, too: kernels may find their addresses elsewhere.
+    """
     name = f"surface:{index}"
     if isinstance(value, Image):
         surfaces.bind_image(index, value.memory, name)
@@ -180,6 +184,7 @@ def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:
     found = values.memory(value, name)
     if found is None:
         raise ArgumentError(f"argument {name!r}: expected an array or a Buffer, found None")
+    memory.add(found, name)
     surfaces.bind(index, found, name)
 
 
