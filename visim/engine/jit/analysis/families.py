@@ -44,12 +44,19 @@ class FamilyFinder:
                 if symbol is not None:
                     found[index] = _family(values.symbols, symbol)
         writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
-        known = [values.symbol(one.value, mode, channel_of(one.mask)) for one in writes]
+        known = [self._symbol(one, mode) for one in writes]
         for write, symbol in zip(writes, known, strict=True):
             values.note(write, symbol)
         if any(isinstance(effect, WriteIndirect) for effect in step.effects):
             values.forget()
         return found
+
+    def _symbol(self, write: WriteRegister | WritePredicate, mode: FloatMode) -> Symbol | None:
+        """Return what is written, if indices can be made of it."""
+        kind = write.value.type
+        if isinstance(write, WritePredicate) or kind.is_float or kind.bits != 32:
+            return None
+        return self._values.symbol(write.value, mode, channel_of(write.mask))
 
 
 def _indices(effect: Effect) -> Iterator[Expr]:

@@ -156,6 +156,11 @@ class UnitFrame:
         return found
 
     @cached_property
+    def has_indices(self) -> bool:
+        """Whether addresses are made of indices that are not in rows, for all that is known."""
+        return any(form.ragged for _, form in self.affine.shaped())
+
+    @cached_property
     def is_long(self) -> bool:
         """Whether so many messages are in the unit that they have to share code."""
         effects = (

@@ -90,11 +90,12 @@ class StepWriter:
 
         One message has nothing to share; in long units code for butterflies stands elsewhere.
         """
-        version = self.unit.module.version
-        messages = sum(
-            isinstance(one, Load | Store) for _, _, s in self.located for one in s.effects
-        )
-        if messages < 2 or self.unit.is_long or not version.has_mask_registers:
+        unit = self.unit
+        if unit.is_long or not unit.module.version.has_mask_registers:
+            return {}
+        effects = (effect for _, _, step in self.located for effect in step.effects)
+        messages = [effect for effect in effects if isinstance(effect, Load | Store)]
+        if sum(unit.has_indices or one.addresses.type.bits == 32 for one in messages) < 2:
             return {}
         finder = FamilyFinder()
         return {
