@@ -245,7 +245,7 @@ class MessageWriter:
 
     def _as_window(self, ready: Ready, way: Candidate) -> Ready:
         mask, checked = (ready.mask, ready.bits), ready.access.checked
-        window = self.scattered.window(way.shape, ready.bounds, mask, checked=checked, short=False)
+        window = self.scattered.window(way.shape, ready.bounds, mask, checked=checked, near=False)
         return replace(ready, way=window)
 
     def store_rows(self, ready: Ready, way: Rows) -> None:

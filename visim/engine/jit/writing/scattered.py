@@ -70,12 +70,12 @@ class ScatterWriter:
         mask: tuple[str | None, str],
         *,
         checked: bool,
-        short: bool = True,
+        near: bool = True,
     ) -> Window:
         """Check all lanes of a ragged shape.
 
         `mask` are the lanes that are on, as a vector (None: all) and as i64. Without `checked`
-        all are taken to be in range; `short` says that they may be in short rows.
+        all are taken to be in range; `near` says that they may be every other element.
         """
         text, lanes, form = self.text, shape.lanes, shape.form
         kind, (vector, bits) = f"<{lanes} x i32>", mask
@@ -94,7 +94,7 @@ class ScatterWriter:
         skipped = text.let(f"mul i64 {low}, {form.scale}")
         first = text.let(f"add i64 {shape.offsets[0]}, {skipped}")
         base = self._base(first, bounds)
-        known = form.scale, first, base, index, fits, vector, bits, checked, short
+        known = form.scale, first, base, index, fits, vector, bits, checked, near
         return Window(shape, lanes, *known)
 
     def far_window(

@@ -15,6 +15,7 @@ from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import Text
 from visim.engine.jit.layout import CACHE_ENTRY, Context
 from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, candidate
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import ModuleFrame
 from visim.engine.jit.writing.general import general_function
@@ -89,7 +90,11 @@ class _FunctionWriter:
         """Return the text of the function."""
         text, access = self.text, self.access
         shape, addresses = self._lanes()
-        window = self._window(shape, addresses)
+        bounds = self._bounds()
+        found = self._candidate(shape)
+        if found is not None:
+            self._butterfly(found, bounds)
+        window = self._window(shape, addresses, bounds, near=found is None)
         text.likely(window.fits, "direct", "general")
         text.label("direct")
         self.moves.move_all(access.verb, window, access.scalar, access.parts)
@@ -127,14 +132,32 @@ class _FunctionWriter:
         offset = "%offset" if form.bits == 64 else "0"
         return Shape(form, lanes, (vector,), (offset,)), ""
 
-    def _window(self, shape: Shape | None, addresses: str) -> Window:
+    def _candidate(self, shape: Shape | None) -> Candidate | None:
+        """Return what may be a butterfly, where the host moves one as vectors."""
+        if shape is None or not self.module.version.has_mask_registers:
+            return None
+        return candidate(shape, self.access)
+
+    def _butterfly(self, found: Candidate, bounds: Bounds) -> None:
+        """Move the lanes and return if they are a butterfly."""
+        text, access, moves = self.text, self.access, self.moves
+        writer = ButterflyWriter(self.rows, {}, {})
+        mask = "%mask" if self.masked else None
+        taken = writer.begin(found, access, bounds, mask, "far")
+        if access.verb == "load":
+            moves.leave(access.lanes, access.scalar, writer.load(taken, access))
+        else:
+            writer.store(taken, access, moves.given(access.lanes, access.scalar, access.parts))
+        text.do("ret i1 true")
+        text.label("far")
+
+    def _window(self, shape: Shape | None, addresses: str, bounds: Bounds, *, near: bool) -> Window:
         access, scattered = self.access, ScatterWriter(self.rows, self.moves)
-        bounds = self._bounds()
         vector = bits_vector(self.text, "%mask", 0, access.lanes) if self.masked else None
         mask = vector, "%mask"
         if shape is None:
             return scattered.far_window(addresses, access.lanes, bounds, mask)
-        return scattered.window(shape, bounds, mask, checked=access.checked)
+        return scattered.window(shape, bounds, mask, checked=access.checked, near=near)
 
     def _bounds(self) -> Bounds:
         """Return where lanes may be; in flat memory that is where they were last."""

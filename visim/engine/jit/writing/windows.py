@@ -33,8 +33,7 @@ class Window:
         mask: the lanes that are on as a vector; None: all.
         bits: the same as i64.
         checked: whether all lanes are in range, also those that are off.
-        short: whether neighbours may be in rows of two, or be every other element; what is no
-            butterfly is not looked at so closely.
+        near: whether all lanes may be every other element, which what is no butterfly is not.
     """
 
     shape: Shape | None
@@ -47,7 +46,7 @@ class Window:
     mask: str | None
     bits: str
     checked: bool
-    short: bool = True
+    near: bool = True
 
 
 class WindowWriter:
@@ -74,18 +73,26 @@ class WindowWriter:
 
     def move_all(self, verb: str, window: Window, scalar: str, parts: int) -> None:
         """Move the lanes of a window from or to vectors in the exchange area."""
-        text, vector = self.text, f"<{window.lanes} x {scalar}>"
-        places = self._vectors(window, scalar, parts)
         if verb == "load":
-            for found, place in zip(self.load(window, scalar, parts), places, strict=True):
-                text.do(f"store {vector} {found}, ptr {place}, align 8")
-            return
-        values = [text.let(f"load {vector}, ptr {place}, align 8") for place in places]
-        self.store(window, scalar, values)
+            self.leave(window.lanes, scalar, self.load(window, scalar, parts))
+        else:
+            self.store(window, scalar, self.given(window.lanes, scalar, parts))
 
-    def _vectors(self, window: Window, scalar: str, parts: int) -> list[str]:
+    def leave(self, lanes: int, scalar: str, values: list[str]) -> None:
+        """Leave vectors in the exchange area."""
+        places = self._vectors(lanes, scalar, len(values))
+        for value, place in zip(values, places, strict=True):
+            self.text.do(f"store <{lanes} x {scalar}> {value}, ptr {place}, align 8")
+
+    def given(self, lanes: int, scalar: str, parts: int) -> list[str]:
+        """Return the vectors that stand in the exchange area."""
+        text, vector = self.text, f"<{lanes} x {scalar}>"
+        places = self._vectors(lanes, scalar, parts)
+        return [text.let(f"load {vector}, ptr {place}, align 8") for place in places]
+
+    def _vectors(self, lanes: int, scalar: str, parts: int) -> list[str]:
         """Return where vectors stand in the exchange area."""
-        size = window.lanes * scalar_bytes(scalar)
+        size = lanes * scalar_bytes(scalar)
         data = self.data(parts * size)
         return [self.text.at(data, part * size) for part in range(parts)]
 
@@ -221,11 +228,11 @@ class WindowWriter:
         most = min(lanes, ROW_BYTES // max(4, scalar_bytes(scalar)))
         if size % window.scale or lanes % most:
             return []
-        found = [(most, size), (2, size)] if most > 2 and window.short else [(most, size)]
+        found = [(most, size), (2, size)] if most > 2 else [(most, size)]
         gatherer = self._by_hardware(window, scalar, parts)
         if gatherer is not None and (loads or gatherer.scatters):
             return found[:1]
-        if parts == 1 and self.skips and window.short and lanes % 2 == 0:
+        if parts == 1 and self.skips and window.near and lanes % 2 == 0:
             found.append((lanes, 2 * size))
         return found
 
