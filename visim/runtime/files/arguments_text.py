@@ -253,8 +253,7 @@ def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
     if not file:
         raise where.error("npy: needs a file")
     try:
-        source = io.BytesIO(standard_input()) if file == "-" else (folder / file).open("rb")
-        with source:
+        with _opened(folder, file) as source:
             array = _read_array(source)
     except OSError as error:
         raise where.unreadable(folder / file, error) from None
@@ -262,6 +261,17 @@ def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
         raise where.error(f"not a readable NumPy array file ({error})") from None
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     return np.require(native, requirements=["C_CONTIGUOUS", "WRITEABLE"])
+
+
+def _opened(folder: Path, file: str) -> BinaryIO:
+    """Open a file, which may be a pipe, for reading back and forth."""
+    if file == "-":
+        return io.BytesIO(standard_input())
+    source = (folder / file).open("rb")
+    if source.seekable():
+        return source
+    with source:
+        return io.BytesIO(source.read())
 
 
 def _read_array(source: BinaryIO) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from llvmlite import binding
 
+import visim
 from visim.engine.jit.common import native
 from visim.engine.jit.common.native import NativeCode, object_code, processor, usable
 
@@ -59,6 +60,15 @@ def test_nor_are_those_of_processors_that_are_named(
 ) -> None:
     monkeypatch.setenv("VISIM_CPU", name)
     assert processor() == native.Processor(name, "-egpr")
+
+
+def test_a_processor_that_llvm_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISIM_CPU", "pentium-42")
+    kernel = visim.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n', platform="pvc")["k"]
+    with pytest.raises(
+        visim.ArgumentError, match="VISIM_CPU: LLVM knows no processor 'pentium-42'"
+    ):
+        kernel.launch([], engine="jit")
 
 
 def test_features_of_this_host_are_those_that_llvm_finds() -> None:

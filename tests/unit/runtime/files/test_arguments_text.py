@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,6 +168,15 @@ class TestFiles:
     def test_a_missing_file_is_named(self, tmp_path):
         with pytest.raises(ArgumentError, match=r"there is no file .*nope\.npy"):
             value("npy:nope.npy", tmp_path)
+
+    def test_a_file_may_be_a_pipe(self):
+        stream = io.BytesIO()
+        np.save(stream, np.arange(3))
+        reader, writer = os.pipe()
+        os.write(writer, stream.getvalue())
+        os.close(writer)
+        np.testing.assert_array_equal(value(f"npy:/dev/fd/{reader}"), [0, 1, 2])
+        os.close(reader)
 
     @pytest.mark.parametrize("form", ["npy:{}", "image:{}", "image:{}/folder.png"])
     def test_a_folder_is_no_file(self, tmp_path, form):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from typing import Any
 
-from visim.errors import ToolMissing
+from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
@@ -44,6 +46,13 @@ _UNSAVED = {"egpr"}
 """Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
 it does not let assembly name the 16 general registers of APX, as ones that are lost either."""
 _COMPILER_LIBRARY = "libgcc_s.so.1"
+_PROBE = """
+import sys
+from llvmlite import binding
+
+binding.initialize_native_target()
+binding.Target.from_default_triple().create_target_machine(cpu=sys.argv[1])
+"""
 _OFFERED: dict[str, int] = {}
 _NUMBERS = count()
 """The linker wants another name for each object."""
@@ -99,11 +108,32 @@ def processor() -> Processor:
     """Return the processor of this host, or the one that VISIM_CPU names.
 
     The name is LLVM's, such as x86-64-v3; code for more than the host has ends the process.
+
+    Raises:
+        ArgumentError: LLVM knows no processor of that name.
     """
     chosen = os.environ.get("VISIM_CPU")
     if chosen:
+        _check_name(chosen)
         return Processor(chosen, usable(dict.fromkeys(_UNSAVED, True)) if IS_X86 else "")
     return _host_processor()
+
+
+@cache
+def _check_name(name: str) -> None:
+    """Refuse a processor that LLVM does not know, for which it would end this process.
+
+    It says so to the standard error only, so another process asks.
+    """
+    if not sys.executable:
+        return
+    words = [sys.executable, "-c", _PROBE, name]
+    asked = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if b"not a recognized processor" in asked.stderr:
+        raise ArgumentError(
+            f"VISIM_CPU: LLVM knows no processor {name!r}; expected one of its names, such as "
+            "x86-64-v3, znver3 or sapphirerapids"
+        )
 
 
 def any_processor() -> Processor:
