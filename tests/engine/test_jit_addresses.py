@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.writing import frame
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .cases import Case, agree
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -178,15 +178,15 @@ class Text:
         ]
 
 
-class Case:
+class Indexing(Case):
     """What a seed makes: two buffers, indices into them, and the channels that are on."""
 
     def __init__(self, text: Text, kernel: harness.Kernel, seed: str, *, checked: bool) -> None:
         rng, size = random.Random(seed), FORMS[text.form]
-        self.given = np.frombuffer(rng.randbytes(ELEMENTS * size), np.uint8)
-        self.data, self.out = self.given.copy(), np.zeros(ELEMENTS * size, np.uint8)
-        self.memory = Memory()
-        bases = [self.memory.add(self.data, "data"), self.memory.add(self.out, "out")]
+        data = np.frombuffer(rng.randbytes(ELEMENTS * size), np.uint8).copy()
+        out = np.zeros_like(data)
+        self.memory, self.changed = Memory(), (data, out)
+        bases = [self.memory.add(data, "data"), self.memory.add(out, "out")]
         indices = [pattern(rng, LANES, max(1, size >> text.shift)) for _ in bases]
         if not checked:
             most = (ELEMENTS - 1) * size >> text.shift
@@ -198,30 +198,16 @@ class Case:
         for name, found in zip(("V41", "V42"), indices, strict=True):
             registers.append((kernel.place(name), found.astype(dtype).tobytes()))
         start = harness.ThreadStart(tuple(registers), mask_of(rng))
+        # The first thread finds out where the buffers are, the second one reaches them directly.
         self.group = harness.Group((start,) * 2, slm_bytes=ELEMENTS * size)
-
-    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes, bytes]:
-        """Run two threads of it; return how that ended and what memory holds then.
-
-        The first one finds out where the buffers are, the second one reaches them directly.
-        """
-        self.data[:], self.out[:] = self.given, 0
-        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
-        return ended, self.data.tobytes(), self.out.tobytes()
 
 
 def compare(text: Text, *, checked: bool = True, cases: int = CASES) -> None:
     """Run cases on both engines; some of them fault where anything is checked."""
     kernel, options = harness.assemble(str(text), "pvc"), RunOptions(checked=checked)
-    engines = kernel.prepared, jit.Prepared(kernel.linked)
-    faults = set[bool]()
-    for number in range(cases):
-        case = Case(text, kernel, f"{text} {number}", checked=checked)
-        (want, *wanted), (got, *found) = (case.run(engine, options) for engine in engines)
-        assert got.fault == want.fault, number
-        assert found == wanted, number
-        faults.add(want.fault is not None)
-    assert faults == ({False, True} if checked else {False})
+    seeds = (f"{text} {number}" for number in range(cases))
+    found = [Indexing(text, kernel, seed, checked=checked) for seed in seeds]
+    assert agree(kernel, found, options) == ({False, True} if checked else {False})
 
 
 @pytest.mark.parametrize("loops", [False, True])

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.base import RunOptions
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
-from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .cases import Case, agree
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -128,7 +127,7 @@ DONE:
 """
 
 
-class Case:
+class Loops(Case):
     """What a seed makes: where channels begin and end, and what they find there."""
 
     def __init__(self, kernel: harness.Kernel, seed: str, longest: int, faults: int) -> None:
@@ -140,7 +139,7 @@ class Case:
         if rng.random() < 0.5:
             values[values == 0x11] = 0x12
         self.out = np.zeros(THREADS * 3 * LANES, np.uint32)
-        self.memory = Memory()
+        self.memory, self.changed = Memory(), (self.out,)
         data = [(index, "index"), (values.astype(np.uint32), "values"), (self.out, "out")]
         bases = np.array([self.memory.add(*one) for one in data], np.uint64)
         starts = [self._start(kernel, rng, bases, longest, n) for n in range(THREADS)]
@@ -164,25 +163,12 @@ class Case:
         mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, rng.getrandbits(LANES) | 1, 0xFFF0, 1 << 31])
         return harness.ThreadStart(given, mask)
 
-    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
-        """Run it; return how it ended and what was stored."""
-        self.out[:] = 0
-        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
-        return ended, self.out.tobytes()
-
 
 def _agree(extras: tuple[str, ...], cases: list[tuple[int, int]], options: RunOptions) -> set[bool]:
     """Compare both engines on cases of longest loops and numbers of faults; which had faults."""
     kernel = harness.assemble(whole_kernel(extras), "pvc")
-    engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
-    for number, (longest, wrong) in enumerate(cases):
-        case = Case(kernel, f"{extras} {number}", longest, wrong)
-        (want, wanted), (got, found) = (case.run(engine, options) for engine in engines)
-        assert got.fault == want.fault, number
-        assert found == wanted, number
-        assert got.executed == want.executed, number
-        faults.add(want.fault is not None)
-    return faults
+    made = [Loops(kernel, f"{extras} {number}", *case) for number, case in enumerate(cases)]
+    return agree(kernel, made, options)
 
 
 def _text(kernel_text: str, **version: Any) -> str:
@@ -290,11 +276,7 @@ DONE:
 
 def _agree_on(text: str, cases: Sequence[Case], kernel: harness.Kernel) -> None:
     assert ".pausing:" in _text(text)
-    engines = (kernel.prepared, jit.Prepared(kernel.linked))
-    for number, case in enumerate(cases):
-        (want, wanted), (got, found) = (case.run(engine, RunOptions()) for engine in engines)
-        assert (got.fault, got.executed) == (want.fault, want.executed), number
-        assert found == wanted, number
+    agree(kernel, cases)
 
 
 ADDRESSED = (
@@ -316,10 +298,10 @@ ADDRESSED = (
 def test_loops_of_other_forms_run_apart(text: str) -> None:
     kernel = harness.assemble(text, "pvc")
     cases = [(8, 0), (30, 3), (90, 0)]
-    _agree_on(text, [Case(kernel, str(n), *case) for n, case in enumerate(cases)], kernel)
+    _agree_on(text, [Loops(kernel, str(n), *case) for n, case in enumerate(cases)], kernel)
 
 
-class CaseOfTwo(Case):
+class OfTwo(Loops):
     """A case whose indices lead to two allocations, so that an attempt may end at any turn."""
 
     def __init__(self, kernel: harness.Kernel, seed: str, longest: int, others: int) -> None:
@@ -340,7 +322,7 @@ def test_what_all_channels_share_is_as_before_where_an_attempt_ends() -> None:
     extras = ("turns are counted once for all",)
     kernel = harness.assemble(whole_kernel(extras), "pvc")
     cases = [(8, 200), (90, 10), (30, 40), (30, 400), (90, 10)]
-    found = [CaseOfTwo(kernel, str(n), *case) for n, case in enumerate(cases)]
+    found = [OfTwo(kernel, str(n), *case) for n, case in enumerate(cases)]
     _agree_on(whole_kernel(extras), found, kernel)
 
 
@@ -384,7 +366,7 @@ def beside_kernel(beside: str) -> str:
     return text.replace(f"V51{ALL} V40(0,3)", f"V51{ALL} V60(0,3)").replace("(-)V40", "(-)V60")
 
 
-class CaseOfEnds(Case):
+class OfEnds(Loops):
     """A case whose channels reach the ends of two arrays, of which one is shorter."""
 
     def __init__(self, kernel: harness.Kernel, seed: str, beyond: int, lengths: list[int]) -> None:
@@ -421,7 +403,7 @@ def test_loads_by_one_number_end_where_each_array_ends(beside: str) -> None:
     kernel = harness.assemble(text, "pvc")
     lengths = [[600, 600], [600, 500], [500, 600]]
     choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
-    cases = [CaseOfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
+    cases = [OfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
     _agree_on(text, cases, kernel)
 
 
@@ -465,5 +447,5 @@ def test_loads_by_a_number_that_grows_end_where_each_array_ends(name: str) -> No
     kernel = harness.assemble(text, "pvc")
     lengths = [[600, 600], [600, 500], [500, 600]]
     choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
-    cases = [CaseOfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
+    cases = [OfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
     _agree_on(text, cases, kernel)

@@ -7,17 +7,17 @@ one of them is out of range, those in front of it have been done, and the fault 
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.base import Machine, RunOptions
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+from .cases import Case, agree
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -82,17 +82,17 @@ def whole_kernel(form: str, wide: int, stride: int, shift: int = 2) -> str:
     return "\n".join([*lines, "    ret (M1, 1)", ""])
 
 
-class Case:
+class Rows(Case):
     """What a seed makes: where rows begin, mostly in range, and the channels that are on."""
 
     def __init__(
         self, kernel: harness.Kernel, seed: str, wide: int, stride: int, ids: np.ndarray
     ) -> None:
         rng = random.Random(seed)
-        self.given = np.frombuffer(rng.randbytes(4 * ELEMENTS), np.uint32)
-        self.data, self.out = self.given.copy(), np.zeros(ELEMENTS, np.uint32)
-        self.memory = Memory()
-        bases = [self.memory.add(self.data, "data"), self.memory.add(self.out, "out")]
+        data = np.frombuffer(rng.randbytes(4 * ELEMENTS), np.uint32).copy()
+        out = np.zeros_like(data)
+        self.memory, self.changed = Memory(), (data, out)
+        bases = [self.memory.add(data, "data"), self.memory.add(out, "out")]
         room = ELEMENTS - (LANES - 1) * abs(stride) - wide
         starts = [rng.randrange(room + 1) for _ in range(LOADS + STORES)]
         if stride < 0:
@@ -106,16 +106,8 @@ class Case:
             (kernel.place("V41"), np.array(starts, np.int32).tobytes()),
             (kernel.place("V42"), ids.tobytes()),
         )
+        # The first thread finds out where the arrays are, the second one reaches them directly.
         self.group = harness.GroupsAlike((harness.ThreadStart(registers, mask),) * 2)
-
-    def run(self, engine: Any, options: RunOptions) -> tuple[Exit, bytes]:
-        """Run two threads of it; return how that ended and what was stored.
-
-        The first one finds out where the arrays are, the second one reaches them directly.
-        """
-        self.data[:], self.out[:] = self.given, 0
-        ended = engine.run([0], self.group, Machine(self.memory, Surfaces()), options)
-        return ended, self.out.tobytes()
 
 
 FORMS = [
@@ -160,14 +152,9 @@ def compare(text: str, form: str, wide: int, stride: int, width: int) -> None:
     """Run cases of a kernel on both engines, in groups so wide; some of them fault."""
     ids = np.arange(LANES, dtype=np.uint16) % np.uint16(width)
     kernel = harness.assemble(text, "pvc")
-    engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
-    for number in range(CASES):
-        case = Case(kernel, f"{form} {stride} {number}", wide, stride, ids)
-        (want, wanted), (got, found) = (case.run(engine, RunOptions()) for engine in engines)
-        assert got.fault == want.fault, number
-        assert found == wanted, number
-        faults.add(want.fault is not None)
-    assert faults == {False, True}
+    seeds = (f"{form} {stride} {number}" for number in range(CASES))
+    cases = [Rows(kernel, seed, wide, stride, ids) for seed in seeds]
+    assert agree(kernel, cases) == {False, True}
 
 
 SURFACES = """.version 4.1

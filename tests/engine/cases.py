@@ -1,0 +1,53 @@
+"""Cases that both engines run from the same registers and memory, and that they leave the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from visim.engine import jit
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+
+from . import harness
+
+
+class Case:
+    """Threads with what they begin with; who makes one sets all of this.
+
+    Attributes:
+        group: the threads and their registers.
+        memory: what they reach.
+        changed: the arrays in it that they may change, with what each run begins with.
+    """
+
+    group: harness.Group
+    memory: Memory
+    changed: Sequence[NDArray[Any]]
+    _before: Sequence[NDArray[Any]] | None = None
+
+    def run(self, engine: Any, options: RunOptions | None = None) -> tuple[Exit, list[bytes]]:
+        """Run it; return how it ended and what the arrays hold then."""
+        if self._before is None:
+            self._before = [array.copy() for array in self.changed]
+        for array, before in zip(self.changed, self._before, strict=True):
+            array[...] = before
+        machine = Machine(self.memory, Surfaces())
+        ended = engine.run([0], self.group, machine, options or RunOptions())
+        return ended, [array.tobytes() for array in self.changed]
+
+
+def agree(
+    kernel: harness.Kernel, cases: Iterable[Case], options: RunOptions | None = None
+) -> set[bool]:
+    """Run cases on both engines and compare; return whether some had faults, and some had none."""
+    engines, faults = (kernel.prepared, jit.Prepared(kernel.linked)), set[bool]()
+    for number, case in enumerate(cases):
+        (want, wanted), (got, found) = (case.run(engine, options) for engine in engines)
+        assert (got.fault, got.executed) == (want.fault, want.executed), number
+        assert found == wanted, number
+        faults.add(want.fault is not None)
+    return faults
