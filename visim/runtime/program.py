@@ -492,7 +492,8 @@ class Kernel:
             groups = geometry.bare_geometry(options, device)
             return lambda given: bare.prepare(layout, given, groups, tables)
         required = metadata_parameters.required_local_size(layout.kernel)
-        extent = geometry.nd_range(options, required)
+        uneven = metadata_parameters.allows_uneven_groups(self._contents.build_options)
+        extent = geometry.nd_range(options, required, uneven=uneven)
         parameters, segments = self.args, self._contents.segments
         return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
 

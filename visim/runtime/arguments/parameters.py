@@ -111,3 +111,15 @@ def required_local_size(kernel: ZeKernel) -> tuple[int, int, int] | None:
     stated = kernel.user_attributes.reqd_work_group_size
     size = stated if any(stated) else kernel.execution_env.required_work_group_size
     return size if all(size) else None
+
+
+def allows_uneven_groups(build_options: str | None) -> bool:
+    """Return whether code was compiled so that the last groups may have fewer work-items.
+
+    OpenCL C has that since 2.0. Before, and where options say so, the compiler takes a local size
+    that the source requires for that of all groups.
+    """
+    options = (build_options or "").split()
+    standards = [option for option in options if option.startswith("-cl-std=")]
+    is_old = not standards or standards[-1].startswith("-cl-std=CL1")
+    return not is_old and "-cl-uniform-work-group-size" not in options

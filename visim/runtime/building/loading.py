@@ -62,7 +62,8 @@ class Contents:
     `version` is the format's version as the file says it, `isa_version` that of its vISA text.
     `raw` are the bytes of a zebin, `native` the Gen code in an object by its kernels' names.
     `variables` and `externals` are those of a `Module`. `again` reads the same once more: copies
-    and pickles are made by it, and share nothing that kernels write.
+    and pickles are made by it, and share nothing that kernels write. `build_options` are those of
+    a zebin that says how it was compiled.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Contents:
     variables: tuple[FileVariable, ...] = ()
     externals: tuple[str, ...] = ()
     again: Callable[[], Contents] | None = field(default=None, repr=False, compare=False)
+    build_options: str | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by what the program was read from."""
@@ -353,6 +355,7 @@ def _examine_zebin(
         tuple(functions),
         segments,
         data,
+        build_options=zebin.build_options,
     )
     return contents, findings
 

@@ -175,12 +175,13 @@ class ThreadSpace:
         return {"thread_space": [self.width, self.height], "dependency": dependency}
 
 
-def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
+def nd_range(sizes: Sizes, required: Triple | None, *, uneven: bool = False) -> NDRange:
     """Return the geometry of a kernel with metadata.
 
     Args:
         sizes: what the caller gave.
         required: the local size that the kernel was compiled for, or None.
+        uneven: whether its last groups may be smaller than that.
 
     Raises:
         ArgumentError: a size is missing, wrong, or not what the kernel requires.
@@ -196,16 +197,21 @@ def nd_range(sizes: Sizes, required: Triple | None) -> NDRange:
     given = sizes.global_offset
     offset = (0, 0, 0) if given is None else triple(given, "global_offset", least=0)[0]
     local = None if sizes.local_size is None else triple(sizes.local_size, "local_size")[0]
-    return _checked_range(extent, local, offset, dimensions, required)
+    return _checked_range(extent, local, offset, dimensions, required, uneven)
 
 
 @lru_cache(maxsize=256)
 def _checked_range(
-    extent: Triple, given: Triple | None, offset: Triple, dimensions: int, required: Triple | None
+    extent: Triple,
+    given: Triple | None,
+    offset: Triple,
+    dimensions: int,
+    required: Triple | None,
+    uneven: bool,
 ) -> NDRange:
     """Return a geometry once more, or for the first time; the sizes are integers by now."""
     local = given or required or (_largest_divisor(extent[0]), 1, 1)
-    _check_local_size(local, extent, required)
+    _check_local_size(local, extent, required, uneven=uneven)
     return NDRange(extent, local, offset, dimensions, given is None)
 
 
@@ -324,7 +330,9 @@ def _largest_divisor(size: int) -> int:
     return next(n for n in range(min(size, _CHOSEN_AT_MOST), 0, -1) if size % n == 0)
 
 
-def _check_local_size(local: Triple, extent: Triple, required: Triple | None) -> None:
+def _check_local_size(
+    local: Triple, extent: Triple, required: Triple | None, *, uneven: bool
+) -> None:
     if required and local != required:
         raise ArgumentError(
             f"local_size: found {local}, the kernel is compiled for {required} only "
@@ -336,10 +344,11 @@ def _check_local_size(local: Triple, extent: Triple, required: Triple | None) ->
             f"local_size: {local} are {items} work-items, at most {MAX_WORK_ITEMS} fit in a group"
         )
     for axis, size, step in zip(_AXES, extent, local, strict=True):
-        if required and size % step:
+        if required and size % step and not uneven:
             raise ArgumentError(
                 f"global_size: {size} in {axis} is no multiple of {step}, the only local size "
-                "that the kernel is compiled for (reqd_work_group_size)"
+                "that the kernel is compiled for (reqd_work_group_size); smaller groups need "
+                "-cl-std=CL2.0 or later, and no -cl-uniform-work-group-size"
             )
 
 
