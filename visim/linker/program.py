@@ -173,6 +173,10 @@ def link_kernel(
     )
 
 
+_DEFINED = "link it with the file that defines it"
+_IN_ZEBIN = f"{_DEFINED}, if it is a function; variables of a program are in its zebin alone"
+
+
 def unresolved(
     unit: Unit, known: Collection[str], symbols: Mapping[str, int]
 ) -> Iterator[Diagnostic]:
@@ -190,12 +194,13 @@ def unresolved(
         if left < 0:
             return
         guess = nearest(item.function, known)
+        is_call = isinstance(item, FunctionCall)
         yield Diagnostic(
             "unknown-function",
             Severity.ERROR,
-            f"function {item.function!r} is not part of the program",
+            f"{'function ' if is_call else ''}{item.function!r} is not part of the program",
             item.origin,
-            help=f"did you mean {guess!r}?" if guess else "link it with the file that defines it",
+            help=f"did you mean {guess!r}?" if guess else _DEFINED if is_call else _IN_ZEBIN,
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -94,7 +94,18 @@ class Contents:
         """All kernels and functions as one module."""
         kernels = tuple(kernel.unit for kernel in self.kernels)
         units = (*kernels, *self.functions)
-        return Module(self.isa_version, units, None, self.variables, self.externals)
+        externals = (*self.externals, *self._named_data(units))
+        return Module(self.isa_version, units, None, self.variables, externals)
+
+    def _named_data(self, units: Sequence[Unit]) -> Iterator[str]:
+        """Yield the variables of a zebin that units name: texts and objects cannot hold data."""
+        symbols = self.segments.symbols if self.segments is not None else {}
+        functions = {unit.name for unit in self.functions}
+        items = (item for unit in units for item in unit.body)
+        named = (item.function for item in items if isinstance(item, FunctionAddress))
+        yield from dict.fromkeys(
+            name for name in named if name in symbols and name not in functions
+        )
 
     @property
     def needs_others(self) -> bool:

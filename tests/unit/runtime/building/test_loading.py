@@ -154,6 +154,26 @@ class TestText:
         assert program.text(unit="helper").count(".global_function") == 1
         assert program["scale"].source == program.text(unit="scale")
 
+    def test_texts_and_objects_of_a_zebin_with_variables_load_but_do_not_run(self):
+        program = visim.load(CORPUS / "data_tgllp.zebin")
+        again = visim.assemble(program.text(), platform="tgllp")
+        assert again.text() == program.text()
+        assert again.info()["externals"] == ["rows", "pointer", "zeros", ".str", ".str.1"]
+        assert not visim.verify(program.text().encode(), platform="tgllp").errors
+        assert again.to_object() == program.to_object()
+        for reread in (again, visim.load(program.to_object(), platform="tgllp")):
+            kernel = reread["look_up"]
+            args = [bytes(entry.size or 0) for entry in kernel.args]
+            with pytest.raises(LinkError, match="'rows' is not part") as stopped:
+                kernel.launch(args)
+            assert "variables of a program are in its zebin" in str(stopped.value)
+
+    def test_the_text_of_a_file_without_kernels_loads_again(self):
+        program = visim.load(CORPUS / "nothing_dg2.zebin")
+        again = visim.assemble(program.text(), platform="dg2")
+        assert again.kernels == ()
+        assert again.text() == program.text()
+
     def test_an_unknown_unit_names_the_nearest(self):
         with pytest.raises(KeyError, match="scale"):
             visim.assemble(SCALE, platform="pvc").text(unit="scael")
