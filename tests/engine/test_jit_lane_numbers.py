@@ -5,6 +5,7 @@ From them follow the addresses of private arrays, whose elements lie side by sid
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
@@ -115,3 +116,20 @@ def test_numbers_written_in_parts_are_one_row() -> None:
         text = ModuleWriter(kernel.linked, version).write().text
         assert "<32 x i32>, ptr" in text
         assert "load.lanes" not in text
+
+
+@pytest.mark.parametrize(
+    ("choice", "distance"), [("as compilers write them", 3072), ("with a gap", 256)]
+)
+@pytest.mark.parametrize("waits", [False, True])
+def test_rows_to_come_are_asked_for(choice: str, distance: int, waits: bool) -> None:
+    """Also where threads wait for each other; nearer where each moves pieces of several rows."""
+    lines = (*CHOICES[choice], *(["barrier"] if waits else []))
+    kernel = harness.assemble(text_of(lines), "pvc")
+    text = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0)).write().text
+    asked = re.findall(r"@llvm.prefetch.p0\(ptr (%\S+),", text)
+    assert asked
+    for line in asked:
+        found = re.search(rf"{re.escape(line)} = getelementptr i8, ptr %\S+, i64 (\d+)", text)
+        assert found is not None
+        assert distance <= int(found[1]) < distance + 128

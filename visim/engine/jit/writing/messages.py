@@ -325,7 +325,7 @@ class MessageWriter:
     def _is_followed(self, effect: Load | Store | Atomic) -> bool:
         """Whether threads that start after this one are likely to move the rows behind its own."""
         shared = effect.space in {Space.FLAT, Space.SURFACE}
-        return shared and self.unit.payload is not None and not self.repeats
+        return shared and self.unit.is_kernel and not self.repeats
 
     def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
         """Return the shape of a message's addresses; those of 32 bits have one in any case."""
