@@ -39,6 +39,8 @@ from visim.text import parse_text
 
 TEXT, OBJECT, ZEBIN, LINKED = "vISA text", "vISA object", "zebin", "linked program"
 
+_BEGINNINGS = (".version", ".kernel", ".function", "_function")
+"""What a vISA text has; without any of it each line would be an error of its own."""
 _OPENCL = re.compile(r"^[ \t]*(?:__)?kernel[ \t\n]", re.MULTILINE)
 _SPIRV = b"\x03\x02\x23\x07"
 _LOOKED_AT = 1 << 16
@@ -243,9 +245,12 @@ def examine_data(
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = "this is no vISA text, no zebin and no .isa object"
-        where = f"byte {error.start} is not UTF-8"
-        findings.error("unknown-format", f"{name}: {message} ({where})")
+        message = f"{name}: this is no vISA text, no zebin and no .isa object"
+        findings.error("unknown-format", f"{message} (byte {error.start} is not UTF-8)")
+        return None, findings
+    if text.strip() and not any(word in text for word in _BEGINNINGS):
+        message = f"{name}: this is no vISA text, no zebin and no .isa object"
+        findings.error("unknown-format", message, help="a vISA text begins with '.version 4.1'")
         return None, findings
     return examine_text(Source(name, text), target, strict=strict)
 

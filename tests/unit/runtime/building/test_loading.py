@@ -54,6 +54,11 @@ class TestLoading:
         with pytest.raises(ArgumentError, match=r"use visim\.assemble"):
             verb(SCALE)
 
+    def test_a_text_of_something_else_is_one_error(self):
+        [finding] = visim.verify(b"# A list\n\n- of things\n- and others\n")
+        assert finding.code == "unknown-format"
+        assert finding.help == "a vISA text begins with '.version 4.1'"
+
     @pytest.mark.parametrize("data", [b"\xff\xfe\x00 no text", b"hello", b"", b"\x7fELF broken"])
     def test_other_files_are_input_errors(self, data):
         with pytest.raises(InputError):
