@@ -214,6 +214,17 @@ def test_loops_stay_in_vector_form_where_a_load_waits_for_that_of_a_turn_before(
     assert ".pausing:" not in _text(chase)
 
 
+def test_loops_stay_in_vector_form_where_no_data_say_where_channels_go() -> None:
+    """Filters are clamped at the edges of an image, by the numbers of channels."""
+    both = whole_kernel(()).replace(_load("V54", "V53", 1), _load("V54", "V41", 1))
+    assert ".pausing:" not in _text(both)
+    begin = both.index("    cmp.lt (M1, 32) P1")
+    lists = f"{both[:begin]}{_load('V41', 'V44', 0)[1:]}\n{both[begin:]}"
+    assert ".pausing:" in _text(lists)
+    found = both.replace(f"P1 V41{ALL} V42{ALL}\n    (P1)", f"P1 V54{ALL} V42{ALL}\n    (P1)")
+    assert ".pausing:" in _text(found)
+
+
 def test_loops_stay_in_vector_form_where_they_store() -> None:
     stores = whole_kernel(()).replace("LOOP:", f"LOOP:{_store('V43')}")
     assert ".pausing:" not in _text(stores)

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.slots import Row, Slots, channel_of, channel_within, row_of
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text
-from visim.sem.effects import Load, WritePredicate, WriteRegister
+from visim.sem.effects import Goto, Load, LoadBlock, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 from visim.sem.uops import Group
 
@@ -25,6 +26,9 @@ _MOST_OPERATIONS = 16
 _NEW, _OLD = 1, 2
 """Loads of this turn, and of turns before."""
 
+_Ages = dict[Row | str | None, int]
+"""How old the loads are on which rows and predicates depend; those that are not there: on none."""
+
 
 def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
     """Return the loops of a unit that are better run apart.
@@ -33,8 +37,9 @@ def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
     """
     slots = affine.slots
     found = RegionFinder(slots.flow, slots.kernel.simd_size).regions()
-    possible = (region for region in found if checked or not region.reaches_flat_memory)
-    return [region for region in possible if _is_worth(region, affine)]
+    possible = [region for region in found if checked or not region.reaches_flat_memory]
+    data = _data(slots.flow) if possible else {}
+    return [region for region in possible if _is_worth(region, affine, data)]
 
 
 def tear(slots: Slots, regions: Iterable[Region]) -> bool:
@@ -47,7 +52,9 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
     return torn
 
 
-def _is_worth(region: Region, affine: Affine) -> bool:
+def _is_worth(region: Region, affine: Affine, data: _Ages) -> bool:
+    if not _follows(region, data):
+        return False
     scattered = 0
     for node, number, load in region.loads:
         storage = Storage(affine.slots.kernel, affine.slots.flow.code.unit, Text())
@@ -59,6 +66,26 @@ def _is_worth(region: Region, affine: Affine) -> bool:
     return _operations(region) <= _MOST_OPERATIONS * scattered
 
 
+def _follows(region: Region, data: _Ages) -> bool:
+    """Whether data say where the loop loads or which of its jumps are taken."""
+    jumps = (node.block.transfer for node in region.nodes)
+    masks = [goto.mask for goto in jumps if isinstance(goto, Goto) and goto.mask is not None]
+    addresses = (load.addresses for _, _, load in region.loads)
+    return any(_age(expr, data) for expr in (*masks, *addresses))
+
+
+def _data(flow: Flow) -> _Ages:
+    """Return what depends, anywhere in a unit, on what channels have loaded each for itself."""
+    steps = [step for node in flow.nodes.values() for step in node.block.steps]
+    known: _Ages = {}
+    while True:
+        size = len(known)
+        for step in steps:
+            known |= {what: _OLD for what, age in _written(step, known) if age}
+        if len(known) == size:
+            return known
+
+
 def _operations(region: Region) -> int:
     """Return how many operations a channel computes in a turn."""
     nodes = (expr for _, _, step in region.steps() for expr in step.expressions)
@@ -67,7 +94,7 @@ def _operations(region: Region) -> int:
 
 def _is_chase(region: Region) -> bool:
     """Whether an address depends on what a turn before has loaded."""
-    start: dict[Row | str | None, int] = {}
+    start: _Ages = {}
     while True:
         known = dict(start)
         for _, _, step in region.steps():
@@ -81,22 +108,33 @@ def _is_chase(region: Region) -> bool:
         start = after
 
 
-def _follow(step: Step, known: dict[Row | str | None, int]) -> None:
+def _follow(step: Step, known: _Ages) -> None:
     """Note of what age the loads are that an instruction's results depend on."""
-    writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
-    for write, age in [(write, _age(write.value, known)) for write in writes]:
+    known.update(_written(step, known))
+
+
+def _written(step: Step, known: _Ages) -> list[tuple[Row | str | None, int]]:
+    """Return what an instruction writes, and of what age the loads are that it depends on."""
+    found = list[tuple[Row | str | None, int]]()
+    for write in step.effects:
+        if not isinstance(write, WriteRegister | WritePredicate):
+            continue
         what = row_of(write.place) if isinstance(write, WriteRegister) else write.variable.name
-        ages = [age]
+        ages = [_age(write.value, known)]
         if write.mask is not None and channel_of(write.mask) is None:
             ages += [_age(write.mask, known), known.get(what, 0)]
-        known[what] = max(ages)
+        found.append((what, max(ages)))
+    return found
 
 
-def _age(expr: Expr, known: dict[Row | str | None, int]) -> int:
-    """Return the age of the oldest load that an expression depends on; 0: of none."""
+def _age(expr: Expr, known: _Ages) -> int:
+    """Return the age of the oldest load that an expression depends on.
+
+    It is 0 if there is none, and for blocks, which all channels share.
+    """
     match expr.uop.name:
         case "loaded":
-            return _NEW
+            return 0 if isinstance(expr.attribute[0], LoadBlock) else _NEW
         case "read":
             return known.get(row_of(expr.attribute), 0)
         case "predicate":
