@@ -35,7 +35,7 @@ from visim.sem.effects import (
 )
 from visim.sem.expr import Expr
 
-MOST_NODES = 400
+MOST_NODES = 4000
 """Units with more blocks are not analysed: their compilation is long enough."""
 
 LEAST_LANES = 4

@@ -20,6 +20,7 @@ IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 
 _PASSES = (
     "always_inliner",
+    "simplify_cfg",
     "sroa",
     "instruction_combine",
     "simplify_cfg",
