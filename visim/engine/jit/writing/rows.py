@@ -47,6 +47,11 @@ class Rows:
     fits: str = "true"
     near: tuple[Near | None, ...] = ()
 
+    @property
+    def are_asked_for(self) -> bool:
+        """Whether memory is asked for nearly the same lines for the rows' anchors."""
+        return bool(self.near) and all(one and abs(one.offset) <= _LINE for one in self.near)
+
 
 class Asked:
     """The rows that a piece of code has asked memory for: what is stored where it was read."""
@@ -235,7 +240,7 @@ class RowWriter:
         """
         form = rows.shape.form
         span = form.stride * form.piece
-        if not 0 <= span <= _MOST_AHEAD:
+        if not 0 <= span <= _MOST_AHEAD or rows.are_asked_for:
             return
         ahead = _AHEAD if len(rows.pointers) == 1 else _AHEAD_OF_PIECES
         function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
