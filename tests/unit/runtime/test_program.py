@@ -213,6 +213,11 @@ class TestFaults:
         assert fault.distance == 0
         assert caught.value.report.groups == 4
 
+    def test_what_is_bound_by_index_too_has_the_name_of_its_argument(self, scale, data):
+        with pytest.raises(FaultError) as caught:
+            scale.launch([data, 1.0], thread_groups=6, surfaces={5: data})
+        assert caught.value.fault.buffer == "data"
+
     def test_a_store_to_a_read_only_array_is_a_fault(self, scale, data):
         data.flags.writeable = False
         with pytest.raises(FaultError, match="read-only"):

@@ -49,6 +49,7 @@ from visim.runtime.payload.threads import (
     LaunchPlan,
     Part,
     Tables,
+    add_surfaces,
     bind_samplers,
     bind_surface,
 )
@@ -183,7 +184,8 @@ class _Preparation:
         for index, value in tables.surfaces.items():
             if index in self.surfaces:
                 raise ArgumentError(f"surfaces: index {index} belongs to an argument of the kernel")
-            bind_surface(self.surfaces, self.memory, index, value)
+            bind_surface(self.surfaces, index, value)
+        add_surfaces(self.memory, tables.surfaces)
 
     # Memory of threads
 

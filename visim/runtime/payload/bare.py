@@ -34,6 +34,7 @@ from visim.runtime.payload.threads import (
     Register,
     Tables,
     ThreadHeader,
+    add_surfaces,
     bind_samplers,
     bind_surface,
 )
@@ -109,7 +110,7 @@ class _Preparation:
         """Check all arguments; surfaces by index come first, others get what is left."""
         bind_samplers(self.surfaces, tables.samplers)
         for index, value in tables.surfaces.items():
-            bind_surface(self.surfaces, self.memory, index, value)
+            bind_surface(self.surfaces, index, value)
         pairs = list(zip(self.layout.explicit, given, strict=True))
         taken = {
             operator.index(cast("Any", item)) + plane
@@ -121,6 +122,7 @@ class _Preparation:
         }
         for entry, value in pairs:
             self.registers.append((self.layout.register(entry), self._data(entry, value, taken)))
+        add_surfaces(self.memory, tables.surfaces)
 
     def _data(self, entry: Input, value: object, taken: set[int]) -> bytes:
         variable = entry.variable

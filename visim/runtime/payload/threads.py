@@ -172,20 +172,32 @@ def state_register(device: Platform, number: int) -> int:
     return low | middle << 4 | high << (8 if device.name == "pvc" else 7)
 
 
-def bind_surface(surfaces: Surfaces, memory: Memory, index: int, value: object) -> None:
-    """Bind what a caller gave for a binding table index; `ArgumentError` names the index.
-
-    Arrays and buffers are then in `memory`, too: kernels may find their addresses elsewhere.
-    """
-    name = f"surface:{index}"
+def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:
+    """Bind what a caller gave for a binding table index; `ArgumentError` names the index."""
+    name = _surface_name(index)
     if isinstance(value, Image):
         surfaces.bind_image(index, value.memory, name)
         return
     found = values.memory(value, name)
     if found is None:
         raise ArgumentError(f"argument {name!r}: expected an array or a Buffer, found None")
-    memory.add(found, name)
     surfaces.bind(index, found, name)
+
+
+def add_surfaces(memory: Memory, surfaces: Mapping[int, object]) -> None:
+    """Let kernels reach arrays and buffers with binding table indices by their addresses, too.
+
+    Arguments have to be in `memory` before: what is both is called by the argument's name.
+    """
+    for index, value in surfaces.items():
+        name = _surface_name(index)
+        found = None if isinstance(value, Image) else values.memory(value, name)
+        if found is not None:
+            memory.add(found, name)
+
+
+def _surface_name(index: int) -> str:
+    return f"surface:{index}"
 
 
 def bind_samplers(surfaces: Surfaces, samplers: Mapping[int, object]) -> None:
