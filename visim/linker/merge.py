@@ -6,13 +6,14 @@ own file only, and renamed where another file has the name; an external one is d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from visim.diag import Diagnostics, Origin
 from visim.errors import LinkError
+from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.lex import nearest
-from visim.linker.program import file_variables_of
+from visim.linker.program import DEFINED_ELSEWHERE, file_variables_of, how_to_resolve
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.operands import Alias, General, Variable
 from visim.renaming import with_functions, with_variables
@@ -63,12 +64,14 @@ def undeclared_functions(module: Module) -> Diagnostics:
     findings = Diagnostics()
     known = [*module.externals, *(unit.name for unit in module.functions)]
     for unit in module.units:
-        for name, origin in _mentioned(unit):
+        for item in _mentions(unit):
+            name = item.function
             if name not in known:
-                message = f"{unit.name} calls {name!r}, which the file neither has nor declares"
+                verb = "calls" if isinstance(item, FunctionCall) else "takes the address of"
+                message = f"{unit.name} {verb} {name!r}, which the file neither has nor declares"
                 guess = nearest(name, known)
                 hint = f"did you mean {guess!r}?" if guess else f"declare it: .funcdecl {name}"
-                findings.error("undeclared-function", message, origin, help=hint)
+                findings.error("undeclared-function", message, item.origin, help=hint)
     return findings
 
 
@@ -235,8 +238,14 @@ def _variables(parts: Sequence[Part], findings: Diagnostics) -> dict[str, FileVa
                 used = any(name in file_variables_of(unit) for unit in part.module.units)
                 if used:
                     known = [entry.symbol for entry, _file in defined.values()]
-                    symbol, origin = declared.symbol, declared.origin
-                    _undefined(findings, "variable", symbol, part.file, origin, known)
+                    guess = nearest(declared.symbol, known)
+                    findings.error(
+                        "unknown-variable",
+                        f"{part.file} needs the variable {declared.symbol!r}, "
+                        "which none of the files defines",
+                        declared.origin,
+                        help=f"did you mean {guess!r}?" if guess else DEFINED_ELSEWHERE,
+                    )
             elif declared.variable != defined[name][0].variable:
                 found, file = defined[name]
                 message = (
@@ -264,30 +273,20 @@ def _check_functions(parts: Sequence[Part], findings: Diagnostics) -> None:
         known = shared | {unit.name for unit in part.module.functions}
         reported: set[str] = set()
         for unit in part.module.units:
-            for name, origin in _mentioned(unit):
-                if name not in known and name not in reported:
-                    reported.add(name)
-                    _undefined(findings, "function", name, part.file, origin, known)
+            for item in _mentions(unit):
+                name = item.function
+                if name in known or name in reported:
+                    continue
+                reported.add(name)
+                what = "the function " if isinstance(item, FunctionCall) else ""
+                findings.error(
+                    "unknown-function",
+                    f"{part.file} needs {what}{name!r}, which none of the files defines",
+                    item.origin,
+                    help=how_to_resolve(item, known),
+                )
 
 
-def _undefined(
-    findings: Diagnostics,
-    what: str,
-    name: str,
-    file: str,
-    origin: Origin,
-    known: Iterable[str],
-) -> None:
-    guess = nearest(name, known)
-    findings.error(
-        f"unknown-{what}",
-        f"{file} needs the {what} {name!r}, which none of the files defines",
-        origin,
-        help=f"did you mean {guess!r}?" if guess else "link with the file that defines it",
-    )
-
-
-def _mentioned(unit: Unit) -> list[tuple[str, Origin]]:
-    """Return the functions that a unit calls or takes the address of, with where it does."""
-    found = ((getattr(item, "function", None), item.origin) for item in unit.body)
-    return [(name, origin) for name, origin in found if isinstance(name, str)]
+def _mentions(unit: Unit) -> Iterator[FunctionCall | FunctionAddress]:
+    """Yield where a unit calls a function or takes the address of one."""
+    return (item for item in unit.body if isinstance(item, FunctionCall | FunctionAddress))

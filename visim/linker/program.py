@@ -173,8 +173,21 @@ def link_kernel(
     )
 
 
-_DEFINED = "link it with the file that defines it"
-_IN_ZEBIN = f"{_DEFINED}, if it is a function; variables of a program are in its zebin alone"
+DEFINED_ELSEWHERE = "link it with the file that defines it"
+_IN_ZEBIN = (
+    f"{DEFINED_ELSEWHERE}, if it is a function; variables of a program are in its zebin alone"
+)
+
+
+def how_to_resolve(item: FunctionCall | FunctionAddress, known: Collection[str]) -> str:
+    """Return what to do about a name that is not known.
+
+    What is called is a function. What an address is taken of may be a variable of a zebin.
+    """
+    guess = nearest(item.function, known)
+    if guess:
+        return f"did you mean {guess!r}?"
+    return DEFINED_ELSEWHERE if isinstance(item, FunctionCall) else _IN_ZEBIN
 
 
 def unresolved(
@@ -193,14 +206,13 @@ def unresolved(
         left -= 1
         if left < 0:
             return
-        guess = nearest(item.function, known)
-        is_call = isinstance(item, FunctionCall)
+        what = "function " if isinstance(item, FunctionCall) else ""
         yield Diagnostic(
             "unknown-function",
             Severity.ERROR,
-            f"{'function ' if is_call else ''}{item.function!r} is not part of the program",
+            f"{what}{item.function!r} is not part of the program",
             item.origin,
-            help=f"did you mean {guess!r}?" if guess else _DEFINED if is_call else _IN_ZEBIN,
+            help=how_to_resolve(item, known),
         )
 
 
@@ -212,9 +224,7 @@ def _check_variables(unit: Unit, known: Mapping[str, int], diagnostics: Diagnost
                 "unknown-variable",
                 f"{unit.name}: file-scope variable {name!r} is not part of the program",
                 unit.origin,
-                help=f"did you mean {guess!r}?"
-                if guess
-                else "link it with the file that defines it",
+                help=f"did you mean {guess!r}?" if guess else DEFINED_ELSEWHERE,
             )
 
 

@@ -188,6 +188,13 @@ def test_an_undefined_name_names_the_file_and_the_nearest(tmp_path: Path):
     assert f"{main} needs the variable 'total', which none of the files defines" in text
 
 
+def test_an_address_is_taken_of_what_is_declared():
+    handle = ".decl V32 v_type=G type=ud num_elts=1 align=dword"
+    text = kernel("k", '.funcdecl "f"', handle, "faddr g V32(0,0)<1>")
+    with pytest.raises(LinkError, match="k takes the address of 'g', which the file neither has"):
+        visim.load(part(text), platform="skl")
+
+
 def test_an_undeclared_function_is_refused_in_a_part():
     text = kernel("k", '.funcdecl "f"', "fcall (M1, 8) g 0 0")
     with pytest.raises(LinkError, match="k calls 'g', which the file neither has nor declares"):

@@ -173,6 +173,15 @@ class TestText:
                 kernel.launch(args)
             assert "variables of a program are in its zebin" in str(stopped.value)
 
+    def test_a_text_of_a_zebin_with_variables_cannot_be_linked(self):
+        text = visim.load(CORPUS / "data_tgllp.zebin").text().encode()
+        with pytest.raises(LinkError) as stopped:
+            visim.link([text], platform="tgllp")
+        first = stopped.value.diagnostics.errors[0]
+        assert first.message == "<bytes> needs 'rows', which none of the files defines"
+        assert first.help is not None
+        assert "variables of a program are in its zebin" in first.help
+
     def test_the_text_of_a_file_without_kernels_loads_again(self):
         program = visim.load(CORPUS / "nothing_dg2.zebin")
         again = visim.assemble(program.text(), platform="dg2")
