@@ -146,3 +146,44 @@ def test_indices_that_differ_by_a_number_are_looked_at_once(change: str, looks: 
     version = Version(full=True, slm_bytes=0, has_mask_registers=True)
     found = ModuleWriter(kernel.linked, version).write().text
     assert found.count("call i32 @llvm.cttz.i32") == looks
+
+
+def _in_all_channels(lines: str) -> str:
+    return lines.replace("(M1, 32)", "(M1_NM, 32)")
+
+
+OFF = (
+    HEAD.replace("(M1, 32) V46", "(M1_NM, 32) V46")
+    + f"    add (M1, 32) V45(0,0)<1> V41{ROW} V43(0,0)<0;1,0>\n"
+    + addresses("V51", "V45", 0)
+    + "    lsc_load.ugm (M1, 32)  V60:d32  flat[V51]:a64\n"
+    + _in_all_channels(
+        addresses("V53", "V41", 0)
+        + "    lsc_load.ugm (M1, 32)  V61:d32  flat[V53]:a64\n"
+        + f"    xor (M1, 32) V61(0,0)<1> V61{ROW} V45{ROW}\n"
+        + addresses("V55", "V44", 1)
+        + "    lsc_store.ugm (M1, 32)  flat[V55]:a64  V61:d32\n"
+    )
+    + "    ret (M1, 1)\n"
+)
+"""Two loads whose indices differ by a number only in channels that are on; the second is of all."""
+
+
+@pytest.mark.parametrize("mask", [0xFF, 0xFFFF, 0xFFFFFFFF])
+def test_indices_in_channels_that_are_off_are_not_those_of_a_message_without_mask(
+    mask: int,
+) -> None:
+    kernel, run = harness.assemble(OFF, "pvc"), np.arange(LANES)
+    case = Butterfly(kernel, "off")
+    given = {
+        "V41": np.where(run < 16, run, run * 3 % 50),
+        "V43": np.array([8]),
+        "V44": run,
+        "V45": run + 8,
+    }
+    registers = [
+        (kernel.place(name), one.astype(np.int32).tobytes()) for name, one in given.items()
+    ]
+    start = harness.ThreadStart((case.group.starts[0].registers[0], *registers), mask)
+    case.group = harness.Group((start,) * 2)
+    assert agree(kernel, [case]) == {False}

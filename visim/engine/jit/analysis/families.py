@@ -24,8 +24,12 @@ from visim.sem.effects import (
 )
 from visim.sem.expr import Expr
 
-Family = frozenset[tuple[Symbol, int]]
-"""What indices are sums of, with factors, but for what is the same in all lanes."""
+Family = tuple[int | None, frozenset[tuple[Symbol, int]]]
+"""What indices are sums of, with factors, but for what is the same in all lanes.
+
+In front of that is the channel of lane 0, None for all channels: only where the same ones are on
+have lanes that are off in one vector of indices no part in another.
+"""
 
 
 @dataclass
@@ -42,7 +46,7 @@ class FamilyFinder:
             for index in _indices(effect):
                 symbol = values.symbol(index, mode, channel)
                 if symbol is not None:
-                    found[index] = _family(values.symbols, symbol)
+                    found[index] = channel, _terms(values.symbols, symbol)
         writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
         known = [self._symbol(one, mode) for one in writes]
         for write, symbol in zip(writes, known, strict=True):
@@ -70,6 +74,6 @@ def _indices(effect: Effect) -> Iterator[Expr]:
             yield from (source for source in expr.args if source.type.bits == 32)
 
 
-def _family(symbols: Symbols, symbol: Symbol) -> Family:
+def _terms(symbols: Symbols, symbol: Symbol) -> frozenset[tuple[Symbol, int]]:
     terms = symbols.terms(symbol).items()
     return frozenset(term for term in terms if not symbols.is_uniform(term[0]))
