@@ -113,3 +113,55 @@ def test_rows_of_small_groups_are_those_of_the_interpreter(body: str, width: int
         assert found[0] == found[1]
         faults.add(found[0][0] is not None)
     assert False in faults
+
+
+def _near_rows(last: int) -> str:
+    """Return a kernel that loads rows of 16 near each other, with another one between them."""
+    row, kinds = "(0,0)<1;1,0>", {53: "uq", 54: "uq", 56: "uq"} | dict.fromkeys(range(60, 64), "ud")
+    names = [
+        f".decl V{n} v_type=G type={kind} num_elts=32 align=wordx32\n" for n, kind in kinds.items()
+    ]
+    head = HEAD.replace("num_elts=2", "num_elts=3").replace(".decl P1", f"{''.join(names)}.decl P1")
+    loads = f"""    mov (M1, 32) V43(0,0)<1> {X}
+    mul (M1, 32) V47(0,0)<1> V43{row} 0x4:ud
+    mov (M1, 32) V51(0,0)<1> V47{row}
+    mul (M1, 32) V48(0,0)<1> {Y} 0x4:uw
+    mov (M1, 32) V49(0,0)<1> V48{row}
+    add (M1, 32) V44(0,0)<1> V51{row} V40(0,0)<0;1,0>
+    lsc_load.ugm (M1, 32)  V60:d32  flat[V44]:a64
+    add (M1, 32) V52(0,0)<1> V49{row} V40(0,1)<0;1,0>
+    lsc_load.ugm (M1, 32)  V61:d32  flat[V52]:a64
+    add (M1, 32) V53(0,0)<1> V44{row} 0x40:uw
+    lsc_load.ugm (M1, 32)  V62:d32  flat[V53]:a64
+    add (M1, {last}) V54(0,0)<1> V44{row} 0x80:uw
+    lsc_load.ugm (M1, {last})  V63:d32  flat[V54]:a64
+    add (M1, 32) V56(0,0)<1> V49{row} V40(0,2)<0;1,0>
+"""
+    stores = [
+        f"    lsc_store.ugm (M1, 32)  flat[V56]:a64  V{n}:d32\n"
+        f"    add (M1, 32) V56(0,0)<1> V56{row} 0x80:uw\n"
+        for n in range(60, 64)
+    ]
+    return f"{head}{loads}{''.join(stores)}    ret (M1, 1)\n"
+
+
+@pytest.mark.parametrize("last", [8, 16, 32])
+def test_rows_near_others_that_are_alike_leave_what_is_behind_a_shorter_one(last: int) -> None:
+    kernel = harness.assemble(_near_rows(last), "pvc")
+    lane = np.arange(LANES, dtype=np.uint16)
+    memory, out = Memory(), np.zeros(4 * LANES, np.uint32)
+    data = [np.arange(64, dtype=np.uint32) * 7, np.arange(LANES, dtype=np.uint32) + 1000, out]
+    bases = [memory.add(one, str(number)) for number, one in enumerate(data)]
+    registers = (
+        (kernel.place("V40"), np.array(bases, np.uint64).tobytes()),
+        (kernel.place("V41"), (lane % np.uint16(16)).tobytes()),
+        (kernel.place("V42"), lane.tobytes()),
+    )
+    group = harness.GroupsAlike((harness.ThreadStart(registers, 0xFFFFFFFF),))
+    found = list[list[int]]()
+    for engine in (kernel.prepared, jit.Prepared(kernel.linked)):
+        out[:] = 0
+        ended = engine.run([0], group, Machine(memory, Surfaces()), RunOptions())
+        assert ended.fault is None
+        found.append(out.tolist())
+    assert found[0] == found[1]

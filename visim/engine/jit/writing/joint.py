@@ -241,7 +241,8 @@ def _regions(waiting: list[_Waiting]) -> dict[int, _Region]:
 
     Code behind a check then reaches all of them from one pointer. Rows that have bytes in common
     are left apart, since each lane is loaded by itself. Of pieces that are alike all are left,
-    behind the first one: the row that comes next is left over them.
+    behind the first one: the row that comes next is left over them, and where it is shorter they
+    end behind it.
     """
     near = dict[str, list[_Waiting]]()
     for one in waiting:
@@ -249,9 +250,9 @@ def _regions(waiting: list[_Waiting]) -> dict[int, _Region]:
             near.setdefault(_place(one)[0], []).append(one)
     found = dict[int, _Region]()
     for pointer, some in near.items():
-        first, last = _place(some[0])[1], _place(some[-1])[1]
-        left = some[-1].ready.access.size * some[-1].ready.access.lanes
-        region = _Region(pointer, first, last + left - first)
+        first = _place(some[0])[1]
+        end = max(_place(one)[1] + _left_bytes(one) for one in some)
+        region = _Region(pointer, first, end - first)
         apart = all(_place(a)[1] + _bytes(a) <= _place(b)[1] for a, b in pairwise(some))
         if len(some) > 1 and apart and region.size <= _MOST_BYTES:
             found |= {id(one): region for one in some}
@@ -262,6 +263,11 @@ def _place(one: _Waiting) -> tuple[str, int]:
     """Return where all pieces of a row are: the pointer to their anchor, and the distance."""
     near = one.way.near[0] if one.way.near else None
     return (one.way.pointers[0], 0) if near is None else (near.anchor.pointer, near.offset)
+
+
+def _left_bytes(one: _Waiting) -> int:
+    """Return how many bytes the general form leaves of a row, all pieces one after another."""
+    return one.ready.access.size * one.ready.access.lanes
 
 
 def _bytes(one: _Waiting) -> int:
