@@ -34,6 +34,7 @@ HEAD = """\
 .decl where v_type=G type=uq num_elts=1 align=qword
 .decl value v_type=G type=ud num_elts=1 align=dword
 .decl at v_type=G type=ud num_elts=1 align=dword
+.decl real v_type=G type=f num_elts=1 align=dword
 .decl P1 v_type=P num_elts=1
 .input out offset=160 size=8
 .input value offset=168 size=4
@@ -56,6 +57,17 @@ BOUND = """\
     lsc_store.ugm (M1_NM, 1) bti(0x2)[at]:a32 value:d32
     ret (M1, 1)
 """
+CALLING_OUT = (
+    """\
+    and (M1_NM, 1) at(0,0)<1> value(0,0)<0;1,0> 0x30:ud
+    or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> at(0,0)<0;1,0>
+    mov (M1_NM, 1) real(0,0)<1> value(0,0)<0;1,0>
+    mul (M1_NM, 1) real(0,0)<1> real(0,0)<0;1,0> 0x40400000:f
+    mov (M1_NM, 1) value(0,0)<1> real(0,0)<0;1,0>
+"""
+    + FLAT
+)
+"""It stores three times the value, rounded in a mode that is computed: that is called out."""
 THREADS = 2
 POINTER = "arg_bypointer", 32, 8, 0, "stateless", "global", "readwrite"
 
@@ -148,6 +160,20 @@ def test_many_dispatches_that_are_launched_by_turns_share_teams(launcher: Launch
             found = launcher.run(plan)
             assert found.groups == len(out) // THREADS
             assert np.array_equal(out, expected(10 * at, found.groups))
+    assert len(launcher.made) == MOST_LENT
+
+
+def test_call_outs_of_dispatches_that_share_teams_are_done_by_the_team_that_asks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launcher = Launcher(monkeypatch, CALLING_OUT)
+    outs = [array() for _ in range(MOST_LENT + 3)]
+    plans = [launcher.plan(out, 5 * at) for at, out in enumerate(outs)]
+    for _ in range(3):
+        for at, (plan, out) in enumerate(zip(plans, outs, strict=True)):
+            out.fill(0)
+            launcher.run(plan)
+            assert np.array_equal(out, 3 * expected(5 * at))
     assert len(launcher.made) == MOST_LENT
 
 

@@ -137,6 +137,8 @@ class Answers:
     def aim(self, target: ref[Target]) -> None:
         """Take the memory of a launch."""
         self._target = target
+        # What did its call-outs before may have the exchange area of another worker.
+        alive(target).host = None
 
     @property
     def _host(self) -> Host:
