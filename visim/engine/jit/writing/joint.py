@@ -17,7 +17,8 @@ from visim.engine.jit.analysis.blocks import Step, places
 from visim.engine.jit.analysis.callouts import follows_mode, is_called_out, needs_interpreter
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.messages import MessageWriter, Ready
+from visim.engine.jit.writing.messages import MessageWriter
+from visim.engine.jit.writing.ready import Ready
 from visim.engine.jit.writing.rows import Rows
 from visim.sem.effects import (
     Effect,

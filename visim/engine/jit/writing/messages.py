@@ -7,7 +7,7 @@ goes to the reference memory in Python, through the callback of the context.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
@@ -15,15 +15,15 @@ from visim.engine.jit.common.moving import packed_widths, together
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
-from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, Known, candidate
+from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, candidate
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.rows import Asked, Rows, RowWriter
+from visim.engine.jit.writing.ready import Passed, Ready
+from visim.engine.jit.writing.rows import Rows, RowWriter
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
 from visim.engine.jit.writing.values import Values
@@ -33,38 +33,6 @@ from visim.sem.expr import Expr
 
 _LEAST_MASKED = 4
 """Hosts store some lanes of a vector if elements have so many bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A load or store of lanes after a look where they are.
-
-    `way` are all lanes at once, or says that a function looks for them (None: there is only the
-    general form). `mask` are the lanes that are on as a vector (None: all), `bits` the same as
-    i64, `given` are the values to be stored.
-    """
-
-    effect: Load | Store
-    site: int
-    access: Access
-    bounds: Bounds
-    way: Rows | Window | Candidate | Distant | None
-    mask: str | None
-    bits: str
-    given: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """What the messages of a chain of nodes tell those behind them.
-
-    `anchors` are rows that others may be near to, `butterflies` those that have been looked for,
-    `asked` the rows that memory has been asked for.
-    """
-
-    anchors: Anchors
-    butterflies: Known
-    asked: Asked
 
 
 class MessageWriter:

@@ -24,7 +24,8 @@ from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
-from visim.engine.jit.writing.messages import MessageWriter, Passed
+from visim.engine.jit.writing.messages import MessageWriter
+from visim.engine.jit.writing.ready import Passed
 from visim.engine.jit.writing.registers import RegisterAccess
 from visim.engine.jit.writing.rows import Asked
 from visim.engine.jit.writing.tracing import TraceWriter

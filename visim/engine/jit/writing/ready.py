@@ -1,0 +1,46 @@
+"""What is known of a message before it is written: its lanes, and what those before it tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from visim.engine.jit.writing.anchors import Anchors
+from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.butterflies import Candidate, Known
+from visim.engine.jit.writing.forms import Access
+from visim.engine.jit.writing.rows import Asked, Rows
+from visim.engine.jit.writing.shared import Distant
+from visim.engine.jit.writing.windows import Window
+from visim.sem.effects import Load, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A load or store of lanes after a look where they are.
+
+    `way` are all lanes at once, or says that a function looks for them (None: there is only the
+    general form). `mask` are the lanes that are on as a vector (None: all), `bits` the same as
+    i64, `given` are the values to be stored.
+    """
+
+    effect: Load | Store
+    site: int
+    access: Access
+    bounds: Bounds
+    way: Rows | Window | Candidate | Distant | None
+    mask: str | None
+    bits: str
+    given: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What the messages of a chain of nodes tell those behind them.
+
+    `anchors` are rows that others may be near to, `butterflies` those that have been looked for,
+    `asked` the rows that memory has been asked for.
+    """
+
+    anchors: Anchors
+    butterflies: Known
+    asked: Asked
