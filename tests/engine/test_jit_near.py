@@ -188,3 +188,66 @@ def test_rows_near_others_are_where_they_would_be_alone(space: str, stride: int)
             assert found == wanted, (variant, number)
             faults.add(want.fault is not None)
     assert faults == {False, True}
+
+
+def words_of(sums: list[tuple[int, int]]) -> str:
+    """Return a kernel that loads local memory at a word and numbers; channels have the same.
+
+    Sums are a number that is added to the word, and one that is added to what extends it.
+    """
+    lines = [*DECLARATIONS.strip().splitlines(), ".decl V44 v_type=G type=uw num_elts=2"]
+    for first, element in ((50, "uw"), (60, "ud"), (70, "ud")):
+        lines += [
+            f".decl V{n} v_type=G type={element} num_elts={LANES} align=wordx32"
+            for n in range(first, first + len(sums))
+        ]
+    lines += [
+        f".decl V90 v_type=G type=uq num_elts={LANES} align=wordx32",
+        f".input V42 offset=64 size={2 * LANES}",
+        f".kernel_attr SimdSize={LANES}",
+        '.function "k"',
+        "k:",
+        "    mov (M1, 32) V90(0,0)<1> V42(0,0)<1;1,0>",
+        "    shl (M1, 32) V90(0,0)<1> V90(0,0)<1;1,0> 0x2:uq",
+        "    add (M1, 32) V90(0,0)<1> V90(0,0)<1;1,0> V40(0,1)<0;1,0>",
+    ]
+    for number, (before, behind) in enumerate(sums):
+        lines += [
+            f"    add (M1, 32) V{50 + number}(0,0)<1> V44(0,0)<0;1,0> {before:#x}:uw",
+            f"    mov (M1, 32) V{60 + number}(0,0)<1> V{50 + number}(0,0)<1;1,0>",
+            f"    add (M1, 32) V{60 + number}(0,0)<1> V{60 + number}(0,0)<1;1,0> {behind:#x}:ud",
+        ]
+    lines += [
+        f"    lsc_load.slm (M1, 32)  V{70 + n}:d8u32  flat[V{60 + n}]:a32" for n in range(len(sums))
+    ]
+    lines += ["    lsc_store.ugm (M1, 32)  flat[V90]:a64  V70:d32", "    ret (M1, 1)"]
+    return "\n".join([*lines, ""])
+
+
+SUMS = (
+    [(4, 0), (0x20, 0)],
+    [(0x20, 0), (4, 0)],
+    [(4, 0), (4, 0x100), (0x104, 0)],
+    [(0x104, 0), (4, 0x100), (4, 0)],
+    [(0, 0), (0xFFF0, 0), (0, 0xFFF0)],
+)
+
+
+@pytest.mark.parametrize("sums", SUMS)
+def test_words_that_wrap_are_not_taken_for_numbers_that_do_not(sums: list[tuple[int, int]]) -> None:
+    kernel = harness.assemble(words_of(sums), "pvc")
+    engines = (kernel.prepared, jit.Prepared(kernel.linked))
+    faults = set[bool]()
+    for word in (0, 0x10, 0x8000, 0xFEF0, 0xFEFC, 0xFFF0, 0xFFFC):
+        out, memory = np.zeros(LANES, np.uint32), Memory()
+        registers = (
+            (kernel.place("V40"), np.array([0, memory.add(out, "out")], np.uint64).tobytes()),
+            (kernel.place("V42"), np.arange(LANES, dtype=np.uint16).tobytes()),
+            (kernel.place("V44"), np.array([word, 0], np.uint16).tobytes()),
+        )
+        starts = (harness.ThreadStart(registers, 0xFFFFFFFF),)
+        group, machine = harness.GroupsAlike(starts, 1 << 16), Machine(memory, Surfaces())
+        want, got = (engine.run([0], group, machine, RunOptions()) for engine in engines)
+        assert got.fault == want.fault, hex(word)
+        faults.add(want.fault is not None)
+    assert False in faults

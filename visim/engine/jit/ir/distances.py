@@ -24,6 +24,17 @@ class Extended:
     bits: int
 
 
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """The root of sums with one such number, which is at a distance from the root before it.
+
+    What is added behind the extension does not wrap where the number does.
+    """
+
+    number: Extended
+    distance: int
+
+
 class Distances:
     """What is known of the numbers of one function."""
 
@@ -46,18 +57,27 @@ class Distances:
     def add(self, name: str, number: str, constant: int) -> None:
         """Note that a number is another one and a constant."""
         root, distance = self.place(number)
+        if isinstance(root, Extended):
+            root, distance = Behind(root, distance), 0
         self._places[name] = (root, distance + constant)
 
     def cut(self, name: str, number: str, bits: int) -> None:
         """Note that a number has the low bits of another one."""
         root, distance = self.place(number)
-        self._places[name] = ((root, bits), distance)
+        if isinstance(root, Behind) and bits <= root.number.bits:
+            root, distance = root.number, root.distance + distance
+        if not isinstance(root, Extended):
+            root = root, bits
+        elif bits <= root.bits:
+            root = root.root if bits == root.bits else (root.root, bits)
+        self._places[name] = (root, distance)
 
     def extend(self, name: str, number: str, bits: int) -> None:
         """Note that a number is another one of so many bits, with zeros in front."""
         root, distance = self.place(number)
-        if root is not None and not isinstance(root, Extended):
-            self._places[name] = (Extended(root, bits), distance)
+        if root is not None:
+            extended = root if isinstance(root, Extended) else Extended(root, bits)
+            self._places[name] = (extended, distance)
 
     def keep(self, variable: str, number: str, *, once: bool) -> None:
         """Note what an instruction leaves in a variable; `once` says that no other one writes it.

@@ -88,6 +88,8 @@ class Anchors:
         form = shape.form
         root, core = self._distances.place(shape.cores[piece])
         base_root, base = self._distances.place(shape.offsets[piece])
+        if isinstance(base_root, Extended):  # whether sums wrap is looked at for cores only
+            base_root, base = (base_root, base), 0
         kind = (form.bits, form.core_bits, form.signed, form.scale)
         return (kind, root, base_root, where), core, base
 
