@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from visim.engine.jit.ir.text import Text, numbers, scalar_bytes
 
 _BLOCK = 8
+_LARGE = 16
 _WHOLE = range(_BLOCK)
 _PAIRS = 4
 _FIRSTS, _SECONDS = (0, 4, 2, 6), (1, 5, 3, 7)
 _LOW_TWO, _HIGH_TWO = (0, 1, 4, 5), (2, 3, 6, 7)
-_LOW, _HIGH = (0, 8, 1, 9, 4, 12, 5, 13), (2, 10, 3, 11, 6, 14, 7, 15)
-_LOW_PAIRS, _HIGH_PAIRS = (0, 1, 8, 9, 4, 5, 12, 13), (2, 3, 10, 11, 6, 7, 14, 15)
+_LOW, _HIGH = (0, 4, 1, 5), (2, 6, 3, 7)
+_LOW_PAIRS, _HIGH_PAIRS = (0, 1, 4, 5), (2, 3, 6, 7)
 _LOW_HALVES, _HIGH_HALVES = (0, 1, 2, 3, 8, 9, 10, 11), (4, 5, 6, 7, 12, 13, 14, 15)
 
 
@@ -56,6 +57,8 @@ class Weaver:
             for pointer in pointers
         ]
         take = self._block_apart if block == _BLOCK else self._pairs_apart
+        if block == _BLOCK and not self.text.tests_bits and not len(rows) % _LARGE:
+            block, take = _LARGE, self._large_apart
         blocks = [take(rows[first : first + block], scalar) for first in range(0, len(rows), block)]
         return [self.joined([one[part] for one in blocks], block, scalar) for part in range(parts)]
 
@@ -150,6 +153,32 @@ class Weaver:
         far = [self._two(scalar, 4, rows[i], rows[i + 4], _WHOLE) for i in range(4)]
         return self._transposed(scalar, far[0], far[1], far[2], far[3])
 
+    def _large_apart(self, rows: Sequence[str], scalar: str) -> list[str]:
+        """Take sixteen lanes apart in registers of 64 bytes, which move in one unit only.
+
+        Rows are put into them one by one, which loads do by the way.
+        """
+        far = list[str]()
+        for first in range(4):
+            found = self._widened(scalar, rows[first])
+            for number in range(1, 4):
+                at, row = 4 * number, self._widened(scalar, rows[first + 4 * number])
+                ends = range(_LARGE, _LARGE + 4)
+                found = self._two(
+                    scalar, _LARGE, found, row, [*range(at), *ends, *range(at + 4, _LARGE)]
+                )
+            far.append(found)
+        return self._transposed(scalar, far[0], far[1], far[2], far[3], _LARGE)
+
+    def _widened(self, scalar: str, row: str) -> str:
+        """Return four elements at the beginning of sixteen."""
+        picks = [lane if lane < 4 else "poison" for lane in range(_LARGE)]
+        vector = f"<4 x {scalar}>"
+        return self.text.let(
+            f"shufflevector {vector} {row}, {vector} poison, <{_LARGE} x i32> "
+            f"{numbers('i32', picks)}"
+        )
+
     def _block(self, values: Sequence[str], scalar: str, lanes: int, first: int) -> list[str]:
         a, b, c, d = (
             self.text.shuffle(scalar, lanes, value, range(first, first + _BLOCK))
@@ -162,18 +191,32 @@ class Weaver:
             for i in (0, 2)
         ]
 
-    def _transposed(self, scalar: str, a: str, b: str, c: str, d: str) -> list[str]:
-        """Return four vectors with rows and columns exchanged, in each half by itself."""
+    def _transposed(
+        self, scalar: str, a: str, b: str, c: str, d: str, lanes: int = _BLOCK
+    ) -> list[str]:
+        """Return four vectors with rows and columns exchanged, in each four lanes by themselves."""
         low_ab, high_ab, low_cd, high_cd = (
-            self._two(scalar, _BLOCK, x, y, picks)
+            self._two(scalar, lanes, x, y, _in_fours(picks, lanes))
             for x, y in ((a, b), (c, d))
             for picks in (_LOW, _HIGH)
         )
         return [
-            self._two(scalar, _BLOCK, x, y, picks)
+            self._two(scalar, lanes, x, y, _in_fours(picks, lanes))
             for x, y in ((low_ab, low_cd), (high_ab, high_cd))
             for picks in (_LOW_PAIRS, _HIGH_PAIRS)
         ]
+
+
+def _in_fours(picks: Sequence[int], lanes: int) -> list[int]:
+    """Return what is picked of two vectors as of each four lanes of them.
+
+    `picks` are numbers of the first four lanes, 4 to 7 those of the second vector.
+    """
+    return [
+        first + pick % 4 + (lanes if pick >= 4 else 0)
+        for first in range(0, lanes, 4)
+        for pick in picks
+    ]
 
 
 def _block_lanes(scalar: str, lanes: int, parts: int) -> int:

@@ -273,6 +273,8 @@ class WindowWriter:
         follows. LLVM would take the two apart where they still are a vector, so it is not told.
         """
         text, lanes, found = self.text, window.lanes, list[str]()
+        if not text.tests_bits:
+            return self._pointers_by_memory(window)
         if lanes % 2:
             return [self._pointer(window, lane) for lane in range(lanes)]
         twos = text.let(f"bitcast <{lanes} x i32> {window.index} to <{lanes // 2} x i64>")
@@ -280,6 +282,18 @@ class WindowWriter:
             both = text.let(f"extractelement <{lanes // 2} x i64> {twos}, i64 {pair}")
             for half in (f"and i64 {both}, {low_bits(32)}", f"lshr i64 {both}, 32"):
                 found.append(self._at(window, text.let(opaque(text.let(half)))))
+        return found
+
+    def _pointers_by_memory(self, window: Window) -> list[str]:
+        """Return where all lanes are; indices pass through memory.
+
+        While registers of 64 bytes are used, one unit of a processor takes vectors apart.
+        """
+        text, area, found = self.text, self.exchange(4 * window.lanes), list[str]()
+        text.hand_over("i32", window.lanes, window.index, area)
+        for lane in range(window.lanes):
+            one = text.let(f"load i32, ptr {text.at(area, 4 * lane)}, align 4")
+            found.append(self._at(window, text.let(f"zext i32 {one} to i64")))
         return found
 
     def _pointer(self, window: Window, lane: int) -> str:
