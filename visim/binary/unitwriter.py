@@ -149,7 +149,7 @@ class _UnitWriter:
 
     def _count(self, writer: Writer, table: Sequence[Variable], limit: int, width: int) -> None:
         if len(table) > limit:
-            raise CodingError(f"{len(table)} variables of a class, at most {limit} are possible")
+            raise CodingError(f"{len(table)} variables of a class, objects have at most {limit}")
         for place, variable in enumerate(table):
             if variable.index != FIRST_NUMBERS[type(variable)] + place:
                 raise CodingError(f"{variable.name} has number {variable.index}, not its place's")

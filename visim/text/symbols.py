@@ -21,11 +21,12 @@ from visim.operands import (
     Variable,
 )
 
-#: The most variables of each class that a unit may declare (specification 8, Declarations).
+#: The most variables of each class that a unit may declare (specification 8, Declarations). Of
+#: predicates Intel's compiler writes more into zebins than the 4095 that objects can number.
 LIMITS: dict[type[Variable], int] = {
     General: 65536,
     AddressVariable: 4096,
-    PredicateVariable: 4095,
+    PredicateVariable: 65535,
     SamplerVariable: 31,
     SurfaceVariable: 250,
 }

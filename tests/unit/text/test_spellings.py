@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import visim
 from tests.unit.text.texts import HEAD, read, shown, unit_of
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.module import UnitKind
@@ -213,3 +214,15 @@ def test_kernels_and_functions_share_a_text_and_a_version():
     assert [unit.name for unit in module.functions] == ["f"]
     assert module.functions[0].kind is UnitKind.FUNCTION
     assert show_module(module).count(".version") == 1
+
+
+def test_more_predicates_than_an_object_can_number_have_a_text_but_no_object():
+    """The compiler writes such zebins, of kernels with thousands of branches."""
+    count = 5000
+    declarations = [f".decl P{n} v_type=P num_elts=1" for n in range(2, count + 1)]
+    unit = unit_of(*declarations, f"(P{count}) mov (M1, 1) V32(0,0)<1> 0x1:ud", "ret (M1, 1)")
+    assert len(unit.predicates) == count
+    assert f"(P{count})" in show_unit(unit, (4, 1))
+    program = visim.assemble(show_unit(unit, (4, 1)), platform="pvc")
+    with pytest.raises(visim.InputError, match="objects have at most 4095"):
+        program.to_object()
