@@ -185,21 +185,20 @@ class TestLogs:
         assert finding.message == "e (./builtin.h:7:2)"
         assert finding.line is None
 
-    def test_the_code_generator_names_kernels(self, answers):
+    @pytest.mark.parametrize(
+        ("wrong", "where"),
+        [
+            ("Unsupported call to f", "in kernel: 'k'"),
+            ("undefined reference to `f'", "in function: 'f' called by kernel: 'k'"),
+        ],
+    )
+    def test_the_code_generator_names_kernels(self, answers, wrong, where):
         log = (
-            "\nerror: Unsupported call to f\nin kernel: 'k'\n"
+            f"\nerror: {wrong}\n{where}\n"
             "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
         )
         (finding,) = failure(answers, log, name="s.cl").diagnostics
-        assert finding.message == "s.cl: Unsupported call to f (kernel 'k')"
-
-    def test_the_kernel_is_named_that_calls_what_is_missing(self, answers):
-        log = (
-            "\nerror: undefined reference to `f'\nin function: 'f' called by kernel: 'k'\n"
-            "error: backend compiler failed build.\n\nBuild failed with error code: -11\n"
-        )
-        (finding,) = failure(answers, log, name="s.cl").diagnostics
-        assert finding.message == "s.cl: undefined reference to `f' (kernel 'k')"
+        assert finding.message == f"s.cl: {wrong} (kernel 'k')"
 
     def test_what_is_wrong_in_inline_assembly_is_said(self, answers):
         log = (
