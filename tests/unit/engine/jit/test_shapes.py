@@ -104,8 +104,7 @@ def test_a_row_says_whether_its_sums_wrap(core: int, step: int, sign: bool, stra
     writer = ShapeWriter(text)
     wide = writer.convert(linear(8, 32, (str(core),), step, exact=False), 64, signed=sign)
     assert isinstance(wide, Shape)
-    test = writer.straight(wide, 0)
-    assert test is not None
+    (test,) = writer.straight(wide.form, wide.cores[0])
     found = text.let(f"insertelement <1 x i1> poison, i1 {test}, i64 0")
     octets = text.let(f"zext <1 x i1> {found} to <1 x i8>")
     assert bool(run(text, octets, 1, 8)[0]) == straight

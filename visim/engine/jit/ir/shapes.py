@@ -257,23 +257,25 @@ class ShapeWriter:
         scaled = self._times(form.bits, wide, form.scale)
         return self._sum("add", form.bits, scaled, shape.offsets[piece])
 
-    def straight(self, shape: Shape, piece: int) -> str | None:
-        """Return whether a piece is linear, which one whose extended sums wrap is not.
+    def straight(self, form: Form, core: str, away: int = 0) -> list[str]:
+        """Return tests whether a piece is linear, which one whose extended sums wrap is not.
 
-        None says that it always is.
+        Its core is so far `away` from another one, and linear where that goes there without a wrap.
         """
-        form = shape.form
-        if form.signed is None or is_uniform(shape):
-            return None
-        bits, reach = form.core_bits, form.step * (form.piece - 1)
-        low = -(1 << bits - 1) if form.signed else 0
-        high = (1 << bits - form.signed) - 1
-        sign, core = ("s" if form.signed else "u"), shape.cores[piece]
-        if abs(reach) > high:
-            return "false"
-        if reach > 0:
-            return self.text.let(f"icmp {sign}le i{bits} {core}, {signed(high - reach, bits)}")
-        return self.text.let(f"icmp {sign}ge i{bits} {core}, {signed(low - reach, bits)}")
+        if form.signed is None or (form.step == 0 and not away):
+            return []
+        bits, end = form.core_bits, away + form.step * (form.piece - 1)
+        least = -(1 << bits - 1) if form.signed else 0
+        most = (1 << bits - form.signed) - 1
+        low, high = least - min(0, away, end), most - max(0, away, end)
+        if low > most or high < least:
+            return ["false"]
+        sign, tests = ("s" if form.signed else "u"), list[str]()
+        if low > least:
+            tests.append(self.text.let(f"icmp {sign}ge i{bits} {core}, {signed(low, bits)}"))
+        if high < most:
+            tests.append(self.text.let(f"icmp {sign}le i{bits} {core}, {signed(high, bits)}"))
+        return tests
 
     def behind(self, shape: Shape, piece: int, lane: str) -> Shape:
         """Return a piece from a lane on, whose number is an i64."""

@@ -99,24 +99,6 @@ def _is_within(bounds: Bounds, bits: int) -> bool:
     return bounds.limit.isdigit() and int(bounds.limit) <= 1 << bits
 
 
-def straight_near(text: Text, form: Form, near: Near) -> list[str]:
-    """Return tests whether a row near an anchor is linear, as `ShapeWriter.straight` says it."""
-    if form.signed is None:
-        return []
-    bits, reach = form.core_bits, form.step * (form.piece - 1)
-    least = -(1 << bits - 1) if form.signed else 0
-    most = (1 << bits - form.signed) - 1
-    low, high = least - min(near.core, near.core + reach), most - max(near.core, near.core + reach)
-    if low > most or high < least:
-        return ["false"]
-    sign, core, tests = ("s" if form.signed else "u"), near.anchor.core, list[str]()
-    if low > least:
-        tests.append(text.let(f"icmp {sign}ge i{bits} {core}, {signed(low, bits)}"))
-    if high < most:
-        tests.append(text.let(f"icmp {sign}le i{bits} {core}, {signed(high, bits)}"))
-    return tests
-
-
 def start_near(text: Text, form: Form, near: Near) -> tuple[str, str]:
     """Return the core of a row near an anchor, and what is added to it."""
     anchor, core, base = near.anchor, near.anchor.core, near.anchor.base

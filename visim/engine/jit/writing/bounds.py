@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from visim.engine.jit.ir.text import Text
 from visim.engine.jit.layout import SURFACE_ENTRY, Context
 from visim.machine.surfaces import BINDING_TABLE_SIZE
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

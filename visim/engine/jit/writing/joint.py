@@ -158,17 +158,13 @@ class JointWriter:
                     phis[a, b] = text.let(code)
             joined.append([phis[pair] for pair in zip(own, other, strict=True)])
         for one, names in zip(waiting, joined, strict=True):
-            places = [text.at(names[0], _place(one)[1])] if id(one) in regions else names
-            one.writer.values.loaded[id(one.ready.effect)] = self._behind(one, places)
+            found = names
+            if id(one) in regions:
+                found = [text.at(names[0], _place(one)[1])] * len(one.way.pointers)
+            if _stays(one):
+                found = self._loaded(one, replace(one.way, pointers=found))
+            one.writer.values.loaded[id(one.ready.effect)] = found
             one.finish()
-
-    def _behind(self, one: _Waiting, names: list[str]) -> list[str]:
-        """Return what a message has loaded, behind the check: from places, or as it is."""
-        if not _stays(one):
-            return names
-        pieces = len(one.way.pointers)
-        pointers = names * pieces if len(names) < pieces else names
-        return self._loaded(one, replace(one.way, pointers=pointers))
 
     def _general(self, waiting: list[_Waiting], regions: dict[int, _Region]) -> list[list[str]]:
         """Load in the general form; return the pointers to what stays in memory, else vectors.

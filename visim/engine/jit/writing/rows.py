@@ -12,7 +12,7 @@ from visim.engine.jit.ir.lanes import row_function
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
 from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
 from visim.engine.jit.ir.weaving import Weaver
-from visim.engine.jit.writing.anchors import Anchors, Near, start_near, straight_near
+from visim.engine.jit.writing.anchors import Anchors, Near, start_near
 from visim.engine.jit.writing.bounds import Bounds
 from visim.sem.effects import Place, WriteRegister
 from visim.sem.expr import Expr
@@ -128,9 +128,7 @@ class RowWriter:
                 tests += self._near(form, known)
                 pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
-            straight = self.shapes.straight(shape, piece)
-            if straight is not None:
-                tests.append(straight)
+            tests += self.shapes.straight(form, shape.cores[piece])
             first = self._offset(shape, piece, bounds)
             pointers.append(self.pointer(first, bounds))
             if checked:
@@ -159,7 +157,7 @@ class RowWriter:
     def _near(self, form: Form, near: Near) -> list[str]:
         """Return tests whether a row near an anchor is linear and in range."""
         text, anchor, reach = self.text, near.anchor, form.stride * (form.piece - 1)
-        tests, limit = straight_near(text, form, near), anchor.bounds.limit
+        tests, limit = self.shapes.straight(form, anchor.core, near.core), anchor.bounds.limit
         if limit.isdigit() and near.offset >= 0 and reach >= 0:
             most = max(0, int(limit) - reach - near.offset)
             return [*tests, text.let(f"icmp ult i64 {anchor.first}, {most}")]
