@@ -126,6 +126,8 @@ class _Parser:
         """Read the whole text."""
         try:
             for statement in statements(self.source):
+                if not self.started and not self._start(statement):
+                    break
                 if not self._take(statement) and len(self.findings) >= MAX_ERRORS:
                     message = f"more than {MAX_ERRORS} errors; the rest of the text was not read"
                     self.findings.error("too-many-errors", message)
@@ -150,8 +152,6 @@ class _Parser:
         start = len(text) - len(text.lstrip(_SPACES)) if text[0] in _SPACES else 0
         cursor = Cursor(self.source, statement.line, text, start)
         try:
-            if not self.started:
-                self._start(cursor)
             oversized = oversized_number(statement) if len(text) >= LONG else None
             if oversized is not None:
                 raise cursor.failure_at(oversized, "limit", "the number has thousands of digits")
@@ -161,12 +161,24 @@ class _Parser:
             return False
         return True
 
-    def _start(self, cursor: Cursor) -> None:
-        """Check that the text begins with its version."""
+    def _start(self, statement: Statement) -> bool:
+        """Check that the text begins with its version; return whether to read on.
+
+        A text that begins with another directive lacks its version; one that begins with anything
+        else is hardly vISA, and each of its lines would be an error.
+        """
         self.started = True
-        if not cursor.text.startswith(".version", cursor.position):
-            failure = cursor.failure("'.version'", help="begin the text with '.version 4.1'")
-            self.findings.add(self.statement.located(failure.diagnostic))
+        text = statement.text
+        cursor = Cursor(self.source, statement.line, text, len(text) - len(text.lstrip(_SPACES)))
+        if text.startswith(".version", cursor.position):
+            return True
+        is_directive = _DIRECTIVE.match(text, cursor.position) is not None
+        advice = "begin the text with '.version 4.1'"
+        if not is_directive:
+            advice += "; nothing behind this line was read"
+        failure = cursor.failure("'.version'", help=advice)
+        self.findings.add(statement.located(failure.diagnostic))
+        return is_directive
 
     def _dispatch(self, cursor: Cursor, start: int) -> None:
         text = cursor.text

@@ -103,6 +103,20 @@ def test_an_error_outside_a_kernel_says_what_and_where(
     assert part in finding.message
 
 
+def test_a_page_that_shows_a_text_is_one_error():
+    page = "# How to\n\nBegin so:\n\n```\n.version 4.1\n.kernel k\nret (M1, 1)\n```\nThat is all.\n"
+    [finding] = parse_text(Source("page.md", page))[1]
+    assert finding.message == "expected '.version', found '#'"
+    assert finding.help is not None
+    assert "nothing behind this line was read" in finding.help
+
+
+def test_a_text_that_lacks_its_version_only_is_read():
+    text = HEAD.removeprefix(".version 4.1\n") + "ad (M1, 1) V32(0,0)<1> 0x1:ud\n"
+    findings = parse_text(Source("t", text))[1]
+    assert [finding.code for finding in findings] == ["syntax", "unknown-instruction"]
+
+
 def test_one_run_reports_all_errors_in_order():
     text = HEAD + "ad (M1, 16) V32(0,0)<1> 0x1:ud\nret (M1, 1)\nret (M1, 3)\nmov\n"
     with pytest.raises(InputError) as caught:

@@ -33,6 +33,7 @@ _UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
 _KERNEL = re.compile(r"in (?:kernel|function): '(?:.*' called by kernel: ')?(.*)'")
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
 _INTERNAL = "-ze-emit-zebin-visa-sections"
+_STANDARD = re.compile(r"(?<!\S)-cl-std=(\S+)")
 _CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
 _IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
 """What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
@@ -53,7 +54,7 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
 
     Raises:
         ArgumentError: The device is unknown, source or options are no str, or the options hold a
-            NUL character.
+            NUL character or two language standards.
         InputError: The build failed, with the compiler's findings; or the compiler crashed or
             took longer than `TIMEOUT_S` seconds.
         ToolMissing: libocloc is not installed.
@@ -65,6 +66,7 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
         raise ArgumentError("name: expected what messages are to call the program, found ''")
     if _NO_TEXT.search(options):
         raise ArgumentError("options: a NUL character or half a character is in them")
+    _refuse_two_standards(options)
     text = source.removeprefix("\ufeff")
     if found := _NO_TEXT.search(text):
         raise _no_text(Source(name, _NO_TEXT.sub("\ufffd", text)), found.start())
@@ -98,6 +100,13 @@ def find_ocloc() -> Path | None:
         return ocloc.library()
     except (ToolMissing, ocloc.CompilerStuck):
         return None
+
+
+def _refuse_two_standards(options: str) -> None:
+    """Raise ArgumentError for two language standards: the compiler reads its headers by both."""
+    stated = list(dict.fromkeys(_STANDARD.findall(options)))
+    if len(stated) > 1:
+        raise ArgumentError(f"options: -cl-std is given as {' and as '.join(stated)}; leave one")
 
 
 def _internal_options(target: Platform, options: str) -> str:

@@ -80,6 +80,14 @@ def option(answers, name: str) -> str:
 
 
 class TestQuestions:
+    def test_two_language_standards_are_refused(self, answers):
+        twice = "-cl-std=CL3.0 -w -cl-std=CL1.2"
+        with pytest.raises(ArgumentError, match=r"given as CL3\.0 and as CL1\.2; leave one"):
+            build_zebin(SCALE, device="skl", options=twice)
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        build_zebin(SCALE, device="skl", options="-cl-std=CL2.0 -cl-std=CL2.0")
+        assert option(answers, "-options") == "-cl-std=CL2.0 -cl-std=CL2.0"
+
     def test_visa_text_is_always_asked_for(self, answers):
         answers.append(ocloc.Answer(0, "", b"zebin"))
         assert build_zebin(SCALE, device="DG2") == b"zebin"
