@@ -10,7 +10,7 @@ from typing import cast
 
 from visim.errors import ArgumentError
 
-_FIRST_WITH_BF16 = 4
+_FIRST_WITH_BF16 = _FIRST_WITHOUT_DIVISION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class Platform:
     def has_bf16(self) -> bool:
         """Whether it computes with BF: from dg2 on."""
         return self.order >= _FIRST_WITH_BF16
+
+    @property
+    def divides_integers(self) -> bool:
+        """Whether `div` and `mod` take integers: before dg2."""
+        return self.order < _FIRST_WITHOUT_DIVISION
 
 
 #: Versions of objects that visim reads and writes, the newest last.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from visim.check.rule import Rules, Site, Wrong
 from visim.diag import Severity
 from visim.isa.execution_sizes import execution_sizes
+from visim.isa.forms import Binary
 from visim.isa.matrix import Dpas
 from visim.isa.message_types import message_types
 from visim.isa.operand_types import UNSIGNED, Modifiers, Saturation, shown
@@ -29,6 +30,7 @@ from visim.types import BF, DF, DataType
 CHANNELS = 32
 DEPTH_OF_DEVICES = 8
 UPPER_HALF = 16
+_DIVISIONS = ("div", "mod")
 _MODIFIERS = {
     Modifiers.ARITHMETIC: {Modifier.NONE, Modifier.ABS, Modifier.NEG, Modifier.NEG_ABS},
     Modifiers.LOGIC: {Modifier.NONE, Modifier.NOT},
@@ -187,6 +189,26 @@ def doubles(at: Site) -> Iterator[Wrong]:
     """The device computes with DF: icllp, tgllp and dg2 do not, though no page says so."""
     if at.platform is not None and not at.platform.has_fp64:
         yield from _with_type(at, at.platform, DF)
+
+
+@rules.instruction(
+    "integer-division",
+    "vISA 6, DIV, MOD",
+    severity=Severity.WARNING,
+    platform="dg2",
+    failing="mod (M1, 8) D(0,0)<1> D(1,0)<1;1,0> D(2,0)<1;1,0>",
+    passing="div (M1, 8) F(0,0)<1> F(1,0)<1;1,0> F(2,0)<1;1,0>",
+)
+def integer_division(at: Site) -> Iterator[Wrong]:
+    """Devices from dg2 on divide no integers; compilers write it out with `inv` and `mul`.
+
+    The page has no such rule; Intel's assembler refuses the instruction.
+    """
+    item = at.instruction
+    if at.platform is None or at.platform.divides_integers or item.op.mnemonic not in _DIVISIONS:
+        return
+    if isinstance(item, Binary) and source_type(item.src0).is_integer:
+        yield Wrong(f"{at.platform.name} divides no integers")
 
 
 def _with_type(at: Site, platform: Platform, kind: DataType) -> Iterator[Wrong]:
