@@ -13,6 +13,7 @@ from itertools import islice
 from visim.diag import Diagnostic, Severity, Source, Span
 
 _SPACE = re.compile(r"[ \t]*")
+_IN_BRACKETS = re.compile(r"\([^()]{1,40}\)")
 _REST_WORD = re.compile(r"[^\s,()\[\]<>;]+|.")
 NAME = re.compile(r"%?[A-Za-z_]\w*", re.ASCII)
 UNSIGNED = re.compile(r"0[xX][0-9a-fA-F]+|\d+", re.ASCII)
@@ -59,6 +60,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return None
     comparable = (other for other in known if len(other) <= _LONGEST_GUESSED)
     candidates = list(islice(comparable, _MOST_COMPARED))
+    same = next((other for other in candidates if other.lower() == name.lower()), None)
+    if same is not None:
+        return same
     matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     return matches[0] if matches else None
 
@@ -153,14 +157,14 @@ class Cursor:
                 return True
         return False
 
-    def expect(self, literal: str) -> None:
-        """Skip blanks and take `literal`, or fail."""
+    def expect(self, literal: str, expected: str = "") -> None:
+        """Skip blanks and take `literal`, or fail saying what was `expected`."""
         if self.text.startswith(literal, self.position):
             self.position += len(literal)
             return
         self.skip_space()
         if not self.take(literal):
-            raise self.failure(f"{literal!r}")
+            raise self.failure(expected or f"{literal!r}")
 
     def need(self, pattern: re.Pattern[str], expected: str) -> re.Match[str]:
         """Skip blanks and take what `pattern` matches, or fail saying what was `expected`."""
@@ -188,7 +192,17 @@ class Cursor:
     def failure(self, expected: str, *, help: str | None = None) -> TextFailure:  # noqa: A002
         """Return the failure "expected X, found Y" at this position."""
         self.skip_space()
-        found = _REST_WORD.match(self.text, self.position)
+        return self._failure(expected, _REST_WORD.match(self.text, self.position), help)
+
+    def bracketed_failure(self, expected: str, *, help: str) -> TextFailure:  # noqa: A002
+        """Do the same; what was found is all that stands in round brackets here."""
+        self.skip_space()
+        found = _IN_BRACKETS.match(self.text, self.position)
+        return self._failure(expected, found or _REST_WORD.match(self.text, self.position), help)
+
+    def _failure(
+        self, expected: str, found: re.Match[str] | None, help_text: str | None
+    ) -> TextFailure:
         shown = f"{shortened(found.group())!r}" if found else "the end of the line"
         length = len(found.group()) if found else 1
         return self.failure_at(
@@ -197,7 +211,7 @@ class Cursor:
             f"expected {expected}, found {shown}",
             length=length,
             label="here",
-            help=help,
+            help=help_text,
         )
 
     def failure_at(
@@ -214,6 +228,16 @@ class Cursor:
         size = length if length is not None else max(1, self.position - position)
         span = self.span(position, size)
         return TextFailure(Diagnostic(code, Severity.ERROR, message, span, label, help))
+
+    def unknown_word(
+        self, position: int, what: str, word: str, known: Iterable[str], code: str = "unknown-word"
+    ) -> TextFailure:
+        """Return the failure "unknown `what`" for a word of a short list, which is its help."""
+        words = list(known)
+        guess = nearest(word, words)
+        advice = f"did you mean {guess!r}?" if guess else f"there are: {', '.join(words)}"
+        message = f"unknown {what} {shortened(word)!r}"
+        return self.failure_at(position, code, message, length=len(word), help=advice)
 
     def unknown_name(
         self, position: int, what: str, name: str, known: Iterable[str]

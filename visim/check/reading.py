@@ -36,6 +36,12 @@ RULES = (
         ".input D offset=64 size=256",
     ),
     _rule(
+        "unknown-word", "vISA 6, the instruction's page",
+        "A part of an instruction's name, or a word among its operands, is one of a short list.",
+        "cmp.lo (M1, 8) P D(0,0)<1;1,0> 0x1:d",
+        "cmp.lt (M1, 8) P D(0,0)<1;1,0> 0x1:d",
+    ),
+    _rule(
         "unknown-variable", "vISA 4, Variables",
         "A variable is declared before it is used.",
         "mov (M1, 8) X(0,0)<1> 0x1:d",

@@ -21,6 +21,7 @@ _EXEC = re.compile(r"\s*\(\s*(?:(?:M([1-8])(_NM)?|(NoMask))\s*,\s*)?(1|2|4|8|16|
 _PREDICATION = re.compile(r"\(\s*(!?)\s*([A-Za-z_]\w*)\s*(?:\.(any|all))?\s*\)", re.ASCII)
 _SIZES = frozenset({1, 2, 4, 8, 16, 32})
 _NO_MASK_3_0, _DEFAULT_MASK_3_0 = 8, 9
+_SIZES_AND_MASKS = "sizes are 1, 2, 4, 8, 16 and 32, masks M1 to M8 and M1_NM to M8_NM"
 _NO_MASK_OFFSETS = (3, 1)
 """The version since which NoMask has a mask offset."""
 _COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
@@ -36,7 +37,7 @@ class ExecKind(CodedKind):
         """Take the execution size."""
         match = _EXEC.match(cursor.text, cursor.position)
         if match is None:
-            raise cursor.failure(self.expected)
+            raise cursor.bracketed_failure(self.expected, help=_SIZES_AND_MASKS)
         cursor.position = match.end()
         return _exec_size(*match.groups())
 
@@ -88,6 +89,7 @@ class PredicationKind:
     """The predicate before the mnemonic: `(P1) `, `(!P1.any) `."""
 
     expected: str = "a predicate such as '(!P1.any)'"
+    rule: str = "'!' inverts, '.any' and '.all' combine the channels"
 
     def parse(self, cursor: Cursor, names: Names) -> Predication | None:
         """Take the predicate if one stands here."""

@@ -55,5 +55,5 @@ def type_name(cursor: Cursor) -> DataType:
     name = cursor.need(_TYPE, "a type such as ':ud'").group(1).lower()
     found = BY_NAME.get(name)
     if found is None or name == "bool":
-        raise cursor.unknown_name(start + 1, "type", name, BY_NAME)
+        raise cursor.unknown_word(start + 1, "type", name, BY_NAME, "unknown-type")
     return found

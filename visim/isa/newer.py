@@ -61,7 +61,7 @@ class SharedFunctionKind(UpperHexKind):
         known = dict(_FUNCTIONS)
         if word.group() not in known:
             start = cursor.position - len(word.group())
-            raise cursor.unknown_name(start, "shared-function", word.group(), known)
+            raise cursor.unknown_word(start, "shared function", word.group(), known)
         return known[word.group()]
 
 

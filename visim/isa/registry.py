@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache
+from itertools import zip_longest
 from typing import (
     Annotated,
     Any,
@@ -231,7 +232,7 @@ class Schema:
             elif piece == "{sat}":
                 saturate = cursor.take_suffix(".sat")
             else:
-                cursor.expect(piece)
+                cursor.expect(piece, name)
         if cursor.position < len(cursor.text) and not cursor.at_end:
             raise cursor.failure("the end of the instruction")
         if saturate:
@@ -368,9 +369,12 @@ def schema_of(cls: type[Any]) -> Schema:
 
 
 def _steps(pieces: list[str | Field]) -> Iterator[Step]:
-    """Yield what reading takes; the predicate stands before the mnemonic and is no part of it."""
+    """Yield what reading takes; the predicate stands before the mnemonic and is no part of it.
+
+    Of a literal it says in the place of the name what is expected here.
+    """
     seen = {"pred"}
-    for piece in pieces:
+    for piece, following in zip_longest(pieces, pieces[1:]):
         if isinstance(piece, Field):
             if piece.name not in seen:
                 yield piece.name, piece.kind.parse, piece
@@ -378,7 +382,16 @@ def _steps(pieces: list[str | Field]) -> Iterator[Step]:
                 yield piece.name, None, piece
             seen.add(piece.name)
         elif piece != "{op}" and piece.strip():
-            yield "", None, piece.strip()
+            yield _expected(piece.strip(), following), None, piece.strip()
+
+
+def _expected(literal: str, following: str | Field | None) -> str:
+    """Say what is missing where a literal is; a dot tells nobody what belongs behind it."""
+    if not isinstance(following, Field) or not literal.startswith("."):
+        return f"{literal!r}"
+    kind: Any = following.kind
+    word = getattr(kind, "first_word", "")
+    return f"{literal!r} and {kind.expected}" + (f" such as {word!r}" if word else "")
 
 
 def named_labels(instruction: Instruction) -> tuple[str, ...]:

@@ -63,7 +63,7 @@ class ModesKind(CodedKind):
             if word is None:
                 break
             if word.group(1) not in known:
-                raise cursor.unknown_name(start + 1, "mode", word.group(1), known)
+                raise cursor.unknown_word(start + 1, "mode", word.group(1), known)
             bits |= known[word.group(1)]
         if not bits:
             raise cursor.failure(self.expected)

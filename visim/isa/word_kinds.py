@@ -128,6 +128,11 @@ class ChoiceKind(CodedKind):
     letters: str = r"\w+"
     any_case: bool = False
 
+    @property
+    def first_word(self) -> str:
+        """The word that messages show as an example."""
+        return self.codes[0][0]
+
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the word."""
         cursor.skip_space()
@@ -135,9 +140,8 @@ class ChoiceKind(CodedKind):
         word = cursor.need(re.compile(self.letters), self.expected).group()
         word = word.lower() if self.any_case else word
         if word not in dict(self.codes):
-            raise cursor.unknown_name(
-                start, self.expected.replace(" ", "-"), word, dict(self.codes)
-            )
+            what = self.expected.removeprefix("a ").removeprefix("an ")
+            raise cursor.unknown_word(start, what, word, dict(self.codes))
         return word
 
     def show(self, value: str) -> str:

@@ -142,7 +142,7 @@ def _properties(cursor: Cursor, symbols: Symbols) -> _Properties:
         start = cursor.position
         key = cursor.need(_KEY, _EXPECTED_KEY).group()
         if key not in _ALL_KEYS:
-            raise cursor.unknown_name(start, "property", key, _ALL_KEYS)
+            raise cursor.unknown_word(start, "property", key, _ALL_KEYS, "unknown-property")
         if key in found.places:
             raise cursor.failure_at(start, "duplicate-property", f"{key} is given twice")
         found.places[key] = start
@@ -190,7 +190,7 @@ def file_variable(cursor: Cursor, known: Mapping[str, General]) -> General:
         key_start = cursor.position
         key = cursor.need(_KEY, "'type=', 'num_elts=' or 'align='").group()
         if key not in _FILE_KEYS:
-            raise cursor.unknown_name(key_start, "property", key, _FILE_KEYS)
+            raise cursor.unknown_word(key_start, "property", key, _FILE_KEYS, "unknown-property")
         cursor.expect("=")
         cursor.skip_space()
         _read_property(key, cursor, symbols, found)
@@ -206,7 +206,7 @@ def _choice(cursor: Cursor, what: str, known: Iterable[str], expected: str) -> s
     start = cursor.position
     word = cursor.need(_WORD, expected).group()
     if word not in known:
-        raise cursor.unknown_name(start, what, word, known)
+        raise cursor.unknown_word(start, what, word, known, f"unknown-{what}")
     return word
 
 
@@ -231,7 +231,7 @@ def _data_type(cursor: Cursor) -> DataType:
     word = cursor.need(_WORD, "a type such as 'ud'").group()
     found = BY_NAME.get(word.lower())
     if found is None:
-        raise cursor.unknown_name(start, "type", word, BY_NAME)
+        raise cursor.unknown_word(start, "type", word, BY_NAME, "unknown-type")
     return found
 
 
@@ -345,7 +345,7 @@ def _text_value(cursor: Cursor, name: str) -> str:
     if INTEGER.fullmatch(value) and 0 <= parse_integer(value) < len(TARGETS):
         return TARGETS[parse_integer(value)]
     if value not in TARGETS:
-        raise cursor.unknown_name(start, "target", value, TARGETS)
+        raise cursor.unknown_word(start, "target", value, TARGETS, "unknown-target")
     return value
 
 

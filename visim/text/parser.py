@@ -376,7 +376,7 @@ class _Parser:
         if cursor.text[start] == "(":
             predication = PREDICATION.parse(cursor, unit.symbols)
             if predication is None:
-                raise cursor.failure(PREDICATION.expected)
+                raise cursor.bracketed_failure(PREDICATION.expected, help=PREDICATION.rule)
             cursor.skip_space()
         op = _op(cursor)
         if shape_of(op.form).is_predicated:
@@ -432,7 +432,9 @@ def _op(cursor: Cursor) -> Op:
             return typed
     op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
     if op is None or op is ISA.label or op is ISA.subroutine:
-        raise cursor.unknown_name(start, "instruction", mnemonic, ISA.mnemonics())
+        letter = mnemonic[0].lower()
+        known = sorted(ISA.mnemonics(), key=lambda name: name[0] != letter)
+        raise cursor.unknown_name(start, "instruction", mnemonic, known)
     return op
 
 

@@ -157,3 +157,27 @@ def test_an_error_shows_its_line_with_a_caret():
         "9 | mov (M1, 16) V23(0,0)<1> 0x1:ud",
         "  |              ^^^",
     ]
+
+
+HELPED = [
+    ("MOV (M1, 16) V32(0,0)<1> 0x1:d", "unknown instruction 'MOV'", "did you mean 'mov'?"),
+    ("fence (M1, 1)", "unknown instruction 'fence'", "did you mean 'fence_sw'?"),
+    ("sbarrier.go", "unknown wait or signal 'go'", "there are: wait, signal"),
+    ("cmp (M1, 16) P1 V32(0,0)<1;1,0> 0x1:d", "expected '.' and a relation such as 'eq'", None),
+    ("gather4_scaled (M1, 16) %slm 0x0:ud V32.0 V32.0", "'.' and channels such as 'RGBA'", None),
+    ("mov (M9, 16) V32(0,0)<1> 0x1:d", "found '(M9, 16)'", "masks M1 to M8"),
+    ("mov (M1, 12) V32(0,0)<1> 0x1:d", "found '(M1, 12)'", "sizes are 1, 2, 4, 8, 16 and 32"),
+    ("(P1.none) mov (M1, 16) V32(0,0)<1> 0x1:d", "found '(P1.none)'", "'.any' and '.all'"),
+    (".decl V90 v_type=X num_elts=1", "unknown v_type 'X'", "there are: G, A, P, S, T"),
+    (".decl V90 v_type=G type=ud num_elts=1 align=foo", "alignment 'foo'", "there are: byte, word"),
+]
+
+
+@pytest.mark.parametrize(("line", "message", "help_text"), HELPED)
+def test_a_message_says_what_may_stand_there(line: str, message: str, help_text: str | None):
+    finding = parse_text(Source("t", HEAD + line + "\n"))[1].errors[0]
+    assert message in finding.message
+    if help_text is None:
+        assert finding.help is None
+    else:
+        assert help_text in (finding.help or "")
