@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
-from visim.runtime import program
+from visim.runtime import kernel
 
 FILES = Path(__file__).parent / "files"
 
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(params=["interpreter", "jit"])
 def each_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The engine of launches that name none; a test that uses it runs on every one."""
-    monkeypatch.setattr(program, "fastest_engine", lambda plan, weight: request.param)
+    monkeypatch.setattr(kernel, "fastest_engine", lambda plan, weight: request.param)
     return request.param
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from visim.isa.codecs import CodedKind
 from visim.isa.execution_kinds import PredicationKind
 from visim.isa.flow_kinds import JumpTableKind, LifetimeKind
 from visim.isa.kinds import DestinationKind, SourceKind, UnregionedSourceKind
-from visim.isa.layouts import CodedKind
 from visim.isa.name_kinds import NameKind, StringKind
 from visim.isa.operand_types import Modifiers, Saturation
 from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind

@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     )
     from visim.runtime.arguments.buffers import Buffer, Local
     from visim.runtime.arguments.images import Image, Sampler
+    from visim.runtime.kernel import Kernel
     from visim.runtime.launching.handles import LaunchHandle
     from visim.runtime.launching.report import Report
     from visim.runtime.printf.records import printf_to
-    from visim.runtime.program import Kernel, Program, assemble, link, load, verify
+    from visim.runtime.program import Program, assemble, link, load, verify
 
 __all__ = [
     "ArgumentError",
@@ -84,10 +85,11 @@ _MODULES = {
     ),
     "visim.runtime.arguments.buffers": ("Buffer", "Local"),
     "visim.runtime.arguments.images": ("Image", "Sampler"),
+    "visim.runtime.kernel": ("Kernel",),
     "visim.runtime.launching.handles": ("LaunchHandle",),
     "visim.runtime.launching.report": ("Report",),
     "visim.runtime.printf.records": ("printf_to",),
-    "visim.runtime.program": ("Kernel", "Program", "assemble", "link", "load", "verify"),
+    "visim.runtime.program": ("Program", "assemble", "link", "load", "verify"),
 }
 _PACKAGES = ("opencl", "timing")
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}

@@ -30,7 +30,7 @@ from visim.binary.unitreader import ObjectContext, read_unit
 from visim.binary.unitwriter import EncodedUnit, write_unit
 from visim.diag import ByteSpan
 from visim.errors import InputError
-from visim.isa.layouts import Version
+from visim.isa.codecs import Version
 from visim.layout import Reader
 from visim.module import MANGLED, FileVariable, Linkage, Module, Unit, UnitKind
 from visim.operands import FILE_SCOPE, General

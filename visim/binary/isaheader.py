@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from visim.binary.symbols import EXTERNAL_CODE, GLOBAL_CODE
 from visim.diag import ByteSpan
 from visim.errors import InputError
-from visim.isa.layouts import CodingError, Version, put
+from visim.isa.codecs import CodingError, Version, put
 from visim.layout import Reader, Writer
 from visim.target import NEWEST_OBJECT, OLDEST_OBJECT
 

@@ -12,7 +12,7 @@ from visim.binary.isaheader import Header, KernelEntry
 from visim.binary.symbols import WIDE_INPUT_COUNT
 from visim.diag import ByteSpan
 from visim.errors import InputError
-from visim.isa.layouts import WIDE_NUMBERS
+from visim.isa.codecs import WIDE_NUMBERS
 from visim.layout import Reader
 from visim.target import PLATFORMS
 

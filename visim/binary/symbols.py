@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from visim import predefined
+from visim.isa.codecs import CodingError, Version
 from visim.isa.forms import ExternalCall, LabelMark, SubroutineMark
-from visim.isa.layouts import CodingError, Version
 from visim.isa.registry import named_labels
 from visim.module import ObjectOrder, StoredLabel, Unit
 from visim.operands import (

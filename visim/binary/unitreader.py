@@ -35,8 +35,8 @@ from visim.binary.symbols import (
 from visim.diag import ByteSpan
 from visim.errors import InputError
 from visim.isa import ISA
+from visim.isa.codecs import CodingError, Version, number_width
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.layouts import CodingError, Version, number_width
 from visim.isa.registry import Instruction
 from visim.layout import Reader
 from visim.module import (

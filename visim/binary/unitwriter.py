@@ -26,7 +26,7 @@ from visim.binary.symbols import (
 )
 from visim.errors import InputError
 from visim.isa import ISA
-from visim.isa.layouts import CodingError, Version, number_width, put
+from visim.isa.codecs import CodingError, Version, number_width, put
 from visim.layout import Writer
 from visim.module import (
     EXPLICIT,

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cache
 
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables
+from visim.isa.codecs import CodedKind, CodingError, DecodeTables, EncodeTables
 from visim.isa.registry import Names, field_type_error
 from visim.layout import Reader, Writer
 from visim.lex import (

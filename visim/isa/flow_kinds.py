@@ -3,8 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.isa.name_kinds import LABEL, NameKind
 from visim.isa.naming import variable
 from visim.isa.registry import Names

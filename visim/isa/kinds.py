@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from visim.expressions import Level, expression, integer
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables
 from visim.isa.naming import of_class, type_name, variable
 from visim.isa.operand_bytes import (
     decode_address_base,

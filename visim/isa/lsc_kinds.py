@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from visim.expressions import Level, expression, integer
+from visim.isa.codecs import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.kinds import CONSTANT_BEGINS, SOURCE, immediate, place
-from visim.isa.layouts import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.naming import general
 from visim.isa.operand_bytes import decode_source, encode_source
 from visim.isa.raw_kinds import RAW_LSC

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa.codecs import Codec
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Codec
 from visim.isa.lsc import Cache, Data
 from visim.isa.lsc_kinds import SURFACE_ONLY, show_surface, surface_operand
 from visim.isa.lsc_typed import UNIT, declared_as, image_of

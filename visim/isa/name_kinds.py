@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from visim.isa.layouts import DecodeTables, EncodeTables, number_width, put
+from visim.isa.codecs import DecodeTables, EncodeTables, number_width, put
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import (

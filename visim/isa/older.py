@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from visim import predefined
+from visim.isa.codecs import Absent, CodedKind, CodingError, DecodeTables, EncodeTables, Older, put
 from visim.isa.execution_kinds import ExecKind
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Absent, CodedKind, CodingError, DecodeTables, EncodeTables, Older, put
 from visim.isa.word_kinds import CHANNELS, PrefixesKind
 from visim.layout import Reader, Writer
 from visim.operands import ExecSize, Immediate, RawOperand, VectorSource

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, number_width, put
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, number_width, put
 from visim.layout import Reader, Writer
 from visim.operands import (
     SCALAR,

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from visim.expressions import Level, integer
-from visim.isa.layouts import CodingError, DecodeTables, EncodeTables, put
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, put
 from visim.isa.naming import of_class
 from visim.isa.operand_bytes import (
     decode_raw,

@@ -27,17 +27,9 @@ from typing import (
 from visim.diag import ByteSpan, Origin
 from visim.errors import InputError
 from visim.expressions import Constants
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, Older, Version
 from visim.isa.devices import devices_of, first_version
-from visim.isa.layouts import (
-    CodingError,
-    DeclarationError,
-    DecodeTables,
-    EncodeTables,
-    Layout,
-    Older,
-    Version,
-    compile_layout,
-)
+from visim.isa.layouts import DeclarationError, Layout, compile_layout
 from visim.isa.operand_types import ANY, Operands
 from visim.layout import Reader, Writer
 from visim.lex import Cursor

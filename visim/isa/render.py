@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa.codecs import CodedKind, CodingError, DecodeTables, EncodeTables
 from visim.isa.forms import Exec, Pred, Raw
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables
 from visim.isa.raw_kinds import RAW, SURFACE
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table

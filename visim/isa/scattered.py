@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
+from visim.isa.codecs import CodedKind, CodingError
 from visim.isa.execution_kinds import EXEC
 from visim.isa.forms import Exec, Pred, Raw, Src
-from visim.isa.layouts import CodedKind, CodingError
 from visim.isa.memory import Blocks, Surface
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.surfaces import in_space, loaded, surface_space

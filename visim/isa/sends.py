@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa.codecs import Absent, Codec, Older
 from visim.isa.data_port import FUNCTIONS, RawMessage, perform
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Absent, Codec, Older
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, NumberKind

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+from visim.isa.codecs import Absent, Codec, CodingError, Older
 from visim.isa.forms import Bare, Src
 from visim.isa.kinds import SOURCE
-from visim.isa.layouts import Absent, Codec, CodingError, Older
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict, Unpack
 
+from visim.isa.codecs import DecodeTables, EncodeTables, Version
 from visim.isa.forms import Branch, ExternalCall
-from visim.isa.layouts import DecodeTables, EncodeTables, SubCode, Version
+from visim.isa.layouts import SubCode
 from visim.isa.operand_types import Operands
 from visim.isa.registry import (
     Category,

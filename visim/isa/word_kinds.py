@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from visim.isa.layouts import CodedKind, CodingError, DecodeTables, EncodeTables
+from visim.isa.codecs import CodedKind, CodingError, DecodeTables, EncodeTables
 from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor

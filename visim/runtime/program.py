@@ -1,43 +1,25 @@
-"""Programs and kernels as users hold them (DESIGN 2.1 and 2.2)."""
+"""Programs as users hold them: reading, linking, checking and writing them (DESIGN 2.1)."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Unpack, cast
+from typing import Any, cast
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics
-from visim.engine.base import Engine
-from visim.errors import ArgumentError, InputError, LinkError, UnsupportedError
-from visim.forks import RenewedLock, RenewedProperty
+from visim.errors import ArgumentError, LinkError, UnsupportedError
 from visim.lex import nearest
-from visim.linker import LinkedKernel, dispatch_width
-from visim.module import Unit
 from visim.output import write_file
-from visim.runtime.arguments import parameters as metadata_parameters
-from visim.runtime.arguments.pointees import Pointees
-from visim.runtime.arguments.values import Parameter, arrange
 from visim.runtime.building import loading
-from visim.runtime.building.image_reads import check_images_are_read
 from visim.runtime.building.linking import LinkOptions, link_sources
-from visim.runtime.building.loading import Contents, LoadedKernel, ProgramSource
+from visim.runtime.building.loading import Contents, ProgramSource
 from visim.runtime.facts import kernels as facts
 from visim.runtime.given import check_text, path_of
-from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
-from visim.runtime.launching.forms import Form, Forms
-from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
-from visim.runtime.launching.report import Report
-from visim.runtime.launching.running import ExecutablePool
-from visim.runtime.payload import abi, bare, geometry
-from visim.runtime.payload.layout import PayloadLayout
-from visim.runtime.payload.threads import LaunchPlan, Tables
-from visim.target import NEWEST, PLATFORMS, Platform, object_version
+from visim.runtime.kernel import Kernel
+from visim.target import NEWEST, object_version
 from visim.text import show_module, show_unit
-
-Arguments = Sequence[object] | Mapping[str, object]
 
 
 def load(source: ProgramSource, *, platform: str | None = None, strict: bool = False) -> Program:
@@ -278,234 +260,10 @@ class Program:
                 )
 
 
-class Kernel:
-    """A kernel of a program: what it takes, and launching it.
-
-    `args` are its arguments in order, `simd_size` the channels of its threads.
-    """
-
-    def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
-        self._contents = contents
-        self._kernel = kernel
-        self._executables: dict[tuple[str, bool], ExecutablePool] = {}
-        self._jit_refuses = False
-        self._lock = RenewedLock()
-
-    def __repr__(self) -> str:
-        listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args)
-        return f"<Kernel {self.name}({listed})>"
-
-    def __copy__(self) -> Kernel:
-        return deepcopy(self)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        places = (i for i, one in enumerate(self._contents.kernels) if one is self._kernel)
-        return _kernel_at, (self._contents, next(places))
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self._kernel.unit.name
-
-    @RenewedProperty
-    def args(self) -> tuple[Parameter, ...]:
-        """The kernel's arguments in order."""
-        if self._kernel.metadata is not None:
-            return metadata_parameters.parameters(self._kernel.metadata)
-        grf = (self._contents.platform or PLATFORMS[-1]).grf_bytes
-        return bare.parameters(self._kernel.unit, grf)
-
-    @property
-    def simd_size(self) -> int:
-        """How many channels a thread of the kernel has."""
-        if self._kernel.metadata is not None:
-            return self._kernel.metadata.execution_env.simd_size
-        stated = self._kernel.unit.simd_size
-        return stated or dispatch_width(self._kernel.unit)
-
-    @property
-    def source(self) -> str:
-        """The kernel's canonical vISA text."""
-        contents = self._contents
-        return show_unit(self._kernel.unit, contents.isa_version, contents.variables)
-
-    def launch(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Any:
-        """Launch the kernel and wait for its end.
-
-        What it prints with printf goes to `sys.stdout` (or where `visim.printf_to` says) while it
-        runs, and is in the report.
-
-        Args:
-            args: the arguments as a list in order or a dict by name.
-            **options: the geometry (`global_size`, `local_size`, `global_offset` for kernels with
-                metadata; `thread_groups`, `group_size`, or `thread_space`, `dependency` for bare
-                ones), `surfaces` by binding table index (arrays that kernels can reach by their
-                addresses as well, as where pointers stand in memory), `engine`, `workers`,
-                `seed`, `budget` (instructions a hardware thread may execute), `checks`,
-                `collect`, `require_exact`, `wait`.
-
-        Returns:
-            The `Report`; with `wait=False` a `LaunchHandle`.
-
-        Raises:
-            ArgumentError: an argument, a size or an option is wrong.
-            UnsupportedError: the launch needs what this build of visim does not have.
-            FaultError: the kernel stopped; `.fault` says where and why.
-            InputError: the platform is not known.
-        """
-        return self._bound(args, options)()
-
-    def bind(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Launch:
-        """Check and prepare a launch once; what is returned launches at each call.
-
-        If it is the kernel's first one, its code is compiled meanwhile; the first call waits
-        until it is there. Takes and raises what `launch` does, but for the faults of the run.
-        """
-        launch = self._bound(args, options)
-        launch.executables.expect(launch.plan, launch.run_options)
-        return launch
-
-    def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch:
-        began = time.perf_counter()
-        self._platform()
-        given = arrange(args, self.args)
-        form = self._forms.of(options)
-        plan = form.prepare(given)
-        named, chosen = form.engine, form.options
-        if named is None:
-            engine, executables = self._fastest(plan)
-        else:
-            engine, executables = named.name, self._pool(named, taint=chosen.tracks_taint)
-        compile_s = time.perf_counter() - began
-        return Launch(
-            *(self.name, self._linked.platform.name, engine, executables, plan),
-            *(chosen, form.run_options, compile_s, self._units, self._pointees.notes(given)),
-        )
-
-    def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
-        """Return the engine of a launch that names none, and the kernel as it prepared it.
-
-        What the JIT does not run, the interpreter does.
-        """
-        name = fastest_engine(plan, self._weight)
-        if name == "jit" and not self._jit_refuses:
-            try:
-                engine = make_engine(name)
-            except UnsupportedError:  # A signal's handler has interrupted what loads it.
-                return self._interpreted()
-            try:
-                return name, self._pool(engine)
-            except UnsupportedError:
-                self._jit_refuses = True
-        return self._interpreted()
-
-    def _interpreted(self) -> tuple[str, ExecutablePool]:
-        return "interpreter", self._pool(make_engine("interpreter"))
-
-    def _pool(self, engine: Engine, *, taint: bool = False) -> ExecutablePool:
-        """Return the kernel as an engine prepared it, once for all launches."""
-        with self._lock.lock:
-            executables = self._executables.get((engine.name, taint))
-            if executables is None:
-                executables = ExecutablePool(engine.prepare(self._linked))
-                self._executables[engine.name, taint] = executables
-            return executables
-
-    def info(self) -> dict[str, Any]:
-        """Return the facts about the kernel in the form that `visim info --json` prints."""
-        unit, metadata = self._kernel.unit, self._kernel.metadata
-        slm = bare.slm_bytes(unit) if metadata is None else metadata.execution_env.slm_size
-        required = metadata and metadata_parameters.required_local_size(metadata)
-        return {
-            "name": self.name,
-            "simd_size": self.simd_size,
-            "args": [
-                {"name": a.name, "kind": a.kind, "size": a.size, "type_name": a.type_name}
-                for a in self.args
-            ],
-            "slm_size": slm,
-            "has_metadata": metadata is not None,
-            "required_local_size": required,
-            "barriers": facts.barriers(unit),
-            "abi": None if metadata is None else facts.abi(metadata),
-            **facts.declared(unit),
-            **facts.body(unit, self._contents.platform),
-        }
-
-    @RenewedProperty
-    def _linked(self) -> LinkedKernel:
-        return self._contents.link(self._kernel, self._platform())
-
-    @RenewedProperty
-    def _pointees(self) -> Pointees:
-        return Pointees(self.args)
-
-    @RenewedProperty
-    def _units(self) -> tuple[Unit, ...]:
-        return tuple(linked.unit for linked in self._linked.units)
-
-    @RenewedProperty
-    def _weight(self) -> Weight:
-        return weight_of(self._linked)
-
-    def _platform(self) -> Platform:
-        if self._contents.platform is None:
-            findings = Diagnostics()
-            known = ", ".join(platform.name for platform in PLATFORMS)
-            findings.error(
-                "unknown-platform",
-                f"{self._contents.name} does not say which platform it is for",
-                help=f"name one (platform=..., --platform): {known}",
-            )
-            raise InputError(findings)
-        return self._contents.platform
-
-    @RenewedProperty
-    def _payload(self) -> PayloadLayout | bare.BareLayout:
-        if self._kernel.metadata is None:
-            return bare.BareLayout(self._linked)
-        abi.check_supported(self._kernel.metadata)
-        check_images_are_read(self._kernel.metadata, self._linked)
-        return PayloadLayout(self._kernel.metadata, self._linked)
-
-    @RenewedProperty
-    def _forms(self) -> Forms:
-        return Forms(self._form)
-
-    def _form(self, options: LaunchOptions) -> Form:
-        """Return what launches with some options have in common.
-
-        Raises:
-            ArgumentError: an option or a size is wrong.
-            UnsupportedError: the launch needs what this build of visim does not have.
-        """
-        chosen = options.check()
-        name = chosen.engine or ("interpreter" if chosen.tracks_taint else None)
-        named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
-        return Form(chosen, chosen.run_options, named, self._preparation(chosen))
-
-    def _preparation(self, options: LaunchOptions) -> Callable[[Sequence[object]], LaunchPlan]:
-        """Return what prepares a launch with some options, given its arguments."""
-        layout, device = self._payload, self._linked.platform
-        tables = Tables(options.surfaces or {}, options.samplers or {})
-        if isinstance(layout, bare.BareLayout):
-            groups = geometry.bare_geometry(options, device)
-            return lambda given: bare.prepare(layout, given, groups, tables)
-        required = metadata_parameters.required_local_size(layout.kernel)
-        uneven = metadata_parameters.allows_uneven_groups(self._contents.build_options)
-        extent = geometry.nd_range(options, required, uneven=uneven)
-        parameters, segments = self.args, self._contents.segments
-        return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
-
-
-def _kernel_at(contents: Contents, place: int) -> Kernel:
-    return Kernel(contents, contents.kernels[place])
-
-
 def _unknown(what: str, name: str, known: Sequence[str]) -> KeyError:
     near = nearest(name, known)
     hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(known) or 'none'}"
     return KeyError(f"the program has no {what} {name!r}; {hint}")
 
 
-__all__ = ["Kernel", "Program", "Report", "assemble", "link", "load", "verify"]
+__all__ = ["Program", "assemble", "link", "load", "verify"]

@@ -1,4 +1,4 @@
-"""Launches and reports as users see them (visim.runtime.program)."""
+"""Launches and reports as users see them (visim.runtime.kernel)."""
 
 from __future__ import annotations
 
