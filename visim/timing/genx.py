@@ -56,6 +56,8 @@ _CONDITION = re.compile(r"\s*\(\w+\)f\d\.\d")
 _FLAG = re.compile(r"f(\d)\.(\d)")
 _RANGE = re.compile(r"(\[)?r(\d+):(\d+)")
 _LENGTHS = re.compile(r"wr:(\d+)h?\+(\d+), rd:(\d+)")
+_MESSAGE = re.compile(r"Error Message: *(.*)")
+_VIOLATING = re.compile(r"Violating Instruction: *(.*?) *(?:///.*)?$", re.MULTILINE)
 _CONFLICTS = re.compile(r"BC=(\d+|BAD)")
 
 _MOVES = frozenset({"mov", "add", "cmp", "mul", "csel", "movi", "srnd"})
@@ -89,14 +91,30 @@ def listing_of(kernel: LinkedKernel, machine: Machine) -> str:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "k.visaasm").write_text(text, encoding="utf-8")
         words = [tool, "k.visaasm", "-platform", PLATFORMS[machine.name], "-output", "-noschedule"]
-        done = subprocess.run(
-            words, cwd=folder, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-        )
+        try:
+            done = subprocess.run(
+                words, cwd=folder, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            )
+        except subprocess.TimeoutExpired:
+            message = f"timing: GenX_IR did not finish within {_TIMEOUT_S} seconds"
+            raise UnsupportedError(message) from None
         written = Path(folder) / "k.asm"
         if not written.exists():
-            reason = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no listing"]
-            raise UnsupportedError(f"timing: GenX_IR failed: {reason[0]}")
+            reason = _complaint(Path(folder)) or (done.stderr or done.stdout).strip()
+            last = reason.splitlines()[-1:] or ["no listing"]
+            raise UnsupportedError(f"timing: GenX_IR failed: {last[0]}")
         return written.read_text(encoding="utf-8")
+
+
+def _complaint(folder: Path) -> str:
+    """Return what the tool finds wrong with a text first; it writes a file of that."""
+    for file in folder.glob("*.errors.txt"):
+        text = file.read_text(encoding="utf-8", errors="replace")
+        found = _MESSAGE.search(text)
+        place = _VIOLATING.search(text)
+        if found is not None:
+            return found[1] + (f": {' '.join(place[1].split())}" if place else "")
+    return ""
 
 
 def native_program(kernel: LinkedKernel, machine: Machine, listing: str) -> NativeProgram:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import subprocess
 
 import pytest
 
@@ -109,6 +110,25 @@ def test_both_ways_give_similar_times_of_a_chain():
 def test_generations_that_the_tool_does_not_know_are_refused():
     with pytest.raises(UnsupportedError, match="GenX_IR knows no snb"):
         listing_of(chain(1)._linked, find_machine("snb"))
+
+
+@needs_tool
+def test_a_kernel_that_the_tool_refuses_names_its_instruction():
+    newer = kernel(["lsc_load.ugm (M1, 8) V60:d32 flat[V60]:a32"], platform="pvc", declarations=[
+        ".decl V60 v_type=G type=ud num_elts=8 align=GRF"
+    ])  # fmt: skip
+    with pytest.raises(UnsupportedError, match=r"not supported on this platform: lsc_load\.ugm"):
+        listing_of(newer._linked, find_machine("skl"))
+
+
+@needs_tool
+def test_a_tool_that_does_not_end_is_given_up(monkeypatch):
+    def run(words, *, timeout, **options):
+        raise subprocess.TimeoutExpired(words, timeout)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(UnsupportedError, match="did not finish within 60 seconds"):
+        listing_of(chain(1)._linked, find_machine("skl"))
 
 
 def test_a_missing_tool_is_named(monkeypatch):
