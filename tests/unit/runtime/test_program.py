@@ -89,6 +89,20 @@ class TestLaunch:
         with pytest.raises(ArgumentError, match="local_size"):
             kernel.launch([None, visim.Local(256), bytes(16)], global_size=64, local_size=64)
 
+    @pytest.mark.parametrize(
+        ("sizes", "noted"),
+        [
+            ({"global_size": 257}, True),
+            ({"global_size": 257, "local_size": 1}, False),
+            ({"global_size": 514}, False),
+            ({"global_size": (1, 257)}, False),
+        ],
+    )
+    def test_groups_of_one_work_item_that_nobody_asked_for_are_noted(self, sizes, noted):
+        kernel = visim.load(CORPUS / "data_tgllp.zebin")["look_up"]
+        report = kernel.launch([np.zeros(600, np.int32), 1], **sizes)
+        assert any("1 divides 257" in note for note in report.notes) == noted
+
     def test_the_seed_changes_the_order_and_not_the_result(self, scale, data):
         report = scale.launch([data, 3.0], thread_groups=4, seed=11)
         assert data.tolist() == [3.0 * i for i in range(64)]

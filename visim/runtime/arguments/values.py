@@ -144,9 +144,10 @@ def value_bytes(value: object, name: str, kind: ValueType) -> bytes:
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
         if array.ndim:
+            fits = kind.dtype is None and array.nbytes == kind.size
             raise ArgumentError(
                 f"argument {name!r}: found an array of shape {array.shape}, expected "
-                f"{_described(kind)}"
+                f"{_described(kind)}{'; pass array.tobytes()' if fits else ''}"
             )
         value = array[()]
     if isinstance(value, np.void):

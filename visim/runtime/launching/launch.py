@@ -26,7 +26,7 @@ from visim.runtime.launching.handles import CancelledError, LaunchHandle
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sources import with_source_line
-from visim.runtime.payload.geometry import Sizes
+from visim.runtime.payload.geometry import LARGEST_CHOSEN, Sizes, divisor_of
 from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receiver
 
@@ -201,7 +201,8 @@ class Launch:
 
     def __post_init__(self) -> None:
         self._tracks_taint = self.options.tracks_taint
-        self._notes = _notes(self.options, self.engine) + self.argument_notes
+        notes = _notes(self.options, self.engine) + _size_notes(self.plan.geometry)
+        self._notes = notes + self.argument_notes
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
@@ -376,6 +377,19 @@ def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:
     if (options.workers or 1) > 1 and engine == "interpreter":
         found += (f"the {engine} ran on one worker",)
     return found
+
+
+def _size_notes(geometry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say that nothing but groups of one work-item was found: prime sizes have no divisors."""
+    if not geometry.get("local_size_chosen") or max(geometry["local_size"]) > 1:
+        return ()
+    size = geometry["global_size"][0]
+    if size <= LARGEST_CHOSEN or divisor_of(size) > 1:
+        return ()
+    return (
+        f"no size up to {LARGEST_CHOSEN} but 1 divides {size}, so each group has one work-item; "
+        "a local_size need not divide, 64 makes fuller threads with a smaller last group",
+    )
 
 
 def _losses(found: Outcome) -> tuple[str, ...]:

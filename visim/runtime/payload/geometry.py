@@ -36,7 +36,9 @@ MAX_THREAD_SPACE = 4096
 MAX_THREAD_SPACE_BEFORE_ICLLP = 2048
 """Threads along a side of a thread space: the bits that r0.1 has for a coordinate."""
 
-_CHOSEN_AT_MOST = 256
+LARGEST_CHOSEN = 256
+"""What a local size that nobody gave has at most."""
+
 _MAX_SIZE = (1 << 32) - 1
 _KIBIBYTE = 1024
 _AXES = "xyz"
@@ -210,7 +212,7 @@ def _checked_range(
     uneven: bool,
 ) -> NDRange:
     """Return a geometry once more, or for the first time; the sizes are integers by now."""
-    local = given or required or (_largest_divisor(extent[0]), 1, 1)
+    local = given or required or (divisor_of(extent[0]), 1, 1)
     _check_local_size(local, extent, required, uneven=uneven)
     return NDRange(extent, local, offset, dimensions, given is None)
 
@@ -326,8 +328,9 @@ def thread_masks(items: int, simd_size: int) -> list[int]:
     return [(1 << simd_size) - 1] * full + [(1 << rest) - 1] * bool(rest)
 
 
-def _largest_divisor(size: int) -> int:
-    return next(n for n in range(min(size, _CHOSEN_AT_MOST), 0, -1) if size % n == 0)
+def divisor_of(size: int) -> int:
+    """Return the largest divisor of a size that is a local size to choose."""
+    return next(n for n in range(min(size, LARGEST_CHOSEN), 0, -1) if size % n == 0)
 
 
 def _check_local_size(

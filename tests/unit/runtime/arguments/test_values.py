@@ -153,3 +153,10 @@ class TestValues:
         for other in map(float, neighbours):
             if np.isfinite(other):
                 assert abs(found - value) <= abs(other - value)
+
+
+def test_an_array_of_a_structs_size_is_told_how_it_can_be_passed():
+    with pytest.raises(ArgumentError, match=r"\(3,\), expected bytes .*; pass array\.tobytes\(\)"):
+        value_bytes(np.zeros(3, np.int32), "n", STRUCT)
+    with pytest.raises(ArgumentError, match=r"12 bytes \(struct S\)$"):
+        value_bytes(np.zeros(4, np.int32), "n", STRUCT)
