@@ -62,6 +62,7 @@ _MOST_ELEMENTS = 4
 _BLOCK_COUNTS = {1: (1, 2, 4), 2: (1, 2, 4), 4: (1, 2)}
 _WIDEST, _HIGHEST = 64, 32
 _DWORD, _QUAD_BYTES = 4, 8
+_STORE_QUAD, _IN_ORDER = "lsc_store_quad", "xyzw"
 _CHANNELS = {"dg2": 16, "pvc": 32}
 _PAGE = "vISA 6, LSC_UNTYPED"
 
@@ -203,6 +204,28 @@ def vector_data(at: Site) -> Iterator[Wrong]:
         yield Wrong(f"a vector of {len(shape.channels) or shape.count} elements of {shape.data}")
     elif shape.count > _MOST_ELEMENTS and not shape.transposed:
         yield Wrong(f"a vector of {shape.count} elements that is not transposed")
+
+
+@rules.instruction(
+    "lsc-store-components",
+    f"{_PAGE}, DataElemsPerAddr",
+    severity=Severity.WARNING,
+    platform="pvc",
+    failing="lsc_store_quad.ugm (M1, 16) flat[UD]:a64 D:d32.xz",
+    passing="lsc_store_quad.ugm (M1, 16) flat[UD]:a64 D:d32.xyz",
+)
+def store_components(at: Site) -> Iterator[Wrong]:
+    """The components that a quad store writes begin with x and have no gap.
+
+    The page of typed messages has an example with x and z; Intel's assembler refuses it.
+    """
+    item = at.instruction
+    if not isinstance(item, (*_SHAPED, *_TYPED)) or not item.op.mnemonic.startswith(_STORE_QUAD):
+        return
+    channels = item.shape.channels
+    if not _IN_ORDER.startswith(channels):
+        first = _IN_ORDER[: len(channels)]
+        yield Wrong(f"a store of {channels}; devices store x, xy, xyz or xyzw", f"store {first}")
 
 
 @rules.instruction(
