@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
-import subprocess
 import sys
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 import visim
 import visim.opencl
 from tests.opencl.building import built
+from tests.opencl.fences import fenced, run_apart
 
 SOURCE = """
 kernel void below(global int *out, global const int *in, int n) {
@@ -58,22 +56,12 @@ LENGTHS = {
 CASES = [("pvc", name) for name in LENGTHS] + [("tgllp", "slanted")]
 
 
-def fenced(size: int, *, at_end: bool) -> Any:
-    """Return an array whose begin or end is that of memory that can be read."""
-    page, memory = mmap.PAGESIZE, mmap.mmap(-1, 3 * mmap.PAGESIZE)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    for first in (start, start + 2 * page):
-        ctypes.CDLL(None).mprotect(ctypes.c_void_p(first), ctypes.c_size_t(page), 0)
-    first = 2 * page - 4 * size if at_end else page
-    return np.frombuffer(memory, np.int32, size, first)
-
-
 def check(device: str, name: str) -> None:
     """Run a kernel on both engines, the array before and behind what nobody may read."""
     kernel, (each, more) = built(SOURCE, device)[name], LENGTHS[name]
     for n in (1, 20, 33):
         for at_end in (True, False):
-            array, found = fenced(each * n + more, at_end=at_end), list[Any]()
+            array, found = fenced(np.int32, each * n + more, at_end=at_end), list[Any]()
             array[:] = np.arange(array.size) + 7
             for engine, checks in (("interpreter", "on"), ("jit", "off")):
                 given = [np.zeros(ITEMS, np.int32), array, np.int32(n)]
@@ -88,8 +76,4 @@ def check(device: str, name: str) -> None:
 def test_what_is_off_is_not_read(device: str, name: str) -> None:
     built(SOURCE, device)  # Where ocloc is missing the test is skipped here.
     # In a process of its own, which a wrong access ends.
-    code = f"from {__name__} import check; check({device!r}, {name!r})"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    run_apart(__name__, f"check({device!r}, {name!r})")

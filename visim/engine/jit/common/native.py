@@ -43,6 +43,7 @@ Virtual machines may hide which one they run on: LLVM calls a Xeon of the sixth 
 or later."""
 _AMD = "znver"
 _WITH_AVX2 = "x86-64-v3"
+_WITH_BYTES = {"x86-64-v2", _WITH_AVX2, _WITH_MASKS}
 _UNSAVED = {"egpr"}
 """Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
 it does not let assembly name the 16 general registers of APX, as ones that are lost either."""
@@ -180,6 +181,15 @@ def _has_gathers(made_for: Processor) -> bool:
 def has_scatters() -> bool:
     """Whether the processor also scatters lanes faster than it stores them one by one."""
     return has_gathers() and has_mask_registers()
+
+
+def permuted_bytes() -> int:
+    """Return of how many bytes the processor makes any permutation at once, or 0."""
+    made_for = processor()
+    features = made_for.features.split(",")
+    if "+avx512vbmi" in features:
+        return 64
+    return 16 if made_for.name in _WITH_BYTES or "+ssse3" in features else 0
 
 
 def vector_lanes() -> int:

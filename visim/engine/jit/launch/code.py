@@ -11,6 +11,7 @@ from visim.engine.jit.common.native import (
     has_gathers,
     has_mask_registers,
     has_scatters,
+    permuted_bytes,
     vector_lanes,
 )
 from visim.engine.jit.launch.kept import Compiled, Kept
@@ -49,6 +50,7 @@ class KernelCode:
             has_gathers=has_gathers(),
             has_scatters=has_scatters(),
             vector_lanes=vector_lanes(),
+            permuted_bytes=permuted_bytes(),
         )
         with self._making.lock:
             found = self._versions.get(version)

@@ -18,6 +18,7 @@ from visim.engine.jit.common.scheduler import DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer
 from visim.engine.jit.ir.pieces import FRAME, Pieces
+from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
@@ -76,6 +77,16 @@ class ModuleFrame:
         if not version.has_gathers:
             return None
         return Gatherer(text, self.library, scatters=version.has_scatters)
+
+    def spacer(self, text: Text) -> Spacer:
+        """Return what loads rows with gaps in a function."""
+        version = self.version
+        return Spacer(
+            text,
+            register_bytes=4 * version.vector_lanes,
+            permuted_bytes=version.permuted_bytes,
+            gathers=version.has_gathers,
+        )
 
     def callees(self, name: str | None) -> list[LinkedUnit]:
         """Return the functions that a call by name, or by handle, can reach."""

@@ -57,7 +57,9 @@ class MessageWriter:
         self.pc = pc
         self.passed = passed
         self.repeats = repeats
-        self.rows = RowWriter(unit.text, unit.module.library, unit.module.gatherer(unit.text))
+        module, text = unit.module, unit.text
+        gatherer, spacer = module.gatherer(text), module.spacer(text)
+        self.rows = RowWriter(text, module.library, gatherer, spacer)
         self.bounds = BoundsWriter(unit, values, bindings)
         self.moves = WindowWriter(
             self.rows,

@@ -10,6 +10,7 @@ from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer, distances
 from visim.engine.jit.ir.lanes import row_function
 from visim.engine.jit.ir.shapes import Form, Shape, ShapeWriter
+from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
 from visim.engine.jit.ir.weaving import Weaver
 from visim.engine.jit.writing.anchors import Anchors, Near, start_near
@@ -77,9 +78,15 @@ class Asked:
 
 
 class RowWriter:
-    """Writes accesses of rows; `gatherer` writes the host's gathers, where they are fast."""
+    """Writes accesses of rows.
 
-    def __init__(self, text: Text, library: Library, gatherer: Gatherer | None) -> None:
+    `gatherer` writes the host's gathers, where they are fast, `spacer` loads of rows with gaps.
+    """
+
+    def __init__(
+        self, text: Text, library: Library, gatherer: Gatherer | None, spacer: Spacer
+    ) -> None:
+        self.spacer = spacer
         self.gatherer = gatherer
         self.text = text
         self.library = library
@@ -277,6 +284,11 @@ class RowWriter:
             return [self.weaver.every_other(pointer, scalar, form.piece)]
         if 0 < form.stride < size and size % form.stride == 0 and parts == 1:
             return [self.weaver.overlapping(pointer, scalar, form.piece, form.stride)]
+        spaced = None
+        if parts == 1:
+            spaced = self.spacer.load(pointer, scalar, form.piece, form.stride)
+        if spaced is not None:
+            return [spaced]
         gatherer, lanes = self.gatherer, form.piece
         if gatherer is not None and gatherer.suits(lanes, scalar, parts, 1) and _are_near(form):
             index = distances(lanes, form.stride)

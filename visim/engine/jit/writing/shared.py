@@ -78,7 +78,8 @@ class _FunctionWriter:
         self.form = form
         self.masked = masked
         self.text = Text(tests_bits=not module.version.has_mask_registers)
-        self.rows = RowWriter(self.text, module.library, module.gatherer(self.text))
+        gatherer, spacer = module.gatherer(self.text), module.spacer(self.text)
+        self.rows = RowWriter(self.text, module.library, gatherer, spacer)
         self.moves = WindowWriter(
             self.rows,
             lambda _: "%area",

@@ -28,7 +28,7 @@ class Version:
     that messages look whether they are in range, `has_mask_registers` that the host's processor
     has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
     one, `has_scatters` that it scatters them so, too, `vector_lanes` how many channels of 32 bits
-    its registers hold (0: nobody asks).
+    its registers hold (0: nobody asks), `permuted_bytes` how many bytes it permutes at once.
     `watched` are the events that observers want of native code. `payload` says what threads start
     with that a loop of the module runs (None: others start them), `filled` which registers others
     fill before threads start (None: any).
@@ -46,6 +46,7 @@ class Version:
     has_gathers: bool = False
     has_scatters: bool = False
     vector_lanes: int = 0
+    permuted_bytes: int = 0
     watched: tuple[str, ...] = ()
     payload: Payload | None = None
     filled: tuple[Span, ...] | None = None
