@@ -28,6 +28,12 @@ _PIECE_BYTES = {
     **dict.fromkeys(("global_id_offset", "local_size", "enqueued_local_size"), _TRIPLE),
     **dict.fromkeys(("global_size", "group_count"), _TRIPLE),
 }
+# What code for 32-bit addresses has where visim, as drivers of today, has 64-bit ones.
+_NARROW = (_POINTER // 2, _POINTER)
+_COMPILE_WIDE = (
+    "the kernel was compiled for 32-bit addresses, which visim does not have; compile it with"
+    " ocloc -64, or from SPIR-V whose memory model is Physical64"
+)
 _LARGE_FILE = {"dg2": (128, 256), "pvc": (128, 256)}
 _FILE = (128,)
 _KIB = 1024
@@ -42,9 +48,9 @@ def audit(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnosti
     yield from _sizes(entry, unit, platform)
 
 
-def _finding(code: str, message: str, origin: Origin) -> Diagnostic:
+def _finding(code: str, message: str, origin: Origin, helps: str | None = None) -> Diagnostic:
     rule = ABI_RULES[code]
-    return Diagnostic(code, rule.severity, message, origin, rule=rule.passage)
+    return Diagnostic(code, rule.severity, message, origin, help=helps, rule=rule.passage)
 
 
 def _simd_size(entry: ZeKernel, unit: Unit) -> Iterator[Diagnostic]:
@@ -89,7 +95,8 @@ def _payload(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagno
         is_offset = piece.addrmode in {"bindless", "slm"}
         if piece.size != wanted and not is_offset:
             text = f"{_name(piece)} has {piece.size} bytes, {piece.arg_type} takes {wanted}"
-            yield _finding("abi-payload-size", text, unit.origin)
+            helps = _COMPILE_WIDE if (piece.size, wanted) == _NARROW else None
+            yield _finding("abi-payload-size", text, unit.origin, helps)
     yield from _cut_inputs(unit, pieces, places.cross_base)
 
 

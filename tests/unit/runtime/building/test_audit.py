@@ -128,6 +128,15 @@ def test_a_piece_of_another_size_than_its_kind_has_is_found():
     assert codes(short, text()) == ["abi-payload-size"]
 
 
+@pytest.mark.parametrize(("kind", "is_code"), [("buffer_address", True), ("global_size", False)])
+def test_code_for_32_bit_addresses_is_told_from_other_sizes(kind: str, is_code: bool):
+    """As `ocloc compile -32` and SPIR-V whose memory model is Physical32 give it."""
+    unit = read_text(Source("k.visaasm", text())).kernels[0]
+    entry = kernel(payload=(PayloadArgument(kind, 0, 4, 0),))
+    found = [one for one in audit(entry, unit, platform("pvc")) if one.code == "abi-payload-size"]
+    assert ["32-bit addresses" in (one.help or "") for one in found] == [is_code]
+
+
 @pytest.mark.parametrize(("device", "count", "found"), [
     ("skl", 128, []), ("skl", 256, ["abi-grf-count"]), ("pvc", 256, []),
     ("dg2", 64, ["abi-grf-count"]),
