@@ -320,9 +320,6 @@ class AloneWriter:
             else:
                 self._write_row(write, value, mask)
                 self._loads.note(cutter, write, mask)
-        for write in writes:
-            if isinstance(write, WriteRegister):
-                self._loads.forget(place_row(write.place))
 
     def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
         singles = [write for write in writes if isinstance(write, WriteRegister)]

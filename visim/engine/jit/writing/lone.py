@@ -1,7 +1,7 @@
 """Loads of a channel that runs a loop alone: where they are, and whether they may go there.
 
-Addresses that are a number plus what all channels share are checked by what has been found out in
-front of the loop; where the number grows by the same in each turn, nothing is checked in turns.
+Where an address is a number that grows by the same in each turn, plus what all channels share, it
+is known in front of a channel's first turn how many are in range, and nothing is checked in turns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Cutter, place_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.spans import SpanWriter, TurnWriter
+from visim.engine.jit.writing.spans import TurnWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Load, Place, WriteRegister
 from visim.sem.expr import Expr
@@ -48,11 +48,11 @@ class Hoist:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """An address: what varies, as an i64, and what all channels share."""
+    """An address: what varies, a multiple of a counter as an i64, and what all channels share."""
 
     varying: str
     common: Place
-    multiple: Multiple | None
+    multiple: Multiple
 
 
 class LoneLoads:
@@ -66,45 +66,33 @@ class LoneLoads:
         self._bail = bail
         self._changing = {place.variable.index for place in region.singles}
         self._sums: dict[Row, _Sum] = {}
-        self._terms: dict[Row, str] = {}
-        self._spans = SpanWriter(self.text, hoist.combined)
         self._in_range = TurnWriter(self.text, hoist.combined)
         self._multiples = MultipleReader(region)
 
     def begin(self, node: Node) -> None:
         """Begin a block."""
         self._sums.clear()
-        self._terms.clear()
-        self._spans.begin()
         self._multiples.begin(node)
 
     # Addresses
 
     def note(self, cutter: Cutter, write: WriteRegister, mask: str | None) -> None:
-        """Note that a row is written: it may be a sum of 64 bits with what all channels share."""
+        """Note that a row is written: it may be a multiple of a counter plus what all share."""
         row, value = place_row(write.place), write.value
         self._sums.pop(row, None)
         if mask is None and value.uop.name == "add" and value.type.bits == 64:
             for one, other in (value.args, value.args[::-1]):
-                if other.uop.name == "read" and is_repeated(other.attribute):
-                    place: Place = other.attribute
-                    if place.variable.index not in self._changing:
-                        multiple = self._multiples.multiple(one)
-                        self._sums[row] = _Sum(self._term(cutter, one), place, multiple)
+                multiple = self._multiples.multiple(one)
+                if multiple is not None and self._is_common(other):
+                    varying = self._first(cutter.value(one), 64)
+                    self._sums[row] = _Sum(varying, other.attribute, multiple)
         self._multiples.note(write)
 
-    def forget(self, row: Row) -> None:
-        """Note that an instruction is done that has written a row."""
-        self._terms.pop(row, None)
-
-    def _term(self, cutter: Cutter, value: Expr) -> str:
-        """Return what varies in a sum, as i64; a row has one name as long as nobody writes it."""
-        row = row_of(value.attribute) if value.uop.name == "read" else None
-        if row is None:
-            return self._first(cutter.value(value), 64)
-        if row not in self._terms:
-            self._terms[row] = self._first(cutter.value(value), 64)
-        return self._terms[row]
+    def _is_common(self, expr: Expr) -> bool:
+        """Whether all channels share a number that stays what it is in the loop."""
+        if expr.uop.name != "read" or not is_repeated(expr.attribute):
+            return False
+        return expr.attribute.variable.index not in self._changing
 
     # Loads
 
@@ -135,34 +123,25 @@ class LoneLoads:
     ) -> tuple[str, str | None]:
         """Return where a load is in the host's memory, and the test whether it may go there.
 
-        There is no test where one before has looked. Channels that are off load what comes first.
+        Multiples of counters need none. Channels that are off load what comes first.
         """
         text, bits = self.text, addresses.type.bits
         row = row_of(addresses.attribute) if addresses.uop.name == "read" else None
-        if row is not None and row in self._sums:
+        if mask is None and row is not None and row in self._sums:
             found = self._sums[row]
             base = self._hoist.hoisted(partial(self._distance, found.common, bounds))
-            if mask is None:
-                return self._checked(found, base, bounds)
-            offset = text.let(f"add i64 {found.varying}, {base}")
-        else:
-            address = self._first(cutter.value(addresses), bits)
-            if bits < 64:
-                address = text.let(f"zext i{bits} {address} to i64")
-            offset = text.let(f"sub i64 {address}, {bounds.start}")
+            self._in_range.add(found.multiple, base, bounds.limit)
+            there = self._hoist.hoisted(partial(self._host, base, bounds))
+            return text.let(f"add i64 {found.varying}, {there}"), None
+        address = self._first(cutter.value(addresses), bits)
+        if bits < 64:
+            address = text.let(f"zext i{bits} {address} to i64")
+        offset = text.let(f"sub i64 {address}, {bounds.start}")
         if mask is not None:
             on = text.let(f"extractelement <1 x i1> {mask}, i64 0")
             offset = text.let(f"select i1 {on}, i64 {offset}, i64 0")
         fits = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
         return text.let(f"add i64 {offset}, {bounds.host}"), fits
-
-    def _checked(self, found: _Sum, base: str, bounds: Bounds) -> tuple[str, str | None]:
-        """Return where a sum is, and the test whether it is in range."""
-        if found.multiple is None:
-            return self._spans.place(found.varying, base, bounds)
-        self._in_range.add(found.multiple, base, bounds.limit)
-        there = self._hoist.hoisted(partial(self._host, base, bounds))
-        return self.text.let(f"add i64 {found.varying}, {there}"), None
 
     def _host(self, base: str, bounds: Bounds) -> str:
         """Return what a number is added to: a name of the loop's own, for which is a register."""
@@ -178,8 +157,7 @@ class LoneLoads:
     # In front of the loop, and of a channel
 
     def write(self) -> None:
-        """Write, in front of the first channel, which numbers are in range."""
-        self._spans.write()
+        """Write, in front of the first channel, which counters are in range."""
         self._in_range.write()
 
     def turns(self, most: str, row: Callable[[Row], str]) -> str:

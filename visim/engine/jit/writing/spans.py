@@ -1,9 +1,9 @@
-"""One check for loads of a block whose addresses are one number, plus what all channels share.
+"""Spans of counters: how many turns of a channel are in range of all arrays that they reach.
 
 A loop over a row of a matrix loads `value[i]` and `column[i]`: two arrays, each with its own end,
-but one index. A number v is in range of an array if `v + distance` is not negative and below the
-array's limit, so v has to be in one span of numbers, and all that the loads of a block need is the
-part that their spans have in common, which is found once, in front of the loop.
+but one counter. A number v is in range of an array if `v + distance` is not negative and below the
+array's limit, so v has to be in one span of numbers, and all that the loads need is the part that
+their spans have in common, which is found once, in front of the loop.
 
 Sums are saturated where a span would go beyond 64 bits. Then no number is in it: an address that
 only wraps around to an array is taken to be off, which those who check look into.
@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from visim.engine.jit.analysis.counters import Multiple
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.text import Text, opaque
-from visim.engine.jit.writing.bounds import Bounds
 
 _Combined = Callable[[str, str, str], str]
 
@@ -27,61 +26,10 @@ _BITS = 64
 
 @dataclass
 class _Span:
-    """What is added to a number and the limits below which the sums have to be, by name.
-
-    `hosts` are names for what leads from `behind`, the number's distance from the least one in
-    range, to the host's memory, with what is added to the number, and where that is.
-    """
+    """What is added to a number and the limits below which the sums have to be, by name."""
 
     name: str
     ends: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    hosts: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
-    behind: str = ""
-
-
-class SpanWriter:
-    """Writes the checks of one loop; `combined` gives what one of LLVM's functions returns."""
-
-    def __init__(self, text: Text, combined: _Combined) -> None:
-        self.text = text
-        self._combined = combined
-        self._open: dict[str, _Span] = {}
-        self._all: list[_Span] = []
-
-    def begin(self) -> None:
-        """Begin a block: what has been checked in others may not have been on the way here."""
-        self._open.clear()
-
-    def place(self, number: str, distance: str, bounds: Bounds) -> tuple[str, str | None]:
-        """Return where a number is in the host's memory, and the test whether it is in range.
-
-        There is no test if it is part of one before.
-        """
-        text, fits, span = self.text, None, self._open.get(number)
-        if span is None:
-            span = self._open[number] = _Span(f"%{text.fresh('span')}")
-            self._all.append(span)
-            span.behind = text.let(f"add i64 {number}, {span.name}.back")
-            fits = text.let(f"icmp ult i64 {span.behind}, {span.name}.room")
-        there = f"{span.name}.host{len(span.ends)}"
-        span.hosts.append((there, distance, bounds.host))
-        span.ends.append((distance, bounds.limit))
-        return text.let(f"add i64 {span.behind}, {there}"), fits
-
-    def write(self) -> None:
-        """Write, in front of the loop, which numbers are in range.
-
-        LLVM would find out in each turn what is left of a span, so it is not told.
-        """
-        text = self.text
-        for span in self._all:
-            first, end = _ends(span, self._combined)
-            back = text.let(f"sub i64 0, {first}")
-            text.do(f"{span.name}.room = {opaque(_room(text, first, end))}")
-            text.do(f"{span.name}.back = {opaque(back)}")
-            for name, base, host in span.hosts:
-                there = text.let(f"add i64 {text.let(f'add i64 {base}, {host}')}, {first}")
-                text.do(f"{name} = {opaque(there)}")
 
 
 class TurnWriter:
