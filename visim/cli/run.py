@@ -158,13 +158,15 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
     names = [kernel.name for kernel in program.kernels]
     if name is None and len(names) == 1:
         return program.kernels[0]
+    if not names:
+        raise ArgumentError("the file has no kernels to run")
     if name is None:
-        listed = ", ".join(names) or "none"
+        listed = ", ".join(names)
         raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}")
     if name not in names:
         near = nearest(name, names)
         hint = f" (did you mean {near!r}?)" if near else ""
-        listed = ", ".join(names) or "none"
+        listed = ", ".join(names)
         raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}")
     return program[name]
 

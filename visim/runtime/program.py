@@ -153,6 +153,10 @@ class Program:
                 return kernel
         raise _unknown("kernel", name, [kernel.name for kernel in self.kernels])
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether there is a kernel called `name`."""
+        return any(kernel.name == name for kernel in self.kernels)
+
     @property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions that kernels can call."""
@@ -245,7 +249,11 @@ class Program:
                 such version, or the file cannot be written.
         """
         target = path_of("path", path)
-        match target.suffix.lower():
+        suffix = target.suffix.lower()
+        is_newest = isinstance(cast("object", isa_version), str) and isa_version == NEWEST
+        if suffix in {".visaasm", ".zebin"} and not is_newest:
+            raise ArgumentError(f"isa_version: {target} is no object, only .isa files have versions")
+        match suffix:
             case ".visaasm":
                 write_file(target, self.text().encode())
             case ".zebin" if self._contents.raw is not None:
@@ -254,7 +262,7 @@ class Program:
                 raise UnsupportedError(f"{target}: visim writes only zebins that it has loaded")
             case ".isa":
                 write_file(target, self.to_object(isa_version=isa_version))
-            case suffix:
+            case _:
                 raise ArgumentError(
                     f"path: expected a name that ends in .visaasm, .isa or .zebin, found {suffix!r}"
                 )

@@ -151,6 +151,12 @@ class TestRun:
         assert main(["run", file]) == 2
         assert "say which kernel to run with -k; the file has: a, b" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("words", [[], ["-k", "k"]])
+    def test_a_file_without_kernels_says_so(self, file, words, monkeypatch, capsys):
+        monkeypatch.setattr(visim, "load", lambda source, *, platform=None: StandInProgram(()))
+        assert main(["run", file, *words]) == 2
+        assert "the file has no kernels to run" in capsys.readouterr().err
+
     def test_a_fault_is_1_and_has_its_own_key(self, file, kernel, capsys):
         kernel.error = FaultError(FAULT, StandInReport())
         words = ["run", file, "--arg", "x=null", "--arg", "n=i32:0"]

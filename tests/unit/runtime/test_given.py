@@ -47,6 +47,21 @@ def test_programs_are_written_to_paths(path) -> None:
         visim.load(ZEBIN).write(path)
 
 
+@pytest.mark.parametrize("version", [None, np.zeros(3), "3.3"])
+def test_only_objects_are_written_in_a_version(version, tmp_path) -> None:
+    program = visim.load(ZEBIN)
+    with pytest.raises(ArgumentError, match="is no object, only .isa files have versions"):
+        program.write(tmp_path / "k.visaasm", isa_version=version)
+    program.write(tmp_path / "k.visaasm", isa_version="4.1")
+
+
+def test_a_program_says_whether_it_has_a_kernel() -> None:
+    program = visim.load(ZEBIN)
+    assert program.kernels[0].name in program
+    assert "nothing" not in program
+    assert 0 not in program
+
+
 @pytest.mark.parametrize("version", [None, [], {}, np.zeros(3), 4.1])
 def test_versions_of_objects_are_texts(version) -> None:
     with pytest.raises(ArgumentError, match="unknown version"):
