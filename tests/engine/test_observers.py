@@ -121,6 +121,11 @@ def test_barriers_and_loops_take_the_same_way_where_native_code_starts_threads()
     assert [event[0] for event in want.events].count("end") == 2 * THREADS
 
 
+def test_events_can_be_printed() -> None:
+    shown = repr(kernel_of(DIVERGED).linked)
+    assert shown == "<LinkedKernel k on pvc>"
+
+
 def test_what_an_observer_raises_ends_the_launch() -> None:
     class Angry(visim.Observer):
         def thread_end(self, path):

@@ -78,6 +78,10 @@ class LinkedKernel:
     file_scope: Mapping[str, int] = field(default_factory=dict[str, int], repr=False)
     origin: str | None = None
 
+    def __repr__(self) -> str:
+        """Say which kernel it is: observers print what they are told, and units are long."""
+        return f"<LinkedKernel {self.name} on {self.platform.name}>"
+
     @property
     def kernel(self) -> Unit:
         """The kernel's unit."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from visim.errors import ArgumentError, InternalError, UnsupportedError
 from visim.target import ARCHITECTURES
@@ -174,6 +174,8 @@ class Machine:
         Raises:
             ArgumentError: there is no such fact, or the value is out of range.
         """
+        if not isinstance(cast("object", changes), Mapping):
+            raise ArgumentError(f"timing: parameters: expected a dict by name, found {changes!r}")
         facts = dict(self.facts)
         for name, value in changes.items():
             _check_fact(name, value, facts)
@@ -233,13 +235,13 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
     Raises:
         ArgumentError: there is no such generation, or it has no such preset.
     """
-    key = name.lower()
+    key = name.lower() if isinstance(cast("object", name), str) else ""
     if key not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise ArgumentError(f"timing: there is no architecture {name!r}; known: {known}")
     table = _table(key)
-    chosen = preset or table["default_preset"]
-    if chosen not in table["presets"]:
+    chosen = table["default_preset"] if preset is None else preset
+    if chosen not in list(table["presets"]):
         known = ", ".join(table["presets"])
         raise ArgumentError(f"timing: {key} has no preset {chosen!r}; it has: {known}")
     described = table["presets"][chosen]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from visim.errors import ArgumentError, UnsupportedError
-from visim.timing import ARCHITECTURES, find_machine
+from visim.timing import ARCHITECTURES, Timing, find_machine
 from visim.timing.machine import BANK_RULES, ORIGINS, POLICIES, UNITS
 
 
@@ -67,3 +67,17 @@ def test_changed_parameters_count_as_assumed():
     machine = find_machine("snb").with_facts({"slots": 4})
     assert machine.number("slots") == 4
     assert machine.facts["slots"].origin == "assumed"
+
+
+@pytest.mark.parametrize(
+    ("arch", "options", "said"),
+    [
+        (None, {}, "no architecture None"),
+        (5, {}, "no architecture 5"),
+        ("skl", {"preset": ["mesa"]}, r"no preset \['mesa'\]"),
+        ("skl", {"parameters": 5}, "expected a dict by name, found 5"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(arch, options, said):
+    with pytest.raises(ArgumentError, match=said):
+        Timing(arch, **options)
