@@ -12,6 +12,7 @@ from visim.engine.base import TURN
 from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.blocks import StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Node
+from visim.engine.jit.analysis.payload import overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
 from visim.engine.jit.common.scheduler import DIRECT, STACKS
@@ -70,6 +71,22 @@ class ModuleFrame:
     def way(self) -> str:
         """How threads run: the end of the names of what the scheduler has for kernels."""
         return STACKS if self.stacks else DIRECT
+
+    @cached_property
+    def goes_along_rows(self) -> bool:
+        """Whether each thread of the kernel's loop has the work-items behind the one before.
+
+        In groups of several rows of work-items, threads differ in a number that all of one share.
+        """
+        payload, first = self.version.payload, self.kernel.units[0]
+        if payload is None:
+            return False
+        for one in self.version.inputs:
+            start = first.offsets[one.row.variable] + one.row.offset
+            size = one.row.end - one.row.offset
+            if not one.step and overlaps(payload.own, start, size):
+                return False
+        return True
 
     def gatherer(self, text: Text) -> Gatherer | None:
         """Return what writes gathers of the host's into a function; None where they are slow."""

@@ -275,7 +275,7 @@ class MessageWriter:
             near = self.passed.anchors, where
             rows = self.rows.rows(shape, bounds, checked=access.checked, some=some, near=near)
             if self._is_followed(effect) and self.passed.asked.is_new(effect.addresses):
-                self.rows.prefetch(rows)
+                self.rows.prefetch(rows, follow=self.unit.module.goes_along_rows)
             return rows
         if access.parts > MOST_PARTS:
             return None
