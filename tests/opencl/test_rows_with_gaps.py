@@ -13,6 +13,7 @@ import visim.opencl
 from tests.opencl.building import built
 from tests.opencl.fences import fenced, run_apart
 from visim.engine.jit.common import native
+from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.text import Text
 
@@ -30,6 +31,26 @@ SOURCE = "".join(
             for reach in [stride * (ITEMS - 1) + 1]
         )
     }}}
+    }}"""
+    for name in KINDS
+    for verb, condition in (("all", "1"), ("some", "i & 5"))
+)
+STARTS = [1 + ITEMS * sum(STRIDES[:number]) for number in range(len(STRIDES))]
+FIELDS = ITEMS * sum(STRIDES)
+"""Where structures of six numbers begin, of which three are stored."""
+STORED = "".join(
+    f"""
+    kernel void put_{verb}_{name}(global {name} *out, global const {name} *in) {{
+        int i = get_global_id(1) * get_global_size(0) + get_global_id(0);
+        {name} s = in[i];
+        if ({condition}) {{{
+        "".join(
+            f"out[{start} + {stride} * i] = s + {start};"
+            for start, stride in zip(STARTS, STRIDES, strict=True)
+        )
+    }
+            for (int k = 0; k < 3; ++k) out[{FIELDS} + 6 * i + k] = s + 7 * k;
+        }}
     }}"""
     for name in KINDS
     for verb, condition in (("all", "1"), ("some", "i & 5"))
@@ -87,6 +108,58 @@ def test_rows_with_gaps_are_loaded_alike(device: str, processor: str) -> None:
     run_apart(__name__, f"check({device!r})", VISIM_CPU=processor)
 
 
+def check_stores(device: str) -> None:
+    """Run all kernels that store, and compare what they leave in gaps, too."""
+    program = built(STORED, device)
+    for name, kind in KINDS.items():
+        values = np.random.default_rng(2).integers(0, 1 << 30, ITEMS).astype(kind)
+        before = np.random.default_rng(3).integers(0, 1 << 30, FIELDS + 6 * ITEMS).astype(kind)
+        for verb, on in (("all", np.full(ITEMS, True)), ("some", (np.arange(ITEMS) & 5) != 0)):
+            expected = before.copy()
+            for start, stride in zip(STARTS, STRIDES, strict=True):
+                row = expected[start : start + stride * ITEMS : stride]
+                row[on] = (values + kind(start & (1 << 8 * values.itemsize) - 1))[on]
+            for k in range(3):
+                expected[FIELDS + k :: 6][on] = (values + kind(7 * k))[on]
+            for global_size, local_size in GROUPS:
+                found = before.copy()
+                program[f"put_{verb}_{name}"].launch(
+                    [found, values], global_size=global_size, local_size=local_size, engine="jit"
+                )
+                np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("device", "processor"),
+    [("tgllp", ""), ("pvc", ""), ("pvc", "x86-64-v3")],
+)
+def test_stores_leave_gaps_alone(
+    device: str, processor: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if processor and not native.IS_X86:
+        pytest.skip("this host is no x86-64")
+    monkeypatch.setenv("VISIM_CPU", processor)
+    check_stores(device)
+
+
+@pytest.mark.parametrize(
+    ("scalar", "parts", "stride", "stores"),
+    [
+        ("i8", 1, 3, 2),
+        ("i16", 1, 3, 2),
+        ("i32", 3, 24, 11),
+        ("i8", 1, 32, None),
+        ("i8", 3, 3, None),
+    ],
+)
+def test_few_stores_are_written(scalar: str, parts: int, stride: int, stores: int | None) -> None:
+    text, library = Text(), Library(is_x86=True)
+    spacer = Spacer(text, library, register_bytes=64, permuted_bytes=64, gathers=True)
+    done = spacer.store("%row", scalar, parts, stride, "%woven", range(32), 32)
+    assert done is (stores is not None)
+    assert sum(" @llvm.masked.store" in line for line in text.lines) == (stores or 0)
+
+
 @pytest.mark.parametrize(
     ("register_bytes", "permuted_bytes", "scalar", "stride", "loads"),
     [
@@ -105,7 +178,11 @@ def test_few_loads_are_written(
 ) -> None:
     text = Text()
     spacer = Spacer(
-        text, register_bytes=register_bytes, permuted_bytes=permuted_bytes, gathers=False
+        text,
+        Library(is_x86=True),
+        register_bytes=register_bytes,
+        permuted_bytes=permuted_bytes,
+        gathers=False,
     )
     found = spacer.load("%row", scalar, 32, stride)
     if loads is None:

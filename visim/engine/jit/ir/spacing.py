@@ -2,16 +2,22 @@
 
 Fields of structures and colours of pixels are such rows. Loads that overlap the next ones take in
 several elements each; nothing in front of the first element is read, nor behind the last one.
+Stores need masks of bytes or words: what stands in the gaps belongs to others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.text import Text, numbers, scalar_bytes
 from visim.engine.jit.ir.weaving import Weaver
 
 _LEAST_BYTES = 16
+_MASKED_BYTES = 64
+"""Registers of so many bytes are stored by masks."""
+_LEAST_STORED = 3
+"""Fewer lanes for each store take as long as those that are stored one after another."""
 _LEAST_WORD = 4
 """Elements of so many bytes are permuted as a whole."""
 _MOST_LOADS = 6
@@ -19,16 +25,23 @@ _MOST_LOADS = 6
 
 
 class Spacer:
-    """Loads rows with gaps.
+    """Loads and stores rows with gaps.
 
     `register_bytes` is how long the host's vectors are, `permuted_bytes` how many bytes it permutes
     at once (0: LLVM would do that one by one); `gathers` says that the host is good at gathers.
     """
 
     def __init__(
-        self, text: Text, *, register_bytes: int, permuted_bytes: int, gathers: bool
+        self,
+        text: Text,
+        library: Library,
+        *,
+        register_bytes: int,
+        permuted_bytes: int,
+        gathers: bool,
     ) -> None:
         self.text = text
+        self.library = library
         self._register_bytes = register_bytes
         self._permuted_bytes = permuted_bytes
         self._gathers = gathers
@@ -116,3 +129,39 @@ class Spacer:
         return self.text.let(
             f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> {mask}"
         )
+
+    # Stores
+
+    def store(
+        self, pointer: str, scalar: str, parts: int, stride: int, woven: str, lanes: range, of: int
+    ) -> bool:
+        """Store some lanes of `of`, `parts` elements each, which `woven` has lane by lane.
+
+        Return whether there is a good way to.
+        """
+        size = scalar_bytes(scalar)
+        unit = size if size >= _LEAST_WORD and not stride % size else 1
+        each = (_MASKED_BYTES - parts * size) // stride + 1
+        permutes = self._permuted_bytes if unit == 1 else self._register_bytes
+        if permutes < _MASKED_BYTES or stride <= parts * size or each < _LEAST_STORED:
+            return False
+        text, bits, count = self.text, 8 * unit, _MASKED_BYTES // unit
+        units = parts * size // unit
+        whole = f"<{of * units} x i{bits}>"
+        given = text.let(f"bitcast <{of * parts} x {scalar}> {woven} to {whole}")
+        vector, bools = f"<{count} x i{bits}>", f"<{count} x i1>"
+        name = f"llvm.masked.store.v{count}i{bits}.p0"
+        function = self.library.intrinsic(name, "void", vector, "ptr", bools)
+        for first in range(0, len(lanes), each):
+            picks: list[int | str] = ["poison"] * count
+            for number, lane in enumerate(lanes[first : first + each]):
+                at = number * stride // unit
+                picks[at : at + units] = range(lane * units, (lane + 1) * units)
+            one = text.let(
+                f"shufflevector {whole} {given}, {whole} poison, "
+                f"<{count} x i32> {numbers('i32', picks)}"
+            )
+            on = numbers("i1", ("false" if pick == "poison" else "true" for pick in picks))
+            place = text.at(pointer, first * stride)
+            text.do(f"call void {function}({vector} {one}, ptr align 1 {place}, {bools} {on})")
+        return True

@@ -96,10 +96,11 @@ class ModuleFrame:
         return Gatherer(text, self.library, scatters=version.has_scatters)
 
     def spacer(self, text: Text) -> Spacer:
-        """Return what loads rows with gaps in a function."""
+        """Return what loads and stores rows with gaps in a function."""
         version = self.version
         return Spacer(
             text,
+            self.library,
             register_bytes=4 * version.vector_lanes,
             permuted_bytes=version.permuted_bytes,
             gathers=version.has_gathers,

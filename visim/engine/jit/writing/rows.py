@@ -85,7 +85,7 @@ class Asked:
 class RowWriter:
     """Writes accesses of rows.
 
-    `gatherer` writes the host's gathers, where they are fast, `spacer` loads of rows with gaps.
+    `gatherer` writes the host's gathers, where they are fast, `spacer` reaches rows with gaps.
     """
 
     def __init__(
@@ -343,6 +343,14 @@ class RowWriter:
         """Store each lane by itself, in pieces of equal size, at equal distances."""
         text, parts, piece = self.text, len(values), lanes // len(pointers)
         kind, whole = f"<{parts} x {scalar}>", self.weaver.woven(values, lanes, scalar)
+        done = [
+            self.spacer.store(
+                pointer, scalar, parts, stride, whole, range(first, first + piece), lanes
+            )
+            for first, pointer in zip(range(0, lanes, piece), pointers, strict=True)
+        ]
+        if all(done):
+            return
         for lane in range(lanes):
             picks = range(lane * parts, lane * parts + parts)
             one = text.shuffle(scalar, lanes * parts, whole, picks)
