@@ -274,7 +274,7 @@ class MessageWriter:
             where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
             near = self.passed.anchors, where
             rows = self.rows.rows(shape, bounds, checked=access.checked, some=some, near=near)
-            if self._is_followed(effect) and self.passed.asked.is_new(effect.addresses):
+            if self._is_followed(effect):
                 self.rows.prefetch(rows, follow=self.unit.module.goes_along_rows)
             return rows
         if access.parts > MOST_PARTS:

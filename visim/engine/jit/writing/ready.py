@@ -8,7 +8,7 @@ from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import Candidate, Known
 from visim.engine.jit.writing.forms import Access
-from visim.engine.jit.writing.rows import Asked, Rows
+from visim.engine.jit.writing.rows import Rows
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.windows import Window
 from visim.sem.effects import Load, Store
@@ -37,10 +37,8 @@ class Ready:
 class Passed:
     """What the messages of a chain of nodes tell those behind them.
 
-    `anchors` are rows that others may be near to, `butterflies` those that have been looked for,
-    `asked` the rows that memory has been asked for.
+    `anchors` are rows that others may be near to, `butterflies` those that have been looked for.
     """
 
     anchors: Anchors
     butterflies: Known
-    asked: Asked

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer, distances
 from visim.engine.jit.ir.lanes import row_function
@@ -15,8 +14,6 @@ from visim.engine.jit.ir.text import Text, low_bits, scalar_bytes, signed
 from visim.engine.jit.ir.weaving import Weaver
 from visim.engine.jit.writing.anchors import Anchors, Near, start_near
 from visim.engine.jit.writing.bounds import Bounds
-from visim.sem.effects import Place, WriteRegister
-from visim.sem.expr import Expr
 
 _LINE = 64
 _LONGEST = 64
@@ -57,29 +54,6 @@ class Rows:
     def are_asked_for(self) -> bool:
         """Whether memory is asked for nearly the same lines for the rows' anchors."""
         return bool(self.near) and all(one and abs(one.offset) <= _LINE for one in self.near)
-
-
-class Asked:
-    """The rows that a piece of code has asked memory for: what is stored where it was read."""
-
-    def __init__(self) -> None:
-        self._places = set[Place]()
-
-    def is_new(self, addresses: Expr) -> bool:
-        """Whether nothing has asked for the rows of some addresses; from now on this has."""
-        if addresses.uop.name != "read":
-            return True
-        is_new = addresses.attribute not in self._places
-        self._places.add(addresses.attribute)
-        return is_new
-
-    def after(self, step: Step) -> None:
-        """Forget the addresses that an instruction writes."""
-        if step.is_indirect:
-            self._places.clear()
-        if self._places:
-            writes = {e.place.variable.index for e in step.effects if isinstance(e, WriteRegister)}
-            self._places = {one for one in self._places if one.variable.index not in writes}
 
 
 class RowWriter:

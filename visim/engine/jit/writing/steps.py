@@ -27,7 +27,6 @@ from visim.engine.jit.writing.joint import JointWriter
 from visim.engine.jit.writing.messages import MessageWriter
 from visim.engine.jit.writing.ready import Passed
 from visim.engine.jit.writing.registers import RegisterAccess
-from visim.engine.jit.writing.rows import Asked
 from visim.engine.jit.writing.tracing import TraceWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
@@ -63,7 +62,7 @@ class StepWriter:
         self.full = self.node.entry in unit.full and not self.node.waiting
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
-        self.passed = Passed(Anchors(unit.text), {}, Asked())
+        self.passed = Passed(Anchors(unit.text), {})
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()
@@ -150,7 +149,6 @@ class StepWriter:
             return False
         self.unit.pc = step.pc
         self._effects(step, self.new_values(), number)
-        self.passed.asked.after(step)
         return True
 
     def write_elements(self, place: int) -> int:
