@@ -1,4 +1,4 @@
-"""`visim.opencl`: programs from OpenCL C, through Intel's offline compiler."""
+"""`visim.opencl`: programs from OpenCL C and SPIR-V, through Intel's offline compiler."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from visim.target import platform
 __all__ = ["ToolMissing", "build"]
 
 
-def build(source: str, *, device: str, options: str = "", name: str = "source.cl") -> Program:
-    """Compile OpenCL C and return the program.
+def build(
+    source: str | bytes, *, device: str, options: str = "", name: str = "source.cl"
+) -> Program:
+    """Compile OpenCL C, or SPIR-V, and return the program.
 
     Args:
-        source: the program's text.
+        source: the program's text, or the bytes of a SPIR-V module.
         device: the platform to compile for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
         options: options of clBuildProgram, separated by spaces.
         name: what messages call the program.
 
     Raises:
-        ArgumentError: there is no such device.
+        ArgumentError: there is no such device, or the source is neither.
         InputError: the build failed; `.diagnostics` are the compiler's findings.
         ToolMissing: the compiler is not installed.
     """

@@ -42,9 +42,16 @@ def read_text(file: str) -> str:
         raise InputError(findings) from None
 
 
-def read_c(file: str) -> str:
-    """Return the C text of `file`; what is not UTF-8 is an older file's Latin-1."""
+def read_c(file: str) -> str | bytes:
+    """Return the C text of `file`, or its bytes where it is SPIR-V.
+
+    What is not UTF-8 is an older file's Latin-1.
+    """
+    from visim.runtime.compiling.opencl import SPIRV_BEGINS
+
     data = _read_bytes(file)
+    if data.startswith(SPIRV_BEGINS):
+        return data
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

@@ -90,7 +90,7 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
 @json_option
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
-    """Compile OpenCL C with ocloc, for visim run."""
+    """Compile OpenCL C or SPIR-V with ocloc, for visim run."""
     import visim
     from visim.cli.files import check_target, is_standard, read_c, write_bytes
     from visim.cli.progress import working

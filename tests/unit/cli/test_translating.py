@@ -75,6 +75,12 @@ class TestCl:
         assert main(["cl", str(path), "--device", "pvc"]) == 0
         assert [source for source, *_ in builds] == ["/* \u00e9 */ kernel void scale() {}"]
 
+    def test_spir_v_is_compiled_as_the_bytes_that_it_is(self, builds, tmp_path):
+        path = tmp_path / "scale.spv"
+        path.write_bytes(b"\x03\x02\x23\x07\0\0\1\0")
+        assert main(["cl", str(path), "--device", "pvc"]) == 0
+        assert [source for source, *_ in builds] == [path.read_bytes()]
+
     def test_a_dash_writes_the_zebin_to_the_standard_output(self, source, builds, capfdbinary):
         assert main(["cl", source, "--device", "pvc", "-o", "-"]) == 0
         assert capfdbinary.readouterr().out == b"zebin"

@@ -258,10 +258,7 @@ def examine_data(
 def _source_of(data: bytes) -> str | None:
     """Say what a file is that has to be compiled first, and what does it."""
     if data.startswith(_SPIRV):
-        return (
-            "SPIR-V; compile it first, with ocloc compile -spirv_input -file FILE -device pvc "
-            "--format zebin -internal_options -ze-emit-zebin-visa-sections"
-        )
+        return "SPIR-V; compile it first, with visim cl or visim.opencl.build"
     head = data[:_LOOKED_AT].decode("utf-8", "replace")
     if ".version" not in head and _OPENCL.search(head):
         return "OpenCL C; compile it first, with visim cl or visim.opencl.build"

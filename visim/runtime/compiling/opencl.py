@@ -1,4 +1,4 @@
-"""OpenCL C to zebin through Intel's offline compiler, ocloc.
+"""OpenCL C and SPIR-V to zebin through Intel's offline compiler, ocloc.
 
 Owns the command line that keeps vISA text, where included files are looked for, and the
 translation of the compiler's log into diagnostics that point into the user's source. The
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
@@ -22,7 +23,10 @@ from visim.target import Platform, platform
 __all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
 
 TIMEOUT_S = 600.0
+SPIRV_BEGINS = b"\x03\x02\x23\x07"
+"""The first bytes of a SPIR-V module, a little-endian 0x07230203."""
 _FILE = "visim.cl"
+_MODULE = "visim.spv"
 _OUTPUT = "visim"
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _DEBUG = re.compile(r"(?<!\S)-g(?!\S)")
@@ -41,11 +45,13 @@ without it no program compiles."""
 _SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
 
 
-def build_zebin(source: str, *, device: str, options: str = "", name: str = "source.cl") -> bytes:
-    """Compile OpenCL C and return a zebin that has vISA text.
+def build_zebin(
+    source: str | bytes, *, device: str, options: str = "", name: str = "source.cl"
+) -> bytes:
+    """Compile OpenCL C, or SPIR-V, and return a zebin that has vISA text.
 
     Args:
-        source: The program's text.
+        source: The program's text, or the bytes of a SPIR-V module.
         device: The platform to build for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
         options: Options of clBuildProgram, separated by spaces. Paths in `-I` are relative to
             the current directory.
@@ -53,35 +59,67 @@ def build_zebin(source: str, *, device: str, options: str = "", name: str = "sou
             looked for beside it too, and not only in the current directory.
 
     Raises:
-        ArgumentError: The device is unknown, source or options are no str, or the options hold a
-            NUL character or two language standards.
+        ArgumentError: The device is unknown, source is neither a str nor SPIR-V, options are no
+            str, or they hold a NUL character or two language standards.
         InputError: The build failed, with the compiler's findings; or the compiler crashed or
             took longer than `TIMEOUT_S` seconds.
         ToolMissing: libocloc is not installed.
     """
     target = platform(device)
-    for what, given in (("source", source), ("options", options), ("name", name)):
+    for what, given in (("options", options), ("name", name)):
         check_text(what, given)
     if not name:
         raise ArgumentError("name: expected what messages are to call the program, found ''")
     if _NO_TEXT.search(options):
         raise ArgumentError("options: a NUL character or half a character is in them")
+    if isinstance(source, bytes):
+        return _compile(_Job(_MODULE, _checked_module(source), name), options.strip(), target)
+    check_text("source", source)
     _refuse_two_standards(options)
     text = source.removeprefix("\ufeff")
     if found := _NO_TEXT.search(text):
         raise _no_text(Source(name, _NO_TEXT.sub("\ufffd", text)), found.start())
     spelled = _spelled(name, options)
-    words = ["ocloc", "compile", "-q", "-file", _FILE, "-device", target.name]
+    # The length of a text has to count a NUL behind it, else later builds read beyond it.
+    data = f'#line 1 "{_escaped(spelled)}"\n{text}\0'.encode()
+    job = _Job(_FILE, data, name, text, spelled)
+    return _compile(job, _with_includes(options, text, name), target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is compiled: the file that ocloc sees and its bytes, and what its log speaks of."""
+
+    file: str
+    data: bytes
+    name: str
+    text: str = ""
+    spelled: str = ""
+
+
+def _compile(job: _Job, options: str, target: Platform) -> bytes:
+    words = ["ocloc", "compile", "-q", "-file", job.file, "-device", target.name]
+    words += ["-spirv_input"] if job.file == _MODULE else []
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
     words += ["-internal_options", _internal_options(target, options)]
-    if complete := _with_includes(options, text, name):
-        words += ["-options", complete]
-    answer = _invoke(words, f'#line 1 "{_escaped(spelled)}"\n{text}', name, target)
+    if options:
+        words += ["-options", options]
+    answer = _invoke(words, job, target)
     if answer.code == 0 and answer.output:
         return answer.output
     if _NO_PARTS in answer.log:
         raise ToolMissing(f"{' '.join(answer.log.split())} {ocloc.INSTALL_HINT}")
-    raise InputError(Diagnostics(list(_Log(answer.log, Source(name, text), spelled).findings())))
+    source = Source(job.name, job.text)
+    raise InputError(Diagnostics(list(_Log(answer.log, source, job.spelled).findings())))
+
+
+def _checked_module(data: bytes) -> bytes:
+    if not data.startswith(SPIRV_BEGINS) or len(data) % 4:
+        raise ArgumentError(
+            "source: expected OpenCL C as a str, or a SPIR-V module as bytes (little-endian words,"
+            f" the first of them 0x07230203), found {len(data)} bytes of something else"
+        )
+    return data
 
 
 def ocloc_version() -> str | None:
@@ -114,21 +152,29 @@ def _internal_options(target: Platform, options: str) -> str:
     return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
 
 
-def _invoke(words: list[str], text: str, name: str, target: Platform) -> ocloc.Answer:
+def _invoke(words: list[str], job: _Job, target: Platform) -> ocloc.Answer:
+    name = job.name
     try:
-        data = text.encode()
-        return ocloc.invoke(words, _OUTPUT, (_FILE, data), TIMEOUT_S)
+        return ocloc.invoke(words, _OUTPUT, (job.file, job.data), TIMEOUT_S)
     except ocloc.CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"
-        raise _failure("opencl-crash", message + words_said, hint=_cure(death, target)) from None
+        raise _failure(
+            "opencl-crash", message + words_said, hint=_cure(death, job, target)
+        ) from None
     except ocloc.CompilerStuck:
         message = f"the OpenCL compiler did not finish {name} within {TIMEOUT_S:.0f} seconds"
         raise _failure("opencl-timeout", message) from None
 
 
-def _cure(death: ocloc.CompilerDied, target: Platform) -> str | None:
+def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
     """Return what helps against the crashes that are known."""
+    if job.file == _MODULE:
+        return (
+            "older compilers crash like this on SPIR-V of newer ones: at extensions that they do "
+            "not know, and where one element of a built-in variable is loaded through an access "
+            "chain; have it made for SPIR-V 1.2 without extensions, or take a newer libocloc"
+        )
     if not death.by_signal:
         return (
             "the compiler gives up like this at built-ins that it declares and does not have, such "

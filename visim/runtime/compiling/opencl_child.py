@@ -88,15 +88,12 @@ def _path_of(library: str) -> str:
 def _invoke(
     compiler: Any, arguments: list[str], name: str | None, source: bytes
 ) -> tuple[int, dict[str, bytes]]:
-    """Call oclocInvoke with at most one source; return its code and the outputs by name.
-
-    The length of a source must count a trailing NUL, else later builds read beyond it.
-    """
+    """Call oclocInvoke with at most one source; return its code and the outputs by name."""
     argv = (ctypes.c_char_p * len(arguments))(*(os.fsencode(text) for text in arguments))
     count = 1 if name else 0
     text = ctypes.create_string_buffer(source, len(source) + 1)
     data = (ctypes.c_void_p * 1)(ctypes.addressof(text))
-    lengths = (ctypes.c_uint64 * 1)(len(source) + 1)
+    lengths = (ctypes.c_uint64 * 1)(len(source))
     names = (ctypes.c_char_p * 1)((name or "").encode())
     out_count = ctypes.c_uint32()
     out_data = ctypes.POINTER(ctypes.c_void_p)()

@@ -87,7 +87,7 @@ class TestLoading:
         [
             (b"/* */\n  kernel void f(global int *a) {}\n", "this is OpenCL C; .*visim cl"),
             (b"__attribute__((x))\n__kernel\nvoid f() {}\n", "this is OpenCL C; .*visim cl"),
-            (b"\x03\x02\x23\x07\0\0\1\0", "this is SPIR-V; .*-spirv_input"),
+            (b"\x03\x02\x23\x07\0\0\1\0", "this is SPIR-V; .*visim cl"),
         ],
         ids=["kernel", "__kernel", "SPIR-V"],
     )

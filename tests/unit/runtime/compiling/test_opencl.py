@@ -11,8 +11,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import visim
 from visim.binary.zebin import read_zebin
 from visim.diag import Severity
 from visim.errors import ArgumentError, InputError
@@ -27,6 +29,38 @@ __attribute__((noinline)) int f(int n)
 }
 __kernel void k(__global int *x) { x[0] = f(x[1]); }
 """
+KERNEL, PHYSICAL_64, CROSS_WORKGROUP, ALIGNED = 6, 2, 5, 2
+
+
+def instruction(opcode: int, *operands: int | str) -> bytes:
+    """One instruction of SPIR-V: its length and opcode, then numbers and texts in whole words."""
+    words = b"".join(
+        one.to_bytes(4, "little")
+        if isinstance(one, int)
+        else one.encode() + bytes(4 - len(one) % 4)
+        for one in operands
+    )
+    return ((len(words) // 4 + 1) << 16 | opcode).to_bytes(4, "little") + words
+
+
+def module(addressing: int = PHYSICAL_64) -> bytes:
+    """A SPIR-V 1.0 module as SYCL and Triton hand it on: kernel `fill` writes its number."""
+    void, number, pointer, signature, fill, target, value, start = range(1, 9)
+    head = (0x07230203, 0x10000, 0, 9, 0)
+    return b"".join(word.to_bytes(4, "little") for word in head) + b"".join([
+        instruction(17, 4), instruction(17, 6),  # OpCapability Addresses, Kernel
+        instruction(14, addressing, 2),  # OpMemoryModel, OpenCL
+        instruction(15, KERNEL, fill, "fill"),  # OpEntryPoint
+        instruction(19, void), instruction(21, number, 32, 0),  # OpTypeVoid, OpTypeInt
+        instruction(32, pointer, CROSS_WORKGROUP, number),  # OpTypePointer
+        instruction(33, signature, void, pointer, number),  # OpTypeFunction
+        instruction(54, void, fill, 0, signature),  # OpFunction
+        instruction(55, pointer, target), instruction(55, number, value),  # OpFunctionParameter
+        instruction(248, start), instruction(62, target, value, ALIGNED, 4),  # OpLabel, OpStore
+        instruction(253), instruction(56),  # OpReturn, OpFunctionEnd
+    ])  # fmt: skip
+
+
 GIVES_UP = "__kernel void k(__global int *x) { x[0] = bitfield_insert(x[0], x[1], 3u, 4u); }"
 
 
@@ -120,7 +154,26 @@ class TestQuestions:
     def test_the_compiler_is_told_the_name_and_no_byte_order_mark(self, answers):
         answers.append(ocloc.Answer(0, "", b"zebin"))
         build_zebin("\ufeff" + SCALE, device="pvc", name='my "scale".cl')
-        assert answers.asked[0][1][1].decode() == '#line 1 "my \\"scale\\".cl"\n' + SCALE
+        assert answers.asked[0][1][1].decode() == '#line 1 "my \\"scale\\".cl"\n' + SCALE + "\0"
+
+    def test_spir_v_goes_to_the_compiler_as_it_is(self, answers):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        assert build_zebin(module(), device="pvc", options=" -cl-opt-disable") == b"zebin"
+        words, (file, data) = answers.asked[0]
+        assert data == module()
+        assert "-spirv_input" in words
+        assert file == words[words.index("-file") + 1]
+        assert option(answers, "-options") == "-cl-opt-disable"
+
+    def test_a_crash_on_spir_v_says_what_helps(self, answers):
+        answers.append(ocloc.CompilerDied("SIGABRT", ""))
+        with pytest.raises(InputError, match=r"crashed \(SIGABRT\) on k\.spv(?s:.*)newer libocloc"):
+            build_zebin(module(), device="skl", name="k.spv")
+
+    @pytest.mark.parametrize("data", [b"", b"kernel void f() {}", module()[:-1]])
+    def test_other_bytes_are_an_argument_error(self, data):
+        with pytest.raises(ArgumentError, match=r"expected OpenCL C as a str, or a SPIR-V module"):
+            build_zebin(data, device="pvc")
 
     def test_for_debugging_the_name_is_a_whole_path(self, answers):
         answers.append(ocloc.Answer(0, "", b"zebin"))
@@ -279,6 +332,18 @@ class TestCompiler:
         assert program.platform is not None
         assert program.platform.name == device.lower()
         assert [kernel.name for kernel in program.kernels] == ["scale"]
+
+    @pytest.mark.parametrize("device", ["skl", "pvc"])
+    def test_spir_v_is_built_and_runs(self, device):
+        build_zebin(SCALE, device=device)
+        program = visim.opencl.build(module(), device=device)
+        filled = np.zeros(3, np.uint32)
+        program["fill"].launch([filled, np.int32(7)], global_size=1)
+        assert filled.tolist() == [7, 0, 0]
+
+    def test_spir_v_for_32_bit_addresses_is_refused_in_words(self):
+        with pytest.raises(InputError, match="was compiled for 32-bit addresses"):
+            visim.opencl.build(module(addressing=1), device="dg2")
 
     def test_the_compiler_has_a_version_and_a_place(self):
         version = ocloc_version()
