@@ -63,6 +63,14 @@ def test_all_pages_name_the_packages_that_the_gate_installs():
         assert set(named) == wanted
 
 
+def test_the_map_of_the_jit_names_its_modules():
+    page = (ROOT / "docs" / "jit.md").read_text(encoding="utf-8")
+    rows = [line for line in page.partition("## The modules")[2].splitlines() if line[:1] == "|"]
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row.rpartition(" | ")[2])}
+    package = ROOT / "visim" / "engine" / "jit"
+    assert named == {path.stem for path in package.glob("*/*.py")} - {"__init__"}
+
+
 def test_the_readmes_kernel_runs(folder):
     words = run_of(README, "scale.visaasm")
     assert main([*words, "--out", "data=out.npy"]) == 0
