@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
@@ -43,12 +43,16 @@ class Rows:
         pointers: where the pieces begin in the host's memory.
         fits: whether all lanes are in range and all pieces linear.
         near: for each piece, if it is known from an anchor, how.
+        below: a part of that: numbers, and constants that they have to be below.
+        rest: the other part.
     """
 
     shape: Shape
     pointers: list[str]
     fits: str = "true"
     near: tuple[Near | None, ...] = ()
+    below: tuple[tuple[str, int], ...] = ()
+    rest: str = "true"
 
     @property
     def are_asked_for(self) -> bool:
@@ -92,7 +96,7 @@ class RowWriter:
         """
         text, form = self.text, shape.form
         tests, pointers = list[str](), list[str]()
-        nears = list[Near | None]()
+        nears, below = list[Near | None](), list[tuple[str, int]]()
         is_short = abs(form.stride) * form.piece < bounds.margin - _LONGEST
         partly = bool(some and form.stride and is_short)
         if some and not checked and not partly:
@@ -111,20 +115,27 @@ class RowWriter:
             known = near[0].near(shape, piece, near[1]) if near and checked else None
             nears.append(known)
             if known is not None:
-                tests += self._near(form, known)
+                most = _most(form, shape.offsets[piece], bounds, known)
+                if most is None:
+                    tests += self._near(form, known)
+                else:
+                    below.append((known.anchor.first, most))
                 pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
-            tests += self.shapes.straight(form, shape.cores[piece])
             first = self._offset(shape, piece, bounds)
             pointers.append(self.pointer(first, bounds))
-            if checked:
-                tests += self._within(first, form.stride * (form.piece - 1), bounds)
+            most = _most(form, shape.offsets[piece], bounds) if checked else None
+            if most is not None:
+                below.append((first, most))
+            else:
+                tests += self.shapes.straight(form, shape.cores[piece])
+                if checked:
+                    tests += self._within(first, form.stride * (form.piece - 1), bounds)
             if near is not None:
                 near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
-        fits = tests[0] if tests else "true"
-        for test in tests[1:]:
-            fits = text.let(f"and i1 {fits}, {test}")
-        return Rows(shape, pointers, fits, tuple(nears))
+        rest = all_of(text, tests)
+        fits = all_of(text, [rest, *all_below(text, below)])
+        return Rows(shape, pointers, fits, tuple(nears), tuple(below), rest)
 
     def reached(self, rows: Rows) -> Shape:
         """Return the shape of rows; what is known from anchors is computed here."""
@@ -153,10 +164,16 @@ class RowWriter:
     def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
         """Return tests whether a row's first element and its last one are in range."""
         text, limit = self.text, bounds.limit
-        if reach > 0 and limit.isdigit():
-            return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
+        if reach > 0:
+            most = str(max(0, int(limit) - reach)) if limit.isdigit() else self._less(limit, reach)
+            return [text.let(f"icmp ult i64 {first}, {most}")]
         ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
         return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
+
+    def _less(self, limit: str, reach: int) -> str:
+        """Return a limit less a constant, at least 0: that what is below it can be added to."""
+        function = self.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
+        return self.text.let(f"call i64 {function}(i64 {limit}, i64 {reach})")
 
     def _enough(self, shape: Shape, some: str) -> str:
         """Return whether all lanes are on, or at least one of those that have the same address."""
@@ -390,6 +407,43 @@ class RowWriter:
 def pieces_of_rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
     """Return pieces of rows that begin at some pointers."""
     return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
+
+
+def _most(form: Form, offset: str, bounds: Bounds, near: Near | None = None) -> int | None:
+    """Return what the first byte of a row, or of its anchor, has to be below; None: not only that.
+
+    Rows of numbers that zeros were put in front of do not wrap where their ends are in range of
+    constants, as in shared local memory.
+    """
+    reach, limit = form.stride * (form.piece - 1), bounds.limit
+    if not limit.isdigit() or bounds.start != "0" or reach < 0:
+        return None
+    if form.signed is not None:
+        plain = form.signed is False and form.scale == 1 and offset == "0"
+        if not plain or int(limit) > 1 << form.core_bits:
+            return None
+    if near is None:
+        return max(0, int(limit) - reach)
+    if near.offset < 0 or near.base or near.anchor.bounds != bounds:
+        return None
+    return max(0, int(limit) - reach - near.offset)
+
+
+def all_of(text: Text, tests: Sequence[str]) -> str:
+    """Return whether all of some conditions hold."""
+    found = "true"
+    for test in tests:
+        if test != "true":
+            found = test if found == "true" else text.let(f"and i1 {found}, {test}")
+    return found
+
+
+def all_below(text: Text, numbers: Iterable[tuple[str, int]]) -> list[str]:
+    """Return tests whether numbers are below constants, for each number the least one."""
+    least = dict[str, int]()
+    for number, most in numbers:
+        least[number] = min(most, least.get(number, most))
+    return [text.let(f"icmp ult i64 {number}, {most}") for number, most in least.items()]
 
 
 def _are_near(form: Form) -> bool:
