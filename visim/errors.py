@@ -10,6 +10,17 @@ from typing import Any
 
 from visim.diag import Diagnostic, Diagnostics, Origin, Severity
 
+_LONGEST_SHOWN = 200
+
+
+def shown(value: object) -> str:
+    """Return what a caller gave as messages show it: its beginning, when it is very long."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integers of thousands of digits.
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "..."
+
 
 class VisimError(Exception):
     """Base of every error that visim raises on purpose."""

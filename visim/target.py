@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 
 _FIRST_WITH_BF16 = _FIRST_WITHOUT_DIVISION = 4
 
@@ -64,7 +64,7 @@ def object_version(text: str) -> tuple[int, int]:
     """Return the version of objects that is written `text`; `ArgumentError` lists the known."""
     known = {f"{major}.{minor}": (major, minor) for major, minor in OBJECT_VERSIONS}
     if not isinstance(cast("object", text), str) or text not in known:
-        raise ArgumentError(f"unknown version {text!r} of objects; known: {', '.join(known)}")
+        raise ArgumentError(f"unknown version {shown(text)} of objects; known: {', '.join(known)}")
     return known[text]
 
 
@@ -74,4 +74,4 @@ def platform(name: str) -> Platform:
         return _BY_NAME[name.lower()]
     except (KeyError, AttributeError):
         known = ", ".join(_BY_NAME)
-        raise ArgumentError(f"unknown platform {name!r}; known: {known}") from None
+        raise ArgumentError(f"unknown platform {shown(name)}; known: {known}") from None

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 
 Vector = tuple[int, int]
 Wave = NDArray[np.int32]
@@ -24,6 +24,7 @@ Wave = NDArray[np.int32]
 _LEFT, _ABOVE = (-1, 0), (0, -1)
 _ABOVE_LEFT, _ABOVE_RIGHT, _BELOW_LEFT = (-1, -1), (1, -1), (-1, 1)
 
+_FAR = 1 << 16
 PATTERNS: Mapping[str, tuple[Vector, ...]] = {
     "none": (),
     "wavefront": (_LEFT, _ABOVE_LEFT, _ABOVE),
@@ -56,7 +57,7 @@ def read_dependency(value: object) -> Dependency:
         if value in PATTERNS or value == ZIGZAG:
             return value
         known = ", ".join([*PATTERNS, ZIGZAG])
-        raise ArgumentError(f"dependency: there is no pattern {value!r}; known: {known}")
+        raise ArgumentError(f"dependency: there is no pattern {shown(value)}; known: {known}")
     if not isinstance(value, (list, tuple)):
         raise _no_dependency(value)
     return tuple(dict.fromkeys(_vector(item) for item in cast("Sequence[object]", value)))
@@ -76,7 +77,7 @@ def _vector(item: object) -> Vector:
 def _no_dependency(found: object) -> ArgumentError:
     return ArgumentError(
         "dependency: expected the name of a pattern or a list of vectors such as [(-1, 0)], "
-        f"found {found!r}"
+        f"found {shown(found)}"
     )
 
 
@@ -157,8 +158,9 @@ def _rules(dependency: Dependency) -> Iterator[tuple[Vector, tuple[int, int] | N
             for vector in vectors:
                 yield vector, parity
         return
-    for vector in PATTERNS[dependency] if isinstance(dependency, str) else dependency:
-        yield vector, None
+    for dx, dy in PATTERNS[dependency] if isinstance(dependency, str) else dependency:
+        # Behind the largest space nobody is, however far.
+        yield (max(-_FAR, min(dx, _FAR)), max(-_FAR, min(dy, _FAR))), None
 
 
 def _inside(size: int, step: int, parity: tuple[int, int] | None, axis: int) -> NDArray[np.intp]:

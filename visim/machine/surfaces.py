@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.machine import requests
 from visim.machine.allocations import (
     OUT_OF_RANGE,
@@ -170,7 +170,7 @@ class Surfaces:
 
     def _put(self, index: int, bound: Surface | Allocation, name: str) -> None:
         if not 0 <= index < BINDING_TABLE_SIZE:
-            raise ArgumentError(f"{name}: binding table index {index} is not in 0..255")
+            raise ArgumentError(f"{name}: binding table index {shown(index)} is not in 0..255")
         self._bound[index] = bound
         self._counters.pop(index, None)
         self._images.pop(index, None)
@@ -199,7 +199,7 @@ class Surfaces:
     def bind_sampler(self, index: int, sampler: SamplerState, name: str) -> None:
         """Bind a sampler to an index; ArgumentError unless it is in 0..31."""
         if not 0 <= index < SAMPLER_TABLE_SIZE:
-            raise ArgumentError(f"{name}: sampler index {index} is not in 0..31")
+            raise ArgumentError(f"{name}: sampler index {shown(index)} is not in 0..31")
         self._samplers[index] = sampler
 
     @property

@@ -12,14 +12,14 @@ from typing import cast
 
 import numpy as np
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 
 
 def check_flag(name: str, value: object) -> None:
     """Refuse what is neither a bool nor 0 or 1: every text is true, also "no"."""
     is_bool = isinstance(value, (bool, np.bool))
     if not is_bool and not (isinstance(value, (int, np.integer)) and value in (0, 1)):
-        raise ArgumentError(f"{name}: expected True or False, found {value!r}")
+        raise ArgumentError(f"{name}: expected True or False, found {shown(cast('object', value))}")
 
 
 def check_text(name: str, value: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics
-from visim.errors import ArgumentError, LinkError, UnsupportedError
+from visim.errors import ArgumentError, LinkError, UnsupportedError, shown
 from visim.lex import nearest
 from visim.output import write_file
 from visim.runtime.building import loading
@@ -147,7 +147,9 @@ class Program:
     def __getitem__(self, name: str) -> Kernel:
         """Return the kernel called `name`; KeyError names the nearest."""
         if not isinstance(cast("object", name), str):
-            raise ArgumentError(f"kernel: expected a name, found {name!r}; see Program.kernels")
+            raise ArgumentError(
+                f"kernel: expected a name, found {shown(name)}; see Program.kernels"
+            )
         for kernel in self.kernels:
             if kernel.name == name:
                 return kernel

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, cast
 
-from visim.errors import ArgumentError, InternalError, UnsupportedError
+from visim.errors import ArgumentError, InternalError, UnsupportedError, shown
 from visim.target import ARCHITECTURES
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
@@ -175,7 +175,9 @@ class Machine:
             ArgumentError: there is no such fact, or the value is out of range.
         """
         if not isinstance(cast("object", changes), Mapping):
-            raise ArgumentError(f"timing: parameters: expected a dict by name, found {changes!r}")
+            raise ArgumentError(
+                f"timing: parameters: expected a dict by name, found {shown(changes)}"
+            )
         facts = dict(self.facts)
         for name, value in changes.items():
             _check_fact(name, value, facts)
@@ -238,12 +240,12 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
     key = name.lower() if isinstance(cast("object", name), str) else ""
     if key not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
-        raise ArgumentError(f"timing: there is no architecture {name!r}; known: {known}")
+        raise ArgumentError(f"timing: there is no architecture {shown(name)}; known: {known}")
     table = _table(key)
     chosen = table["default_preset"] if preset is None else preset
     if chosen not in list(table["presets"]):
         known = ", ".join(table["presets"])
-        raise ArgumentError(f"timing: {key} has no preset {chosen!r}; it has: {known}")
+        raise ArgumentError(f"timing: {key} has no preset {shown(chosen)}; it has: {known}")
     described = table["presets"][chosen]
     fpus = table["structure"]["fpus"]["value"]
     rules: dict[str, Any] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from visim.engine.observers import GroupStart, Observer, ThreadPath
 from visim.engine.schedule import read_dependency
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.linker.program import LinkedKernel
 from visim.timing.genx import listing_of, native_program
 from visim.timing.legaliser import legalise
@@ -55,7 +55,7 @@ class Timing(Observer):
     ) -> None:
         if native not in NATIVES:
             known = ", ".join(NATIVES)
-            raise ArgumentError(f"timing: native is one of {known}, found {native!r}")
+            raise ArgumentError(f"timing: native is one of {known}, found {shown(native)}")
         self._native = native
         self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
         self._kernel: LinkedKernel | None = None

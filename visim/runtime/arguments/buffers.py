@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.machine.allocations import aligned_zeros
 
 ALIGNMENT = 128
@@ -34,11 +34,11 @@ class Buffer:
     def __init__(self, nbytes: int) -> None:
         size = _size(nbytes, "Buffer")
         if size < 0:
-            raise ArgumentError(f"Buffer: the size is {size} bytes; it has to be 0 or more")
+            raise ArgumentError(f"Buffer: the size is {shown(size)} bytes; it has to be 0 or more")
         try:
             self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
         except (MemoryError, ValueError):
-            raise ArgumentError(f"Buffer: there is no memory for {size} bytes") from None
+            raise ArgumentError(f"Buffer: there is no memory for {shown(size)} bytes") from None
 
     def __len__(self) -> int:
         """Return the size in bytes."""
@@ -51,14 +51,15 @@ class Buffer:
             ArgumentError: Not a slice, a step other than 1, or bytes that are not in the buffer.
         """
         if not isinstance(part, slice):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"Buffer: {part!r} is no range of bytes; write buffer[a:b]")
+            raise ArgumentError(f"Buffer: {shown(part)} is no range of bytes; write buffer[a:b]")
         if part.step not in {None, 1}:
-            raise ArgumentError(f"Buffer: a sub-buffer has step 1, not {part.step}")
+            raise ArgumentError(f"Buffer: a sub-buffer has step 1, not {shown(part.step)}")
         start = self._position(part.start, 0)
         stop = self._position(part.stop, len(self))
         if not 0 <= start <= stop <= len(self):
             raise ArgumentError(
-                f"Buffer: bytes {start} to {stop} are not within the buffer's {len(self)}"
+                f"Buffer: bytes {shown(start)} to {shown(stop)} are not within "
+                f"the buffer's {len(self)}"
             )
         sub = object.__new__(Buffer)
         sub._bytes = self._bytes[start:stop]
@@ -111,7 +112,9 @@ class Local:
 
     def __post_init__(self) -> None:
         if _size(self.nbytes, "Local") <= 0:
-            raise ArgumentError(f"Local: the size is {self.nbytes} bytes; it has to be positive")
+            raise ArgumentError(
+                f"Local: the size is {shown(self.nbytes)} bytes; it has to be positive"
+            )
 
 
 def _size(value: Any, what: str) -> int:
@@ -120,5 +123,5 @@ def _size(value: Any, what: str) -> int:
     except TypeError:
         size = None
     if size is None:
-        raise ArgumentError(f"{what}: {value!r} is no number of bytes; expected an integer")
+        raise ArgumentError(f"{what}: {shown(value)} is no number of bytes; expected an integer")
     return size

@@ -9,7 +9,7 @@ Facts: runtime_abi section 2 (image and sampler entries of the argument table).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.zebin import InlineSampler
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.lex import nearest
 from visim.machine.formats import TexelFormat, natural_format, texel_format
 from visim.machine.images import CUBE_FACES, ImageKind, ImageMemory, level_size
@@ -95,6 +95,8 @@ class Image:
         texels = _format(checked, format, channels)
         size = tuple(reversed(checked.shape[: shape.axes]))
         _check_cube(size, shape)
+        if not isinstance(cast("object", levels), Iterable):
+            raise ArgumentError(f"Image: levels: expected a list of arrays, found {shown(levels)}")
         smaller = tuple(_checked(level) for level in levels)
         for number, level in enumerate(smaller, 1):
             _check_level(level, number, checked, level_size(size, shape, number))
@@ -367,7 +369,7 @@ def _format(array: NDArray[Any], name: str | None, channels: int | None) -> Texe
     if name is None:
         return natural_format(array.dtype, channels or 1)
     if not isinstance(cast("object", name), str):
-        raise ArgumentError(f"format: expected a name such as 'rgba:unorm8', found {name!r}")
+        raise ArgumentError(f"format: expected a name such as 'rgba:unorm8', found {shown(name)}")
     texels = texel_format(name, channels or 1)
     size = array.dtype.itemsize
     expected, item = texels.order.channels, texels.dtype.itemsize
@@ -382,9 +384,14 @@ def _format(array: NDArray[Any], name: str | None, channels: int | None) -> Texe
 
 
 def _number(what: str, value: object) -> float:
-    if isinstance(value, (int, float, np.number)) and math.isfinite(cast("float", value)):
-        return float(cast("float", value))
-    raise ArgumentError(f"Sampler: {what} is {value!r}; expected a finite number")
+    try:
+        if isinstance(value, (int, float, np.number)) and math.isfinite(cast("float", value)):
+            return float(cast("float", value))
+    except OverflowError:  # It is an integer that no float comes near.
+        pass
+    raise ArgumentError(
+        f"Sampler: {what} is {shown(cast('object', value))}; expected a finite number"
+    )
 
 
 def _border(value: object) -> tuple[float, float, float, float] | None:
@@ -395,15 +402,17 @@ def _border(value: object) -> tuple[float, float, float, float] | None:
             _number("border", part) for part in cast("Sequence[object]", value)
         )
         return red, green, blue, alpha
-    raise ArgumentError(f"Sampler: border is {value!r}; expected four numbers R, G, B, A")
+    raise ArgumentError(
+        f"Sampler: border is {shown(cast('object', value))}; expected four numbers R, G, B, A"
+    )
 
 
 def _named(what: str, name: object, known: list[str]) -> str:
-    plain = str(name).lower()
+    plain = name.lower() if isinstance(name, str) else ""
     for prefix in _PREFIXES:
         plain = plain.removeprefix(prefix)
     if plain in known:
         return plain
     near = nearest(plain, known)
     hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
-    raise ArgumentError(f"{what}: {name!r} is not known; {hint}")
+    raise ArgumentError(f"{what}: {shown(name)} is not known; {hint}")

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.lex import nearest
 from visim.runtime.arguments.buffers import Buffer
 
@@ -82,9 +82,9 @@ def _by_name(given: Mapping[object, object], parameters: Sequence[Parameter]) ->
     names = [parameter.name for parameter in parameters]
     for name in given:
         if name not in names:
-            near = nearest(str(name), names)
+            near = nearest(name, names) if isinstance(name, str) else None
             hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(names) or 'none'}"
-            raise ArgumentError(f"args: the kernel has no argument {name!r}; {hint}")
+            raise ArgumentError(f"args: the kernel has no argument {shown(name)}; {hint}")
     missing = [name for name in names if name not in given]
     if missing:
         raise ArgumentError(f"args: no argument {', '.join(map(repr, missing))} given")
@@ -195,22 +195,24 @@ def _numpy_scalar(value: np.generic[Any], name: str, kind: ValueType) -> bytes:
 def _python_number(value: float, name: str, kind: ValueType) -> bytes:
     if kind.dtype is None:
         raise ArgumentError(
-            f"argument {name!r}: {value!r} does not say what bytes of type {kind.name} it means; "
-            f"pass a NumPy scalar, bytes or numpy.void of {kind.size} bytes"
+            f"argument {name!r}: {shown(value)} does not say what bytes of type {kind.name} "
+            f"it means; pass a NumPy scalar, bytes or numpy.void of {kind.size} bytes"
         )
     if kind.is_brain:
         return _brain_float(_as_float(value, name, kind), name, kind)
     if kind.dtype.kind == "f":
         return _float_bytes(_as_float(value, name, kind), name, kind)
     if isinstance(value, float) and not value.is_integer():
-        raise ArgumentError(f"argument {name!r}: {value!r} is no integer, expected {kind.name}")
+        raise ArgumentError(
+            f"argument {name!r}: {shown(value)} is no integer, expected {kind.name}"
+        )
     signed = kind.dtype.kind == "i"
     try:
         return int(value).to_bytes(kind.size, "little", signed=signed)
     except OverflowError:
         limits = np.iinfo(kind.dtype)
         raise ArgumentError(
-            f"argument {name!r}: {value} is out of the range {limits.min}..{limits.max} of "
+            f"argument {name!r}: {shown(value)} is out of the range {limits.min}..{limits.max} of "
             f"{kind.name}"
         ) from None
 
@@ -236,7 +238,7 @@ def _as_float(value: float, name: str, kind: ValueType) -> float:
 
 
 def _out_of_range(value: object, name: str, kind: ValueType) -> ArgumentError:
-    return ArgumentError(f"argument {name!r}: {value} is out of the range of {kind.name}")
+    return ArgumentError(f"argument {name!r}: {shown(value)} is out of the range of {kind.name}")
 
 
 def _brain_float(value: float, name: str, kind: ValueType) -> bytes:

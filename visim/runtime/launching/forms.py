@@ -52,7 +52,10 @@ class Forms:
         if not _HOLDERS.isdisjoint(options) or not _is_plain([*options.values()], _DEEPEST):
             return self._make(LaunchOptions.of(options))
         # What differs in its type only, such as 1 and True, may not be right both times.
-        key = repr(options)
+        try:
+            key = repr(options)
+        except ValueError:  # Python writes no integers of thousands of digits.
+            return self._make(LaunchOptions.of(options))
         found = self._known.get(key)
         if found is None:
             found = self._make(LaunchOptions.of(options))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from visim.engine.base import Engine, RunOptions
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
-from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError
+from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError, shown
 from visim.forks import RenewedLock, loading
 from visim.isa import ISA
 from visim.lex import nearest
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 0.05
 _COLLECTABLE = ("instructions", "fidelity", "taint")
+_SEED_BITS = 1024
 _CHECKS = ("on", "off")
 _COMMAND_LINE = {"groups": "thread_groups"}
 """An option that has another name there, to which `group_size` is nearer."""
@@ -126,12 +127,17 @@ class LaunchOptions(Sizes):
         """
         self._check_holders()
         if not isinstance(cast("object", self.checks), str) or self.checks not in _CHECKS:
-            raise ArgumentError(f"checks: expected 'on' or 'off', found {self.checks!r}")
+            raise ArgumentError(f"checks: expected 'on' or 'off', found {shown(self.checks)}")
         for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
             check_flag(name, value)
         if self.engine is not None and not isinstance(cast("object", self.engine), str):
-            raise ArgumentError(f"engine: expected 'interpreter' or 'jit', found {self.engine!r}")
-        _check_integer("seed", self.seed, 0)
+            raise ArgumentError(
+                f"engine: expected 'interpreter' or 'jit', found {shown(self.engine)}"
+            )
+        if _check_integer("seed", self.seed, 0).bit_length() > _SEED_BITS:
+            raise ArgumentError(
+                f"seed: expected at most {_SEED_BITS} bits, found {shown(self.seed)}"
+            )
         for name, value in (("workers", self.workers), ("budget", self.budget)):
             if value is not None:
                 _check_integer(name, value, 1)
@@ -146,7 +152,7 @@ class LaunchOptions(Sizes):
         for name in collect:
             if not isinstance(cast("object", name), str) or name not in _COLLECTABLE:
                 known = ", ".join(_COLLECTABLE)
-                raise ArgumentError(f"collect: {name!r} cannot be collected; known: {known}")
+                raise ArgumentError(f"collect: {shown(name)} cannot be collected; known: {known}")
         surfaces = {
             _check_integer("surfaces", index, 0): value
             for index, value in (self.surfaces or {}).items()
@@ -165,7 +171,7 @@ class LaunchOptions(Sizes):
         for item in self.observers:
             if not isinstance(item, Observer):
                 raise ArgumentError(
-                    f"observers: expected objects of visim.Observer, found {item!r}"
+                    f"observers: expected objects of visim.Observer, found {shown(item)}"
                 )
         if not isinstance(cast("object", self.collect), Iterable):
             raise ArgumentError(f"collect: expected a list of names, found {self.collect!r}")
@@ -337,7 +343,7 @@ def make_engine(name: str, *, taint: bool = False) -> Engine:
     if name == "jit":
         return _jit()()
     raise UnsupportedError(
-        f"engine: this build has no engine {name!r}; it has 'interpreter' and 'jit'"
+        f"engine: this build has no engine {shown(name)}; it has 'interpreter' and 'jit'"
     )
 
 
@@ -361,9 +367,9 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise ArgumentError(f"{name}: expected an integer, found {value!r}")
+        raise ArgumentError(f"{name}: expected an integer, found {shown(value)}")
     if number < least:
-        raise ArgumentError(f"{name}: expected an integer from {least}, found {number}")
+        raise ArgumentError(f"{name}: expected an integer from {least}, found {shown(number)}")
     return number
 
 

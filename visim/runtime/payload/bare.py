@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from visim.engine.base import Machine, ThreadStart
-from visim.errors import ArgumentError, UnsupportedError
+from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
@@ -153,7 +153,7 @@ class _Preparation:
         if _is_index(item):
             index = operator.index(cast("Any", item))
             if not 0 <= index < SAMPLER_TABLE_SIZE:
-                raise ArgumentError(f"argument {name!r}: index {index} is not in 0..31")
+                raise ArgumentError(f"argument {name!r}: index {shown(index)} is not in 0..31")
             return index
         state = sampler_argument(item, name)
         for index in range(SAMPLER_TABLE_SIZE):
@@ -166,7 +166,7 @@ class _Preparation:
         if _is_index(item):
             index = operator.index(cast("Any", item))
             if not 0 <= index < BINDING_TABLE_SIZE:
-                raise ArgumentError(f"argument {name!r}: index {index} is not in 0..255")
+                raise ArgumentError(f"argument {name!r}: index {shown(index)} is not in 0..255")
             return index
         planes = _elements(item)
         if not 0 < len(planes) <= self.layout.planes:

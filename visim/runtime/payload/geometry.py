@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.schedule import Dependency, Wave, read_dependency, schedule
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.forks import RenewedProperty
 from visim.records import record
 from visim.target import Platform
@@ -285,7 +285,9 @@ def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:
     """
     given = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(given) <= 3:
-        raise ArgumentError(f"{name}: {value!r} has {len(given)} dimensions, expected 1 to 3")
+        raise ArgumentError(
+            f"{name}: {shown(cast('object', value))} has {len(given)} dimensions, expected 1 to 3"
+        )
     numbers: list[int] = []
     for item in given:
         try:
@@ -293,9 +295,10 @@ def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:
         except TypeError:
             number = None
         if number is None or isinstance(item, bool):
-            raise ArgumentError(f"{name}: expected an integer or 1 to 3 of them, found {value!r}")
+            found = shown(cast("object", value))
+            raise ArgumentError(f"{name}: expected an integer or 1 to 3 of them, found {found}")
         if not least <= number <= _MAX_SIZE:
-            raise ArgumentError(f"{name}: {number} is not in {least}..{_MAX_SIZE}")
+            raise ArgumentError(f"{name}: {shown(number)} is not in {least}..{_MAX_SIZE}")
         numbers.append(number)
     x, y, z = (*numbers, *[1 if least else 0] * (3 - len(numbers)))
     return (x, y, z), len(numbers)

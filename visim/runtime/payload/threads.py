@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from visim import predefined
 from visim.engine.base import Dispatch, Machine, ThreadStart
 from visim.engine.schedule import Wave
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -197,13 +197,13 @@ def add_surfaces(memory: Memory, surfaces: Mapping[int, object]) -> None:
 
 
 def _surface_name(index: int) -> str:
-    return f"surface:{index}"
+    return f"surface:{shown(index)}"
 
 
 def bind_samplers(surfaces: Surfaces, samplers: Mapping[int, object]) -> None:
     """Bind what a caller gave for sampler indices; `ArgumentError` names the index."""
     for index, value in samplers.items():
-        name = f"sampler:{index}"
+        name = f"sampler:{shown(index)}"
         if surfaces.has_sampler(index):
             raise ArgumentError(f"samplers: index {index} belongs to the kernel")
         surfaces.bind_sampler(index, sampler_argument(value, name), name)
