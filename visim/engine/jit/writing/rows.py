@@ -95,19 +95,13 @@ class RowWriter:
         together.
         """
         text, form = self.text, shape.form
-        tests, pointers = list[str](), list[str]()
-        nears, below = list[Near | None](), list[tuple[str, int]]()
         is_short = abs(form.stride) * form.piece < bounds.margin - _LONGEST
-        partly = bool(some and form.stride and is_short)
-        if some and not checked and not partly:
-            tests.append(self._enough(shape, some))
+        if some and form.stride and is_short:
+            return self._in_part(shape, bounds, some, checked=checked)
+        tests = [self._enough(shape, some)] if some and not checked else []
+        pointers, nears, below = list[str](), list[Near | None](), list[tuple[str, int]]()
         starts = list(zip(shape.cores, shape.offsets, strict=True))
         for piece, start in enumerate(starts):
-            if partly:
-                pointer, fits = self._partly(shape, piece, bounds, some, checked=checked)
-                pointers.append(pointer)
-                tests.append(fits)
-                continue
             if starts.index(start) < piece:
                 pointers.append(pointers[starts.index(start)])
                 nears.append(nears[starts.index(start)])
@@ -136,6 +130,13 @@ class RowWriter:
         rest = all_of(text, tests)
         fits = all_of(text, [rest, *all_below(text, below)])
         return Rows(shape, pointers, fits, tuple(nears), tuple(below), rest)
+
+    def _in_part(self, shape: Shape, bounds: Bounds, some: str, *, checked: bool) -> Rows:
+        """Look where the pieces of a shape are, of which lanes that are off may be in a margin."""
+        pieces = range(len(shape.cores))
+        found = [self._partly(shape, one, bounds, some, checked=checked) for one in pieces]
+        rest = all_of(self.text, [fits for _, fits in found])
+        return Rows(shape, [pointer for pointer, _ in found], rest, rest=rest)
 
     def reached(self, rows: Rows) -> Shape:
         """Return the shape of rows; what is known from anchors is computed here."""
