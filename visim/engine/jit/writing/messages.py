@@ -1,7 +1,8 @@
-"""Memory messages as LLVM IR: checked, in one access where the channels' addresses are adjacent.
+"""Memory messages as LLVM IR: each is looked at, then moved in the way that its addresses allow.
 
-What is out of the ordinary (an access that is not entirely inside one allocation, and is not flat)
-goes to the reference memory in Python, through the callback of the context.
+`ready` chooses the way and writes its checks, which branch nowhere; `finish` writes what moves the
+lanes behind them. Where a check fails, and where no way does all lanes at once, a message is done
+in the general form, which all kernels share.
 """
 
 from __future__ import annotations
