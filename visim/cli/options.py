@@ -6,6 +6,7 @@ line over the file and returns one `RunOptions`. Knows nothing of how options ar
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from visim.errors import ArgumentError
-from visim.lex import nearest
+from visim.lex import nearest, shortened
 from visim.runtime.files.arguments_text import ArgumentText, split_option
 
 MAX_TOML_BYTES = 1 << 14
@@ -76,7 +77,7 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
         return _merged({"file": file}, given)
     path = Path(file)
     try:
-        table = tomllib.loads(_bounded_text(path))
+        table = tomllib.loads(_bounded_text(path), parse_float=_float)
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{file}: not a TOML file: {error}") from None
     try:
@@ -86,6 +87,14 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     if "file" not in described:
         raise ArgumentError(f"{file}: the key 'file', the program to run, is missing")
     return _merged(described, given)
+
+
+def _float(text: str) -> float:
+    """Read a number of a TOML file; one that is written out is not infinite."""
+    number = float(text)
+    if math.isinf(number) and any(letter.isdigit() for letter in text):
+        raise ValueError(f"{shortened(text)} is beyond all floating-point numbers")
+    return number
 
 
 def _bounded_text(path: Path) -> str:

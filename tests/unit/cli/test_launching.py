@@ -235,6 +235,7 @@ class TestLaunchFile:
             ("file = 'x'\nseed = -1", "seed: expected an integer from 0"),
             ("file = 'x'\nkernel = 1", "kernel: expected text"),
             ("file = ", "not a TOML file"),
+            ("[arg]\nx = 1e400", "1e400 is beyond all floating-point numbers"),
         ],
     )
     def test_a_wrong_launch_file_is_2(self, tmp_path, capsys, text, said):

@@ -473,6 +473,7 @@ def _float(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
         raise where.error(f"{shortened(text)!r} is no number") from None
     with np.errstate(over="ignore"):
         number = dtype.type(value)
-    if math.isfinite(value) and not np.isfinite(number):
-        raise where.error(f"{value} is out of the range of {dtype}")
+    is_written_out = any(letter.isdigit() for letter in text)
+    if np.isinf(number) and is_written_out:
+        raise where.error(f"{shortened(text)} is out of the range of {dtype}")
     return number

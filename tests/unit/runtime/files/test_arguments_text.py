@@ -91,7 +91,18 @@ class TestNumbers:
                 value(f"{dtype}:{number}")
 
     @pytest.mark.parametrize(
-        "text", ["u8:256", "u8:-1", "i8:1.5", "i8:1_0", "f32:", "f32:x", "f32:1e39", "f16:1e5"]
+        "text",
+        [
+            "u8:256",
+            "u8:-1",
+            "i8:1.5",
+            "i8:1_0",
+            "f32:",
+            "f32:x",
+            "f32:1e39",
+            "f16:1e5",
+            "f64:1e400",
+        ],
     )
     def test_what_does_not_fit_is_refused_with_the_grammar(self, text):
         with pytest.raises(ArgumentError) as caught:
