@@ -21,6 +21,7 @@ from visim.engine.jit.analysis.slots import (
     channel_of,
     row_of,
 )
+from visim.engine.jit.analysis.wide import WideProducts
 from visim.engine.jit.ir.places import check_place, is_repeated
 from visim.engine.jit.ir.shapes import (
     Form,
@@ -72,6 +73,7 @@ class Affine:
 
     def __init__(self, slots: Slots, inputs: Sequence[InputShape], *, inputs_whole: bool) -> None:
         self.slots = slots
+        self.products = WideProducts(slots)
         for slot in slots.every():
             slot.dead = slot.torn
         for one in inputs if slots.known else ():
@@ -346,7 +348,18 @@ class ShapeReader:
         if row is None:
             return None
         slot = self.affine.readable(row, self.key, self.step, channel)
-        return self._joined(row, channel) if slot is None else self._part(slot, row)
+        if slot is not None:
+            return self._part(slot, row)
+        return self._joined(row, channel) or self._product_of_words(row, channel)
+
+    def _product_of_words(self, row: Row, channel: int | None) -> Shape | None:
+        """Return the shape of 64-bit numbers that are products, written word by word."""
+        found = self.affine.products.product(row, self.key, self.step, channel)
+        words = None if found is None else self.shape(found.words, channel)
+        if found is None or words is None:
+            return None
+        wide = self.writer.convert(words, 8 * row.size, signed=found.is_signed)
+        return None if wide is None else self.writer.scaled(wide, found.factor)
 
     def _scalar(self, place: Place) -> str:
         """Return the only element that a place has, in all lanes."""

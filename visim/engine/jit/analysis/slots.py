@@ -273,7 +273,10 @@ class Slots:
                 self._define(row, key, step, write)
         for slot in self.known.values():
             slot.torn |= any(
-                row != slot.row and low < slot.row.end and slot.row.offset < high
+                row != slot.row
+                and low < slot.row.end
+                and slot.row.offset < high
+                and not (row is not None and _is_between(slot.row, row))
                 for low, high, row in spans.get(slot.row.variable, ())
             )
             slot.torn |= len({one.channel for one in slot.definitions if not one.whole}) > 1
@@ -340,6 +343,12 @@ def _contains(row: Row, part: Row) -> bool:
         return False
     distance = part.offset - row.offset
     return distance >= 0 and not distance % row.stride and part.end <= row.end
+
+
+def _is_between(row: Row, other: Row) -> bool:
+    """Whether the elements of a row are in the gaps of another one, as are words of 64 bits."""
+    away = (other.offset - row.offset) % row.stride
+    return row.stride == other.stride and row.size <= away <= row.stride - other.size
 
 
 def _writes(flow: Flow) -> Iterator[tuple[Key, int, WriteRegister]]:
