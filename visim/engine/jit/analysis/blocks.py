@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
-from visim.engine.jit.analysis.uniform import decided_by_one
+from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
@@ -140,6 +140,8 @@ class UnitCode:
             if isinstance(transfer, Goto) and self._is_apart(steps):
                 before = [one.effects for one in steps]
                 transfer = decided_by_one(transfer, before, self.kernel.simd_size)
+            if isinstance(transfer, Branching):
+                transfer = of_all(transfer, self.kernel.simd_size)
             forms.append(form_name(instruction))
             steps.append(step)
             pc += 1

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import NamedTuple
 
 from visim.engine.jit.analysis.flow import Flow, Key
+from visim.engine.jit.analysis.paths import Paths
 from visim.engine.jit.ir.places import Layout, layout, place_span
 from visim.engine.jit.ir.shapes import Form
 from visim.linker.program import LinkedKernel
@@ -34,9 +35,6 @@ from visim.sem.effects import (
     operands,
 )
 from visim.sem.expr import Expr
-
-MOST_NODES = 4000
-"""Units with more blocks are not analysed: their compilation is long enough."""
 
 LEAST_LANES = 4
 """Vectors of fewer lanes have no shapes."""
@@ -175,10 +173,9 @@ class Slots:
         self.known: dict[Row, Slot] = {}
         self.by_variable: dict[int, list[Slot]] = {}
         self.passing: dict[tuple[Row, Key], list[Slot]] = {}
-        self._written: set[int] | None = None
-        if len(flow.nodes) > MOST_NODES:
-            return
-        self._paths = _Paths(flow)
+        self._written = set[int]()
+        self._numbers = count()
+        self._paths = Paths(flow)
         self._collect()
         for slot in self.known.values():
             slot.torn |= has_calls and slot.row.variable < FIRST_DECLARED_GENERAL
@@ -229,7 +226,23 @@ class Slots:
         now = self._passing(slot.row, key, step)
         if now is not None or slot.until is not None:
             return now is slot
-        return self._paths.holds(slot, key, step)
+        return self._sees_last(slot, key, step)
+
+    def _sees_last(self, slot: Slot, key: Key, step: int) -> bool:
+        """Whether the last write of a slot had all channels that an instruction can have."""
+        if any(one.key == key and one.step < step for one in slot.definitions):
+            return True
+        if not any(self._comes_first(one, key) for one in slot.definitions):
+            return False
+        if slot.whole:
+            return True
+        sources = frozenset(one.key for one in slot.definitions if one.key is not None)
+        return self._paths.keeps_channels(sources, key)
+
+    def _comes_first(self, one: Definition, key: Key) -> bool:
+        if one.key is None:
+            return True
+        return one.key != key and self._paths.dominates(one.key, key)
 
     def _passing(self, row: Row, key: Key, step: int) -> Slot | None:
         """Return the slot of a definition that an instruction sees and a later one overwrites."""
@@ -240,7 +253,7 @@ class Slots:
 
     def stays(self, variable: General) -> bool:
         """Whether a variable is known to keep what it starts with."""
-        if self._written is None or variable.is_shared:
+        if variable.is_shared:
             return False
         reached = self.kernel.is_reached(self.flow.code.unit, variable)
         return not reached and variable.index not in self._written
@@ -249,19 +262,15 @@ class Slots:
         """Return the slot of a row, made when it is first asked for."""
         slot = self.known.get(row)
         if slot is None:
-            slot = self.known[row] = Slot(row, self._count())
+            slot = self.known[row] = Slot(row, next(self._numbers))
             self.by_variable.setdefault(row.variable, []).append(slot)
         return slot
-
-    def _count(self) -> int:
-        return len(self.known) + sum(len(slots) for slots in self.passing.values())
 
     # Collection
 
     def _collect(self) -> None:
         spans: dict[int, list[tuple[int, int, Row | None]]] = {}
         reached = self.kernel.reached(self.flow.code.unit)
-        self._written = set()
         for key, step, write in _writes(self.flow):
             self._written.add(write.place.variable.index)
             if write.place.variable.index in reached:
@@ -309,7 +318,7 @@ class Slots:
             for one, after in pairwise(sorted(some, key=lambda one: one.step)):
                 if key is None:
                     continue
-                part = Slot(slot.row, self._count(), [one], until=after.step)
+                part = Slot(slot.row, next(self._numbers), [one], until=after.step)
                 self.passing.setdefault((slot.row, key), []).append(part)
                 self.by_variable[slot.row.variable].append(part)
 
@@ -396,81 +405,3 @@ def _reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
             fused = expr.uop.name == "fused"
             place: Place = expr.attribute[1] if fused else expr.attribute
             yield place, None if fused or expr in across else channel
-
-
-class _Paths:
-    """Answers about the paths of a control-flow graph."""
-
-    def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._numbers = {key: number for number, key in enumerate(flow.nodes)}
-        self._dominators = self._find_dominators()
-        self._back: dict[Key, set[Key]] = {}
-
-    def _find_dominators(self) -> dict[Key, int]:
-        """Return the dominators of every node, itself included, as bit masks."""
-        flow, numbers = self._flow, self._numbers
-        before: dict[Key, list[Key]] = {key: [] for key in flow.nodes}
-        for key, targets in flow.edges.items():
-            for target in targets:
-                before[target].append(key)
-        everything = (1 << len(numbers)) - 1
-        found = dict.fromkeys(flow.nodes, everything)
-        found[flow.start] = 1 << numbers[flow.start]
-        changed = True
-        while changed:
-            changed = False
-            for key in flow.nodes:
-                if key == flow.start:
-                    continue
-                mask = everything
-                for source in before[key]:
-                    mask &= found[source]
-                mask |= 1 << numbers[key]
-                changed |= mask != found[key]
-                found[key] = mask
-        return found
-
-    def holds(self, slot: Slot, key: Key, step: int) -> bool:
-        """Whether the last write of a slot had all channels that an instruction can have."""
-        if any(one.key == key and one.step < step for one in slot.definitions):
-            return True
-        if not any(self._comes_first(one, key) for one in slot.definitions):
-            return False
-        if slot.whole:
-            return True
-        return all(
-            one.key is None or key not in self._returned(one.key) for one in slot.definitions
-        )
-
-    def _comes_first(self, one: Definition, key: Key) -> bool:
-        if one.key is None:
-            return True
-        if one.key == key:
-            return False
-        return bool(self._dominators[key] >> self._numbers[one.key] & 1)
-
-    def _returned(self, start: Key) -> set[Key]:
-        """Return where channels can be active that were not when node `start` ran last."""
-        found = self._back.get(start)
-        if found is None:
-            found = self._back[start] = self._find_returned(start)
-        return found
-
-    def _find_returned(self, start: Key) -> set[Key]:
-        edges, waiting = self._flow.edges, self._flow.nodes[start].waiting
-        reached, tainted = {start}, set[Key]()
-        work = [(target, False) for target in edges.get(start, ())]
-        seen: set[tuple[Key, bool]] = set()
-        while work:
-            key, stained = work.pop()
-            stained = stained or key[0] != start[0] or key[1] in waiting
-            if (key, stained) in seen:
-                continue
-            seen.add((key, stained))
-            reached.add(key)
-            if stained:
-                tainted.add(key)
-            if key != start:
-                work += [(target, stained) for target in edges.get(key, ())]
-        return tainted

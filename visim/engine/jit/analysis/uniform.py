@@ -10,12 +10,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from visim.engine.jit.ir.places import is_repeated
-from visim.sem.effects import Effect, Goto, Place, WritePredicate, WriteRegister
+from visim.sem.effects import (
+    Call,
+    CallFunction,
+    Effect,
+    FunctionReturn,
+    Goto,
+    Place,
+    Return,
+    WritePredicate,
+    WriteRegister,
+)
 from visim.sem.expr import Expr, broadcast
 from visim.sem.uops import Group
 
 Variable = tuple[int, str]
 """The index and the name of a variable; those of file scope differ by their names only."""
+
+Branching = Goto | Call | CallFunction | Return | FunctionReturn
+"""Transfers of active channels, chosen by a mask."""
 
 _LANE_WISE = {Group.INTEGER, Group.BITS, Group.COMPARE, Group.FLOAT, Group.ROUND, Group.CONVERT}
 
@@ -38,6 +51,17 @@ def decided_by_one(goto: Goto, before: Sequence[Sequence[Effect]], channels: int
         return goto
     one = Expr(leaf.uop, leaf.type, 1, (), leaf.attribute)
     return replace(goto, mask=broadcast(~one if flipped else one, mask.lanes))
+
+
+def of_all(transfer: Branching, channels: int) -> Branching:
+    """Return a transfer of `channels` channels without its mask, if that is just who is active.
+
+    Then nobody goes on behind it: code there is not the end of another subroutine.
+    """
+    mask = transfer.mask
+    if mask is None or mask.uop.name != "execution" or mask.attribute or mask.lanes < channels:
+        return transfer
+    return replace(transfer, mask=None)
 
 
 def _is_uniform(leaf: Expr, before: Sequence[Sequence[Effect]]) -> bool:

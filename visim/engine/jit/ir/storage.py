@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from visim.engine.jit.ir.masks import Masks
 from visim.engine.jit.ir.places import Field, field_of, is_repeated, place_offsets
 from visim.engine.jit.ir.text import Text, numbers, scalar_type, signed, splat
 from visim.linker.places import PREDICATE_BYTES, root_bytes
@@ -47,6 +48,7 @@ class Storage:
     )
     others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
     predicates: dict[str, int] = field(default_factory=dict[str, int])
+    _numbers: dict[str, int] = field(default_factory=dict[str, int])
     _homes: dict[str, int] = field(default_factory=dict[str, int])
     _fixed: dict[str, int] = field(default_factory=dict[str, int])
     _fixed_bytes: int = 0
@@ -122,7 +124,7 @@ class Storage:
     def bits(self, name: str) -> str:
         """Return the pointer to the 64 bits of a predicate variable."""
         self.predicates.setdefault(name, self.unit.others[name])
-        return f"%p{list(self.predicates).index(name)}"
+        return f"%p{self._numbers.setdefault(name, len(self._numbers))}"
 
     # Places
 
@@ -270,11 +272,11 @@ class Storage:
         for place in self.predicates.values():
             yield place, PREDICATE_BYTES
 
-    def allocations(self, filled: Callable[[int, int], str | None]) -> list[str]:
+    def allocations(self, filled: Callable[[int, int], str | None], masks: Masks) -> list[str]:
         """Return the instructions that make and fill the variables, for the function's entry.
 
         `filled` says for a part of the register image, by its place and size, the pointer to the
-        image to start from; None starts with zeros.
+        image to start from; None starts with zeros. `masks` is where predicates are.
         """
         lines: list[str] = []
         if self._fixed:
@@ -291,7 +293,7 @@ class Storage:
         for offset, name in self._places.items():
             lines.append(f"  {name} = getelementptr i8, ptr {self.reached()}, i64 {offset}")
         for number, place in enumerate(self.predicates.values()):
-            lines.append(f"  %p{number} = alloca i64")
+            lines.append(masks.variable(f"%p{number}", 64))
             source = filled(place, PREDICATE_BYTES)
             lines.extend(_bits_filling(f"%p{number}", place, source))
         return lines

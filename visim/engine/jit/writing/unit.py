@@ -10,6 +10,7 @@ from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.worth import scattered_loops, tear
+from visim.engine.jit.ir.masks import Masks, meets_too_many
 from visim.engine.jit.ir.pieces import FRAME
 from visim.engine.jit.ir.storage import copying
 from visim.engine.jit.layout import Thread
@@ -71,7 +72,10 @@ class UnitWriter(UnitFrame):
         lines += self._first_turn()
         lines += self._fresh_fields()
         lines += self._saved_storage()
-        lines += self.storage.allocations(self._source)
+        masks = Masks(together=self._meets_too_many())
+        variables = self.storage.allocations(self._source, masks)
+        waiting = self._waiting(masks)
+        lines += [*masks.array(), *variables]
         lines += [*affine.allocations(self.affine), *self._inputs()]
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
         lines += ["  %self = alloca ptr", "  store ptr %thread, ptr %self"]
@@ -81,10 +85,21 @@ class UnitWriter(UnitFrame):
                 lines.append(f"  %{what}.{entry} = alloca i32")
             lines.append(f"  store i32 {start}, ptr %entered.{entry}")
             lines.append(f"  store i32 {start}, ptr %called.{entry}")
+        return lines + waiting
+
+    def _waiting(self, masks: Masks) -> list[str]:
+        """Return the instructions that make the masks of channels that wait, nobody at first."""
+        lines: list[str] = []
         for entry, place in sorted(self.flow.slots):
-            lines.append(f"  %wait.{entry}.{place} = alloca i32")
-            lines.append(f"  store i32 0, ptr %wait.{entry}.{place}")
+            name = f"%wait.{entry}.{place}"
+            lines.append(masks.variable(name, 32))
+            if not masks.together:
+                lines.append(f"  store i32 0, ptr {name}")
         return lines
+
+    def _meets_too_many(self) -> bool:
+        masks = len(self.flow.slots) + len(self.storage.predicates)
+        return meets_too_many(len(self.flow.nodes), masks)
 
     def _first_turn(self) -> list[str]:
         """Note until when a thread that starts may run; functions that are called share that."""

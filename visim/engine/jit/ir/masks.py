@@ -1,0 +1,57 @@
+"""Where masks of channels are kept: those of channels that wait at a place, and predicates.
+
+Each is a variable of its own, which LLVM keeps in registers. What it does for that grows with the
+blocks times the masks that it has to tell apart where these meet, so in units with many of both
+all masks are in one array, which stays in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_MEETING = 1 << 18
+"""How many masks times blocks a unit may have whose masks are variables of their own."""
+
+_ARRAY = "%masks"
+_BYTES = 8
+
+
+@dataclass
+class Masks:
+    """The masks of one function while its start is written.
+
+    Args:
+        together: whether all of them are in one array.
+    """
+
+    together: bool = False
+    _count: int = 0
+
+    def variable(self, name: str, bits: int) -> str:
+        """Return the instruction that makes room for a mask of so many bits."""
+        if not self.together:
+            return f"  {name} = alloca i{bits}"
+        self._count += 1
+        return f"  {name} = getelementptr i8, ptr {_ARRAY}, i64 {_BYTES * (self._count - 1)}"
+
+    def array(self) -> list[str]:
+        """Return the instructions that make the array, in front of all others.
+
+        Assembly gets its address, so that LLVM does not take it apart again.
+        """
+        if not self._count:
+            return []
+        size = _BYTES * self._count
+        return [
+            f"  {_ARRAY} = alloca [{size} x i8], align 64",
+            f'  call void asm sideeffect "", "r"(ptr {_ARRAY})',
+            f"  call void @llvm.memset.p0.i64(ptr {_ARRAY}, i8 0, i64 {size}, i1 false)",
+        ]
+
+
+def meets_too_many(blocks: int, masks: int) -> bool:
+    """Whether a unit's masks have to be in one array."""
+    return blocks * masks > MOST_MEETING
+
+
+__all__ = ["Masks", "meets_too_many"]
