@@ -184,7 +184,7 @@ def test_rows_near_others_are_where_they_would_be_alone(space: str, stride: int)
         for number in range(CASES):
             case = Case(kernel, f"{space} {stride} {variant} {number}", slm=slm)
             (want, wanted), (got, found) = (case.run(engine) for engine in engines)
-            assert (got.fault, got.executed) == (want.fault, want.executed), (variant, number)
+            assert got.fault == want.fault, (variant, number)
             assert found == wanted, (variant, number)
             faults.add(want.fault is not None)
     assert faults == {False, True}

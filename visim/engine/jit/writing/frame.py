@@ -28,16 +28,8 @@ from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.linker.program import LinkedKernel, LinkedUnit
-from visim.sem.effects import (
-    Load,
-    Place,
-    Store,
-    WriteIndirect,
-    WritePredicate,
-    WriteRegister,
-    expressions,
-)
-from visim.sem.expr import Expr, below
+from visim.sem.effects import Load, Place, Store, WriteIndirect, WritePredicate, expressions
+from visim.sem.expr import Expr
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
@@ -201,33 +193,6 @@ class UnitFrame:
         return found
 
     @cached_property
-    def _changing(self) -> set[int]:
-        """The variables that instructions write to which control can come back."""
-        found = set[int]()
-        for key, node in self.flow.nodes.items():
-            if not self.flow.repeats(key):
-                continue
-            effects = [effect for step in node.block.steps for effect in step.effects]
-            found |= {e.place.variable.index for e in effects if isinstance(e, WriteRegister)}
-            if node.block.is_indirect or any(isinstance(e, WriteIndirect) for e in effects):
-                found |= set(self.kernel.reached(self.unit))
-        return found
-
-    def stays_in_loops(self, expr: Expr) -> bool:
-        """Whether an expression is the same each time that control comes to an instruction again.
-
-        That is so where it reads only what no loop writes.
-        """
-        if self.module.has_calls or self.module.flat:
-            return False
-        leaves = [one for one in below((expr,)) if not one.args]
-        return all(
-            one.uop.name in {"constant", "vector"}
-            or (one.uop.name == "read" and one.attribute.variable.index not in self._changing)
-            for one in leaves
-        )
-
-    @cached_property
     def has_indices(self) -> bool:
         """Whether addresses are made of indices that are not in rows, for all that is known."""
         return any(form.ragged for _, form in self.affine.shaped())
@@ -285,15 +250,6 @@ class UnitFrame:
         """Return the pointer to a number of 64 bits that is zero when a thread starts."""
         name = self.buffer(8)
         self.buffers.append(f"  store i64 0, ptr {name}")
-        return name
-
-    def flag(self) -> str:
-        """Return the pointer to a word on the thread's stack that is zero when it starts.
-
-        Volatile accesses keep it there: in a register it would be saved and loaded at barriers.
-        """
-        name = f"%flag{len(self.buffers)}"
-        self.buffers += [f"  {name} = alloca i64, align 8", f"  store i64 0, ptr {name}"]
         return name
 
     def keeps_others(self, place: Place) -> bool:

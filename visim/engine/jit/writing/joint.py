@@ -19,7 +19,7 @@ from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.messages import MessageWriter
 from visim.engine.jit.writing.ready import Ready
-from visim.engine.jit.writing.rows import Rows, all_below, all_of
+from visim.engine.jit.writing.rows import Rows
 from visim.sem.effects import (
     Effect,
     Load,
@@ -58,10 +58,9 @@ class _Region:
 class JointWriter:
     """Writes the messages of one node that can wait for each other."""
 
-    def __init__(self, unit: UnitFrame, *, repeats: bool) -> None:
+    def __init__(self, unit: UnitFrame) -> None:
         self.unit = unit
         self.text = unit.text
-        self._repeats = repeats
         version = unit.module.version
         self._never = unit.module.flat or version.saving or bool(version.watched)
         self._waiting: list[_Waiting] = []
@@ -127,45 +126,21 @@ class JointWriter:
                 one.finish()
 
     def _fits(self, waiting: list[_Waiting]) -> str:
-        below = [number for one in waiting for number in one.way.below]
-        rest = [one.way.rest for one in waiting]
-        return all_of(self.text, [*rest, *all_below(self.text, below)])
-
-    def _check(self, waiting: list[_Waiting], fit: str, general: str) -> list[str]:
-        """Go on where all rows are in range, or where not; return the blocks that go to `fit`.
-
-        Rows that are the same in each turn of a loop are looked at until they have been in range.
-        """
-        text, blocks = self.text, list[str]()
-        stay = self._repeats and all(map(self._stays, waiting))
-        if stay and any(one.way.below for one in waiting):
-            known, look = self.unit.flag(), text.fresh("look")
-            seen = text.let(f"load volatile i64, ptr {known}")
-            text.likely(text.let(f"icmp ne i64 {seen}, 0"), fit, look)
-            blocks.append(text.block)
-            text.label(look)
-            fits = self._fits(waiting)
-            text.do(f"store volatile i64 {text.let(f'zext i1 {fits} to i64')}, ptr {known}")
-        else:
-            fits = self._fits(waiting)
-        text.likely(fits, fit, general)
-        return [*blocks, text.block]
-
-    def _stays(self, one: _Waiting) -> bool:
-        """Whether rows are the same in each turn of a loop, and constants say whether they fit."""
-        way = one.way
-        return way.rest == "true" and self.unit.stays_in_loops(one.ready.effect.addresses)
+        fits = waiting[0].way.fits
+        for one in waiting[1:]:
+            fits = self.text.let(f"and i1 {fits}, {one.way.fits}")
+        return fits
 
     def _load(self, waiting: list[_Waiting]) -> None:
-        text = self.text
+        text, fits = self.text, self._fits(waiting)
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
-        apart = [one for one in waiting if not _is_plain(one)]
-        before = self._check(waiting, direct if apart else join, general)
+        before, apart = text.block, [one for one in waiting if not _stays(one)]
+        text.likely(fits, direct if apart else join, general)
         moved = dict[int, list[str]]()
         if apart:
             text.label(direct)
             moved = {id(one): self._loaded(one, one.way) for one in apart}
-            before = [text.block]
+            before = text.block
             text.jump(join)
         text.label(general)
         regions = _regions(waiting)
@@ -179,15 +154,14 @@ class JointWriter:
             own = moved.get(id(one), one.way.pointers) if region is None else [region.pointer]
             for a, b in zip(own, other, strict=True):
                 if (a, b) not in phis:
-                    ways = [*((a, block) for block in before), (b, after)]
-                    shown = ", ".join(f"[ {name}, %{block} ]" for name, block in ways)
-                    phis[a, b] = text.let(f"phi {_kind(one)} {shown}")
+                    code = f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]"
+                    phis[a, b] = text.let(code)
             joined.append([phis[pair] for pair in zip(own, other, strict=True)])
         for one, names in zip(waiting, joined, strict=True):
             found = names
             if id(one) in regions:
                 found = [text.at(names[0], _place(one)[1])] * len(one.way.pointers)
-            if _is_plain(one):
+            if _stays(one):
                 found = self._loaded(one, replace(one.way, pointers=found))
             one.writer.values.loaded[id(one.ready.effect)] = found
             one.finish()
@@ -212,7 +186,7 @@ class JointWriter:
                 self._left(one, starts[region][0] + _place(one)[1])
                 found.append([starts[region][1]])
                 continue
-            if _is_plain(one):
+            if _stays(one):
                 found.append(self._left(one, offset))
             else:
                 one.writer.general(one.ready)
@@ -247,7 +221,7 @@ class JointWriter:
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
-        self._check(waiting, direct, general)
+        text.likely(self._fits(waiting), direct, general)
         text.label(direct)
         for one in waiting:
             one.writer.store_rows(one.ready, one.way)
@@ -269,7 +243,7 @@ def _regions(waiting: list[_Waiting]) -> dict[int, _Region]:
     """
     near = dict[str, list[_Waiting]]()
     for one in waiting:
-        if _is_plain(one) and len(set(one.way.pointers)) == 1 and one.ready.mask is None:
+        if _stays(one) and len(set(one.way.pointers)) == 1 and one.ready.mask is None:
             near.setdefault(_place(one)[0], []).append(one)
     found = dict[int, _Region]()
     for pointer, some in near.items():
@@ -310,11 +284,11 @@ def _overtakes(effect: Effect) -> bool:
     return isinstance(effect, WriteRegister | WritePredicate | WriteState)
 
 
-def _is_plain(one: _Waiting) -> bool:
+def _stays(one: _Waiting) -> bool:
     """Whether rows are loaded behind the check: those that memory has as registers have them."""
     form, access = one.way.shape.form, one.ready.access
     return not form.step or form.stride == access.size
 
 
 def _kind(one: _Waiting) -> str:
-    return "ptr" if _is_plain(one) else one.ready.access.vector
+    return "ptr" if _stays(one) else one.ready.access.vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
@@ -43,16 +43,12 @@ class Rows:
         pointers: where the pieces begin in the host's memory.
         fits: whether all lanes are in range and all pieces linear.
         near: for each piece, if it is known from an anchor, how.
-        below: a part of that: numbers, and constants that they have to be below.
-        rest: the other part.
     """
 
     shape: Shape
     pointers: list[str]
     fits: str = "true"
     near: tuple[Near | None, ...] = ()
-    below: tuple[tuple[str, int], ...] = ()
-    rest: str = "true"
 
     @property
     def are_asked_for(self) -> bool:
@@ -99,7 +95,7 @@ class RowWriter:
         if some and form.stride and is_short:
             return self._in_part(shape, bounds, some, checked=checked)
         tests = [self._enough(shape, some)] if some and not checked else []
-        pointers, nears, below = list[str](), list[Near | None](), list[tuple[str, int]]()
+        pointers, nears = list[str](), list[Near | None]()
         starts = list(zip(shape.cores, shape.offsets, strict=True))
         for piece, start in enumerate(starts):
             if starts.index(start) < piece:
@@ -109,34 +105,31 @@ class RowWriter:
             known = near[0].near(shape, piece, near[1]) if near and checked else None
             nears.append(known)
             if known is not None:
-                most = _most(form, shape.offsets[piece], bounds, known)
-                if most is None:
-                    tests += self._near(form, known)
-                else:
-                    below.append((known.anchor.first, most))
+                tests += self._near(form, known)
                 pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
+            tests += self.shapes.straight(form, shape.cores[piece])
             first = self._offset(shape, piece, bounds)
             pointers.append(self.pointer(first, bounds))
-            most = _most(form, shape.offsets[piece], bounds) if checked else None
-            if most is not None:
-                below.append((first, most))
-            else:
-                tests += self.shapes.straight(form, shape.cores[piece])
-                if checked:
-                    tests += self._within(first, form.stride * (form.piece - 1), bounds)
+            if checked:
+                tests += self._within(first, form.stride * (form.piece - 1), bounds)
             if near is not None:
                 near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
-        rest = all_of(text, tests)
-        fits = all_of(text, [rest, *all_below(text, below)])
-        return Rows(shape, pointers, fits, tuple(nears), tuple(below), rest)
+        return Rows(shape, pointers, self._all(tests), tuple(nears))
+
+    def _all(self, tests: Sequence[str]) -> str:
+        """Return whether all tests hold."""
+        fits = tests[0] if tests else "true"
+        for test in tests[1:]:
+            fits = self.text.let(f"and i1 {fits}, {test}")
+        return fits
 
     def _in_part(self, shape: Shape, bounds: Bounds, some: str, *, checked: bool) -> Rows:
         """Look where the pieces of a shape are, of which lanes that are off may be in a margin."""
         pieces = range(len(shape.cores))
         found = [self._partly(shape, one, bounds, some, checked=checked) for one in pieces]
-        rest = all_of(self.text, [fits for _, fits in found])
-        return Rows(shape, [pointer for pointer, _ in found], rest, rest=rest)
+        fits = self._all([fits for _, fits in found])
+        return Rows(shape, [pointer for pointer, _ in found], fits)
 
     def reached(self, rows: Rows) -> Shape:
         """Return the shape of rows; what is known from anchors is computed here."""
@@ -165,16 +158,10 @@ class RowWriter:
     def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
         """Return tests whether a row's first element and its last one are in range."""
         text, limit = self.text, bounds.limit
-        if reach > 0:
-            most = str(max(0, int(limit) - reach)) if limit.isdigit() else self._less(limit, reach)
-            return [text.let(f"icmp ult i64 {first}, {most}")]
+        if reach > 0 and limit.isdigit():
+            return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
         ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
         return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
-
-    def _less(self, limit: str, reach: int) -> str:
-        """Return a limit less a constant, at least 0: that what is below it can be added to."""
-        function = self.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
-        return self.text.let(f"call i64 {function}(i64 {limit}, i64 {reach})")
 
     def _enough(self, shape: Shape, some: str) -> str:
         """Return whether all lanes are on, or at least one of those that have the same address."""
@@ -408,43 +395,6 @@ class RowWriter:
 def pieces_of_rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
     """Return pieces of rows that begin at some pointers."""
     return Rows(Shape(Form(piece, 64, 64, stride), lanes, (), ()), pointers)
-
-
-def _most(form: Form, offset: str, bounds: Bounds, near: Near | None = None) -> int | None:
-    """Return what the first byte of a row, or of its anchor, has to be below; None: not only that.
-
-    Rows of numbers that zeros were put in front of do not wrap where their ends are in range of
-    constants, as in shared local memory.
-    """
-    reach, limit = form.stride * (form.piece - 1), bounds.limit
-    if not limit.isdigit() or bounds.start != "0" or reach < 0:
-        return None
-    if form.signed is not None:
-        plain = form.signed is False and form.scale == 1 and offset == "0"
-        if not plain or int(limit) > 1 << form.core_bits:
-            return None
-    if near is None:
-        return max(0, int(limit) - reach)
-    if near.offset < 0 or near.base or near.anchor.bounds != bounds:
-        return None
-    return max(0, int(limit) - reach - near.offset)
-
-
-def all_of(text: Text, tests: Sequence[str]) -> str:
-    """Return whether all of some conditions hold."""
-    found = "true"
-    for test in tests:
-        if test != "true":
-            found = test if found == "true" else text.let(f"and i1 {found}, {test}")
-    return found
-
-
-def all_below(text: Text, numbers: Iterable[tuple[str, int]]) -> list[str]:
-    """Return tests whether numbers are below constants, for each number the least one."""
-    least = dict[str, int]()
-    for number, most in numbers:
-        least[number] = min(most, least.get(number, most))
-    return [text.let(f"icmp ult i64 {number}, {most}") for number, most in least.items()]
 
 
 def _are_near(form: Form) -> bool:

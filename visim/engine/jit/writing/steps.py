@@ -61,7 +61,7 @@ class StepWriter:
         self.stand_in(chain[0])
         self.full = self.node.entry in unit.full and not self.node.waiting
         self.repeats = unit.flow.repeats(self.node.key)
-        self.joint = JointWriter(unit, repeats=self.repeats)
+        self.joint = JointWriter(unit)
         self.passed = Passed(Anchors(unit.text), {})
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
