@@ -170,17 +170,3 @@ def test_channels_that_wait_at_a_label_still_do_after_barriers():
     for thread, first in enumerate(firsts):
         wanted = np.where(channels < first, 3 * channels + 100, 4 * channels + thread)
         assert out[thread].tolist() == wanted.tolist()
-
-
-@pytest.mark.parametrize("work", [[1, 1, 1], [1, LONG, 1], [LONG, LONG, LONG]])
-@pytest.mark.parametrize("budget", [None, 40, 20_000])
-def test_clocks_go_on_across_barriers(work, budget, monkeypatch):
-    """Each thread adds what its clock says behind a barrier and behind a loop to its tickets."""
-    clocked = f"{LOOP}\nmov (M1_NM, 1) V40(0,0)<1> %tsc(0,0)<0;1,0>\n{TICKET}"
-    ended, order = launch(clocked, [3, 3, 3], work, budget=budget)
-    monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["interpreter"])
-    wanted = launch(clocked, [3, 3, 3], work, budget=budget)
-    assert ended.exit.executed == wanted[0].exit.executed
-    assert ended.exit.fault == wanted[0].exit.fault
-    assert (ended.exit.fault is not None) == (budget == 40 or (budget is not None and LONG in work))
-    assert order == wanted[1]

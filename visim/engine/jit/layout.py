@@ -181,15 +181,16 @@ class Thread(IntEnum):
 class Status(IntEnum):
     """How a thread stands.
 
-    A new one is ready; one that has begun runs, waits at a barrier, or has let others run. One that
-    asks runs again when the host has answered its call-out.
+    A new one is ready, one at a barrier waits for the end of a phase, a paused one has let others
+    run. One that asks runs again when the host has answered its call-out.
     """
 
     READY = 0
     DONE = 1
     FAULTED = 2
-    BEGUN = 3
-    ASKING = 4
+    WAITING = 3
+    PAUSED = 4
+    ASKING = 5
 
 
 NEVER, ANYTIME = (1 << 63) - 1, (1 << 64) - 1

@@ -83,7 +83,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
-    fields |= {"HOME": Context.HOME - Thread.STACK, "ANYTIME": ANYTIME, "NEVER": NEVER}
+    fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}
     fields |= {"BARRIERS_BETWEEN_LOOKS": BARRIERS_BETWEEN_LOOKS}
@@ -93,9 +93,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {"EXCHANGE_DATA": EXCHANGE_DATA}
     shown = {name: str(int(value)) for name, value in fields.items()}
     shown |= handover_numbers(is_x86=is_x86) | placing_numbers()
-    registers = (Thread.STACK, Thread.BASE, Thread.KEPT, Thread.RESUMED)
     shown |= {"SWITCH": "\\0A".join(SWITCH), "OPERANDS": OPERANDS}
-    shown |= {field.name: str(8 * int(field)) for field in registers}
     for name, value in shown.items():
         text = text.replace(f"${name}$", value)
     return text

@@ -13,25 +13,24 @@ _CLOBBERED = (
 )
 SWITCH = (
     "leaq 1f(%rip), %rax",
-    "movq %rsp, $STACK$(%rdx)",
-    "movq %rbp, $BASE$(%rdx)",
-    "movq %rbx, $KEPT$(%rdx)",
-    "movq %rax, $RESUMED$(%rdx)",
-    "movq $STACK$(%rsi), %rsp",
-    "movq $BASE$(%rsi), %rbp",
-    "movq $KEPT$(%rsi), %rbx",
-    "jmpq *$RESUMED$(%rsi)",
+    "movq %rsp, (%rdx)",
+    "movq %rbp, 8(%rdx)",
+    "movq %rbx, 16(%rdx)",
+    "movq %rax, 24(%rdx)",
+    "movq (%rsi), %rsp",
+    "movq 8(%rsi), %rbp",
+    "movq 16(%rsi), %rbx",
+    "jmpq *24(%rsi)",
     "1:",
 )
-"""Leaves the stack of the record in rdx for that of the record in rsi. What else code keeps in
-registers LLVM saves around this, so that there is no call, whose return the processor would predict
-wrongly."""
+"""Leaves one stack for another. What else code keeps in registers LLVM saves around this, so that
+there is no call, whose return the processor would predict wrongly."""
 
 OPERANDS = ",".join(
     ("={rdi},={rsi},={rdx},0,1,2", *(f"~{{{register}}}" for register in _CLOBBERED))
 )
 
-GIVE_WAY = "%self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $ANYTIME$)"
+GIVE_WAY = "%self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_PAUSED$, i64 $ANYTIME$)"
 
 WAITING = r"""
 define internal { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %from, ptr %to) alwaysinline #0 {
@@ -40,27 +39,31 @@ define internal { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %from, ptr %to) al
   ret { ptr, ptr, ptr } %found
 }
 
-define internal ptr @go_home(ptr %ctx, ptr %thread) noinline #0 {
-  %home = getelementptr i64, ptr %ctx, i64 $HOME$
-  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %thread, ptr %home)
-  %self = extractvalue { ptr, ptr, ptr } %back, 1
-  ret ptr %self
+define internal void @go_home(ptr %ctx, ptr %thread) alwaysinline #0 {
+  %own = getelementptr i64, ptr %thread, i64 $T_STACK$
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
+  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %own, ptr %home)
+  ret void
 }
 
-define internal ptr @suspend(ptr %ctx, ptr %thread, i64 %phase) alwaysinline #0 {
+define internal ptr @suspend(ptr %ctx, ptr %thread, i64 %status, i64 %phase) alwaysinline #0 {
 entry:
+  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 %status, ptr %sp
   %fp = getelementptr i64, ptr %thread, i64 $T_PHASE$
   store i64 %phase, ptr %fp
   %np = getelementptr i64, ptr %thread, i64 $T_NEXT$
   %next = load ptr, ptr %np
   %tpp = getelementptr i64, ptr %ctx, i64 $C_TURN_PHASE$
+  %own = getelementptr i64, ptr %thread, i64 $T_STACK$
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
   %is.last = icmp eq ptr %next, null
   br i1 %is.last, label %around, label %look, !prof !0
 around:
   %fsp = getelementptr i64, ptr %ctx, i64 $C_FIRST$
   %first = load ptr, ptr %fsp
   %nobody = icmp eq ptr %first, null
-  br i1 %nobody, label %leave, label %begin
+  br i1 %nobody, label %go, label %begin
 begin:
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   %now = load i64, ptr %pp
@@ -70,23 +73,22 @@ begin:
   %less = sub i64 %left, 1
   store i64 %less, ptr %lp
   %late = icmp slt i64 %less, 0
-  br i1 %late, label %leave, label %look, !prof !0
+  br i1 %late, label %go, label %look, !prof !0
 look:
   %other = phi ptr [ %next, %entry ], [ %first, %begin ]
   %qp = getelementptr i64, ptr %other, i64 $T_PHASE$
   %waits = load i64, ptr %qp
   %over = load i64, ptr %tpp
   %ready = icmp slt i64 %waits, %over
+  %there = getelementptr i64, ptr %other, i64 $T_STACK$
   br i1 %ready, label %go, label %leave, !prof !1
-go:
-  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %thread, ptr %other)
-  %resumed = extractvalue { ptr, ptr, ptr } %back, 1
-  br label %on
 leave:
-  %returned = call ptr @go_home(ptr %ctx, ptr %thread)
-  br label %on
-on:
-  %self = phi ptr [ %resumed, %go ], [ %returned, %leave ]
+  br label %go
+go:
+  %to = phi ptr [ %home, %around ], [ %home, %begin ], [ %there, %look ], [ %home, %leave ]
+  %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %own, ptr %to)
+  %place = extractvalue { ptr, ptr, ptr } %back, 1
+  %self = getelementptr i8, ptr %place, i64 -$PLACE$
   ret ptr %self
 }
 """
@@ -102,27 +104,29 @@ define internal ptr @barrier(ptr %ctx, ptr %thread) alwaysinline #0 {
   %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
   %before = load i64, ptr %ap
   %arrived = add i64 %before, 1
-  store i64 %arrived, ptr %ap
   %np = getelementptr i64, ptr %ctx, i64 $C_THREADS$
   %n = load i64, ptr %np
   %pp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
   %phase = load i64, ptr %pp
   %last = icmp eq i64 %arrived, %n
-  br i1 %last, label %release, label %rest, !prof !0
+  br i1 %last, label %release, label %wait
 release:
   store i64 0, ptr %ap
   %next = add i64 %phase, 1
   store i64 %next, ptr %pp
   br label %rest
+wait:
+  store i64 %arrived, ptr %ap
+  br label %rest
 rest:
-  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 %phase)
+  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_WAITING$, i64 %phase)
   ret ptr %self
 }
 """
 
 STACKED = r"""
 define internal void @begin_thread() naked noinline #0 {
-  call void asm sideeffect "pushq $$0\0Ajmpq *%rbx", ""()
+  call void asm sideeffect "subq $$$PLACE$, %rsi\0Apushq $$0\0Ajmpq *%rbx", ""()
   unreachable
 }
 
@@ -145,10 +149,9 @@ entry:
   br label %start
 start:
   %thread = phi ptr [ %starter, %entry ], [ %next, %look ]
-  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
-  store i64 $S_BEGUN$, ptr %sp
   %failed = call i32 @run_kernel(ptr %ctx, ptr %thread)
   %wrong = icmp ne i32 %failed, 0
+  %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   br i1 %wrong, label %fault, label %done
 done:
   store i64 $S_DONE$, ptr %sp
@@ -166,11 +169,11 @@ look:
 leave:
   %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
   store i64 %used, ptr %sparep
-  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $NEVER$)
+  %self = call ptr @suspend(ptr %ctx, ptr %thread, i64 $S_DONE$, i64 $NEVER$)
   unreachable
 fault:
   store i64 $S_FAULTED$, ptr %sp
-  call ptr @go_home(ptr %ctx, ptr %thread)
+  call void @go_home(ptr %ctx, ptr %thread)
   unreachable
 }
 
@@ -184,8 +187,7 @@ define internal i32 @visim_ask_stacked(ptr %ctx, ptr %thread, i64 %site, i64 %ma
   store i64 %value, ptr %vp
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   store i64 $S_ASKING$, ptr %sp
-  call ptr @go_home(ptr %ctx, ptr %thread)
-  store i64 $S_BEGUN$, ptr %sp
+  call void @go_home(ptr %ctx, ptr %thread)
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   %answer = load i64, ptr %ap
   %short = trunc i64 %answer to i32
@@ -210,6 +212,7 @@ define internal ptr @resume(ptr %ctx, ptr %thread) alwaysinline #0 {
 entry:
   %sp = getelementptr i64, ptr %thread, i64 $T_STATUS$
   %status = load i64, ptr %sp
+  %stack = getelementptr i64, ptr %thread, i64 $T_STACK$
   %new = icmp eq i64 %status, $S_READY$
   br i1 %new, label %start, label %go
 start:
@@ -223,19 +226,20 @@ start:
   call void @prepare_stack(ptr %thread, i64 %top)
   br label %go
 go:
-  %to = phi ptr [ %thread, %entry ], [ %thread, %start ], [ %who, %asks ]
-  %home = getelementptr i64, ptr %ctx, i64 $HOME$
+  %to = phi ptr [ %stack, %entry ], [ %stack, %start ], [ %who, %asks ]
+  %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
   %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %home, ptr %to)
   %who = extractvalue { ptr, ptr, ptr } %back, 2
-  %ap = getelementptr i64, ptr %who, i64 $T_STATUS$
+  %record = getelementptr i8, ptr %who, i64 -$PLACE$
+  %ap = getelementptr i64, ptr %record, i64 $T_STATUS$
   %after = load i64, ptr %ap
   %asking = icmp eq i64 %after, $S_ASKING$
   br i1 %asking, label %asks, label %out
 asks:
-  call void @answer(ptr %ctx, ptr %who)
+  call void @answer(ptr %ctx, ptr %record)
   br label %go
 out:
-  ret ptr %who
+  ret ptr %record
 }
 
 define i64 @turn(ptr %ctx, ptr %threads, i64 %n) #0 {

@@ -22,7 +22,7 @@ from visim.engine.jit.ir.pieces import FRAME, Pieces
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
-from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Thread
+from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
 from visim.engine.jit.writing.bounds import SurfaceWriter
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
@@ -87,14 +87,6 @@ class ModuleFrame:
             if not one.step and overlaps(payload.own, start, size):
                 return False
         return True
-
-    @property
-    def clock_restarts(self) -> bool:
-        """Whether a thread that gives way counts from zero again: its record has what was before.
-
-        So nothing of it is kept across barriers, and few loops with barriers can ever be late.
-        """
-        return self.stacks and not self.has_calls
 
     def gatherer(self, text: Text) -> Gatherer | None:
         """Return what writes gathers of the host's into a function; None where they are slow."""
@@ -274,9 +266,9 @@ class UnitFrame:
         place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
         return self.text.let(f"load i64, ptr {place}, align 8")
 
-    def set_thread(self, field: Thread, value: str | int, thread: str = "%thread") -> None:
+    def set_thread(self, field: Thread, value: str | int) -> None:
         """Set a field of the thread."""
-        place = self.text.let(f"getelementptr i64, ptr {thread}, i64 {int(field)}")
+        place = self.text.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
         self.text.do(f"store i64 {value}, ptr {place}, align 8")
 
     def fault(
@@ -316,29 +308,15 @@ class UnitFrame:
     def suspend(self) -> None:
         """Let other threads run, and begin a turn when they have."""
         self.note_executed()
-        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, i64 {ANYTIME})")
+        paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
+        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {paused})")
         self.begin_turn()
 
-    def note_executed(self, thread: str = "%thread") -> None:
+    def note_executed(self) -> None:
         """Leave in the record what the thread has executed: it may never have another turn."""
-        if self.module.has_calls:
-            return
-        text = self.text
-        place = text.let(f"getelementptr i64, ptr {thread}, i64 {int(Thread.EXECUTED)}")
-        text.do(f"store i64 {self.executed(place)}, ptr {place}, align 8")
-        if self.module.clock_restarts:
-            text.do(f"store i64 0, ptr {self.clock}")
-
-    def executed(self, noted: str = "") -> str:
-        """Return how many instructions the thread has executed; `noted` is where others are."""
-        text = self.text
-        now = text.let(f"load i64, ptr {self.clock}")
-        if not self.module.clock_restarts:
-            return now
-        before = (
-            text.let(f"load i64, ptr {noted}, align 8") if noted else self.thread(Thread.EXECUTED)
-        )
-        return text.let(f"add i64 {before}, {now}")
+        if not self.module.has_calls:
+            now = self.text.let(f"load i64, ptr {self.clock}")
+            self.set_thread(Thread.EXECUTED, now)
 
     def begin_turn(self) -> None:
         """Note until when the thread may run before others have a turn."""

@@ -180,14 +180,14 @@ class NodeWriter(StepWriter):
 
     def _barrier(self, effect: Barrier) -> None:
         unit = self.unit
-        before = self.text.let("load ptr, ptr %self")
-        unit.set_thread(Thread.PC, self.node.block.next, before)
-        unit.set_thread(Thread.UNIT, unit.unit.number, before)
+        unit.set_thread(Thread.PC, self.node.block.next)
+        unit.set_thread(Thread.UNIT, unit.unit.number)
         self.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
         if not unit.module.stacks:  # Nobody else is in the group.
             self._fall()
             return
-        unit.note_executed(before)
+        unit.note_executed()
+        before = self.text.let("load ptr, ptr %self")
         after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
         self.text.do(f"store ptr {after}, ptr %self")
         unit.begin_turn()

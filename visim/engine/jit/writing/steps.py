@@ -332,5 +332,5 @@ class StepWriter:
             text.do(f"store i64 {text.let(f'add i64 {seen}, 1')}, ptr {place}, align 8")
         if version.budgeted:
             budget = unit.context(Context.BUDGET)
-            over = text.let(f"icmp ugt i64 {unit.executed()}, {budget}")
+            over = text.let(f"icmp ugt i64 {total}, {budget}")
             unit.fault_if(over, FaultKind.BUDGET, self.node.block.start)

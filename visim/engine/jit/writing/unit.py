@@ -197,13 +197,10 @@ class UnitWriter(UnitFrame):
         if self.payload is not None:
             return [*lines, TAIL]
         if not self.module.has_calls:
-            lines.append(f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}")
-            total = "%count"
-            if self.module.clock_restarts:
-                lines.append("  %noted = load i64, ptr %counted")
-                lines.append("  %total = add i64 %noted, %count")
-                total = "%total"
-            lines.append(f"  store i64 {total}, ptr %counted")
+            lines += [
+                f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
+                "  store i64 %count, ptr %counted",
+            ]
         return [*lines, "  ret i32 %faulted"]
 
 

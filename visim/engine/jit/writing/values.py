@@ -219,7 +219,7 @@ class Values:
             case "clock":
                 if expr.attribute:
                     return "zeroinitializer"
-                low = text.let(f"trunc i64 {self.unit.executed()} to i32")
+                low = text.let(f"trunc i64 {text.let(f'load i64, ptr {self.unit.clock}')} to i32")
                 return text.spread("i32", lanes, low)
             case "gather":
                 return RegisterAccess(self.unit).gather(self, expr)
