@@ -77,6 +77,9 @@ SIGNED = LOOP.replace("(-)V41", "(-abs)V76").replace(
 LOOPS = {
     "64 bits": LOOP,
     "in halves": LOOP.replace(DOUBLED, HALVED),
+    "with a jump of all channels": LOOP.replace(DOUBLED, HALVED).replace(
+        "goto (M1, 1) known", "goto (M1, 32) known"
+    ),
     "by a signed number": SIGNED,
     "by less than what is compared": LOOP.replace("(-)V41(0,0)<1;1,0>", "(-)V41(0,0)<0;1,0>"),
     "of a number in two variables": LOOP.replace(DOUBLED, HALVED).replace(
@@ -117,9 +120,6 @@ OTHERS = {
         "0xffffffe0:w", "0xffffffe1:w"
     ),
     "a jump of some channels only": LOOP.replace("(M1, 32)", "(M1, 16)"),
-    "a jump of channels without a condition": LOOP.replace(DOUBLED, HALVED).replace(
-        "goto (M1, 1) known", "goto (M1, 32) known"
-    ),
     "what only one half sets": LOOP.replace(DOUBLED, HALVED)
     .replace("    shl (M1_NM, 1) V69(0,0)<1> 0x1:q V49(0,0)<0;1,0>\n", "")
     .replace("    or (M1, 32) V68(0,0)<1> V68(0,0)<1;1,0> V69(0,0)<0;1,0>\n", "")
