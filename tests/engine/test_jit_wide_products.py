@@ -156,3 +156,38 @@ def test_products_reach_rows(choice: str) -> None:
     kernel = harness.assemble(text_of(*{**PRODUCTS, **OTHERS}[choice], *REACH), "pvc")
     text = ModuleWriter(kernel.linked, Version(full=True, slm_bytes=0)).write().text
     assert ("call void @llvm.prefetch" in text) == (choice in PRODUCTS)
+
+
+def chained(products: int) -> str:
+    """Return a kernel in which the high words of each product are the index of the next one."""
+    variables, lines = list[str](), [*INDEX, "mov (M1, 32) V55(0,0)<1> 0x0:q"]
+    row = "v_type=G type={} num_elts={} align=wordx32"
+    for one in range(products):
+        factor, before = f"0x{12345 + 2 * one:x}", f"X{one - 1}" if one else "V44"
+        unsigned = f"U{one - 1}" if one else "V45"
+        variables += (
+            *(f".decl {name}{one} {row.format('ud', 32)}" for name in "LH"),
+            *(f".decl {name}{one} {row.format('d', 32)}" for name in "XZ"),
+            f".decl U{one} {row.format('ud', 32)} alias=<X{one}, 0>",
+            f".decl W{one} {row.format('d', 64)}",
+            f".decl Q{one} {row.format('q', 32)} alias=<W{one}, 0>",
+        )
+        lines += (
+            f"asr (M1, 32) Z{one}(0,0)<1> {before}(0,0)<1;1,0> 0x1f:d",
+            f"mul (M1, 32) L{one}(0,0)<1> {unsigned}(0,0)<1;1,0> {factor}:ud",
+            f"mulh (M1, 32) H{one}(0,0)<1> {unsigned}(0,0)<1;1,0> {factor}:ud",
+            f"mul (M1, 32) Z{one}(0,0)<1> Z{one}(0,0)<1;1,0> {factor}:d",
+            f"add (M1, 32) X{one}(0,0)<1> H{one}(0,0)<1;1,0> Z{one}(0,0)<1;1,0>",
+            f"mov (M1, 32) W{one}(0,0)<2> L{one}(0,0)<1;1,0>",
+            f"mov (M1, 32) W{one}(0,1)<2> X{one}(0,0)<1;1,0>",
+            f"add (M1, 32) V55(0,0)<1> Q{one}(0,0)<1;1,0> V55(0,0)<1;1,0>",
+        )
+    shown = (one for one in SHOW if "V54" not in one)
+    head = HEAD.replace(".kernel_attr", "\n".join((*variables, ".kernel_attr")))
+    return head + "".join(f"    {line}\n" for line in (*lines, *shown))
+
+
+def test_chains_of_products_compile() -> None:
+    """With sums that have all sums before in them this took twice as long for each product more."""
+    kernel = harness.assemble(chained(64), "pvc")
+    agree(kernel, [Indexed(kernel, first, mask) for first, mask in product(FIRSTS[:5], MASKS)])

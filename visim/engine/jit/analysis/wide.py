@@ -24,17 +24,19 @@ _MODULUS = 1 << 32
 _SIGN = 31
 _DEEPEST = 12
 """So many variables are looked through."""
+_MOST_TERMS = 16
+"""Words with more summands are taken as they are: products have a few, sums of loops any number."""
 
 
 class Term(NamedTuple):
     """A summand of words: a slot, a number (of 1), the signs or the high words of a sum.
 
-    The high words are those of the sum's product with `factor`.
+    The high words are those of the sum's product with `factor`. Slots and sums are numbers: sums of
+    high words have sums in them, and to compare all of these takes twice as long for each more.
     """
 
     name: str
-    slot: int = 0
-    base: tuple[tuple[Term, int], ...] = ()
+    of: int = 0
     factor: int = 0
 
 
@@ -77,6 +79,9 @@ class WideProducts:
 
     slots: Slots
     _known: dict[int, Terms] = field(default_factory=dict[int, Terms])
+    _sums: dict[tuple[tuple[Term, int], ...], int] = field(
+        default_factory=dict[tuple[tuple[Term, int], ...], int]
+    )
     _operands: dict[Term, tuple[Expr, Slot]] = field(default_factory=dict[Term, tuple[Expr, Slot]])
 
     def product(self, row: Row, key: Key, step: int, channel: int | None) -> Product | None:
@@ -93,21 +98,22 @@ class WideProducts:
             if term.name != "high" or times != 1 or term not in self._operands:
                 continue
             words_of, slot = self._operands[term]
-            found = self._checked(term, lows, highs, words_of)
+            found = self._checked(term, lows, highs)
             place = row_of(words_of.attribute)
             if found and place and place.lanes == row.lanes and self._whole(place, now, 0) is slot:
                 return found
         return None
 
-    @staticmethod
-    def _checked(term: Term, lows: Terms, highs: Terms, words: Expr) -> Product | None:
+    def _checked(self, term: Term, lows: Terms, highs: Terms) -> Product | None:
         """Return the product whose unsigned high word is a term, if both words are right."""
         rest = {one: times for one, times in highs.items() if one != term}
-        if lows != _scaled(dict(term.base), term.factor):
+        words, slot = self._operands[term]
+        base = self._terms_of(slot, 0)
+        if lows != _scaled(base, term.factor):
             return None
         if not rest:
             return Product(words, term.factor, is_signed=False)
-        is_signed = rest == {Term("sign", base=term.base): term.factor}
+        is_signed = rest == {Term("sign", term.of): term.factor}
         return Product(words, term.factor, is_signed=True) if is_signed else None
 
     # Variables
@@ -181,7 +187,9 @@ class WideProducts:
             if one.key is not None and one.write is not None and depth < _DEEPEST:
                 now = _Moment(one.key, one.step, channel_of(one.write.mask))
                 terms = self._terms(one.write.value, now, depth + 1)
-            found = {Term("slot", slot.number): 1} if terms is None else terms
+            if terms is None or len(terms) > _MOST_TERMS:
+                terms = {Term("slot", slot.number): 1}
+            found = terms
             self._known[slot.number] = found
         return found
 
@@ -204,7 +212,7 @@ class WideProducts:
                 return self._times(expr, now, depth)
             case "shr" if expr.type == D and _number(expr.args[1]) == _SIGN:
                 a = self._terms(expr.args[0], now, depth)
-                return None if a is None else {Term("sign", base=_sorted(a)): 1}
+                return None if a is None else {Term("sign", self._sum_of(a)): 1}
             case _:
                 return None
 
@@ -215,6 +223,10 @@ class WideProducts:
                 found = self._terms(value, now, depth)
                 return None if found is None else _scaled(found, number)
         return None
+
+    def _sum_of(self, terms: Terms) -> int:
+        """Return the number of a sum."""
+        return self._sums.setdefault(tuple(sorted(terms.items())), len(self._sums))
 
     def _high(self, expr: Expr, now: _Moment, depth: int) -> Terms | None:
         """Return the high words of unsigned products as a term."""
@@ -231,8 +243,7 @@ class WideProducts:
             row = row_of(words.attribute)
             slot = self._whole(row, now, depth) if row else None
             if slot is not None and number < _MODULUS:
-                base = _sorted(self._terms_of(slot, depth))
-                term = Term("high", base=base, factor=number)
+                term = Term("high", self._sum_of(self._terms_of(slot, depth)), number)
                 self._operands[term] = words, slot
                 return {term: 1}
         return None
@@ -263,10 +274,6 @@ def _number(expr: Expr) -> int | None:
             return None if a is None or b is None else a & b
         case _:
             return None
-
-
-def _sorted(terms: Terms) -> tuple[tuple[Term, int], ...]:
-    return tuple(sorted(terms.items()))
 
 
 def _scaled(terms: Mapping[Term, int], factor: int) -> Terms:
