@@ -34,6 +34,8 @@ from visim.sem.expr import Expr
 
 _LEAST_MASKED = 4
 """Hosts store some lanes of a vector if elements have so many bytes."""
+_MOST_SPAN = 1 << 62
+"""The ends of longer rows, in bytes, say nothing of what is between them: addresses wrap there."""
 
 
 class MessageWriter:
@@ -486,6 +488,7 @@ class MessageWriter:
 
 def _is_row(shape: Shape, access: Access) -> bool:
     """Whether lanes can be moved in rows: any that are read, such apart that are written."""
-    if shape.form.ragged or access.operation is not None:
+    form = shape.form
+    if form.ragged or access.operation is not None or abs(form.stride) * form.piece > _MOST_SPAN:
         return False
-    return access.verb == "load" or abs(shape.form.stride) >= access.size
+    return access.verb == "load" or abs(form.stride) >= access.size
