@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, shown
 from visim.lex import nearest, shortened
 from visim.runtime.files.arguments_text import ArgumentText, split_option
 
@@ -78,8 +78,12 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     path = Path(file)
     try:
         table = tomllib.loads(_bounded_text(path), parse_float=_float)
-    except (ValueError, RecursionError) as error:
+    except ArgumentError as error:
+        raise ArgumentError(f"{file}: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ArgumentError(f"{file}: not a TOML file: {error}") from None
+    except ValueError:  # Python reads no integers of thousands of digits.
+        raise ArgumentError(f"{file}: a number in it has thousands of digits") from None
     try:
         described = _typed(table, path.parent)
     except ArgumentError as error:
@@ -93,7 +97,7 @@ def _float(text: str) -> float:
     """Read a number of a TOML file; one that is written out is not infinite."""
     number = float(text)
     if math.isinf(number) and any(letter.isdigit() for letter in text):
-        raise ValueError(f"{shortened(text)} is beyond all floating-point numbers")
+        raise ArgumentError(f"{shortened(text)} is beyond all floating-point numbers")
     return number
 
 
@@ -102,7 +106,7 @@ def _bounded_text(path: Path) -> str:
     with path.open("rb") as stream:
         data = stream.read(MAX_TOML_BYTES + 1)
     if len(data) > MAX_TOML_BYTES:
-        raise ArgumentError(f"{path}: more than {MAX_TOML_BYTES} bytes, too many for a launch.toml")
+        raise ArgumentError(f"more than {MAX_TOML_BYTES} bytes, too many for a launch.toml")
     return data.decode("utf-8")
 
 
@@ -148,7 +152,7 @@ def _typed(raw: Mapping[str, object], folder: Path) -> dict[str, Any]:
 
 def _text(key: str, value: object, _folder: Path) -> str:
     if not isinstance(value, str):
-        raise ArgumentError(f"{key}: expected text, found {value!r}")
+        raise ArgumentError(f"{key}: expected text, found {shown(value)}")
     return value
 
 
@@ -166,20 +170,20 @@ def _file(key: str, value: object, folder: Path) -> str:
 
 def _integer(key: str, value: object, _folder: Path) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ArgumentError(f"{key}: expected an integer, found {value!r}")
+        raise ArgumentError(f"{key}: expected an integer, found {shown(value)}")
     return value
 
 
 def _natural(key: str, value: object, folder: Path) -> int:
     number = _integer(key, value, folder)
     if number < 0:
-        raise ArgumentError(f"{key}: expected an integer from 0, found {number}")
+        raise ArgumentError(f"{key}: expected an integer from 0, found {shown(number)}")
     return number
 
 
 def _flag(key: str, value: object, _folder: Path) -> bool:
     if not isinstance(value, bool):
-        raise ArgumentError(f"{key}: expected true or false, found {value!r}")
+        raise ArgumentError(f"{key}: expected true or false, found {shown(value)}")
     return value
 
 
@@ -192,7 +196,9 @@ def _sizes(key: str, value: object, _folder: Path) -> tuple[int, ...]:
         sizes = tuple(item for item in cast("list[object]", value) if type(item) is int)
         if len(sizes) == len(cast("list[object]", value)) and 1 <= len(sizes) <= 3:
             return sizes
-    raise ArgumentError(f"{key}: expected 1 to 3 integers such as 64 or 64,32, found {value!r}")
+    raise ArgumentError(
+        f"{key}: expected 1 to 3 integers such as 64 or 64,32, found {shown(cast('object', value))}"
+    )
 
 
 def _dependency(key: str, value: object, _folder: Path) -> str | list[tuple[int, int]]:
@@ -217,14 +223,15 @@ def _dependency(key: str, value: object, _folder: Path) -> str | list[tuple[int,
         else:
             return vectors
     raise ArgumentError(
-        f"{key}: expected a name such as wavefront or vectors such as -1,0;0,-1, found {value!r}"
+        f"{key}: expected a name such as wavefront or vectors such as -1,0;0,-1, "
+        f"found {shown(cast('object', value))}"
     )
 
 
 def _names(key: str, value: object, folder: Path) -> tuple[str, ...]:
     items = cast("Sequence[object]", [value] if isinstance(value, str) else value)
     if not isinstance(items, (list, tuple)):
-        raise ArgumentError(f"{key}: expected a list of names, found {value!r}")
+        raise ArgumentError(f"{key}: expected a list of names, found {shown(value)}")
     texts = (_text(key, item, folder) for item in items)
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
@@ -235,14 +242,14 @@ def _pairs(key: str, value: object, folder: Path) -> tuple[tuple[str, object], .
     if isinstance(value, (list, tuple)):
         items = cast("Sequence[object]", value)
         return tuple(split_option(_text(key, item, folder), f"--{key}") for item in items)
-    raise ArgumentError(f"{key}: expected a table or a list of NAME=VALUE, found {value!r}")
+    raise ArgumentError(f"{key}: expected a table or a list of NAME=VALUE, found {shown(value)}")
 
 
 def _argument_texts(key: str, value: object, folder: Path) -> tuple[ArgumentText, ...]:
     texts: list[ArgumentText] = []
     for name, given in _pairs(key, value, folder):
         if not isinstance(given, (str, int, float)):
-            raise ArgumentError(f"{key} {name}: expected text or a number, found {given!r}")
+            raise ArgumentError(f"{key} {name}: expected text or a number, found {shown(given)}")
         texts.append(ArgumentText(name, given, folder))
     return tuple(texts)
 

@@ -14,6 +14,7 @@ from visim.cli.options import RunOptions
 from visim.cli.progress import working
 from visim.cli.run import launch, prepare
 from visim.errors import ArgumentError, UnsupportedError
+from visim.lex import shortened
 from visim.timing import Timing, TimingResult, find_machine
 from visim.timing.listing import comparison, listing
 from visim.timing.machine import Machine
@@ -83,9 +84,17 @@ def _changes(texts: Sequence[str]) -> Mapping[str, int | str]:
         name, separator, value = text.partition("=")
         if not separator:
             raise ArgumentError(f"--set: expected NAME=NUMBER, found {text!r}")
-        digits = value.removeprefix("-")
-        changes[name] = int(value) if digits.isdecimal() else value
+        changes[name] = _number_or_word(value)
     return changes
+
+
+def _number_or_word(text: str) -> int | str:
+    if not text.removeprefix("-").isdecimal():
+        return text
+    try:
+        return int(text)
+    except ValueError:  # Python reads no integers of thousands of digits.
+        raise ArgumentError(f"--set: {shortened(text)} has thousands of digits") from None
 
 
 def _compare(timing: Timing, machines: Sequence[Machine], *, as_json: bool) -> None:

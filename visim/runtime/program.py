@@ -157,7 +157,7 @@ class Program:
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a kernel called `name`."""
-        return any(kernel.name == name for kernel in self.kernels)
+        return isinstance(name, str) and any(kernel.name == name for kernel in self.kernels)
 
     @property
     def functions(self) -> tuple[str, ...]:

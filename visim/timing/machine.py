@@ -217,14 +217,15 @@ _LEAST = {"eus": 1, "slots": 1, "cores_per_subslice": 1, "issue_width": 1, "fetc
 def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
     if name not in facts:
         known = ", ".join(facts)
-        raise ArgumentError(f"timing: there is no parameter {name!r}; known: {known}")
+        raise ArgumentError(f"timing: there is no parameter {shown(name)}; known: {known}")
     if name == "policy":
-        if value not in POLICIES:
-            raise ArgumentError(f"timing: policy is one of {', '.join(POLICIES)}, found {value!r}")
+        if not isinstance(value, str) or value not in POLICIES:
+            known = ", ".join(POLICIES)
+            raise ArgumentError(f"timing: policy is one of {known}, found {shown(value)}")
         return
     least = _LEAST.get(name, 0)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ArgumentError(f"timing: {name} is an integer from {least}, found {value!r}")
+        raise ArgumentError(f"timing: {name} is an integer from {least}, found {shown(value)}")
 
 
 def find_machine(name: str, preset: str | None = None) -> Machine:
@@ -243,7 +244,7 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
         raise ArgumentError(f"timing: there is no architecture {shown(name)}; known: {known}")
     table = _table(key)
     chosen = table["default_preset"] if preset is None else preset
-    if chosen not in list(table["presets"]):
+    if not isinstance(chosen, str) or chosen not in table["presets"]:
         known = ", ".join(table["presets"])
         raise ArgumentError(f"timing: {key} has no preset {shown(chosen)}; it has: {known}")
     described = table["presets"][chosen]

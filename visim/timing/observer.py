@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from visim.engine.observers import GroupStart, Observer, ThreadPath
 from visim.engine.schedule import read_dependency
@@ -53,11 +54,13 @@ class Timing(Observer):
         native: str = "legaliser",
         dependency: str | Sequence[tuple[int, int]] = "none",
     ) -> None:
-        if native not in NATIVES:
+        if not isinstance(cast("object", native), str) or native not in NATIVES:
             known = ", ".join(NATIVES)
             raise ArgumentError(f"timing: native is one of {known}, found {shown(native)}")
         self._native = native
-        self.machine: Machine = find_machine(arch, preset).with_facts(parameters or {})
+        self.machine: Machine = find_machine(arch, preset).with_facts(
+            {} if parameters is None else parameters
+        )
         self._kernel: LinkedKernel | None = None
         self._slm_bytes = 0
         self._paths = Paths(read_dependency(dependency))

@@ -17,6 +17,8 @@ from visim.errors import (
     FaultError,
 )
 
+THOUSANDS = "a number of thousands of digits"
+
 
 class TestRun:
     def test_arguments_and_options_reach_the_launch(self, file, kernel, loads):
@@ -235,7 +237,16 @@ class TestLaunchFile:
             ("file = 'x'\nseed = -1", "seed: expected an integer from 0"),
             ("file = 'x'\nkernel = 1", "kernel: expected text"),
             ("file = ", "not a TOML file"),
-            ("[arg]\nx = 1e400", "1e400 is beyond all floating-point numbers"),
+            ("[arg]\nx = 1e400", "launch.toml: 1e400 is beyond all floating-point numbers"),
+            (f"seed = {'9' * 5000}", "launch.toml: a number in it has thousands of digits"),
+            *(
+                (f"file = 'x'\n{key} = 0x{'f' * 5000}", f"found {THOUSANDS}")
+                for key in ("kernel", "require_exact", "engine", "collect", "dependency", "arg")
+            ),
+            (f"file = 'x'\nseed = '0x{'f' * 5000}'", "seed: expected an integer, found '0xfff"),
+            (f"file = 'x'\n[arg]\nx = [0x{'f' * 5000}]", "arg x: expected text or a number"),
+            (f"file = 'x'\n[out]\nx = 0x{'f' * 5000}", f"out x: expected text, found {THOUSANDS}"),
+            (f"#{' ' * 20000}", "launch.toml: more than 16384 bytes"),
         ],
     )
     def test_a_wrong_launch_file_is_2(self, tmp_path, capsys, text, said):

@@ -60,6 +60,7 @@ def test_a_program_says_whether_it_has_a_kernel() -> None:
     assert program.kernels[0].name in program
     assert "nothing" not in program
     assert 0 not in program
+    assert np.array(["a", "b"]) not in program
 
 
 @pytest.mark.parametrize("version", [None, [], {}, np.zeros(3), 4.1])

@@ -73,6 +73,7 @@ def test_a_launch_file_is_timed_too(program, capsys, tmp_path):
         (("--arch", "snb", "--compare", "ivb"), "say which generation"),
         (("--arch", "gen6"), "no architecture 'gen6'"),
         (("--arch", "snb", "--set", "eus"), "expected NAME=NUMBER"),
+        (("--arch", "snb", "--set", f"eus={'9' * 5000}"), "9... has thousands of digits"),
     ],
 )
 def test_wrong_options_are_wrong_use(program, capsys, words, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from visim.errors import ArgumentError, UnsupportedError
@@ -75,7 +76,12 @@ def test_changed_parameters_count_as_assumed():
         (None, {}, "no architecture None"),
         (5, {}, "no architecture 5"),
         ("skl", {"preset": ["mesa"]}, r"no preset \['mesa'\]"),
+        ("skl", {"preset": np.zeros(3)}, r"no preset array\("),
         ("skl", {"parameters": 5}, "expected a dict by name, found 5"),
+        ("skl", {"parameters": 0}, "expected a dict by name, found 0"),
+        ("skl", {"parameters": np.zeros(3)}, r"expected a dict by name, found array\("),
+        ("skl", {"parameters": {"policy": np.zeros(3)}}, r"policy is one of .* found array\("),
+        ("skl", {"native": np.zeros(3)}, r"native is one of .* found array\("),
     ],
 )
 def test_arguments_of_another_kind_are_refused(arch, options, said):

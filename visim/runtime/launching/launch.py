@@ -166,7 +166,7 @@ class LaunchOptions(Sizes):
     def _check_holders(self) -> None:
         """Refuse options that are not lists or tables of what they hold."""
         if not isinstance(self.observers, (list, tuple)):
-            found = f"found {self.observers!r}"
+            found = f"found {shown(self.observers)}"
             raise ArgumentError(f"observers: expected a list of visim.Observer objects, {found}")
         for item in self.observers:
             if not isinstance(item, Observer):
@@ -174,7 +174,7 @@ class LaunchOptions(Sizes):
                     f"observers: expected objects of visim.Observer, found {shown(item)}"
                 )
         if not isinstance(cast("object", self.collect), Iterable):
-            raise ArgumentError(f"collect: expected a list of names, found {self.collect!r}")
+            raise ArgumentError(f"collect: expected a list of names, found {shown(self.collect)}")
         tables: dict[str, object] = {"surfaces": self.surfaces, "samplers": self.samplers}
         for name, table in tables.items():
             if table is not None and not isinstance(table, Mapping):
