@@ -89,7 +89,8 @@ class NDRange:
     """A launch in work-items.
 
     `local_size` is the size of every full group; the groups at the far edges are smaller where
-    it does not divide `global_size`. `dimensions` is how many sizes the caller gave.
+    it does not divide `global_size`. `dimensions` is how many sizes the caller gave. The local
+    size is chosen where neither the caller gives nor the kernel requires one.
     """
 
     global_size: Triple
@@ -214,7 +215,7 @@ def _checked_range(
     """Return a geometry once more, or for the first time; the sizes are integers by now."""
     local = given or required or (divisor_of(extent[0]), 1, 1)
     _check_local_size(local, extent, required, uneven=uneven)
-    return NDRange(extent, local, offset, dimensions, given is None)
+    return NDRange(extent, local, offset, dimensions, given is None and required is None)
 
 
 def bare_geometry(sizes: Sizes, device: Platform) -> ThreadGroups | ThreadSpace:

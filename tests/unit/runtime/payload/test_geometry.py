@@ -63,8 +63,10 @@ class TestNDRange:
         assert found.local_size == (chosen, 1, 1)
         assert found.is_local_size_chosen
 
-    def test_required_size_is_chosen(self):
-        assert nd_range(Sizes(global_size=(32, 4)), (16, 2, 1)).local_size == (16, 2, 1)
+    def test_a_required_size_is_taken_and_no_choice(self):
+        found = nd_range(Sizes(global_size=(32, 4)), (16, 2, 1))
+        assert found.local_size == (16, 2, 1)
+        assert not found.is_local_size_chosen
 
     def test_another_size_than_the_required_one_is_refused(self):
         with pytest.raises(ArgumentError, match="local_size"):
