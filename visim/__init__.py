@@ -1,4 +1,4 @@
-"""visim runs Intel GPU kernels (vISA text, zebins, OpenCL C through ocloc) on any machine.
+"""visim runs Intel GPU kernels (vISA, zebins, OpenCL C and SPIR-V through ocloc) on any machine.
 
 ```python
 program = visim.load("saxpy.zebin")

@@ -20,14 +20,17 @@ def build(
     """Compile OpenCL C, or SPIR-V, and return the program.
 
     Args:
-        source: the program's text, or the bytes of a SPIR-V module.
+        source: the program's text, or the bytes of a SPIR-V module, whose specialization
+            constants keep the values that they have in it.
         device: the platform to compile for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
-        options: options of clBuildProgram, separated by spaces.
+        options: options of clBuildProgram, separated by spaces; SPIR-V has no use for those of
+            texts (-D, -I, -cl-std).
         name: what messages call the program.
 
     Raises:
         ArgumentError: there is no such device, or the source is neither.
-        InputError: the build failed; `.diagnostics` are the compiler's findings.
+        InputError: the build failed, `.diagnostics` are the compiler's findings; or the module
+            is not whole.
         ToolMissing: the compiler is not installed.
     """
     zebin = build_zebin(source, device=device, options=options, name=name)

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="visim", message="visim %(version)s")
 def app() -> None:
-    """Run Intel GPU kernels (vISA, zebin, OpenCL C through ocloc) on any machine."""
+    """Run Intel GPU kernels (vISA, zebin, OpenCL C and SPIR-V through ocloc) on any machine."""
 
 
 for _verb in (

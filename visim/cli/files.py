@@ -47,10 +47,10 @@ def read_c(file: str) -> str | bytes:
 
     What is not UTF-8 is an older file's Latin-1.
     """
-    from visim.runtime.compiling.opencl import SPIRV_BEGINS
+    from visim.runtime.compiling.spirv import is_spirv
 
     data = _read_bytes(file)
-    if data.startswith(SPIRV_BEGINS):
+    if is_spirv(data):
         return data
     try:
         return data.decode("utf-8")

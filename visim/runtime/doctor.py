@@ -19,7 +19,7 @@ import numpy as np
 from visim.runtime.compiling import ocloc, opencl
 
 _PACKAGES = ("numpy", "llvmlite", "pyelftools", "PyYAML", "click", "rich")
-_OPENCL = "OpenCL C: visim cl, visim.opencl.build"
+_OPENCL = "OpenCL C and SPIR-V: visim cl, visim.opencl.build"
 _ICD_FOLDER = Path("/etc/OpenCL/vendors")
 _KERNEL = """\
 .version 4.1

@@ -22,10 +22,10 @@ def check_flag(name: str, value: object) -> None:
         raise ArgumentError(f"{name}: expected True or False, found {shown(cast('object', value))}")
 
 
-def check_text(name: str, value: object) -> None:
+def check_text(name: str, value: object, expected: str = "a str") -> None:
     """Refuse what is no str."""
     if not isinstance(value, str):
-        raise ArgumentError(f"{name}: expected a str, found {type(value).__name__}")
+        raise ArgumentError(f"{name}: expected {expected}, found {type(value).__name__}")
 
 
 def path_of(name: str, value: object, expected: str = "a path") -> Path:

@@ -75,9 +75,10 @@ class TestCl:
         assert main(["cl", str(path), "--device", "pvc"]) == 0
         assert [source for source, *_ in builds] == ["/* \u00e9 */ kernel void scale() {}"]
 
-    def test_spir_v_is_compiled_as_the_bytes_that_it_is(self, builds, tmp_path):
+    @pytest.mark.parametrize("magic", [b"\x03\x02\x23\x07", b"\x07\x23\x02\x03"])
+    def test_spir_v_is_compiled_as_the_bytes_that_it_is(self, builds, tmp_path, magic):
         path = tmp_path / "scale.spv"
-        path.write_bytes(b"\x03\x02\x23\x07\0\0\1\0")
+        path.write_bytes(magic + b"\0\0\1\0")
         assert main(["cl", str(path), "--device", "pvc"]) == 0
         assert [source for source, *_ in builds] == [path.read_bytes()]
 

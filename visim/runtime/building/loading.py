@@ -31,6 +31,7 @@ from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.building.audit import audit
+from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
 from visim.target import NEWEST_OBJECT, Platform
@@ -42,7 +43,6 @@ TEXT, OBJECT, ZEBIN, LINKED = "vISA text", "vISA object", "zebin", "linked progr
 _BEGINNINGS = (".version", ".kernel", ".function", "_function")
 """What a vISA text has; without any of it each line would be an error of its own."""
 _OPENCL = re.compile(r"^[ \t]*(?:__)?kernel[ \t\n]", re.MULTILINE)
-_SPIRV = b"\x03\x02\x23\x07"
 _LOOKED_AT = 1 << 16
 """How many bytes of a file are looked at to tell what it is, if it is no program."""
 
@@ -257,7 +257,7 @@ def examine_data(
 
 def _source_of(data: bytes) -> str | None:
     """Say what a file is that has to be compiled first, and what does it."""
-    if data.startswith(_SPIRV):
+    if is_spirv(data):
         return "SPIR-V; compile it first, with visim cl or visim.opencl.build"
     head = data[:_LOOKED_AT].decode("utf-8", "replace")
     if ".version" not in head and _OPENCL.search(head):

@@ -1,1 +1,1 @@
-"""OpenCL C to zebins through Intel's offline compiler, ocloc."""
+"""OpenCL C and SPIR-V to zebins through Intel's offline compiler, ocloc."""

@@ -17,14 +17,13 @@ from pathlib import Path
 from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
 from visim.errors import ArgumentError, InputError, ToolMissing
 from visim.runtime.compiling import ocloc
+from visim.runtime.compiling.spirv import whole_module
 from visim.runtime.given import check_text
 from visim.target import Platform, platform
 
 __all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
 
 TIMEOUT_S = 600.0
-SPIRV_BEGINS = b"\x03\x02\x23\x07"
-"""The first bytes of a SPIR-V module, a little-endian 0x07230203."""
 _FILE = "visim.cl"
 _MODULE = "visim.spv"
 _OUTPUT = "visim"
@@ -51,18 +50,19 @@ def build_zebin(
     """Compile OpenCL C, or SPIR-V, and return a zebin that has vISA text.
 
     Args:
-        source: The program's text, or the bytes of a SPIR-V module.
+        source: The program's text, or the bytes of a SPIR-V module, whose specialization
+            constants keep the values that they have in it.
         device: The platform to build for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
         options: Options of clBuildProgram, separated by spaces. Paths in `-I` are relative to
-            the current directory.
+            the current directory. SPIR-V has no use for those of texts (-D, -I, -cl-std).
         name: The program's name in messages. If it is the path of a file, included files are
             looked for beside it too, and not only in the current directory.
 
     Raises:
         ArgumentError: The device is unknown, source is neither a str nor SPIR-V, options are no
             str, or they hold a NUL character or two language standards.
-        InputError: The build failed, with the compiler's findings; or the compiler crashed or
-            took longer than `TIMEOUT_S` seconds.
+        InputError: The build failed, with the compiler's findings; the module is not whole; or
+            the compiler crashed or took longer than `TIMEOUT_S` seconds.
         ToolMissing: libocloc is not installed.
     """
     target = platform(device)
@@ -72,9 +72,10 @@ def build_zebin(
         raise ArgumentError("name: expected what messages are to call the program, found ''")
     if _NO_TEXT.search(options):
         raise ArgumentError("options: a NUL character or half a character is in them")
-    if isinstance(source, bytes):
-        return _compile(_Job(_MODULE, _checked_module(source), name), options.strip(), target)
-    check_text("source", source)
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        module = whole_module(bytes(source), name)
+        return _compile(_Job(_MODULE, module, name), options.strip(), target)
+    check_text("source", source, "OpenCL C as a str, or a SPIR-V module as bytes")
     _refuse_two_standards(options)
     text = source.removeprefix("\ufeff")
     if found := _NO_TEXT.search(text):
@@ -111,15 +112,6 @@ def _compile(job: _Job, options: str, target: Platform) -> bytes:
         raise ToolMissing(f"{' '.join(answer.log.split())} {ocloc.INSTALL_HINT}")
     source = Source(job.name, job.text)
     raise InputError(Diagnostics(list(_Log(answer.log, source, job.spelled).findings())))
-
-
-def _checked_module(data: bytes) -> bytes:
-    if not data.startswith(SPIRV_BEGINS) or len(data) % 4:
-        raise ArgumentError(
-            "source: expected OpenCL C as a str, or a SPIR-V module as bytes (little-endian words,"
-            f" the first of them 0x07230203), found {len(data)} bytes of something else"
-        )
-    return data
 
 
 def ocloc_version() -> str | None:

@@ -88,8 +88,9 @@ class TestLoading:
             (b"/* */\n  kernel void f(global int *a) {}\n", "this is OpenCL C; .*visim cl"),
             (b"__attribute__((x))\n__kernel\nvoid f() {}\n", "this is OpenCL C; .*visim cl"),
             (b"\x03\x02\x23\x07\0\0\1\0", "this is SPIR-V; .*visim cl"),
+            (b"\x07\x23\x02\x03\0\1\0\0", "this is SPIR-V; .*visim cl"),
         ],
-        ids=["kernel", "__kernel", "SPIR-V"],
+        ids=["kernel", "__kernel", "SPIR-V", "big-endian SPIR-V"],
     )
     def test_what_has_to_be_compiled_first_is_named(self, data, said):
         with pytest.raises(InputError, match=said):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import visim
+from tests.unit.runtime.compiling.spirv_modules import module
 from visim.binary.zebin import read_zebin
 from visim.diag import Severity
 from visim.errors import ArgumentError, InputError
@@ -29,38 +30,6 @@ __attribute__((noinline)) int f(int n)
 }
 __kernel void k(__global int *x) { x[0] = f(x[1]); }
 """
-KERNEL, PHYSICAL_64, CROSS_WORKGROUP, ALIGNED = 6, 2, 5, 2
-
-
-def instruction(opcode: int, *operands: int | str) -> bytes:
-    """One instruction of SPIR-V: its length and opcode, then numbers and texts in whole words."""
-    words = b"".join(
-        one.to_bytes(4, "little")
-        if isinstance(one, int)
-        else one.encode() + bytes(4 - len(one) % 4)
-        for one in operands
-    )
-    return ((len(words) // 4 + 1) << 16 | opcode).to_bytes(4, "little") + words
-
-
-def module(addressing: int = PHYSICAL_64) -> bytes:
-    """A SPIR-V 1.0 module as SYCL and Triton hand it on: kernel `fill` writes its number."""
-    void, number, pointer, signature, fill, target, value, start = range(1, 9)
-    head = (0x07230203, 0x10000, 0, 9, 0)
-    return b"".join(word.to_bytes(4, "little") for word in head) + b"".join([
-        instruction(17, 4), instruction(17, 6),  # OpCapability Addresses, Kernel
-        instruction(14, addressing, 2),  # OpMemoryModel, OpenCL
-        instruction(15, KERNEL, fill, "fill"),  # OpEntryPoint
-        instruction(19, void), instruction(21, number, 32, 0),  # OpTypeVoid, OpTypeInt
-        instruction(32, pointer, CROSS_WORKGROUP, number),  # OpTypePointer
-        instruction(33, signature, void, pointer, number),  # OpTypeFunction
-        instruction(54, void, fill, 0, signature),  # OpFunction
-        instruction(55, pointer, target), instruction(55, number, value),  # OpFunctionParameter
-        instruction(248, start), instruction(62, target, value, ALIGNED, 4),  # OpLabel, OpStore
-        instruction(253), instruction(56),  # OpReturn, OpFunctionEnd
-    ])  # fmt: skip
-
-
 GIVES_UP = "__kernel void k(__global int *x) { x[0] = bitfield_insert(x[0], x[1], 3u, 4u); }"
 
 
@@ -170,10 +139,16 @@ class TestQuestions:
         with pytest.raises(InputError, match=r"crashed \(SIGABRT\) on k\.spv(?s:.*)newer libocloc"):
             build_zebin(module(), device="skl", name="k.spv")
 
-    @pytest.mark.parametrize("data", [b"", b"kernel void f() {}", module()[:-1]])
-    def test_other_bytes_are_an_argument_error(self, data):
+    @pytest.mark.parametrize("source", [b"", b"kernel void f() {}", None, Path("k.spv")])
+    def test_what_is_neither_text_nor_spir_v_is_an_argument_error(self, source):
         with pytest.raises(ArgumentError, match=r"expected OpenCL C as a str, or a SPIR-V module"):
-            build_zebin(data, device="pvc")
+            build_zebin(source, device="pvc")
+
+    @pytest.mark.parametrize("kind", [bytearray, memoryview])
+    def test_spir_v_is_taken_as_all_that_load_takes_for_bytes(self, answers, kind):
+        answers.append(ocloc.Answer(0, "", b"zebin"))
+        assert build_zebin(kind(module()), device="pvc") == b"zebin"
+        assert answers.asked[0][1][1] == module()
 
     def test_for_debugging_the_name_is_a_whole_path(self, answers):
         answers.append(ocloc.Answer(0, "", b"zebin"))
