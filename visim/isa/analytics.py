@@ -169,7 +169,7 @@ class PixelConvolution(SampledPlace):
 class Flood(Instruction):
     """A flood fill of bits."""
 
-    neighbours: Annotated[str, ChoiceKind(_NEIGHBOURS, "4_connect or 8_connect")]
+    neighbours: Annotated[str, ChoiceKind(_NEIGHBOURS, "a neighbourhood")]
     rows: Raw
     left: Src
     right: Src
@@ -236,7 +236,7 @@ class ExtremesToSurface(SampledPlace):
     """The extremes around each pixel."""
 
     pixels: Pixels
-    extremes: Annotated[str, ChoiceKind(_EXTREMES, "which extremes")]
+    extremes: Annotated[str, ChoiceKind(_EXTREMES, "a choice of extremes")]
     target: Surface
     x: Src
     y: Src

@@ -31,7 +31,7 @@ from visim.types import UD, UQ, DataType
 
 TABLE = Table(Category.MEMORY)
 
-Sfid = Annotated[str, ChoiceKind(SFIDS, "shared function")]
+Sfid = Annotated[str, ChoiceKind(SFIDS, "a shared function")]
 Cache = Annotated[LscCache, CACHE]
 Shape = Annotated[LscShape, SHAPE]
 Address = Annotated[LscAddress, ADDRESS]

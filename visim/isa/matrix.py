@@ -29,7 +29,7 @@ PRECISIONS = (
     ("bf8", 11),
     ("tf32", 12),
 )
-Precision = Annotated[str, ChoiceKind(PRECISIONS, "precision", any_case=True)]
+Precision = Annotated[str, ChoiceKind(PRECISIONS, "a precision", any_case=True)]
 Count = Annotated[int, BYTE]
 
 

@@ -66,7 +66,7 @@ class SharedFunctionKind(UpperHexKind):
 
 
 Length = Annotated[int, NumberKind("a number of bytes")]
-Precision = Annotated[str, ChoiceKind((*PRECISIONS, ("hf8", 14), ("e2m1", 15)), "precision")]
+Precision = Annotated[str, ChoiceKind((*PRECISIONS, ("hf8", 14), ("e2m1", 15)), "a precision")]
 
 
 @form(
@@ -112,7 +112,7 @@ class ShiftRegister(Instruction):
 
     exec: Exec
     pred: Pred
-    seeds: Annotated[str, ChoiceKind(_SEEDS, "how many seeds")]
+    seeds: Annotated[str, ChoiceKind(_SEEDS, "a form of seeds")]
     dst: Dst
     src0: Src
     src1: Src

@@ -382,8 +382,7 @@ def _expected(literal: str, following: str | Field | None) -> str:
     if not isinstance(following, Field) or not literal.startswith("."):
         return f"{literal!r}"
     kind: Any = following.kind
-    word = getattr(kind, "first_word", "")
-    return f"{literal!r} and {kind.expected}" + (f" such as {word!r}" if word else "")
+    return f"{literal!r} and {getattr(kind, 'example', kind.expected)}"
 
 
 def named_labels(instruction: Instruction) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ SCOPES = (
 
 
 PHASES = (("wait", 0), ("signal", 1))
-PHASE = ChoiceKind(PHASES, "wait or signal")
+PHASE = ChoiceKind(PHASES, "an operation")
 PRODUCER_CONSUMER = 0
 _LAST_BARRIER = 31
 _NO_THREADS = Immediate(0, UW)
@@ -81,7 +81,7 @@ class NamedBarrier:
 class NamedBarrierKind:
     """The operands of NBARRIER, beginning with `wait` or `signal`."""
 
-    expected = "wait or signal and a barrier's number"
+    expected = "an operation such as 'wait' and a barrier's number"
 
     def parse(self, cursor: Cursor, names: Names) -> NamedBarrier:
         """Take all operands."""
@@ -161,9 +161,9 @@ class SoftwareFence(Instruction):
 class LscFence(Instruction):
     """A fence of one kind of memory, with what happens to caches and how far it reaches."""
 
-    sfid: Annotated[str, ChoiceKind(SFIDS, "shared function")]
-    operation: Annotated[str, ChoiceKind(FENCE_OPERATIONS, "fence operation")]
-    scope: Annotated[str, ChoiceKind(SCOPES, "scope")]
+    sfid: Annotated[str, ChoiceKind(SFIDS, "a shared function")]
+    operation: Annotated[str, ChoiceKind(FENCE_OPERATIONS, "a fence operation")]
+    scope: Annotated[str, ChoiceKind(SCOPES, "a scope")]
 
 
 @TABLE.effect(0x59, Bare, example="barrier")

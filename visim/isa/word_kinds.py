@@ -129,15 +129,15 @@ class ChoiceKind(CodedKind):
     any_case: bool = False
 
     @property
-    def first_word(self) -> str:
-        """The word that messages show as an example."""
-        return self.codes[0][0]
+    def example(self) -> str:
+        """What is expected, with a word that may stand there."""
+        return f"{self.expected} such as {self.codes[0][0]!r}"
 
     def parse(self, cursor: Cursor, names: Names) -> str:
         """Take the word."""
         cursor.skip_space()
         start = cursor.position
-        word = cursor.need(re.compile(self.letters), self.expected).group()
+        word = cursor.need(re.compile(self.letters), self.example).group()
         word = word.lower() if self.any_case else word
         if word not in dict(self.codes):
             what = self.expected.removeprefix("a ").removeprefix("an ")

@@ -162,7 +162,11 @@ def test_an_error_shows_its_line_with_a_caret():
 HELPED = [
     ("MOV (M1, 16) V32(0,0)<1> 0x1:d", "unknown instruction 'MOV'", "did you mean 'mov'?"),
     ("fence (M1, 1)", "unknown instruction 'fence'", "did you mean 'fence_sw'?"),
-    ("sbarrier.go", "unknown wait or signal 'go'", "there are: wait, signal"),
+    ("sbarrier.go", "unknown operation 'go'", "there are: wait, signal"),
+    ("nbarrier", "'.' and an operation such as 'wait' and a barrier's number, found", None),
+    ("lsc_fence.ugm.none", "expected '.' and a scope such as 'group', found the end", None),
+    ("lsc_fence.ugm.no.gpu", "unknown fence operation 'no'", "did you mean 'none'?"),
+    ("cmp. (M1, 16) P1 V32(0,0)<1;1,0> 0x1:d", "expected a relation such as 'eq'", None),
     ("cmp (M1, 16) P1 V32(0,0)<1;1,0> 0x1:d", "expected '.' and a relation such as 'eq'", None),
     ("gather4_scaled (M1, 16) %slm 0x0:ud V32.0 V32.0", "'.' and channels such as 'RGBA'", None),
     ("mov (M9, 16) V32(0,0)<1> 0x1:d", "found '(M9, 16)'", "masks M1 to M8"),
