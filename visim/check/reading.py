@@ -76,7 +76,7 @@ RULES = (
     ),
     _rule(
         "unknown-alignment", "vISA 4, General Variables",
-        "An alignment is byte, word, dword, qword, oword, GRF, 2xGRF, hword, 32word or 64word.",
+        "An alignment is byte, word, dword, qword, oword, GRF, 2GRF, hword, 32word or 64word.",
         ".decl X v_type=G type=d num_elts=8 align=GFR",
         ".decl X v_type=G type=d num_elts=8 align=GRF",
     ),
@@ -87,7 +87,7 @@ RULES = (
     ),
     _rule(
         "unknown-target", "vISA 4, Kernel, Pre-defined Attributes",
-        "The attribute Target names a kind of program: cm, 3d or cs.",
+        "The attribute Target names a kind of program: cm or 3d.",
         '.kernel_attr Target="4d"',
         '.kernel_attr Target="cm"',
     ),
@@ -118,6 +118,24 @@ RULES = (
         "A constant is a value of its type.",
         "mov (M1, 8) F(0,0)<1> 1.0e+39:f",
         "mov (M1, 8) F(0,0)<1> 1.0e+38:f",
+    ),
+    _rule(
+        "region", "vISA 5, Regions",
+        "The strides and the width of a region are 0, 1, 2, 4, 8, 16 or 32.",
+        "mov (M1, 8) D(0,0)<3> 0x1:d",
+        "mov (M1, 8) D(0,0)<4> 0x1:d",
+    ),
+    _rule(
+        "expression", _SYNTAX,
+        "What is written in the place of a number has a value: divisors are not 0, shifts 0 to 63.",
+        "mov (M1, 8) D(0,0)<1> (1/0):d",
+        "mov (M1, 8) D(0,0)<1> (1/2):d",
+    ),
+    _rule(
+        "size-unknown", _SYNTAX,
+        "A size that is named stands above: of variables in .decl, SimdSize for %DispatchSimd.",
+        "mov (M1, 8) D(0,0)<1> %DispatchSimd:d",
+        ".kernel_attr SimdSize=8\nmov (M1, 8) D(0,0)<1> %DispatchSimd:d",
     ),
     _rule(
         "predicate", "vISA 6, the instruction's page",
@@ -159,7 +177,7 @@ RULES = (
     ),
     _rule(
         "unknown-version", "vISA 4, Virtual ISA Header",
-        "The version is one of 3.0 to 4.1.",
+        "The version is one of 3.0 to 4.2.",
         '.version 9.9\n.kernel "example"\nret (M1, 1)\n',
         _HEAD + "ret (M1, 1)\n",
     ),
@@ -172,6 +190,12 @@ RULES = (
         "outside-unit", "vISA 4, Kernel", "Declarations and instructions belong to a unit.",
         '.version 4.1\nret (M1, 1)\n.kernel "example"\nret (M1, 1)\n',
         _HEAD + "ret (M1, 1)\n",
+    ),
+    _rule(
+        "inside-unit", "vISA 4, Virtual ISA Header",
+        "What belongs to the file stands before its first kernel or function.",
+        _HEAD + ".global_variable table type=d num_elts=16\nret (M1, 1)\n",
+        _HEAD.replace("\n", "\n.global_variable table type=d num_elts=16\n", 1) + "ret (M1, 1)\n",
     ),
     _rule(
         "unclosed-comment", _SYNTAX, "A comment that starts with /* ends with */.",

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
+from pathlib import Path
+
 import pytest
 
+import visim
+from visim.attributes import ALIGNMENT_NAMES, TARGETS
 from visim.check import verify_module
-from visim.check.catalogue import RULES
+from visim.check.catalogue import BY_CODE, RULES
 from visim.check.rule import Rule, Scope
 from visim.diag import Severity, Source
 from visim.target import platform
 from visim.text import parse_text
 
+PACKAGE = Path(visim.__file__).parent
 WITH_EXAMPLES = [rule for rule in RULES if rule.scope is not Scope.ABI]
 
 
@@ -32,6 +39,28 @@ def test_a_failing_example_breaks_its_rule_and_no_other(rule: Rule):
 @pytest.mark.parametrize("rule", WITH_EXAMPLES, ids=lambda rule: rule.code)
 def test_a_passing_example_breaks_no_rule(rule: Rule):
     assert not findings(rule, rule.passing)
+
+
+def test_codes_of_the_reader_are_explained():
+    """But for that of strict reading, which no example breaks by itself."""
+    files = [
+        *(PACKAGE / "text").glob("*.py"),
+        *(PACKAGE / "isa").glob("*.py"),
+        *PACKAGE.glob("*.py"),
+    ]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    codes = {code for text in texts for code in re.findall(r'failure_at\([^"]*"([\w-]+)",', text)}
+    assert {"region", "inside-unit", "expression"} < codes
+    assert codes - {rule.code for rule in RULES} == {"extension"}
+
+
+@pytest.mark.parametrize(
+    ("code", "known"), [("unknown-alignment", ALIGNMENT_NAMES), ("unknown-target", TARGETS)]
+)
+def test_words_that_an_explanation_lists_are_read(code: str, known: Container[str]):
+    _, _, words = re.sub(r": |\.$", " is ", BY_CODE[code].explanation).partition(" is ")
+    listed = re.split(", | or ", words.removesuffix(" is "))
+    assert [word for word in listed if word not in known] == []
 
 
 def test_codes_are_unique():
