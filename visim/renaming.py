@@ -64,11 +64,12 @@ def _has(value: Any, names: AbstractSet[Variable]) -> bool:
         return any(_has(entry, names) for entry in cast("tuple[Any, ...]", value))
     if not is_dataclass(value) or isinstance(value, type):
         return False
-    return any(_has(getattr(value, name), names) for name in _operand_fields(type(value)))
+    return any(_has(getattr(value, name), names) for name in operand_fields(type(value)))
 
 
 @cache
-def _operand_fields(form: type[Any]) -> tuple[str, ...]:
+def operand_fields(form: type[Any]) -> tuple[str, ...]:
+    """Return the fields of an instruction or operand that may hold operands, or parts of one."""
     return tuple(entry.name for entry in fields(form) if entry.name not in _NO_OPERANDS)
 
 
@@ -80,7 +81,7 @@ def _replaced(value: Any, changed: Mapping[Variable, Variable]) -> Any:
     if not is_dataclass(value) or isinstance(value, type):
         return value
     changes: dict[str, Any] = {}
-    for name in _operand_fields(type(value)):
+    for name in operand_fields(type(value)):
         before = getattr(value, name)
         after = _replaced(before, changed)
         if after is not before:

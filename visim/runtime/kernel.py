@@ -23,6 +23,7 @@ from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.launching.running import ExecutablePool
+from visim.runtime.launching.unwritten import unwritten_notes
 from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
@@ -133,7 +134,8 @@ class Kernel:
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
-            *(chosen, form.run_options, compile_s, self._units, self._pointees.notes(given)),
+            *(chosen, form.run_options, compile_s, self._units),
+            self._unwritten_notes + self._pointees.notes(given),
         )
 
     def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
@@ -193,6 +195,10 @@ class Kernel:
     @RenewedProperty
     def _pointees(self) -> Pointees:
         return Pointees(self.args)
+
+    @RenewedProperty
+    def _unwritten_notes(self) -> tuple[str, ...]:
+        return unwritten_notes(self._linked)
 
     @RenewedProperty
     def _units(self) -> tuple[Unit, ...]:

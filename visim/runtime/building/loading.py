@@ -30,7 +30,7 @@ from visim.forks import RenewedProperty
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
-from visim.runtime.building.audit import audit
+from visim.runtime.building.audit import audit, audit_reads
 from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
@@ -382,7 +382,10 @@ def _unit_of(
     unit = next((unit for unit in module.units if unit.kind is kind), None)
     if unit is None:
         findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
-    elif isinstance(entry, ZeKernel) and device is not None and not findings.errors:
+        return module, unit, findings
+    if not findings.errors:
+        findings.extend(audit_reads(unit))
+    if isinstance(entry, ZeKernel) and device is not None and not findings.errors:
         findings.extend(audit(entry, unit, device))
     return module, unit, findings
 

@@ -199,7 +199,7 @@ class Launch:
     run_options: RunOptions
     compile_s: float
     units: tuple[Unit, ...] = ()
-    argument_notes: tuple[str, ...] = ()
+    kernel_notes: tuple[str, ...] = ()
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -208,7 +208,7 @@ class Launch:
     def __post_init__(self) -> None:
         self._tracks_taint = self.options.tracks_taint
         notes = _notes(self.options, self.engine) + _size_notes(self.plan.geometry)
-        self._notes = notes + self.argument_notes
+        self._notes = notes + self.kernel_notes
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
