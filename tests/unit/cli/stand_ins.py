@@ -35,8 +35,8 @@ class StandInKernel:
 
     name: str = "scale"
     args: tuple = (
-        SimpleNamespace(name="x", kind="buffer", size=8, type_name="float*"),
-        SimpleNamespace(name="n", kind="value", size=4, type_name="int"),
+        SimpleNamespace(name="x", kind="buffer", size=8, type_name="float*", numbered=None),
+        SimpleNamespace(name="n", kind="value", size=4, type_name="int", numbered=None),
     )
     error: Exception | None = None
     launches: list = field(default_factory=list)

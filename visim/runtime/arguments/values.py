@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from typing import Any, Literal, cast
 
@@ -29,13 +29,16 @@ class Parameter:
     """One argument that a kernel takes.
 
     `size` is in bytes, None where it is not fixed (local memory, surfaces); `type_name` is the
-    type as the source spells it, or the nearest description that the file allows.
+    type as the source spells it, or the nearest description that the file allows. `numbered` is the
+    name that printed texts give a surface or sampler (T6, S0) where its own name is another one;
+    launches take both.
     """
 
     name: str
     kind: ParameterKind
     size: int | None
     type_name: str
+    numbered: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +83,21 @@ def _wrong_count(given: int, parameters: Sequence[Parameter]) -> ArgumentError:
 
 def _by_name(given: Mapping[object, object], parameters: Sequence[Parameter]) -> list[object]:
     names = [parameter.name for parameter in parameters]
-    for name in given:
-        if name not in names:
-            near = nearest(name, names) if isinstance(name, str) else None
+    known = {one.numbered: one.name for one in parameters} | {name: name for name in names}
+    values: dict[str, object] = {}
+    for key, value in given.items():
+        name = known.get(key) if isinstance(key, str) else None
+        if name is None:
+            near = nearest(key, names) if isinstance(key, str) else None
             hint = f"did you mean {near!r}?" if near else f"it has: {', '.join(names) or 'none'}"
-            raise ArgumentError(f"args: the kernel has no argument {shown(name)}; {hint}")
-    missing = [name for name in names if name not in given]
+            raise ArgumentError(f"args: the kernel has no argument {shown(key)}; {hint}")
+        if name in values:
+            raise ArgumentError(f"args: argument {name!r} is given twice, as {key!r}, too")
+        values[name] = value
+    missing = [name for name in names if name not in values]
     if missing:
         raise ArgumentError(f"args: no argument {', '.join(map(repr, missing))} given")
-    return [given[name] for name in names]
+    return [values[name] for name in names]
 
 
 def memory(value: object, name: str, *, written: bool = False) -> Memory | None:

@@ -97,6 +97,11 @@ class Parameter(Protocol):
         """The type as its source spells it."""
         ...
 
+    @property
+    def numbered(self) -> str | None:
+        """Another name that stands for it, or None."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ArgumentText:
@@ -121,8 +126,10 @@ def split_option(option: str, flag: str) -> tuple[str, str]:
 def find_parameter(key: str, parameters: Sequence[Parameter]) -> int:
     """Return the position of the argument that `key` names, by name or by index from 0."""
     names = [parameter.name for parameter in parameters]
-    if key in names:
-        return names.index(key)
+    numbered = [parameter.numbered for parameter in parameters]
+    for known in (names, numbered):
+        if key in known:
+            return known.index(key)
     if _COUNT.fullmatch(key) and int(key) < len(names):
         return int(key)
     near = nearest(key, names)

@@ -7,7 +7,9 @@ filled in by visim. Every thread of a launch gets the same argument values.
 from __future__ import annotations
 
 import operator
+import re
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -41,6 +43,7 @@ from visim.runtime.payload.threads import (
 from visim.types import BF, DataType
 
 _KIBIBYTE = 1024
+_NUMBERED = re.compile(r"[AGPSTV]\d+")
 _OF_GROUPS = frozenset({"barrier", "sbarrier", "nbarrier"})
 _OF_SPACES = frozenset({"wait"})
 
@@ -71,7 +74,9 @@ class BareLayout:
                 f"kernel {linked.name!r}: SLMSize is {self.slm_bytes} bytes, "
                 f"{linked.platform.name} has {limit} for a group"
             )
-        self.explicit = _explicit(linked.kernel, linked.platform.grf_bytes)
+        grf = linked.platform.grf_bytes
+        self.explicit = _explicit(linked.kernel, grf)
+        self.names = [one.name for one in parameters(linked.kernel, grf)]
         self.planes = _planes(linked)
         self.implicit: list[Input] = []
         self.in_header: list[_HeaderInput] = []
@@ -120,34 +125,27 @@ class _Preparation:
             if _is_index(item)
             for plane in range(self.layout.planes)
         }
-        for entry, value in pairs:
-            self.registers.append((self.layout.register(entry), self._data(entry, value, taken)))
+        for (entry, value), name in zip(pairs, self.layout.names, strict=True):
+            data = self._data(entry, name, value, taken)
+            self.registers.append((self.layout.register(entry), data))
         add_surfaces(self.memory, tables.surfaces)
 
-    def _data(self, entry: Input, value: object, taken: set[int]) -> bytes:
+    def _data(self, entry: Input, name: str, value: object, taken: set[int]) -> bytes:
         variable = entry.variable
         if isinstance(variable, SamplerVariable):
-            return self._sampler_indices(variable, value)
+            items = _one_for_each(variable, name, value)
+            return _dwords([self._sampler_index(name, item) for item in items])
         if isinstance(variable, SurfaceVariable):
-            return self._surface_indices(variable, value, taken)
+            planar = variable.count == 1 and self.layout.planes > 1 and len(_elements(value)) > 1
+            items = [value] if planar else _one_for_each(variable, name, value)
+            return _dwords([self._surface_index(name, item, taken) for item in items])
         if not _is_address(variable):
-            return values.value_bytes(value, variable.name, _value_type(variable))[: entry.size]
+            return values.value_bytes(value, name, _value_type(variable))[: entry.size]
         if value is None or isinstance(value, Buffer) or _has_axes(value):
-            found = values.memory(value, variable.name)
-            address = 0 if found is None else self.memory.add(found, variable.name)
+            found = values.memory(value, name)
+            address = 0 if found is None else self.memory.add(found, name)
             return struct.pack("<Q", address)
-        return values.value_bytes(value, variable.name, _value_type(variable))
-
-    def _surface_indices(self, variable: SurfaceVariable, value: object, taken: set[int]) -> bytes:
-        planar = variable.count == 1 and self.layout.planes > 1 and len(_elements(value)) > 1
-        items = [value] if planar else _one_for_each(variable, value)
-        indices = [self._surface_index(variable.name, item, taken) for item in items]
-        return struct.pack(f"<{len(indices)}I", *indices)
-
-    def _sampler_indices(self, variable: SamplerVariable, value: object) -> bytes:
-        items = _one_for_each(variable, value)
-        indices = [self._sampler_index(variable.name, item) for item in items]
-        return struct.pack(f"<{len(indices)}I", *indices)
+        return values.value_bytes(value, name, _value_type(variable))
 
     def _sampler_index(self, name: str, item: object) -> int:
         if _is_index(item):
@@ -208,14 +206,20 @@ def _planes(linked: LinkedKernel) -> int:
     return 1 + max((item.plane for item in bodies if isinstance(item, MediaBlock)), default=0)
 
 
-def _one_for_each(variable: SurfaceVariable | SamplerVariable, value: object) -> Sequence[object]:
+def _one_for_each(
+    variable: SurfaceVariable | SamplerVariable, name: str, value: object
+) -> Sequence[object]:
     items = _elements(value)
     if len(items) != variable.count:
         what = "surfaces" if isinstance(variable, SurfaceVariable) else "samplers"
         raise ArgumentError(
-            f"argument {variable.name!r}: {len(items)} {what} given, expected {variable.count}"
+            f"argument {name!r}: {len(items)} {what} given, expected {variable.count}"
         )
     return items
+
+
+def _dwords(indices: Sequence[int]) -> bytes:
+    return struct.pack(f"<{len(indices)}I", *indices)
 
 
 class GroupDispatch:
@@ -281,7 +285,27 @@ class GroupDispatch:
 
 def parameters(unit: Unit, grf_bytes: int) -> tuple[Parameter, ...]:
     """Return the arguments of a bare kernel in order."""
-    return tuple(_parameter(entry) for entry in _explicit(unit, grf_bytes))
+    entries = _explicit(unit, grf_bytes)
+    names = [entry.variable.name for entry in entries]
+    own = [_own_name(entry.variable) or name for entry, name in zip(entries, names, strict=True)]
+    taken = Counter(
+        [*own, *(name for name, other in zip(names, own, strict=True) if name != other)]
+    )
+    return tuple(
+        _parameter(entry, other if taken[other] == 1 else entry.variable.name)
+        for entry, other in zip(entries, own, strict=True)
+    )
+
+
+def _own_name(variable: General | SamplerVariable | SurfaceVariable) -> str | None:
+    """Return what the source calls a surface or sampler that printed texts and objects number.
+
+    Compilers call them by their numbers, too: T006.
+    """
+    if isinstance(variable, General) or variable.v_name is None:
+        return None
+    name = variable.v_name
+    return name if name.isidentifier() and not _NUMBERED.fullmatch(name) else None
 
 
 def slm_bytes(unit: Unit) -> int:
@@ -338,15 +362,16 @@ def _is_in_r0(entry: Input, grf_bytes: int) -> bool:
     return isinstance(entry.variable, General) and entry.offset < grf_bytes
 
 
-def _parameter(entry: Input) -> Parameter:
+def _parameter(entry: Input, name: str) -> Parameter:
     variable = entry.variable
-    if isinstance(variable, SurfaceVariable):
-        return Parameter(variable.name, "buffer", None, "surface" + _suffix(variable.count))
-    if isinstance(variable, SamplerVariable):
-        return Parameter(variable.name, "sampler", None, "sampler" + _suffix(variable.count))
-    kind = "buffer" if _is_address(variable) else "value"
-    type_name = variable.type.name + _suffix(variable.count)
-    return Parameter(variable.name, kind, variable.bytes, type_name)
+    if isinstance(variable, General):
+        kind = "buffer" if _is_address(variable) else "value"
+        type_name = variable.type.name + _suffix(variable.count)
+        return Parameter(name, kind, variable.bytes, type_name)
+    is_surface = isinstance(variable, SurfaceVariable)
+    kind, what = ("buffer", "surface") if is_surface else ("sampler", "sampler")
+    numbered = variable.name if variable.name != name else None
+    return Parameter(name, kind, None, what + _suffix(variable.count), numbered)
 
 
 def _suffix(count: int) -> str:

@@ -36,6 +36,7 @@ class Parameter:
     kind: str = "buffer"
     size: int | None = 8
     type_name: str | None = "float*"
+    numbered: str | None = None
 
 
 X_AND_N = (Parameter("x"), Parameter("n", "value", 4, "int"))
