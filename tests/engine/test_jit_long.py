@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.analysis.blocks import UnitCode
-from visim.engine.jit.analysis.flow import Explorer, Flow, cyclic
+from visim.engine.jit.analysis.flow import Explorer, Flow, Key, Node, cyclic
 from visim.engine.jit.analysis.paths import Paths
 from visim.engine.jit.ir import masks
 from visim.machine.memory import Memory
@@ -77,6 +79,29 @@ def test_which_nodes_come_first() -> None:
     assert {key for key in flow.nodes if flow.repeats(key)} == {
         key for key in flow.nodes if key in flow.behind({key})
     }
+
+
+class Counted(tuple[int, int, int]):
+    """A node's key that counts how often any of them is looked up."""
+
+    __slots__ = ()
+    asked: ClassVar[int] = 0
+
+    def __hash__(self) -> int:
+        Counted.asked += 1
+        return super().__hash__()
+
+
+def test_ends_of_many_jumps_are_found_without_going_back_from_each() -> None:
+    last, start = 2000, flow_of(CALLS)
+    keys = [Counted((0, number, 0)) for number in range(last + 1)]
+    edges: dict[Key, set[Key]] = {keys[n]: {keys[n + 1], keys[last]} for n in range(last)}
+    nodes: dict[Key, Node] = dict.fromkeys(keys, start.nodes[start.start])
+    Counted.asked = 0
+    paths = Paths(Flow(start.code, keys[0], nodes, edges=edges))
+    assert paths.dominates(keys[0], keys[last])
+    assert not paths.dominates(keys[1], keys[last])
+    assert Counted.asked < 100 * last
 
 
 def test_channels_that_waited_are_met_where_they_go_on() -> None:
