@@ -8,6 +8,7 @@ from . import harness
 
 ON_BOTH = {
     "test_calls",
+    "test_chosen_bits",
     "test_conversions",
     "test_faults",
     "test_images",

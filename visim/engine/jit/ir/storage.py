@@ -190,6 +190,7 @@ class Storage:
         old = self._kept(place, self.load(place, min(offsets), count), vector)
         if mask is not None:
             before = text.shuffle(scalar, count, old, picks)
+            before = text.apart(scalar, lanes, before)
             narrow = f"<{lanes} x {scalar}>"
             value = text.let(f"select <{lanes} x i1> {mask}, {narrow} {value}, {narrow} {before}")
         if count != lanes:
@@ -212,6 +213,7 @@ class Storage:
         old = self._kept(place, self._load_lanes(place, field), vector)
         new = put_field(text, old, value, field, place.type, lanes)
         if mask is not None:
+            old = text.apart(f"i{field.bits}", lanes, old)
             new = text.let(f"select <{lanes} x i1> {mask}, {vector} {new}, {vector} {old}")
         pointer = self.pointer(place.variable, field.offset)
         text.do(f"store {vector} {new}, ptr {pointer}, align 1")

@@ -93,6 +93,24 @@ def _float_text(value: float, kind: DataType) -> str:
     return f"0x{bits:016X}"
 
 
+FENCED_LANES = (4, 8, 16, 32)
+_FENCED = {"i32": "float", "i64": "double"}
+
+
+def fence_of(lanes: int, kind: str) -> str:
+    """Return the name of the function that keeps LLVM from looking into integers."""
+    return f"llvm.arithmetic.fence.v{lanes}f{kind[1:]}"
+
+
+def fences() -> list[str]:
+    """Return the declarations of all functions that `Text.apart` calls."""
+    return [
+        f"declare <{lanes} x {floats}> @{fence_of(lanes, kind)}(<{lanes} x {floats}>)"
+        for lanes in FENCED_LANES
+        for kind, floats in _FENCED.items()
+    ]
+
+
 class Text:
     """Writes the body of one function: every value gets a fresh name, blocks are in order.
 
@@ -178,6 +196,22 @@ class Text:
             one = self.shuffle(kind, lanes, vector, range(first, first + few))
             there = self.at(place, first * scalar_bytes(kind))
             self.do(f"store volatile <{few} x {kind}> {one}, ptr {there}, align 8")
+
+    def apart(self, kind: str, lanes: int, value: str) -> str:
+        """Return a vector of which LLVM does not know that it is `value`, to choose lanes of.
+
+        LLVM 22 makes one masked `vpternlog` of bits that a constant takes from two values, where
+        lanes of one of the two are chosen beside them; if the constant is in memory, it takes the
+        wrong operand for it. The fence is no instruction.
+        """
+        floats = _FENCED.get(kind)
+        if self.tests_bits or floats is None or lanes not in FENCED_LANES or value[0] != "%":
+            return value
+        vector, bits = f"<{lanes} x {floats}>", f"<{lanes} x {kind}>"
+        fence = fence_of(lanes, kind)
+        found = self.let(f"bitcast {bits} {value} to {vector}")
+        found = self.let(f"call {vector} @{fence}({vector} {found})")
+        return self.let(f"bitcast {vector} {found} to {bits}")
 
     def spread(self, kind: str, lanes: int, scalar: str) -> str:
         """Return a vector with a scalar in every lane."""

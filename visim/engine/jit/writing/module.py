@@ -13,6 +13,7 @@ from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
+from visim.engine.jit.ir.text import fences
 from visim.engine.jit.writing.frame import ModuleFrame
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
@@ -51,6 +52,7 @@ class ModuleWriter(ModuleFrame):
         text = "\n".join(
             [
                 _HEAD,
+                *(fences() if self.version.has_mask_registers else ()),
                 *functions,
                 self.pieces.render(),
                 calls_text(stacks=self.stacks),

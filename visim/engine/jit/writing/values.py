@@ -418,8 +418,10 @@ class Values:
         vector = vector_type(kind, lanes)
         match expr.uop.name:
             case "select":
+                # Either may be chosen by the mask or its inverse.
+                one, other = (text.apart(scalar_type(kind), lanes, arg) for arg in args[1:])
                 return text.let(
-                    f"select <{lanes} x i1> {args[0]}, {vector} {args[1]}, {vector} {args[2]}"
+                    f"select <{lanes} x i1> {args[0]}, {vector} {one}, {vector} {other}"
                 )
             case "any" | "all":
                 bits = text.let(f"bitcast <{lanes} x i1> {args[0]} to i{lanes}")
