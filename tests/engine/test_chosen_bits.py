@@ -75,3 +75,25 @@ def test_bits_of_a_field(width: int, offset: int, target: str) -> None:
     before = values["V40"] if target == "V40" else value
     expected = put(values["V40"], value << np.uint32(offset), mask, before)
     assert found[target].tolist() == expected.tolist()
+
+
+WIDE = """
+    add (M1, {lanes}) V42(0,0)<1> V41(0,0)<1;1,0> 0x3:uq
+    and (M1, {lanes}) V43(0,0)<1> V42(0,0)<1;1,0> 0x7fffffffffffffff:uq
+    and (M1, {lanes}) V44(0,0)<1> V40(0,0)<1;1,0> 0x8000000000000000:uq
+    (P1) or (M1, {lanes}) V42(0,0)<1> V44(0,0)<1;1,0> V43(0,0)<1;1,0>
+    mov (M1, {lanes}) V43(0,0)<1> 0x0:uq
+    mov (M1, {lanes}) V44(0,0)<1> 0x0:uq
+"""
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8, 16])
+def test_signs_of_wide_numbers(lanes: int) -> None:
+    rng = np.random.default_rng(lanes)
+    values = {f"V{40 + n}": rng.integers(0, 1 << 63, lanes, dtype=np.uint64) * 2 for n in range(5)}
+    value = values["V41"] + np.uint64(3)
+    found = harness.run(WIDE.format(lanes=lanes), values, {"P1": CHOSEN}, platform="pvc")
+    signs = np.uint64(1 << 63)
+    mixed = value & ~signs | values["V40"] & signs
+    expected = np.where([CHOSEN >> n & 1 for n in range(lanes)], mixed, value)
+    assert found["V42"].tolist() == expected.tolist()

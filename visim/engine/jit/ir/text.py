@@ -93,7 +93,7 @@ def _float_text(value: float, kind: DataType) -> str:
     return f"0x{bits:016X}"
 
 
-FENCED_LANES = (4, 8, 16, 32)
+FENCED_LANES = (2, 4, 8, 16, 32)
 _FENCED = {"i32": "float", "i64": "double"}
 
 
