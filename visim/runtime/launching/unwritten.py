@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from visim.check.unwritten import unwritten_reads
-from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel
 from visim.module import Unit
-
-_CALLS = (FunctionCall, FunctionAddress, IndirectFunctionCall)
 
 
 def unwritten_notes(linked: LinkedKernel) -> tuple[str, ...]:
     """Return a sentence for the kernel, and each function, that reads what nothing writes.
 
-    Functions count if the kernel calls any: a call through an address may go to each of them.
+    A kernel is linked with functions if it calls any: a call by address may go to each of them.
     """
     kernel, *functions = (one.unit for one in linked.units)
     notes = list(_notes(kernel, "the kernel"))
-    if any(isinstance(item, _CALLS) for item in kernel.body):
-        notes += [note for one in functions for note in _notes(one, f"function {one.name!r}")]
+    notes += [note for one in functions for note in _notes(one, f"function {one.name!r}")]
     return tuple(notes)
 
 
