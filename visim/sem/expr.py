@@ -209,6 +209,27 @@ def take(a: Expr, indices: tuple[int, ...]) -> Expr:
     return Expr(UOPS["take"], a.type, len(indices), (a,), indices)
 
 
+def known_integer(expr: Expr) -> int | None:
+    """Return the integer that all lanes have, as an unsigned one; None: it is not known."""
+    kind = expr.type
+    match expr.uop.name:
+        case _ if kind.is_float:
+            return None
+        case "constant":
+            return int(expr.attribute) % (1 << kind.bits)
+        case "broadcast" | "convert" | "bitcast":
+            source = expr.args[0].type
+            found = known_integer(expr.args[0])
+            if found is not None and source.is_signed and found >> source.bits - 1:
+                found -= 1 << source.bits
+            return None if found is None else found % (1 << kind.bits)
+        case "and":
+            a, b = map(known_integer, expr.args)
+            return None if a is None or b is None else a & b
+        case _:
+            return None
+
+
 def below(roots: Iterable[Expr]) -> list[Expr]:
     """Return some expressions and every node below them, each once."""
     waiting = list(roots)

@@ -12,7 +12,7 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.slots import Row, channel_of, row_of
 from visim.sem.effects import WriteRegister
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, known_integer
 
 _WIDE = 64
 _MOST_SHIFT = 31
@@ -59,21 +59,8 @@ def _increase(row: Row, node: Node, write: WriteRegister) -> int:
 
 def _number(expr: Expr) -> int | None:
     """Return a number that is the same for all lanes, known and not negative."""
-    match expr.uop.name:
-        case "constant":
-            value = expr.attribute
-            whole = isinstance(value, int) and 0 <= value < 1 << expr.type.bits - 1
-            return value if whole and not expr.type.is_float else None
-        case "convert":
-            found = _number(expr.args[0])
-            if found is None or expr.type.is_float or found >> expr.type.bits - 1:
-                return None
-            return found
-        case "and":
-            a, b = map(_number, expr.args)
-            return None if a is None or b is None else a & b
-        case _:
-            return None
+    found = known_integer(expr)
+    return None if found is None or found >> expr.type.bits - 1 else found
 
 
 class MultipleReader:

@@ -10,13 +10,13 @@ first on every path. So values with the same symbol are equal, also where code r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from visim.engine.jit.analysis.flow import Key
 from visim.engine.jit.analysis.slots import Row, Slot, Slots, channel_of, row_of
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, known_integer
 from visim.types import UD, UQ, D
 
 _WORD = 4
@@ -195,7 +195,7 @@ class WideProducts:
 
     def _terms(self, value: Expr, now: _Moment, depth: int) -> Terms | None:
         """Return what words are a sum of, modulo 2**32; None: nothing is known."""
-        expr, number = _plain(value), _number(value)
+        expr, number = _plain(value), known_integer(value)
         if number is not None:
             return _scaled({_ONE: 1}, number)
         if expr.type not in {D, UD}:
@@ -210,7 +210,7 @@ class WideProducts:
                 return None if a is None or b is None else _sum(a, b)
             case "mul":
                 return self._times(expr, now, depth)
-            case "shr" if expr.type == D and _number(expr.args[1]) == _SIGN:
+            case "shr" if expr.type == D and known_integer(expr.args[1]) == _SIGN:
                 a = self._terms(expr.args[0], now, depth)
                 return None if a is None else {Term("sign", self._sum_of(a)): 1}
             case _:
@@ -218,7 +218,7 @@ class WideProducts:
 
     def _times(self, expr: Expr, now: _Moment, depth: int) -> Terms | None:
         for value, factor in (expr.args, expr.args[::-1]):
-            number = _number(factor)
+            number = known_integer(factor)
             if number is not None:
                 found = self._terms(value, now, depth)
                 return None if found is None else _scaled(found, number)
@@ -230,13 +230,13 @@ class WideProducts:
 
     def _high(self, expr: Expr, now: _Moment, depth: int) -> Terms | None:
         """Return the high words of unsigned products as a term."""
-        if expr.uop.name != "shr" or expr.type != UQ or _number(expr.args[1]) != _WORD * 8:
+        if expr.uop.name != "shr" or expr.type != UQ or known_integer(expr.args[1]) != _WORD * 8:
             return None
         product = expr.args[0]
         if product.uop.name != "mul" or product.type != UQ:
             return None
         for wide, factor in (product.args, product.args[::-1]):
-            number = _number(factor)
+            number = known_integer(factor)
             words = wide.args[0] if wide.uop.name == "convert" else None
             if number is None or words is None or words.type != UD or words.uop.name != "read":
                 continue
@@ -260,30 +260,8 @@ def _plain(expr: Expr) -> Expr:
     return expr
 
 
-def _number(expr: Expr) -> int | None:
-    """Return the number that an expression is in all lanes, as an unsigned one, if it is known."""
-    match expr.uop.name:
-        case "constant" if not expr.type.is_float:
-            return int(expr.attribute) % (1 << expr.type.bits)
-        case "broadcast" | "convert" | "bitcast" if not expr.args[0].type.is_float:
-            found = _number(expr.args[0])
-            widens = expr.args[0].type.is_signed and expr.type.bits > expr.args[0].type.bits
-            return None if found is None or widens else found % (1 << expr.type.bits)
-        case "and":
-            a, b = (_number(arg) for arg in expr.args)
-            return None if a is None or b is None else a & b
-        case _:
-            return None
-
-
 def _scaled(terms: Mapping[Term, int], factor: int) -> Terms:
-    return {term: times * factor % _MODULUS for term, times in _nonzero(terms, factor)}
-
-
-def _nonzero(terms: Mapping[Term, int], factor: int) -> Iterator[tuple[Term, int]]:
-    for term, times in terms.items():
-        if times * factor % _MODULUS:
-            yield term, times
+    return _sum({}, {term: times * factor for term, times in terms.items()})
 
 
 def _sum(a: Terms, b: Terms) -> Terms:
