@@ -106,29 +106,23 @@ class Spacer:
         found, vector = "", f"<{len(picks[0])} x {kind}>"
         for row, some in zip(rows, picks, strict=True):
             lanes = [len(some) if isinstance(pick, str) else pick for pick in some]
-            one = self._two(row, "zeroinitializer", lanes, kind)
+            one = self.text.shuffle_two(kind, len(some), row, "zeroinitializer", lanes)
             found = self.text.let(f"or {vector} {found}, {one}") if found else one
         return found
 
     def _by_turns(self, rows: Sequence[str], picks: Sequence[list[int | str]], kind: str) -> str:
         """Take lanes of two rows, then of these and the next row."""
         if len(rows) == 1:
-            return self._two(rows[0], "poison", picks[0], kind)
+            return self.text.shuffle(kind, len(picks[0]), rows[0], picks[0])
         found, taken = rows[0], picks[0]
         for row, some in zip(rows[1:], picks[1:], strict=True):
             both = [
                 old if isinstance(new, str) else len(some) + new
                 for old, new in zip(taken, some, strict=True)
             ]
-            found = self._two(found, row, both, kind)
+            found = self.text.shuffle_two(kind, len(both), found, row, both)
             taken = [pick if isinstance(pick, str) else lane for lane, pick in enumerate(both)]
         return found
-
-    def _two(self, a: str, b: str, picks: Sequence[int | str], kind: str) -> str:
-        vector, mask = f"<{len(picks)} x {kind}>", numbers("i32", picks)
-        return self.text.let(
-            f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> {mask}"
-        )
 
     # Stores
 
@@ -157,10 +151,7 @@ class Spacer:
             for number, lane in enumerate(lanes[first : first + each]):
                 at = number * stride // unit
                 picks[at : at + units] = range(lane * units, (lane + 1) * units)
-            one = text.let(
-                f"shufflevector {whole} {given}, {whole} poison, "
-                f"<{count} x i32> {numbers('i32', picks)}"
-            )
+            one = text.shuffle(f"i{bits}", of * units, given, picks)
             on = numbers("i1", ("false" if pick == "poison" else "true" for pick in picks))
             place = text.at(pointer, first * stride)
             text.do(f"call void {function}({vector} {one}, ptr align 1 {place}, {bools} {on})")

@@ -47,8 +47,7 @@ class Storage:
         default_factory=dict[str, tuple[str, int, int]]
     )
     others: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
-    predicates: dict[str, int] = field(default_factory=dict[str, int])
-    _numbers: dict[str, int] = field(default_factory=dict[str, int])
+    predicates: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     _homes: dict[str, int] = field(default_factory=dict[str, int])
     _fixed: dict[str, int] = field(default_factory=dict[str, int])
     _fixed_bytes: int = 0
@@ -123,8 +122,8 @@ class Storage:
 
     def bits(self, name: str) -> str:
         """Return the pointer to the 64 bits of a predicate variable."""
-        self.predicates.setdefault(name, self.unit.others[name])
-        return f"%p{self._numbers.setdefault(name, len(self._numbers))}"
+        new = len(self.predicates), self.unit.others[name]
+        return f"%p{self.predicates.setdefault(name, new)[0]}"
 
     # Places
 
@@ -222,11 +221,11 @@ class Storage:
         self, scalar: str, lanes: int, value: str, old: str, count: int, picks: list[int]
     ) -> str:
         """Return `old`, of `count` elements, with the lanes of `value` put in their positions."""
-        text, vector = self.text, f"<{count} x {scalar}>"
+        text = self.text
         where = {position: lane for lane, position in enumerate(picks)}
         wide = text.shuffle(scalar, lanes, value, [where.get(p, 0) for p in range(count)])
-        order = ", ".join(f"i32 {count + p if p in where else p}" for p in range(count))
-        return text.let(f"shufflevector {vector} {old}, {vector} {wide}, <{count} x i32> <{order}>")
+        order = [count + p if p in where else p for p in range(count)]
+        return text.shuffle_two(scalar, count, old, wide, order)
 
     def _write_singly(
         self, place: Place, offsets: Sequence[int], value: str, mask: str | None
@@ -271,7 +270,7 @@ class Storage:
         """Return where the parts of the image that variables have begin, and their sizes."""
         for _, size, place in (*self.generals.values(), *self.others.values()):
             yield place, size
-        for place in self.predicates.values():
+        for _, place in self.predicates.values():
             yield place, PREDICATE_BYTES
 
     def allocations(self, filled: Callable[[int, int], str | None], masks: Masks) -> list[str]:
@@ -294,7 +293,7 @@ class Storage:
                 lines.extend(_filling(name, size, place, filled(place, size)))
         for offset, name in self._places.items():
             lines.append(f"  {name} = getelementptr i8, ptr {self.reached()}, i64 {offset}")
-        for number, place in enumerate(self.predicates.values()):
+        for number, place in self.predicates.values():
             lines.append(masks.variable(f"%p{number}", 64))
             source = filled(place, PREDICATE_BYTES)
             lines.extend(_bits_filling(f"%p{number}", place, source))
@@ -330,7 +329,7 @@ class Storage:
         for name, size, place in (*self.generals.values(), *self.others.values()):
             lines.append(f"  {name}.out = getelementptr i8, ptr {image}, i64 {place}")
             lines.append(copying(f"{name}.out", name, size))
-        for number, place in enumerate(self.predicates.values()):
+        for number, place in self.predicates.values():
             p, wide = f"%p{number}", f"<{PREDICATE_BYTES} x i8>"
             lines.append(f"  {p}.w = load <64 x i1>, ptr {p}")
             lines.append(f"  {p}.x = zext <64 x i1> {p}.w to {wide}")

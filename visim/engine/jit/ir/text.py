@@ -93,11 +93,11 @@ def _float_text(value: float, kind: DataType) -> str:
     return f"0x{bits:016X}"
 
 
-FENCED_LANES = (2, 4, 8, 16, 32)
+_FENCED_LANES = (2, 4, 8, 16, 32)
 _FENCED = {"i32": "float", "i64": "double"}
 
 
-def fence_of(lanes: int, kind: str) -> str:
+def _fence_of(lanes: int, kind: str) -> str:
     """Return the name of the function that keeps LLVM from looking into integers."""
     return f"llvm.arithmetic.fence.v{lanes}f{kind[1:]}"
 
@@ -105,8 +105,8 @@ def fence_of(lanes: int, kind: str) -> str:
 def fences() -> list[str]:
     """Return the declarations of all functions that `Text.apart` calls."""
     return [
-        f"declare <{lanes} x {floats}> @{fence_of(lanes, kind)}(<{lanes} x {floats}>)"
-        for lanes in FENCED_LANES
+        f"declare <{lanes} x {floats}> @{_fence_of(lanes, kind)}(<{lanes} x {floats}>)"
+        for lanes in _FENCED_LANES
         for kind, floats in _FENCED.items()
     ]
 
@@ -172,15 +172,23 @@ class Text:
         """Branch as `branch` does, where `no` is rare."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}, !prof !1")
 
-    def shuffle(self, kind: str, lanes: int, value: str, picks: Sequence[int]) -> str:
-        """Return the lanes of `value` with the given numbers."""
+    def shuffle(self, kind: str, lanes: int, value: str, picks: Sequence[int | str]) -> str:
+        """Return the lanes of `value` with the given numbers; "poison" is any lane."""
         if list(picks) == list(range(lanes)):
             return value
-        mask = numbers("i32", picks)
-        vector = f"<{lanes} x {kind}>"
-        return self.let(
-            f"shufflevector {vector} {value}, {vector} poison, <{len(picks)} x i32> {mask}"
-        )
+        return self.shuffle_two(kind, lanes, value, "poison", picks)
+
+    def shuffle_two(self, kind: str, lanes: int, a: str, b: str, picks: Sequence[int | str]) -> str:
+        """Return lanes of two vectors; those of the second one follow those of the first."""
+        vector, mask = f"<{lanes} x {kind}>", numbers("i32", picks)
+        return self.let(f"shufflevector {vector} {a}, {vector} {b}, <{len(picks)} x i32> {mask}")
+
+    def all_of(self, tests: Sequence[str]) -> str:
+        """Return whether all tests hold."""
+        found = tests[0] if tests else "true"
+        for test in tests[1:]:
+            found = self.let(f"and i1 {found}, {test}")
+        return found
 
     def hand_over(self, kind: str, lanes: int, vector: str, place: str) -> None:
         """Store a vector whose elements are loaded one by one soon.
@@ -205,10 +213,10 @@ class Text:
         wrong operand for it. The fence is no instruction.
         """
         floats = _FENCED.get(kind)
-        if self.tests_bits or floats is None or lanes not in FENCED_LANES or value[0] != "%":
+        if self.tests_bits or floats is None or lanes not in _FENCED_LANES or value[0] != "%":
             return value
         vector, bits = f"<{lanes} x {floats}>", f"<{lanes} x {kind}>"
-        fence = fence_of(lanes, kind)
+        fence = _fence_of(lanes, kind)
         found = self.let(f"bitcast {bits} {value} to {vector}")
         found = self.let(f"call {vector} @{fence}({vector} {found})")
         return self.let(f"bitcast {vector} {found} to {bits}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from visim.engine.jit.ir.text import Text, numbers, scalar_bytes
+from visim.engine.jit.ir.text import Text, scalar_bytes
 
 _BLOCK = 8
 _LARGE = 16
@@ -70,7 +70,7 @@ class Weaver:
             self.text.let(f"load {vector}, ptr {place}, align 1") for place in (pointer, last)
         )
         picks = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
-        return self._two(scalar, lanes, low, high, picks)
+        return self.text.shuffle_two(scalar, lanes, low, high, picks)
 
     def overlapping(self, pointer: str, scalar: str, lanes: int, stride: int) -> str:
         """Load elements of which each begins inside the one before, `stride` bytes behind it.
@@ -102,11 +102,8 @@ class Weaver:
             wide = value
             if have != lanes:
                 picks = [i if i < lanes else "poison" for i in range(have)]
-                wide = self.text.let(
-                    f"shufflevector <{lanes} x {scalar}> {value}, <{lanes} x {scalar}> poison, "
-                    f"<{have} x i32> {numbers('i32', picks)}"
-                )
-            whole = self._two(scalar, have, whole, wide, range(have + lanes))
+                wide = self.text.shuffle(scalar, lanes, value, picks)
+            whole = self.text.shuffle_two(scalar, have, whole, wide, range(have + lanes))
             have += lanes
         parts = len(values)
         order = [part * lanes + lane for lane in range(lanes) for part in range(parts)]
@@ -119,7 +116,7 @@ class Weaver:
             if len(pieces) % 2:
                 pieces = [*pieces, "poison"]
             pieces = [
-                self._two(scalar, lanes, a, b, range(2 * lanes))
+                self.text.shuffle_two(scalar, lanes, a, b, range(2 * lanes))
                 for a, b in zip(pieces[::2], pieces[1::2], strict=True)
             ]
             lanes *= 2
@@ -127,30 +124,30 @@ class Weaver:
             return pieces[0]
         return self.text.shuffle(scalar, lanes, pieces[0], range(wanted))
 
-    def _two(self, scalar: str, lanes: int, a: str, b: str, picks: Sequence[int]) -> str:
-        """Return lanes of two vectors one behind the other."""
-        vector = f"<{lanes} x {scalar}>"
-        mask = f"<{len(picks)} x i32> {numbers('i32', picks)}"
-        return self.text.let(f"shufflevector {vector} {a}, {vector} {b}, {mask}")
-
     # Two elements of four lanes
 
     def _pairs_apart(self, rows: Sequence[str], scalar: str) -> list[str]:
-        far = [self._two(scalar, 2, rows[i], rows[i + 2], range(_PAIRS)) for i in range(2)]
-        return [self._two(scalar, _PAIRS, far[0], far[1], picks) for picks in (_FIRSTS, _SECONDS)]
+        far = [
+            self.text.shuffle_two(scalar, 2, rows[i], rows[i + 2], range(_PAIRS)) for i in range(2)
+        ]
+        return [
+            self.text.shuffle_two(scalar, _PAIRS, far[0], far[1], picks)
+            for picks in (_FIRSTS, _SECONDS)
+        ]
 
     def _pairs(self, values: Sequence[str], scalar: str, lanes: int, first: int) -> list[str]:
         picks = range(first, first + _PAIRS)
         a, b = (self.text.shuffle(scalar, lanes, value, picks) for value in values)
-        far = [self._two(scalar, _PAIRS, a, b, picks) for picks in (_FIRSTS, _SECONDS)]
+        far = [self.text.shuffle_two(scalar, _PAIRS, a, b, picks) for picks in (_FIRSTS, _SECONDS)]
         return [
-            self._two(scalar, _PAIRS, far[0], far[1], halves) for halves in (_LOW_TWO, _HIGH_TWO)
+            self.text.shuffle_two(scalar, _PAIRS, far[0], far[1], halves)
+            for halves in (_LOW_TWO, _HIGH_TWO)
         ]
 
     # Four elements of eight lanes
 
     def _block_apart(self, rows: Sequence[str], scalar: str) -> list[str]:
-        far = [self._two(scalar, 4, rows[i], rows[i + 4], _WHOLE) for i in range(4)]
+        far = [self.text.shuffle_two(scalar, 4, rows[i], rows[i + 4], _WHOLE) for i in range(4)]
         return self._transposed(scalar, far[0], far[1], far[2], far[3])
 
     def _large_apart(self, rows: Sequence[str], scalar: str) -> list[str]:
@@ -164,7 +161,7 @@ class Weaver:
             for number in range(1, 4):
                 at, row = 4 * number, self._widened(scalar, rows[first + 4 * number])
                 ends = range(_LARGE, _LARGE + 4)
-                found = self._two(
+                found = self.text.shuffle_two(
                     scalar, _LARGE, found, row, [*range(at), *ends, *range(at + 4, _LARGE)]
                 )
             far.append(found)
@@ -173,11 +170,7 @@ class Weaver:
     def _widened(self, scalar: str, row: str) -> str:
         """Return four elements at the beginning of sixteen."""
         picks = [lane if lane < 4 else "poison" for lane in range(_LARGE)]
-        vector = f"<4 x {scalar}>"
-        return self.text.let(
-            f"shufflevector {vector} {row}, {vector} poison, <{_LARGE} x i32> "
-            f"{numbers('i32', picks)}"
-        )
+        return self.text.shuffle(scalar, 4, row, picks)
 
     def _block(self, values: Sequence[str], scalar: str, lanes: int, first: int) -> list[str]:
         a, b, c, d = (
@@ -186,7 +179,7 @@ class Weaver:
         )
         far = self._transposed(scalar, a, b, c, d)
         return [
-            self._two(scalar, _BLOCK, far[i], far[i + 1], halves)
+            self.text.shuffle_two(scalar, _BLOCK, far[i], far[i + 1], halves)
             for halves in (_LOW_HALVES, _HIGH_HALVES)
             for i in (0, 2)
         ]
@@ -196,12 +189,12 @@ class Weaver:
     ) -> list[str]:
         """Return four vectors with rows and columns exchanged, in each four lanes by themselves."""
         low_ab, high_ab, low_cd, high_cd = (
-            self._two(scalar, lanes, x, y, _in_fours(picks, lanes))
+            self.text.shuffle_two(scalar, lanes, x, y, _in_fours(picks, lanes))
             for x, y in ((a, b), (c, d))
             for picks in (_LOW, _HIGH)
         )
         return [
-            self._two(scalar, lanes, x, y, _in_fours(picks, lanes))
+            self.text.shuffle_two(scalar, lanes, x, y, _in_fours(picks, lanes))
             for x, y in ((low_ab, low_cd), (high_ab, high_cd))
             for picks in (_LOW_PAIRS, _HIGH_PAIRS)
         ]

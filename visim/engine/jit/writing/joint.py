@@ -126,10 +126,7 @@ class JointWriter:
                 one.finish()
 
     def _fits(self, waiting: list[_Waiting]) -> str:
-        fits = waiting[0].way.fits
-        for one in waiting[1:]:
-            fits = self.text.let(f"and i1 {fits}, {one.way.fits}")
-        return fits
+        return self.text.all_of([one.way.fits for one in waiting])
 
     def _load(self, waiting: list[_Waiting]) -> None:
         text, fits = self.text, self._fits(waiting)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
@@ -115,20 +115,13 @@ class RowWriter:
                 tests += self._within(first, form.stride * (form.piece - 1), bounds)
             if near is not None:
                 near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
-        return Rows(shape, pointers, self._all(tests), tuple(nears))
-
-    def _all(self, tests: Sequence[str]) -> str:
-        """Return whether all tests hold."""
-        fits = tests[0] if tests else "true"
-        for test in tests[1:]:
-            fits = self.text.let(f"and i1 {fits}, {test}")
-        return fits
+        return Rows(shape, pointers, self.text.all_of(tests), tuple(nears))
 
     def _in_part(self, shape: Shape, bounds: Bounds, some: str, *, checked: bool) -> Rows:
         """Look where the pieces of a shape are, of which lanes that are off may be in a margin."""
         pieces = range(len(shape.cores))
         found = [self._partly(shape, one, bounds, some, checked=checked) for one in pieces]
-        fits = self._all([fits for _, fits in found])
+        fits = self.text.all_of([fits for _, fits in found])
         return Rows(shape, [pointer for pointer, _ in found], fits)
 
     def reached(self, rows: Rows) -> Shape:
@@ -187,8 +180,7 @@ class RowWriter:
             reach = text.let(f"mul i64 {distance}, {stride}")
             fits = text.let(f"icmp ult i64 {low}, {bounds.limit}")
             tests += self._within(text.let(f"add i64 {low}, {reach}"), 0, bounds)
-        for test in filter(None, tests):
-            fits = text.let(f"and i1 {fits}, {test}")
+        fits = text.all_of([fits, *filter(None, tests)])
         first = text.let(f"sub i64 {low}, {text.let(f'mul i64 {lowest}, {stride}')}")
         if several or not checked:
             none = text.let(f"icmp eq i64 {bits}, 0")

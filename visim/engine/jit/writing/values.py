@@ -21,7 +21,6 @@ from visim.engine.jit.ir.text import (
     Text,
     constant_text,
     low_bits,
-    numbers,
     scalar_type,
     splat,
     vector_type,
@@ -440,23 +439,15 @@ class Values:
 
     def _concat(self, expr: Expr, args: list[str]) -> str:
         text, scalar, lanes = self.text, scalar_type(expr.type), expr.lanes
-        vector, position = f"<{lanes} x {scalar}>", 0
-        found = "poison"
+        found, position = "poison", 0
         for arg, name in zip(expr.args, args, strict=True):
-            wide = list(range(arg.lanes)) + [-1] * (lanes - arg.lanes)
-            picks = numbers("i32", ["poison" if pick < 0 else pick for pick in wide])
-            part = f"<{arg.lanes} x {scalar}>"
-            spread = text.let(
-                f"shufflevector {part} {name}, {part} poison, <{lanes} x i32> {picks}"
-            )
+            wide = [lane if lane < arg.lanes else "poison" for lane in range(lanes)]
+            spread = text.shuffle(scalar, arg.lanes, name, wide)
             order = [
                 lanes + lane - position if position <= lane < position + arg.lanes else lane
                 for lane in range(lanes)
             ]
-            found = text.let(
-                f"shufflevector {vector} {found}, {vector} {spread}, "
-                f"<{lanes} x i32> {numbers('i32', order)}"
-            )
+            found = text.shuffle_two(scalar, lanes, found, spread, order)
             position += arg.lanes
         return found
 
