@@ -221,6 +221,15 @@ NINE_COLUMNS = model.Rectangle(4, 1, 9, 2, True, False, 4, 1, 16, 0, 0)
 """Pieces whose number is no power of 2."""
 
 
+TWICE = """
+again:
+    {}
+    add (M1_NM, 1) TURN(0,0)<1> TURN(0,0)<0;1,0> 1:d
+    cmp.lt (M1_NM, 1) P9 TURN(0,0)<0;1,0> 2:d
+    (P9) jmp (M1_NM, 1) again
+"""
+
+
 class TestBlocks:
     """LOAD_BLOCK2D, STORE_BLOCK2D."""
 
@@ -229,10 +238,12 @@ class TestBlocks:
     def go(
         self, line: str, m: model.Rectangle, memory: np.ndarray, v: np.ndarray, platform: str
     ) -> np.ndarray:
+        """Run a message twice: where it has been before, engines may find out less."""
         sizes = [m.surface_width - 1, m.surface_height - 1, m.pitch, m.x, m.y]
         ended = run(
-            line,
-            {"S": np.array(sizes, np.int32), "V": v},
+            TWICE.format(line),
+            {"S": np.array(sizes, np.int32), "V": v, "TURN": np.zeros(1, np.int32)},
+            {"P9": 0},
             platform=platform,
             buffers={"MEMORY": memory},
         )

@@ -46,3 +46,50 @@ def test_block_reads_fill_the_work_items_of_a_sub_group(place: tuple[int, int]) 
     assert np.array_equal(words, np.stack(columns, 1))
     low, high = (wide[half:16:2, :16].astype(np.uint32) for half in (0, 1))
     assert np.array_equal(pairs, (low | high << 16).T)
+
+
+PRODUCT = """
+ushort16 __builtin_IB_subgroup_block_read_flat_u16_m8k16v2(long base, int width, int height,
+                                                           int pitch, int2 place);
+int8 __builtin_IB_subgroup_block_read_flat_transform_u16_k16(long base, int width, int height,
+                                                             int pitch, int2 place);
+float8 __attribute__((overloadable))
+intel_sub_group_f16_f16_matrix_mad_k16(short8 a, int8 b, float8 total);
+#define A(x, y) __builtin_IB_subgroup_block_read_flat_u16_m8k16v2( \
+    (long)a, 2 * k - 1, m - 1, 2 * k - 1, (int2)(x, y))
+#define B(x, y) __builtin_IB_subgroup_block_read_flat_transform_u16_k16( \
+    (long)b, 2 * n - 1, k - 1, 2 * n - 1, (int2)(x, y))
+
+__attribute__((intel_reqd_sub_group_size(16)))
+kernel void multiply(global const ushort *a, global const ushort *b, global float *c,
+                     int m, int n, int k)
+{
+    int row = 8 * get_group_id(1), column = 16 * get_group_id(0);
+    float8 total = 0;
+    for (int i = 0; i < k; i += 32) {
+        ushort16 rows = A(i, row);
+        total = intel_sub_group_f16_f16_matrix_mad_k16(as_short8(rows.lo), B(column, i), total);
+        total = intel_sub_group_f16_f16_matrix_mad_k16(as_short8(rows.hi), B(column, i + 16),
+                                                       total);
+    }
+    for (int i = 0; i < 8; ++i)
+        if (row + i < m && column + get_local_id(0) < n)
+            c[(row + i) * n + column + get_local_id(0)] = total[i];
+}
+"""
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(16, 32, 64), (13, 40, 56)])
+def test_a_matrix_product_by_blocks_reads_zeros_beyond_the_edges(m: int, n: int, k: int) -> None:
+    kernel = built(PRODUCT, "pvc")["multiply"]
+    for word in ("lsc_load_block2d.ugm (M1, 16)", "dpas.hf.hf.8.8 (M1, 16)"):
+        assert word in kernel.source
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-64, 64, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), np.float32)
+    kernel.launch(
+        [a, b, c, np.int32(m), np.int32(n), np.int32(k)],
+        global_size=(-(-n // 16) * 16, -(-m // 8)),
+        local_size=(16, 1),
+    )
+    assert np.array_equal(c, a.astype(np.float32) @ b.astype(np.float32))

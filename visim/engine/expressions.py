@@ -345,7 +345,7 @@ class ValueBuilder:
 
     def _broadcast(self, expr: Expr) -> str:
         arg = expr.args[0]
-        if arg.uop.name == "read":
+        if arg.uop.name == "read" and arg not in self._known:
             place: Place = arg.attribute
             wide = Place(place.variable, place.offset, place.type, expr.lanes, expr.lanes, 0, 0)
             return self._view(self.place(wide))

@@ -15,7 +15,7 @@ from visim.isa.registry import Category, Instruction, form
 from visim.isa.surfaces import loaded
 from visim.isa.table import Table
 from visim.operands import LscBlock, LscPlane
-from visim.sem.effects import Load, Space, Store
+from visim.sem.effects import Cell, Load, Rectangle, Space, Store
 from visim.sem.expr import Expr, broadcast, select, take, unary, vector_constant
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD, UQ, D, Q
@@ -24,8 +24,6 @@ TABLE = Table(Category.MEMORY)
 
 Block = Annotated[LscBlock, BLOCK]
 Plane = Annotated[LscPlane, PLANE]
-#: An element's row and column, counted from the place that the message names.
-Cell = tuple[int, int]
 _PITCH_UNIT = 16
 
 _BLOCK = (
@@ -117,10 +115,23 @@ def _pitch(t: Tracer, plane: LscPlane) -> Expr:
     return select(is_less, given + 1, given)
 
 
-def _elements(
-    t: Tracer, plane: LscPlane, cells: tuple[Cell | None, ...], size: int, enabled: Expr | None
-) -> tuple[Expr, Expr]:
+def _rectangle(t: Tracer, plane: LscPlane, cells: tuple[Cell | None, ...], size: int) -> Rectangle:
+    return Rectangle(
+        base=t.scalar(plane.base, UQ),
+        width=t.scalar(plane.width, UD),
+        height=t.scalar(plane.height, UD),
+        pitch=_pitch(t, plane),
+        x=t.scalar(plane.x, D),
+        y=t.scalar(plane.y, D),
+        enabled=_enabled(t),
+        cells=cells,
+        size=size,
+    )
+
+
+def _elements(rectangle: Rectangle) -> tuple[Expr, Expr]:
     """Return the addresses of cells, and which of them are inside of the surface and enabled."""
+    cells, size = rectangle.cells, rectangle.size
     lanes = len(cells)
 
     def spread(value: Expr) -> Expr:
@@ -129,20 +140,20 @@ def _elements(
     def offsets(part: int) -> Expr:
         return vector_constant(tuple(cell[part] if cell else 0 for cell in cells), Q)
 
-    row = spread(t.scalar(plane.y, D)) + offsets(0)
-    start = (spread(t.scalar(plane.x, D)) + offsets(1)) * size
+    row = spread(rectangle.y) + offsets(0)
+    start = (spread(rectangle.x) + offsets(1)) * size
     inside = [
         row.ge(0),
-        row.le(spread(t.scalar(plane.height, UD))),
+        row.le(spread(rectangle.height)),
         start.ge(0),
-        (start + (size - 1)).le(spread(t.scalar(plane.width, UD))),
+        (start + (size - 1)).le(spread(rectangle.width)),
     ]
     if None in cells:
         inside.append(vector_constant(tuple(int(cell is not None) for cell in cells), UD).ne(0))
-    if enabled is not None:
-        inside.append(broadcast(enabled, lanes))
-    base = broadcast(t.scalar(plane.base, UQ), lanes)
-    place = row * spread(_pitch(t, plane)) + start
+    if rectangle.enabled is not None:
+        inside.append(broadcast(rectangle.enabled, lanes))
+    base = broadcast(rectangle.base, lanes)
+    place = row * spread(rectangle.pitch) + start
     return base + place.to(UQ), reduce(lambda a, b: a & b, inside)
 
 
@@ -157,10 +168,11 @@ def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
         return
     cells = _cells(t, i.block)
     kind = element_of(i.block.data).memory
-    enabled = _enabled(t)
-    addresses, mask = _elements(t, i.address, cells, kind.bytes, enabled)
-    effect = Load(Space.FLAT, None, addresses, kind, 1, mask)
+    rectangle = _rectangle(t, i.address, cells, kind.bytes)
+    addresses, mask = _elements(rectangle)
+    effect = Load(Space.FLAT, None, addresses, kind, 1, mask, rectangle)
     t.emit(effect)
+    enabled = rectangle.enabled
     whole = None if enabled is None else broadcast(enabled, len(cells))
     t.write_raw(i.dst, loaded(effect, kind, len(cells)), whole)
 
@@ -178,6 +190,7 @@ def lsc_store_block2d(t: Tracer, i: LscStoreBlock) -> None:
     places = tuple(place for place, cell in enumerate(cells) if cell is not None)
     kind = element_of(i.block.data).memory
     stored = tuple(cells[place] for place in places)
-    addresses, mask = _elements(t, i.address, stored, kind.bytes, _enabled(t))
+    rectangle = _rectangle(t, i.address, stored, kind.bytes)
+    addresses, mask = _elements(rectangle)
     value = take(t.raw(i.data, kind, len(cells)), places)
-    t.emit(Store(Space.FLAT, None, addresses, (value,), mask))
+    t.emit(Store(Space.FLAT, None, addresses, (value,), mask, rectangle))

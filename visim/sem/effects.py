@@ -97,11 +97,43 @@ class WriteState:
     mask: Expr | None
 
 
+Cell = tuple[int, int]
+"""A row and a column."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rectangle:
+    """Where the elements of a 2D block are, in few numbers.
+
+    The block begins at row `y` and column `x` of a surface. Element i of its message is in row and
+    column `cells[i]` counted from there; None is padding, which is not in memory. Rows of the
+    surface are `pitch` bytes apart, elements `size` bytes wide; `height` is the number of the last
+    row, `width` that of the last byte of a row. All expressions have one lane: `base` is UQ, `x`
+    and `y` are D, the others UD, `enabled` says whether the message takes place (None: it does).
+    """
+
+    base: Expr
+    width: Expr
+    height: Expr
+    pitch: Expr
+    x: Expr
+    y: Expr
+    enabled: Expr | None
+    cells: tuple[Cell | None, ...]
+    size: int
+
+    @property
+    def numbers(self) -> tuple[Expr, ...]:
+        """The numbers that say where the block is."""
+        return (self.base, self.width, self.height, self.pitch, self.x, self.y)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """Read `components` successive elements at each address; results are `loaded` leaves.
 
-    `surface` is the binding table index (UD, one lane) for `Space.SURFACE`.
+    `surface` is the binding table index (UD, one lane) for `Space.SURFACE`. Of a 2D block
+    `rectangle` says again what `addresses` and `mask` say.
     """
 
     space: Space
@@ -110,6 +142,7 @@ class Load:
     type: DataType
     components: int
     mask: Expr | None
+    rectangle: Rectangle | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,13 +162,14 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """Write one or more successive elements at each address."""
+    """Write one or more successive elements at each address; for `rectangle` see `Load`."""
 
     space: Space
     surface: Expr | None
     addresses: Expr
     values: tuple[Expr, ...]
     mask: Expr | None
+    rectangle: Rectangle | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from visim.operands import General
@@ -209,7 +210,8 @@ class _Tile:
         register, bit = k // per_dword, k % per_dword * self.weights.bits
         root, base = operand.variable.root()
         start = base + operand.offset + register * self.t.platform.grf_bytes + bit // 8
-        place = self._place(root, start, self.weights, 0, 4)
+        kind = _stored(self.weights)
+        place = Place(root, start, kind, self.lanes, self.channels, 0, 4)
         value = Expr(UOPS["read"], place.type, self.lanes, (), place)
         return _element(value, self.weights, constant(bit % 8, UD, self.lanes))
 
@@ -218,26 +220,21 @@ class _Tile:
         bits = self.activations.bits
         row_bits = self.i.depth * self.step * bits
         if bits >= 8:
-            value = self._shared(k) if self.shared else self._rows(k * bits // 8, row_bits // 8)
-            return _element(value, self.activations, constant(0, UD, self.lanes))
+            terms, lanes = len(self.terms), range(self.lanes)
+            picks = tuple(lane // self.channels * terms + k for lane in lanes)
+            return take(self._activations, picks)
         starts = [lane // self.channels * row_bits + k * bits for lane in range(self.lanes)]
         octets = self._run(UB, -(-self.i.repeats * row_bits // 8))
         value = take(octets, tuple(start // 8 for start in starts))
         shifts = vector_constant(tuple(start % 8 for start in starts), UD)
         return _element(value, self.activations, shifts)
 
-    def _rows(self, offset: int, pitch: int) -> Expr:
-        """Return the elements at byte `offset` of A's rows."""
-        root, start = self._source2()
-        place = self._place(root, start + offset, self.activations, pitch, 0)
-        return Expr(UOPS["read"], place.type, self.lanes, (), place)
-
-    def _shared(self, k: int) -> Expr:
-        """Return element k of A's rows where A is in the registers of two threads."""
-        terms = len(self.terms)
-        elements = self._run(_stored(self.activations), self.i.repeats * terms)
-        lanes = range(self.lanes)
-        return take(elements, tuple(lane // self.channels * terms + k for lane in lanes))
+    @cached_property
+    def _activations(self) -> Expr:
+        """All of A, one row after another."""
+        count = self.i.repeats * len(self.terms)
+        values = self._run(_stored(self.activations), count)
+        return _element(values, self.activations, constant(0, UD, count))
 
     def _run(self, kind: DataType, count: int) -> Expr:
         """Return the first `count` elements of A, one after another, as `kind`."""
@@ -261,12 +258,6 @@ class _Tile:
         root, base = source.variable.root()
         grf = self.t.platform.grf_bytes
         return root, base + source.row * grf + source.col * source.variable.type.bytes
-
-    def _place(
-        self, root: General, start: int, precision: Precision, row_stride: int, stride: int
-    ) -> Place:
-        kind = _stored(precision)
-        return Place(root, start, kind, self.lanes, self.channels, row_stride, stride)
 
 
 def _stored(precision: Precision) -> DataType:

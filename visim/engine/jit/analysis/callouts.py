@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.analysis.blocks import UnknownControl, control_value, writes_cr0
 from visim.engine.jit.analysis.images import function_of
+from visim.engine.jit.ir.arranging import arrangement_of
 from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
     Atomic,
@@ -23,6 +24,7 @@ from visim.sem.effects import (
     Load,
     LoadBlock,
     Message,
+    Rectangle,
     Request,
     Store,
     StoreBlock,
@@ -38,6 +40,9 @@ ALIGNMENT = 64
 
 MOST_LANES = 64
 """How many addresses native code can have in one message."""
+
+_MOST_BYTES = 4096
+"""The largest 2D block that native code moves; devices have half as much."""
 
 WAIT = 2
 """What a call-out answers when the thread has to let others run; 0 is to go on, 1 a fault."""
@@ -79,12 +84,26 @@ def is_called_out(effect: Effect) -> bool:
     if isinstance(effect, Synchronization):
         return not isinstance(effect, Barrier)
     if isinstance(effect, Load | Store | Atomic):
-        return effect.addresses.lanes > MOST_LANES
+        return effect.addresses.lanes > MOST_LANES or rectangle_of(effect) is not None
     return isinstance(effect, Message) and not isinstance(effect, LoadBlock | StoreBlock)
 
 
+def rectangle_of(effect: Effect) -> Rectangle | None:
+    """Return the 2D block that a message moves, if native code moves its rows."""
+    if not isinstance(effect, Load | Store) or effect.rectangle is None:
+        return None
+    found = effect.rectangle
+    if found.size * len(found.cells) > _MOST_BYTES:
+        return None
+    if isinstance(effect, Load) or arrangement_of(found.cells).is_in_order:
+        return found
+    return None
+
+
 def _is_answered(effect: Effect) -> bool:
-    """Whether native code answers a message unless its image or sampler is a rare one."""
+    """Whether native code answers a message but in rare cases."""
+    if rectangle_of(effect) is not None:
+        return True
     return isinstance(effect, Request) and function_of(effect) is not None
 
 

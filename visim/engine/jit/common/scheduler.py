@@ -14,6 +14,7 @@ from visim.engine.jit.common.handover import HANDOVER, handover_numbers
 from visim.engine.jit.common.moving import MOVING, ROW, TYPES
 from visim.engine.jit.common.padding import PADDED
 from visim.engine.jit.common.placing import PLACING, placing_numbers
+from visim.engine.jit.common.rectangles import RECTANGLE_TYPES, RECTANGLES
 from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 from visim.engine.jit.common.tallying import TALLYING
 from visim.engine.jit.layout import (
@@ -43,6 +44,7 @@ STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
 _WAYS_CALLED = ("visim_pause", "visim_host", "visim_reach", "visim_load", "visim_store")
 CALLED = (
     *("visim_flat_check", "visim_padded", "visim_clear_memory", "visim_row", "visim_tally"),
+    "visim_rectangle",
     *(f"{name}_{DIRECT}" for name in _WAYS_CALLED),
 )
 STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
@@ -51,7 +53,7 @@ STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
 
 def scheduler_text(*, is_x86: bool) -> str:
     """Return the module that all kernels share; stacks of threads are there on x86-64 only."""
-    parts = [_HEAD, _TEXT, PADDED, TALLYING, ROW, STARTING, TELL]
+    parts = [_HEAD, _TEXT, PADDED, RECTANGLES, TALLYING, ROW, STARTING, TELL]
     parts.append(_way(DIRECT, "", "visim_ask", RUN_DIRECT))
     if is_x86:
         way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
@@ -122,6 +124,7 @@ attributes #0 = { nounwind }
 _CALLS = rf"""
 declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
 declare i1 @visim_padded(ptr, i64, ptr, i64)
+declare i1 @visim_rectangle({RECTANGLE_TYPES})
 declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
 declare i32 @visim_host_$WAY$(ptr, ptr, i64, i64, i64)
 declare preserve_mostcc i64 @visim_reach_$WAY$({TYPES})

@@ -200,6 +200,11 @@ class Text:
         if self.tests_bits or lanes <= few or lanes % few:
             self.do(f"store <{lanes} x {kind}> {vector}, ptr {place}, align 8")
             return
+        self.leave(kind, lanes, vector, place)
+
+    def leave(self, kind: str, lanes: int, vector: str, place: str) -> None:
+        """Store a vector whose elements are loaded one by one, which LLVM is to leave so."""
+        few = min(lanes, _HANDED_OVER // scalar_bytes(kind))
         for first in range(0, lanes, few):
             one = self.shuffle(kind, lanes, vector, range(first, first + few))
             there = self.at(place, first * scalar_bytes(kind))

@@ -56,26 +56,44 @@ class CallOutWriter:
         """Write a call-out and return the names of its outputs."""
         unit, text = self.unit, self.unit.text
         site = CallOut(unit.unit.number, unit.pc, effect, inputs, outputs)
-        offsets = site.offsets()
-        given = [values.value(expr) for expr in inputs]
-        area = unit.context_pointer(Context.EXCHANGE)
-        for expr, name, offset in zip(inputs, given, offsets, strict=False):
-            self._put(area, offset, expr, name)
-        number = unit.module.sites.add_callout(site, offsets[-1])
+        area = self._give(site, [values.value(expr) for expr in inputs])
+        number = unit.module.sites.add_callout(site, site.offsets()[-1])
         answered = None
         if isinstance(effect, Request):
             answered = self._ask_natively(site, effect, area)
-        answer = text.let(
-            f"call i32 @host(ptr %ctx, ptr %thread, i64 {number}, i64 0, i64 {values.control()})"
-        )
-        unit.fault_if(text.let(f"icmp eq i32 {answer}, 1"), FaultKind.HOST, unit.pc)
+        answer = self._ask_host(number, values.control())
         if isinstance(effect, Synchronization):
             self._suspend_if(text.let(f"icmp eq i32 {answer}, {WAIT}"))
         if answered is not None:
             text.jump(answered)
             text.label(answered)
-        after = offsets[len(inputs) :]
-        return [self._take(area, at, expr) for expr, at in zip(outputs, after, strict=False)]
+        return self._results(site, area)
+
+    def ask(self, site: CallOut, number: int, given: Sequence[str], control: str) -> list[str]:
+        """Write a call-out that has its number and values; return the names of its outputs."""
+        area = self._give(site, given)
+        self._ask_host(number, control)
+        return self._results(site, area)
+
+    def _give(self, site: CallOut, given: Sequence[str]) -> str:
+        """Leave the inputs in the exchange area, which is returned."""
+        area = self.unit.context_pointer(Context.EXCHANGE)
+        for expr, name, offset in zip(site.inputs, given, site.offsets(), strict=False):
+            self._put(area, offset, expr, name)
+        return area
+
+    def _ask_host(self, number: int, control: str) -> str:
+        """Call the host; return its answer, which is no fault."""
+        unit, text = self.unit, self.unit.text
+        answer = text.let(
+            f"call i32 @host(ptr %ctx, ptr %thread, i64 {number}, i64 0, i64 {control})"
+        )
+        unit.fault_if(text.let(f"icmp eq i32 {answer}, 1"), FaultKind.HOST, unit.pc)
+        return answer
+
+    def _results(self, site: CallOut, area: str) -> list[str]:
+        after = site.offsets()[len(site.inputs) :]
+        return [self._take(area, at, expr) for expr, at in zip(site.outputs, after, strict=False)]
 
     def _ask_natively(self, site: CallOut, effect: Request, area: str) -> str | None:
         """Write the call of native code that answers a message to an image, if there is any.

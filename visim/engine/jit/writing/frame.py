@@ -167,6 +167,7 @@ class UnitFrame:
         self.pc = 0
         self.surfaces = SurfaceWriter()
         self.buffers: list[str] = []
+        self._common_buffers: dict[int, str] = {}
         self.piece_bytes = 0
 
     @cached_property
@@ -232,6 +233,12 @@ class UnitFrame:
         name = f"%buffer{len(self.buffers)}"
         self.buffers.append(f"  {name} = alloca [{size} x i8], align 64")
         return name
+
+    def common_buffer(self, size: int) -> str:
+        """Return the pointer to so many bytes that instructions use one after the other."""
+        if size not in self._common_buffers:
+            self._common_buffers[size] = self.buffer(size)
+        return self._common_buffers[size]
 
     def frame(self, size: int) -> str:
         """Return the pointer to memory for pieces of code, which all use it: so many bytes."""

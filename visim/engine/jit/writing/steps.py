@@ -8,8 +8,8 @@ from itertools import accumulate
 
 from visim.engine.jit.analysis.affine import Indices, ShapeReader
 from visim.engine.jit.analysis.bindings import Bindings
-from visim.engine.jit.analysis.blocks import MemoryMessage, Step
-from visim.engine.jit.analysis.callouts import is_called_out
+from visim.engine.jit.analysis.blocks import MemoryMessage, Step, readers
+from visim.engine.jit.analysis.callouts import is_called_out, rectangle_of
 from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
 from visim.engine.jit.analysis.families import Family, FamilyFinder
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
@@ -25,14 +25,18 @@ from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
 from visim.engine.jit.writing.messages import MessageWriter
+from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Passed
+from visim.engine.jit.writing.rectangles import RectangleWriter
 from visim.engine.jit.writing.registers import RegisterAccess
 from visim.engine.jit.writing.tracing import TraceWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
+    Effect,
     Fence,
     Load,
     Message,
+    Rectangle,
     RegisterWrite,
     Store,
     WriteAddress,
@@ -191,7 +195,10 @@ class StepWriter:
         values.truths, values.never = self.truths, self.never
         for effect in step.effects:
             self.tracing.effect(values, effect, step.pc)
-            if isinstance(effect, Message) and is_called_out(effect):
+            rectangle = rectangle_of(effect)
+            if rectangle is not None:
+                self._rectangle(step, values, effect, rectangle)
+            elif isinstance(effect, Message) and is_called_out(effect):
                 self.callouts.message(values, effect, step.effects)
             elif isinstance(effect, Load | Store):
                 messages = self._messages(values, step)
@@ -206,6 +213,16 @@ class StepWriter:
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         self._writes(step, values, number)
+
+    def _rectangle(self, step: Step, values: Values, effect: Effect, rectangle: Rectangle) -> None:
+        """Write a message that moves a 2D block."""
+        bounds = BoundsWriter(self.unit, values, self.bindings)
+        writer = RectangleWriter(self.unit, values, bounds, self.callouts)
+        if isinstance(effect, Store):
+            writer.store(effect, rectangle)
+        elif isinstance(effect, Load):
+            (loaded,) = readers(effect, step.expressions)
+            writer.load(effect, rectangle, loaded)
 
     def _messages(self, values: Values, step: Step) -> MessageWriter:
         found = self.unit, values, self.bindings, self.passed, step.pc

@@ -28,6 +28,7 @@ from visim.engine.jit.ir.text import (
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.registers import RegisterAccess
+from visim.engine.jit.writing.taking import LaneTaker
 from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
@@ -74,6 +75,7 @@ class Values:
         self.text, self.storage = self.into or self.unit.text, self.unit.storage
         self.library, self.simd = self.unit.module.library, self.unit.kernel.simd_size
         self.floats = FloatWriter(self.text, self.library)
+        self.taker = LaneTaker(self.text, None if self.into else self.unit)
 
     def value(self, expr: Expr) -> str:
         """Return the vector that an expression stands for."""
@@ -117,6 +119,8 @@ class Values:
             left, right = (self.mask(arg) for arg in expr.args)
             if left is None or right is None:
                 return left or right
+        if expr.uop.name in {"any", "take", "broadcast"} and self.mask(expr.args[0]) is None:
+            return None
         return self.value(expr)
 
     def shape(self, expr: Expr, mask: Expr | None) -> Shape | None:
@@ -429,7 +433,7 @@ class Values:
                 found = text.let(f"icmp {test} i{lanes} {bits}, {bound}")
                 return text.spread("i1", lanes, found)
             case "take":
-                return text.shuffle(scalar_type(kind), expr.args[0].lanes, args[0], expr.attribute)
+                return self.taker.take(expr, args[0])
             case "mask_bits":
                 wide = vector_bits(text, args[0], expr.args[0].lanes)
                 low = text.let(f"trunc i64 {wide} to i32")
