@@ -24,7 +24,7 @@ def write_file(file: str | os.PathLike[str], data: bytes) -> None:
     An error, or an end of the process in between, leaves an old file as it was.
 
     Raises:
-        ArgumentError: it cannot be written; the message says why.
+        ArgumentError: cannot be written; the message says why.
     """
     target = check_output(file)
     with _sentences(file):
@@ -45,7 +45,7 @@ def check_output(file: str | os.PathLike[str]) -> Path:
         if not target.exists() and Path(file).exists():
             return Path(file)  # /dev/stdout where that is a pipe, whose real name is no path
         if target.is_symlink():
-            raise ArgumentError(f"{file}: its symbolic links lead in a circle")
+            raise ArgumentError(f"{file}: its symbolic links form a loop")
         if not target.parent.is_dir():
             raise ArgumentError(f"{file}: the folder {target.parent} does not exist; make it first")
         if target.is_dir():
@@ -79,5 +79,5 @@ def _sentences(file: str | os.PathLike[str]) -> Generator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
-        message = f"{os.fspath(file)}: it cannot be written: {reason}; an old file is as it was"
+        message = f"{os.fspath(file)}: cannot be written: {reason}; an existing file is unchanged"
         raise ArgumentError(message) from error

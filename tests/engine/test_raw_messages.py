@@ -135,7 +135,7 @@ def test_shared_local_memory_has_an_index_of_its_own():
         ),
         ("raw_send (M1, 8) 0xc 2 8 0x4805006:ud V.0 V.0", ["16 channels in an instruction of 8"]),
         ("raw_send (M1, 8) 0xc 1 1 0x210b006:ud V.0 V.0", ["the atomic operation 0"]),
-        ("raw_send (M1, 8) 0xc 1 2 0x2206afa:ud V.0 V.0", ["index 250, which is no surface"]),
+        ("raw_send (M1, 8) 0xc 1 2 0x2206afa:ud V.0 V.0", ["index 250, which is not a surface"]),
         ("raw_sends_eot.7.1.0.0 (M1, 8) 0x0:ud 0x2000010:ud V.0 V.0 %null.0", ["ends the thread"]),
         ("raw_send (M1, 8) 0xa 1 1 V(0,1)<0;1,0> V.0 V.0", ["descriptor in V(0,1)<0;1,0>"]),
     ],

@@ -38,7 +38,7 @@ def _keep_out(code: bytes, names: object) -> None:
     raise _Made
 
 
-@pytest.mark.skipif(not native.IS_X86, reason="this host is no x86-64")
+@pytest.mark.skipif(not native.IS_X86, reason="this host is not x86-64")
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v4"])
 @pytest.mark.parametrize("device", ["pvc", "dg2"])
 @pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)

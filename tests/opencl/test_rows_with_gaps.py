@@ -102,7 +102,7 @@ def check_one(
 )
 def test_rows_with_gaps_are_loaded_alike(device: str, processor: str) -> None:
     if processor and not native.IS_X86:
-        pytest.skip("this host is no x86-64")
+        pytest.skip("this host is not x86-64")
     built(SOURCE, device)  # Where ocloc is missing the test is skipped here.
     # In a process of its own, which a wrong access ends.
     run_apart(__name__, f"check({device!r})", VISIM_CPU=processor)
@@ -137,7 +137,7 @@ def test_stores_leave_gaps_alone(
     device: str, processor: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if processor and not native.IS_X86:
-        pytest.skip("this host is no x86-64")
+        pytest.skip("this host is not x86-64")
     monkeypatch.setenv("VISIM_CPU", processor)
     check_stores(device)
 

@@ -76,8 +76,8 @@ def test_a_pipe_is_written_directly(tmp_path: Path):
         ("missing/a", "the folder .*missing does not exist; make it first"),
         ("folder", "this is a folder"),
         ("locked", "the file is read-only"),
-        ("loop", "symbolic links lead in a circle"),
-        ("x" * 300, "it cannot be written: File name too long"),
+        ("loop", "symbolic links form a loop"),
+        ("x" * 300, "cannot be written: File name too long"),
     ],
 )
 def test_what_cannot_be_written_is_said(tmp_path: Path, file: str, message: str):
@@ -94,7 +94,7 @@ def test_what_cannot_be_written_is_said(tmp_path: Path, file: str, message: str)
 
 
 def test_a_full_disk_is_said():
-    with pytest.raises(ArgumentError, match="/dev/full: it cannot be written: No space left"):
+    with pytest.raises(ArgumentError, match="/dev/full: cannot be written: No space left"):
         write_file("/dev/full", b"new")
 
 

@@ -180,7 +180,7 @@ class _File:
         left = self.reader.end - self.reader.position
         if left:
             span = ByteSpan(self.reader.file, self.reader.position, left)
-            raise InputError(f"{left} bytes behind the last object", span)
+            raise InputError(f"{left} bytes after the last object", span)
         return found
 
     def _several(self, width: int, one: Callable[[], _T]) -> tuple[_T, ...]:

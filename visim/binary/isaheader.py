@@ -106,7 +106,7 @@ def read_header(data: bytes, name: str) -> Header:
     """
     reader = Reader(data, name)
     if reader.take(min(4, len(data))) != MAGIC:
-        raise InputError("this is no .isa file, it does not begin with CISA", ByteSpan(name, 0))
+        raise InputError("this is not an .isa file: it does not begin with CISA", ByteSpan(name, 0))
     version = (reader.unsigned(1), reader.unsigned(1))
     if not OLDEST_OBJECT <= version <= NEWEST_OBJECT:
         known = "{}.{} to {}.{}".format(*OLDEST_OBJECT, *NEWEST_OBJECT)
@@ -313,7 +313,7 @@ def _put_count(writer: Writer, entries: tuple[object, ...], what: str) -> None:
 def _put_name(writer: Writer, name: str, version: Version) -> None:
     raw = name.encode()
     if not raw:
-        raise CodingError("a name of 0 bytes has no place in a file")
+        raise CodingError("an empty name cannot be stored in a file")
     put(writer, len(raw), 2 if version >= LONG_NAMES else 1, f"the length of the name {name[:40]}")
     writer.data += raw
 

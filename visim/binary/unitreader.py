@@ -266,7 +266,7 @@ class _UnitReader:
             raise CodingError(f"the scope of the alias {name} is {scope}, known are 0 and 1")
         if base == 0:
             if offset:
-                raise CodingError(f"{name} is no alias but has the offset {offset}")
+                raise CodingError(f"{name} is not an alias but has the offset {offset}")
             return None
         if base >= number:
             raise CodingError(f"{name} is an alias of variable {base}, which comes later")

@@ -251,7 +251,7 @@ def _implicit_number(kind: str) -> int:
     digits = kind.removeprefix("UNDEFINED_")
     number = int(digits) if digits.isdecimal() else _IMPLICIT_NUMBERS.get(kind, 0)
     if not 0 < number < 1 << 5:
-        raise CodingError(f"{kind} is no kind of input")
+        raise CodingError(f"{kind} is not a kind of input")
     return number
 
 

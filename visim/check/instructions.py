@@ -208,12 +208,12 @@ def integer_division(at: Site) -> Iterator[Wrong]:
     if at.platform is None or at.platform.divides_integers or item.op.mnemonic not in _DIVISIONS:
         return
     if isinstance(item, Binary) and source_type(item.src0).is_integer:
-        yield Wrong(f"{at.platform.name} divides no integers")
+        yield Wrong(f"{at.platform.name} cannot divide integers")
 
 
 def _with_type(at: Site, platform: Platform, kind: DataType) -> Iterator[Wrong]:
     if any(operand_type(operand) == kind for _, operand in at.operands):
-        yield Wrong(f"{platform.name} does not compute with {kind!r}")
+        yield Wrong(f"{platform.name} cannot compute with {kind!r}")
 
 
 @rules.instruction(

@@ -43,7 +43,7 @@ def check(
     from visim.cli.files import read_source
 
     if as_sarif and as_json:
-        raise click.UsageError("--json and --sarif are two forms of the output: give one of them")
+        raise click.UsageError("--json and --sarif exclude each other: give one of them")
     if explain is not None:
         text = _explanation(explain)
         if as_json:

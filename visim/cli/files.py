@@ -38,7 +38,7 @@ def read_text(file: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         findings = Diagnostics()
-        findings.error("unknown-format", f"{file}: no text: byte {error.start} is not UTF-8")
+        findings.error("unknown-format", f"{file}: not text: byte {error.start} is not UTF-8")
         raise InputError(findings) from None
 
 

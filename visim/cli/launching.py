@@ -64,7 +64,7 @@ _launch_options = (
         metavar="NAMES",
         help="Figures for the report: instructions, fidelity, taint.",
     ),
-    click.option("--show", is_flag=True, help="Show pictures even where stdout is no terminal."),
+    click.option("--show", is_flag=True, help="Show pictures even where stdout is not a terminal."),
 )
 
 

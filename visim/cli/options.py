@@ -83,7 +83,7 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ArgumentError(f"{file}: not a TOML file: {error}") from None
     except ValueError:  # Python reads no integers of thousands of digits.
-        raise ArgumentError(f"{file}: a number in it has thousands of digits") from None
+        raise ArgumentError(f"{file}: one of its numbers has thousands of digits") from None
     try:
         described = _typed(table, path.parent)
     except ArgumentError as error:
@@ -97,7 +97,7 @@ def _float(text: str) -> float:
     """Read a number of a TOML file; one that is written out is not infinite."""
     number = float(text)
     if math.isinf(number) and any(letter.isdigit() for letter in text):
-        raise ArgumentError(f"{shortened(text)} is beyond all floating-point numbers")
+        raise ArgumentError(f"{shortened(text)} is too large for a floating-point number")
     return number
 
 
@@ -106,7 +106,9 @@ def _bounded_text(path: Path) -> str:
     with path.open("rb") as stream:
         data = stream.read(MAX_TOML_BYTES + 1)
     if len(data) > MAX_TOML_BYTES:
-        raise ArgumentError(f"more than {MAX_TOML_BYTES} bytes, too many for a launch.toml")
+        raise ArgumentError(
+            f"more than {MAX_TOML_BYTES} bytes, which is too long for a launch.toml"
+        )
     return data.decode("utf-8")
 
 

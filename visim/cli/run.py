@@ -226,7 +226,7 @@ def _find_results(
             value = values[find_parameter(output.key, kernel.args)]
         value = _array(value)
         if value is None:
-            raise ArgumentError(f"--out {output.key}: this argument is no array")
+            raise ArgumentError(f"--out {output.key}: this argument is not an array")
         results[output.key] = value
     return results
 

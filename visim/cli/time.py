@@ -72,7 +72,7 @@ def _machines(chosen: TimeOptions) -> list[Machine]:
     if (chosen.arch is None) == (chosen.compare is None):
         raise ArgumentError("say which generation with --arch, or which ones with --compare")
     if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
-        raise ArgumentError("--compare goes with neither --listing, --perfetto nor --html")
+        raise ArgumentError("--compare cannot be combined with --listing, --perfetto or --html")
     names = [chosen.arch or ""] if chosen.compare is None else chosen.compare.split(",")
     changes = _changes(chosen.changes)
     return [find_machine(name.strip(), chosen.preset).with_facts(changes) for name in names]

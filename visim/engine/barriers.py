@@ -104,7 +104,7 @@ class Barriers:
         if not 0 <= key < NAMED:
             raise BarrierMisuse(f"named barrier {key} does not exist, there are 0 to {NAMED - 1}")
         if role not in {_BOTH, _PRODUCER, _CONSUMER}:
-            raise BarrierMisuse(f"{role} is no role at a named barrier, expected 0, 1 or 2")
+            raise BarrierMisuse(f"{role} is not a role at a named barrier, expected 0, 1 or 2")
         for count, what in zip(counts, ("producers", "consumers"), strict=True):
             if not 1 <= count <= self.threads:
                 raise BarrierMisuse(

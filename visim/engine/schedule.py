@@ -107,7 +107,7 @@ def schedule(width: int, height: int, dependency: Dependency) -> tuple[Wave, ...
     if left:
         first = int(np.flatnonzero(space.pending)[0])
         raise ArgumentError(
-            f"dependency: {left} threads wait for each other in a circle, first of them thread "
+            f"dependency: {left} threads wait for each other in a cycle, the first is thread "
             f"{(first % width, first // width)}"
         )
     return waves

@@ -123,7 +123,7 @@ def _surface(m: RawMessage) -> _Target:
     if index == _SLM_INDEX:
         return _Target(Space.SLM, None, UD)
     if index > _LAST_INDEX:
-        raise Unexecutable(f"a raw message to binding table index {index}, which is no surface")
+        raise Unexecutable(f"a raw message to binding table index {index}, which is not a surface")
     return _Target(Space.SURFACE, constant(index, UD, 1), UD)
 
 

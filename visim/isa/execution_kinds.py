@@ -123,7 +123,7 @@ class PredicationKind:
             return None
         combine = next((c for c, bits in _COMBINE_CODES.items() if bits == code >> 13 & 3), None)
         if combine is None or code & 0x1000 or not code & 0xFFF:
-            raise CodingError(f"0x{code:04x} is no predicate")
+            raise CodingError(f"0x{code:04x} is not a predicate")
         return Predication(tables.predicate(code & 0xFFF), bool(code >> 15), combine)
 
     def encode(self, value: Predication | None, writer: Writer, tables: EncodeTables) -> None:

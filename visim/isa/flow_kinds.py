@@ -86,7 +86,7 @@ class LifetimeKind:
         start = cursor.position
         found = variable(cursor, names, "a variable")
         if isinstance(found, SurfaceVariable | SamplerVariable):
-            message = f"{found.name} is no general, address or predicate variable"
+            message = f"{found.name} is not a general, address or predicate variable"
             raise cursor.failure_at(start, "operand-class", message)
         return Lifetime(found, word == "end")
 

@@ -97,7 +97,7 @@ def _step(cursor: Cursor, names: Names, level: Level = Level.CONDITION) -> int:
         raise cursor.failure_at(
             start,
             "region",
-            f"{value} is no stride or width of a region",
+            f"{value} is not a stride or width of a region",
             help="use 0, 1, 2, 4, 8, 16 or 32",
         )
     return value

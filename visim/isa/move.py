@@ -128,7 +128,7 @@ def _compare(relation: str, a: Expr, b: Expr) -> Expr:
 def setp(t: Tracer, i: UnpredicatedUnary) -> None:
     """Set predicate bits: a scalar gives one bit a channel, a vector the lowest bit of each."""
     if not isinstance(i.dst, PredicateOperand):
-        raise Unexecutable("setp into something that is no predicate")
+        raise Unexecutable("setp into something that is not a predicate")
     if isinstance(i.src0, Immediate) or _is_scalar(i.src0):
         bits = bits_of(t.scalar(i.src0, UD), t.lanes)
         t.emit(WritePredicate(i.dst.variable, i.exec.offset, bits, None))

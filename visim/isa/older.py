@@ -36,7 +36,7 @@ class PlainOffsetsKind:
         """Append the two bytes; only a constant of type uw has a place."""
         if not isinstance(value, Immediate) or value.type != UW:
             major, minor = tables.version
-            raise CodingError(f"version {major}.{minor} has no place for offsets that are no :uw")
+            raise CodingError(f"version {major}.{minor} has no place for offsets that are not :uw")
         put(writer, value.bits, 2, "offsets in texels")
 
 

@@ -261,10 +261,10 @@ def _modifier(code: int) -> Modifier:
 def _source_region(code: int) -> Region:
     nibbles = (code & 15, code >> 4 & 15, code >> 8 & 15)
     if code >> 12 or max(nibbles) >= len(_STEPS):
-        raise CodingError(f"0x{code:04x} is no region")
+        raise CodingError(f"0x{code:04x} is not a region")
     v, w, h = (_STEPS[nibble] for nibble in nibbles)
     if w is None or h is None:
-        raise CodingError(f"0x{code:04x} is no region of a source")
+        raise CodingError(f"0x{code:04x} is not a region of a source")
     return Region(v, w, h)
 
 
@@ -272,13 +272,13 @@ def _destination_stride(code: int) -> int:
     nibble = code >> 8
     stride = _STEPS[nibble] if nibble < len(_STEPS) else None
     if code & 0xFF or stride is None:
-        raise CodingError(f"0x{code:04x} is no region of a destination")
+        raise CodingError(f"0x{code:04x} is not a region of a destination")
     return stride
 
 
 def _step_code(step: int | None) -> int:
     if step not in _STEP_CODES:
-        raise CodingError(f"{step} is no stride or width of a region")
+        raise CodingError(f"{step} is not a stride or width of a region")
     return _STEP_CODES[step]
 
 

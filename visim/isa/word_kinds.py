@@ -209,7 +209,7 @@ class ChannelsKind(CodedKind):
     def from_code(self, code: int) -> str:
         """Return the letters of the bits."""
         if not 0 < code < 1 << 4:
-            raise CodingError(f"0x{code:x} is no channel mask")
+            raise CodingError(f"0x{code:x} is not a channel mask")
         return "".join(letter for bit, letter in enumerate(self.letters) if code >> bit & 1)
 
 

@@ -89,7 +89,7 @@ class MemoryViolation(Exception):
             return ""
         if self.reason != OUT_OF_RANGE:
             return f" (in {self.nearest!r})"
-        side = "before the start" if self.distance < 0 else "behind the end"
+        side = "before the start" if self.distance < 0 else "past the end"
         return f" ({abs(self.distance)} bytes {side} of {self.nearest!r})"
 
 

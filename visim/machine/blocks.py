@@ -63,7 +63,7 @@ class BlockSurface:
         """Write rows of `width` bytes.
 
         Raises:
-            MemoryViolation: The memory is read-only, or `x` is no multiple of 4.
+            MemoryViolation: The memory is read-only, or `x` is not a multiple of 4.
         """
         height = data.size // width
         rows, row_bytes = self._rows.shape

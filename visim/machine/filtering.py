@@ -27,7 +27,7 @@ from visim.sem.requests import COLOURS, DetailQuery, Sampling
 Axis = NDArray[Any]
 Given = Mapping[str, Axis]
 
-_NOT_FINITE = "a coordinate that is no finite number"
+_NOT_FINITE = "a coordinate that is not a finite number"
 _FILTERED_INTEGERS = "a linear filter on an image of integers"
 _NO_LEVELS = "levels of detail with coordinates in texels"
 _GATHERABLE = {ImageKind.IMAGE_2D, ImageKind.ARRAY_2D, ImageKind.CUBE, ImageKind.ARRAY_CUBE}

@@ -50,14 +50,14 @@ def read_file(path: Path) -> bytes:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ArgumentError: it cannot be read, as folders cannot, and names that are too long.
+        ArgumentError: cannot be read, as folders cannot, and names that are too long.
     """
     try:
         return path.read_bytes()
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise ArgumentError(f"{path}: it cannot be read: {error.strerror or error}") from error
+        raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def standard_input() -> bytes:

@@ -254,7 +254,7 @@ class Program:
         suffix = target.suffix.lower()
         is_newest = isinstance(cast("object", isa_version), str) and isa_version == NEWEST
         if suffix in {".visaasm", ".zebin"} and not is_newest:
-            raise ArgumentError(f"isa_version: {target} is no object, only .isa files have one")
+            raise ArgumentError(f"isa_version: {target} is not an object, only .isa files have one")
         match suffix:
             case ".visaasm":
                 write_file(target, self.text().encode())

@@ -81,7 +81,7 @@ def macro(t: Tracer, i: Any, value: Expr) -> None:
         Unexecutable: the second destination is no predicate.
     """
     if not isinstance(i.special, PredicateOperand):
-        raise Unexecutable("a second destination that is no predicate")
+        raise Unexecutable("a second destination that is not a predicate")
     infinity = constant(float("inf"), value.type, value.lanes)
     ordinary = absolute(value).lt(infinity) & value.ne(0.0)
     t.write(i.dst, value, t.mask())

@@ -220,7 +220,7 @@ def _alignment(cursor: Cursor, symbols: Symbols) -> str:
     cursor.position = start
     size = integer(cursor, symbols, "an alignment such as 'GRF'")
     if size not in ALIGNMENT_BYTES:
-        message = f"{size} bytes are no alignment"
+        message = f"{size} bytes is not an alignment"
         known = ", ".join(map(str, ALIGNMENT_BYTES))
         raise cursor.failure_at(start, "unknown-alignment", message, help=f"use one of {known}")
     return ALIGNMENT_BYTES[size]
@@ -246,7 +246,7 @@ def _alias(cursor: Cursor, symbols: Symbols) -> Alias:
     if base is None:
         raise cursor.unknown_name(start, "variable", name, symbols.known())
     if not isinstance(base, General):
-        message = f"{name} is no general variable and cannot be aliased"
+        message = f"{name} is not a general variable and cannot be aliased"
         raise cursor.failure_at(start, "operand-class", message)
     cursor.expect(",")
     offset = integer(cursor, symbols, "a byte offset", high=_MAX_BYTE, level=Level.SHIFT)

@@ -175,7 +175,7 @@ class _Parser:
         is_directive = _DIRECTIVE.match(text, cursor.position) is not None
         advice = "begin the text with '.version 4.1'"
         if not is_directive:
-            advice += "; nothing behind this line was read"
+            advice += "; nothing after this line was read"
         failure = cursor.failure("'.version'", help=advice)
         self.findings.add(statement.located(failure.diagnostic))
         return is_directive

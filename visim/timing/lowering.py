@@ -73,7 +73,7 @@ def lower(entry: Callable[..., int]) -> str:
         InternalError: a function does what cannot be translated.
     """
     if not isinstance(entry, FunctionType):
-        raise InternalError(f"lowering: {entry!r} is no function")
+        raise InternalError(f"lowering: {entry!r} is not a function")
     found: dict[str, str] = {}
     waiting: list[FunctionType] = [entry]
     while waiting:

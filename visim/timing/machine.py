@@ -126,7 +126,7 @@ class Machine:
         """Return a number of the structure."""
         value = self.facts[name].value
         if not isinstance(value, int):
-            raise InternalError(f"{self.name}: {name} is no number")
+            raise InternalError(f"{self.name}: {name} is not a number")
         return value
 
     @property

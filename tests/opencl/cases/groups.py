@@ -12,7 +12,7 @@ I32, U32, F32 = np.int32, np.uint32, np.float32
 
 
 def _local_exchange(size: int, groups: int) -> Case:
-    """Groups of `size` work-items, which is no multiple of any SIMD width."""
+    """Groups of `size` work-items, which is not a multiple of any SIMD width."""
     count = size * groups
 
     def make(rng: Generator) -> Values:

@@ -101,7 +101,7 @@ DAMAGED = [
     (b"", "does not begin"),
     (MAGIC, "2 bytes expected"),
     (HEAD + pack("I", 0xFFFFFFFF), "a table of 4294967295 entries"),
-    (HEAD + EMPTY_TABLES + NO_POINTERS + pack("HH", 0, 0) + b"x", "bytes behind the last object"),
+    (HEAD + EMPTY_TABLES + NO_POINTERS + pack("HH", 0, 0) + b"x", "bytes after the last object"),
     (HEAD + EMPTY_TABLES + pack("HB", 0, 7), "7 is neither 0 nor 1"),
     (
         HEAD + pack("III", 0, 0, 1) + name("V") + pack("HHHBB", 1, 0, 1, 3, 0),

@@ -342,9 +342,9 @@ def test_objects_that_overlap_are_refused():
         (b"\x3b\x05\x00", "opcode 0x3b is reserved"),
         (b"\x4e\x09", "has no such sub-code"),
         (b"\x34\x06\x00\x00", "execution size code 6"),
-        (b"\x34\x00\x00\x80", "no predicate"),
+        (b"\x34\x00\x00\x80", "not a predicate"),
         (b"\x34\x00\x04\x00", "predicate variable 4 does not exist"),
-        (b"\x34\x00\x01\x60", "no predicate"),
+        (b"\x34\x00\x01\x60", "not a predicate"),
         (b"\x32\x00\x00\x00\x00\x00", "label 0 does not exist"),
         (b"\x51\xff\xff\xff\xff", "string 4294967295 does not exist"),
         (b"\x51\x00", "4 bytes expected, 1 left"),
@@ -363,7 +363,7 @@ def test_a_stream_that_is_wrong_is_refused(stream: bytes, message: str):
         (b"\x0d\x00\x00\x00\x00\x00", "modifier 1, it can have none"),
         (b"\x20\x28\x00\x00\x00\x00\x00\x22\x01", "source has modifier 4"),
         (b"\x00\x28\x00\x00\x00\x00\x00\x20\x01", "without vertical stride"),
-        (b"\x00\x28\x00\x00\x00\x00\x00\x22\x11", "is no region"),
+        (b"\x00\x28\x00\x00\x00\x00\x00\x22\x11", "is not a region"),
         (b"\x00\x15\x00\x00\x00\x00\x00\x22\x01", "general variable 21 does not exist"),
         (b"\x01\x01\x00\x00\x00", "address variable 1 does not exist"),
         (b"\x01\x00\x00\x00\x06", "width code 6"),
@@ -462,7 +462,7 @@ def test_a_place_beyond_a_byte_is_not_written():
             "mov (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0>",
             src0=GeneralSource(variable, 0, 0, Region(3, 1, 0)),
         ),
-        "mov: 3 is no stride",
+        "mov: 3 is not a stride",
     )
 
 

@@ -179,7 +179,7 @@ def test_offsets_in_texels_are_plain_before_3_4():
     assert stream_of(SAMPLE, (3, 3))[:10] == b"\x6d\x18\4\0\0\x0f\x23\1\0\6"
     line = SAMPLE.replace("0x123:uw", "V40(0,0)<0;1,0>")
     assert stream_of(line, (3, 4))
-    refused(line, (3, 3), r"version 3\.3 has no place for offsets that are no :uw")
+    refused(line, (3, 3), r"version 3\.3 has no place for offsets that are not :uw")
 
 
 def test_flags_of_the_sampler_keep_their_meaning():

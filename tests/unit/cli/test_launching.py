@@ -134,8 +134,11 @@ class TestRun:
             (["--checks", "no"], "checks: expected on or off, found 'no'"),
             (["--out", "x=/nowhere/a.npy"], "there is no folder for /nowhere/a.npy"),
             (["--out", "x=a.jpg"], "expected a file .npy or .png"),
-            (["--arg", "x=null", "--arg", "n=i32:1", "--out", "n=a.npy"], "is no array"),
-            (["--arg", "x=ones:f32:4x4", "--arg", "n=i32:1", "--out", "x=a.png"], "is no picture"),
+            (["--arg", "x=null", "--arg", "n=i32:1", "--out", "n=a.npy"], "is not an array"),
+            (
+                ["--arg", "x=ones:f32:4x4", "--arg", "n=i32:1", "--out", "x=a.png"],
+                "is not a picture",
+            ),
             (["--arg", "x=null", "--arg", "n=i32:1", "--show"], "--show needs a picture"),
             (["--json", "--out", "x=-"], "the standard output can take only one"),
             (["--arg", "x=npy:-", "--arg", "n=npy:-"], "the standard input can be read only once"),
@@ -237,8 +240,8 @@ class TestLaunchFile:
             ("file = 'x'\nseed = -1", "seed: expected an integer from 0"),
             ("file = 'x'\nkernel = 1", "kernel: expected text"),
             ("file = ", "not a TOML file"),
-            ("[arg]\nx = 1e400", "launch.toml: 1e400 is beyond all floating-point numbers"),
-            (f"seed = {'9' * 5000}", "launch.toml: a number in it has thousands of digits"),
+            ("[arg]\nx = 1e400", "launch.toml: 1e400 is too large for a floating-point number"),
+            (f"seed = {'9' * 5000}", "launch.toml: one of its numbers has thousands of digits"),
             *(
                 (f"file = 'x'\n{key} = 0x{'f' * 5000}", f"found {THOUSANDS}")
                 for key in ("kernel", "require_exact", "engine", "collect", "dependency", "arg")

@@ -244,7 +244,7 @@ class TestReduce:
         path = tmp_path / "program.isa"
         path.write_bytes(b"CISA\xff")
         assert main(["reduce", str(path), "--keep", "false"]) == 1
-        assert "program.isa: no text: byte 4 is not UTF-8" in capsys.readouterr().err
+        assert "program.isa: not text: byte 4 is not UTF-8" in capsys.readouterr().err
 
     def test_a_command_with_half_a_quotation_is_refused(self, tmp_path, capsys):
         path = tmp_path / "program.visaasm"

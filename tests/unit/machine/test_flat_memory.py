@@ -261,7 +261,7 @@ class TestViolations:
         assert (violation.nearest, violation.distance) == ("x", 4)
         assert str(violation) == (
             f"flat load of 4 bytes at 0x{base + 20:x} by channel 3: "
-            "out of range (4 bytes behind the end of 'x')"
+            "out of range (4 bytes past the end of 'x')"
         )
 
     @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ class TestChannels:
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
     def test_coordinates_that_are_no_finite_numbers_are_refused(self, value):
         image = _image("r:float", ImageKind.IMAGE_1D, np.zeros((2, 1), np.float32))
-        with pytest.raises(MemoryViolation, match="channel 1: a coordinate that is no finite"):
+        with pytest.raises(MemoryViolation, match="channel 1: a coordinate that is not a finite"):
             _sample(image, [np.array([0, value], np.float32)], SamplerState())
 
     def test_coordinates_that_are_left_out_are_0(self):

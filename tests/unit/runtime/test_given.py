@@ -33,9 +33,9 @@ def test_sources_are_paths_or_bytes(read, source, said) -> None:
 
 @pytest.mark.parametrize("read", [visim.load, visim.verify, lambda one: visim.link([one])])
 def test_files_that_cannot_be_read_are_named(read, tmp_path) -> None:
-    with pytest.raises(ArgumentError, match=r"aa: it cannot be read: File name too long$"):
+    with pytest.raises(ArgumentError, match=r"aa: cannot be read: File name too long$"):
         read("a" * 300)
-    with pytest.raises(ArgumentError, match="it cannot be read: Is a directory"):
+    with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
         read(tmp_path)
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nothing")
@@ -50,7 +50,7 @@ def test_programs_are_written_to_paths(path) -> None:
 @pytest.mark.parametrize("version", [None, np.zeros(3), "3.3"])
 def test_only_objects_are_written_in_a_version(version, tmp_path) -> None:
     program = visim.load(ZEBIN)
-    with pytest.raises(ArgumentError, match=r"is no object, only \.isa files"):
+    with pytest.raises(ArgumentError, match=r"is not an object, only \.isa files"):
         program.write(tmp_path / "k.visaasm", isa_version=version)
     program.write(tmp_path / "k.visaasm", isa_version="4.1")
 
@@ -113,17 +113,17 @@ def test_builds_have_a_name(name) -> None:
 
 @pytest.mark.parametrize("size", [1 << 62, 10**30])
 def test_buffers_are_as_large_as_memory(size) -> None:
-    with pytest.raises(ArgumentError, match=f"no memory for {size} bytes"):
+    with pytest.raises(ArgumentError, match=f"not enough memory for {size} bytes"):
         visim.Buffer(size)
 
 
 @pytest.mark.parametrize("make", [visim.Buffer, visim.Local])
 def test_true_is_no_number_of_bytes(make) -> None:
-    with pytest.raises(ArgumentError, match="True is no number of bytes"):
+    with pytest.raises(ArgumentError, match="True is not a number of bytes"):
         make(True)
 
 
 @pytest.mark.parametrize("kind", ["nonsense", "i4,,", 5])
 def test_a_view_of_a_buffer_has_a_type_of_numpys(kind) -> None:
-    with pytest.raises(ArgumentError, match="is no type of NumPy's"):
+    with pytest.raises(ArgumentError, match="is not a NumPy dtype"):
         visim.Buffer(16).array(kind)

@@ -18,8 +18,8 @@ IN_A_KERNEL = [
     (1, 14, "unknown-variable", "'V23'", "mov (M1, 16) V23(0,0)<1> 0x1:ud"),
     (1, 26, "unknown-variable", "'V99'", "mov (M1, 16) V32(0,0)<1> V99(0,0)<1;1,0>"),
     (1, 27, "unknown-type", "'xx'", "mov (M1, 1) V32(0,0)<1> 1:xx"),
-    (1, 36, "region", "3 is no stride", "mov (M1, 1) V32(0,0)<1> V32(0,0)<0;3,0>"),
-    (1, 22, "region", "7 is no stride", "mov (M1, 1) V32(0,0)<7> V32(0,0)<0;1,0>"),
+    (1, 36, "region", "3 is not a stride", "mov (M1, 1) V32(0,0)<1> V32(0,0)<0;3,0>"),
+    (1, 22, "region", "7 is not a stride", "mov (M1, 1) V32(0,0)<7> V32(0,0)<0;1,0>"),
     (1, 17, "out-of-range", "256", "mov (M1, 1) V32(256,0)<1> V32(0,0)<0;1,0>"),
     (1, 28, "syntax", "a region", "mov (M1, 1) V32(0,0)<1> V32.0"),
     (1, 33, "syntax", "found '0x2:ud'", "mov (M1, 16) V32(0,0)<1> 0x1:ud 0x2:ud"),
@@ -108,7 +108,7 @@ def test_a_page_that_shows_a_text_is_one_error():
     [finding] = parse_text(Source("page.md", page))[1]
     assert finding.message == "expected '.version', found '#'"
     assert finding.help is not None
-    assert "nothing behind this line was read" in finding.help
+    assert "nothing after this line was read" in finding.help
 
 
 def test_a_text_that_lacks_its_version_only_is_read():

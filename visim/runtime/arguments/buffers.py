@@ -38,7 +38,7 @@ class Buffer:
         try:
             self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
         except (MemoryError, ValueError):
-            raise ArgumentError(f"Buffer: there is no memory for {shown(size)} bytes") from None
+            raise ArgumentError(f"Buffer: not enough memory for {shown(size)} bytes") from None
 
     def __len__(self) -> int:
         """Return the size in bytes."""
@@ -51,7 +51,7 @@ class Buffer:
             ArgumentError: Not a slice, a step other than 1, or bytes that are not in the buffer.
         """
         if not isinstance(part, slice):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"Buffer: {shown(part)} is no range of bytes; write buffer[a:b]")
+            raise ArgumentError(f"Buffer: {shown(part)} is not a range of bytes; write buffer[a:b]")
         if part.step not in {None, 1}:
             raise ArgumentError(f"Buffer: a sub-buffer has step 1, not {shown(part.step)}")
         start = self._position(part.start, 0)
@@ -83,12 +83,13 @@ class Buffer:
         try:
             kind = np.dtype(dtype)
         except (TypeError, ValueError, SyntaxError):
-            raise ArgumentError(f"Buffer: {dtype!r} is no type of NumPy's") from None
+            raise ArgumentError(f"Buffer: {dtype!r} is not a NumPy dtype") from None
         if kind.hasobject or not kind.itemsize:
             raise ArgumentError(f"Buffer: type {kind} has no bytes of its own")
         if len(self) % kind.itemsize:
             raise ArgumentError(
-                f"Buffer: {len(self)} bytes are no whole number of {kind} ({kind.itemsize} bytes)"
+                f"Buffer: {len(self)} bytes are not a whole number of {kind} "
+                f"({kind.itemsize} bytes each)"
             )
         return self._bytes.view(kind)
 
@@ -123,5 +124,5 @@ def _size(value: Any, what: str) -> int:
     except TypeError:
         size = None
     if size is None:
-        raise ArgumentError(f"{what}: {shown(value)} is no number of bytes; expected an integer")
+        raise ArgumentError(f"{what}: {shown(value)} is not a number of bytes; expected an integer")
     return size

@@ -313,7 +313,7 @@ def _checked(array: object) -> NDArray[Any]:
         )
     if not checked.dtype.isnative:
         raise ArgumentError(
-            "Image: the array's numbers are big-endian, kernels take them for little-endian; "
+            "Image: the array is big-endian, and kernels would read it as little-endian; "
             "pass array.astype(array.dtype.newbyteorder('='))"
         )
     if not checked.size:

@@ -213,7 +213,7 @@ def _python_number(value: float, name: str, kind: ValueType) -> bytes:
         return _float_bytes(_as_float(value, name, kind), name, kind)
     if isinstance(value, float) and not value.is_integer():
         raise ArgumentError(
-            f"argument {name!r}: {shown(value)} is no integer, expected {kind.name}"
+            f"argument {name!r}: {shown(value)} is not an integer, expected {kind.name}"
         )
     signed = kind.dtype.kind == "i"
     try:

@@ -82,7 +82,7 @@ def _inputs(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnos
         if places.is_local(one) or is_unused(unit, one):
             continue
         if not places.is_cross(one) or not isinstance(one.variable, General):
-            text = f"input {one.variable.name} at byte {one.offset} is no part of the payload"
+            text = f"input {one.variable.name} at byte {one.offset} is not part of the payload"
             yield _finding("abi-input-unexplained", text, one.origin)
         elif one.offset + one.size > end:
             text = f"input {one.variable.name} ends at byte {one.offset + one.size}"

@@ -88,7 +88,7 @@ class Contents:
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by what the program was read from."""
         if self.again is None:
-            raise TypeError("what is not yet a whole program cannot be copied")
+            raise TypeError("a program that is still being loaded cannot be copied")
         return self.again, ()
 
     @property
@@ -123,7 +123,7 @@ class Contents:
             InputError: something in it has no place in an object.
         """
         if self.platform is None:
-            raise ArgumentError(f"platform: say for which device {self.name} is to be written")
+            raise ArgumentError(f"platform: say which device {self.name} is to be written for")
         return write_isa(self.module, platform=self.platform, native=self.native, version=version)
 
     def link(self, kernel: LoadedKernel, device: Platform) -> LinkedKernel:
@@ -245,11 +245,11 @@ def examine_data(
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{name}: this is no vISA text, no zebin and no .isa object"
+        message = f"{name}: this is not a vISA text, a zebin or an .isa object"
         findings.error("unknown-format", f"{message} (byte {error.start} is not UTF-8)")
         return None, findings
     if text.strip() and not any(word in text for word in _BEGINNINGS):
-        message = f"{name}: this is no vISA text, no zebin and no .isa object"
+        message = f"{name}: this is not a vISA text, a zebin or an .isa object"
         findings.error("unknown-format", message, help="a vISA text begins with '.version 4.1'")
         return None, findings
     return examine_text(Source(name, text), target, strict=strict)

@@ -69,9 +69,9 @@ def build_zebin(
     for what, given in (("options", options), ("name", name)):
         check_text(what, given)
     if not name:
-        raise ArgumentError("name: expected what messages are to call the program, found ''")
+        raise ArgumentError("name: expected a name for the program in messages, found ''")
     if _NO_TEXT.search(options):
-        raise ArgumentError("options: a NUL character or half a character is in them")
+        raise ArgumentError("options: they contain a NUL character or half of a surrogate pair")
     if isinstance(source, (bytes, bytearray, memoryview)):
         module = whole_module(bytes(source), name)
         return _compile(_Job(_MODULE, module, name), options.strip(), target)

@@ -44,7 +44,7 @@ def whole_module(data: bytes, name: str) -> bytes:
             f"which is 0x07230203), found {len(data)} bytes of something else"
         )
     if len(data) % 4 or len(data) < 4 * _HEADER_WORDS:
-        raise _damaged(name, f"it has {len(data)} bytes, which are no header and whole words")
+        raise _damaged(name, f"it has {len(data)} bytes, which is not a header and whole words")
     words = array("I", data)
     if data.startswith(_BIG) == (sys.byteorder == "little"):
         words.byteswap()

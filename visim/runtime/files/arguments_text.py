@@ -236,7 +236,7 @@ def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
         case _ if _INTEGER.fullmatch(text.value):
             raise where.error(f"say of what type the number is, e.g. i32:{text.value}")
         case _:
-            raise where.error("this is no kind of value")
+            raise where.error("this is not a kind of value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ def _read_array(source: BinaryIO) -> NDArray[Any]:
     start = source.tell()
     present = source.seek(0, io.SEEK_END) - start
     if math.prod(shape) * dtype.itemsize > present:
-        raise ValueError(f"its array has the shape {shape}, there are {present} bytes of data")
+        raise ValueError(f"its array has the shape {shape}, but there are {present} bytes of data")
     source.seek(0)
     return cast("NDArray[Any]", np.load(source, allow_pickle=False))
 
@@ -341,7 +341,7 @@ def _sampler(rest: str, where: _Where) -> Sampler:
     options: dict[str, Any] = dict(zip(("address", "filter"), names, strict=False))
     for key, text in named.items():
         if key not in _SAMPLER_OPTIONS:
-            raise where.error(f"{key!r} is no option of samplers")
+            raise where.error(f"{key!r} is not an option of samplers")
         options[key] = _SAMPLER_OPTIONS[key](text, where)
     try:
         return Sampler(**options, normalized=normalized)
@@ -376,7 +376,7 @@ def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray
     alias, _, extent = rest.partition(":")
     dtype = _DTYPES.get(alias.strip().lower())
     if dtype is None:
-        raise where.error(f"{alias!r} is no DTYPE")
+        raise where.error(f"{alias!r} is not a DTYPE")
     shape = _shape(extent, where)
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_ARRAY_BYTES:
@@ -399,7 +399,7 @@ def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray
 
 def _shape(extent: str, where: _Where) -> tuple[int, ...]:
     if not _SHAPE.fullmatch(extent):
-        raise where.error("this is no number of elements or shape of at most 8 dimensions")
+        raise where.error("neither a number of elements nor a shape of at most 8 dimensions")
     sizes = tuple(int(size) for size in extent.lower().split("x"))
     if 0 in sizes:
         raise where.error("an array has at least one element")
@@ -465,7 +465,7 @@ def _number(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
     if dtype.kind == "f":
         return _float(text, dtype, where)
     if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
-        raise where.error(f"{shortened(text)!r} is no integer")
+        raise where.error(f"{shortened(text)!r} is not an integer")
     value = int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
     limits = np.iinfo(dtype)
     if not limits.min <= value <= limits.max:
@@ -477,7 +477,7 @@ def _float(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
     try:
         value = float.fromhex(text) if "0x" in text.lower() else float(text)
     except (ValueError, OverflowError):
-        raise where.error(f"{shortened(text)!r} is no number") from None
+        raise where.error(f"{shortened(text)!r} is not a number") from None
     with np.errstate(over="ignore"):
         number = dtype.type(value)
     is_written_out = any(letter.isdigit() for letter in text)

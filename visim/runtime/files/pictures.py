@@ -42,17 +42,17 @@ def as_picture(array: object, *, name: str, size: Sequence[int] | None = None) -
         ArgumentError: the array is no picture.
     """
     if not isinstance(array, np.ndarray):
-        raise ArgumentError(f"{name!r} is no array and so no picture")
+        raise ArgumentError(f"{name!r} is not an array, so it cannot be a picture")
     pixels = cast("NDArray[np.generic]", array)
     found = f"{pixels.dtype} {pixels.shape}"
     if pixels.dtype not in (np.dtype(np.uint8), np.dtype(np.uint32)):
-        raise ArgumentError(f"{name!r} is no picture: found {found}; {_EXPECTED}")
+        raise ArgumentError(f"{name!r} is not a picture: found {found}; {_EXPECTED}")
     packed = pixels.dtype == np.dtype(np.uint32)
     if packed:
         pixels = pixels.reshape(*pixels.shape, 1).view(np.uint8)
     shape = _picture_shape(pixels.shape, size, packed=packed)
     if shape is None or 0 in shape:
-        raise ArgumentError(f"{name!r} is no picture: found {found}; {_EXPECTED}")
+        raise ArgumentError(f"{name!r} is not a picture: found {found}; {_EXPECTED}")
     return pixels.reshape(shape).view(np.uint8)
 
 

@@ -93,7 +93,7 @@ class LaunchOptions(Sizes):
             if name not in known:
                 near = _COMMAND_LINE.get(name) or nearest(name, known)
                 hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
-                raise ArgumentError(f"{name}: a launch has no such option; {hint}")
+                raise ArgumentError(f"{name}: this is not an option of launches; {hint}")
         return cls(**given)
 
     @property
@@ -422,6 +422,6 @@ def _use(form: str, count: int) -> FormUse:
     name = form.partition(":")[0]
     op = ISA.by_mnemonic(name) or ISA.by_mnemonic(name.partition(".")[0])
     if op is None:
-        raise InternalError(f"the engine counted {form!r}, which is no instruction")
+        raise InternalError(f"the engine counted {form!r}, which is not an instruction")
     worth = op.worth(form.partition(":")[2])
     return FormUse(form, count, str(worth), worth.is_exact)

@@ -353,7 +353,7 @@ def _check_local_size(
     for axis, size, step in zip(_AXES, extent, local, strict=True):
         if required and size % step and not uneven:
             raise ArgumentError(
-                f"global_size: {size} in {axis} is no multiple of {step}, the only local size "
+                f"global_size: {size} in {axis} is not a multiple of {step}, the only local size "
                 "that the kernel is compiled for (reqd_work_group_size); smaller groups need "
                 "-cl-std=CL2.0 or later, and no -cl-uniform-work-group-size"
             )

@@ -59,7 +59,7 @@ class TestBuffer:
             Buffer(size)
 
     def test_a_type_has_to_fit_the_size(self):
-        with pytest.raises(ArgumentError, match="10 bytes are no whole number of float32"):
+        with pytest.raises(ArgumentError, match="10 bytes are not a whole number of float32"):
             Buffer(10).array(np.float32)
         with pytest.raises(ArgumentError, match="object"):
             Buffer(8).array(object)

@@ -34,8 +34,8 @@ def test_big_endian_words_are_turned_round():
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (module()[:4], "it has 4 bytes, which are no header and whole words"),
-        (module()[:-1], "which are no header and whole words"),
+        (module()[:4], "it has 4 bytes, which is not a header and whole words"),
+        (module()[:-1], "which is not a header and whole words"),
         (
             module()[: -LAST - 4],
             f"the instruction at byte {len(module()) - LAST - 20} does not end",

@@ -250,8 +250,8 @@ class TestOtherKinds:
             ("sampler:wrap", "'x': address: 'wrap' is not known"),
             ("sampler:repeat", "'x': .*normalized=True"),
             ("sampler:clamp,linear,nearest", "a sampler has an address mode and a filter"),
-            ("sampler:clamp,mips=linear", "'mips' is no option of samplers"),
-            ("sampler:clamp,bias=much", "'much' is no number"),
+            ("sampler:clamp,mips=linear", "'mips' is not an option of samplers"),
+            ("sampler:clamp,bias=much", "'much' is not a number"),
             ("sampler:clamp,border=1/2", "four numbers"),
         ],
     )

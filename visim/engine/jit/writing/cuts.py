@@ -47,7 +47,7 @@ def place_row(place: Place) -> Row:
     """Return the row that a place of lane-wise code is; it has no other places."""
     row = row_of(place)
     if row is None:
-        raise InternalError(f"lane-wise code with a place that is no row: {place}")
+        raise InternalError(f"lane-wise code with a place that is not a row: {place}")
     return row
 
 
