@@ -181,7 +181,6 @@ class Schema:
     fields: tuple[Field, ...]
     pieces: tuple[str | Field, ...]
     steps: tuple["Step", ...]
-    saturates: bool
     layout: Layout
     older: tuple[tuple[Version, Layout], ...] = ()
 
@@ -351,7 +350,6 @@ def schema_of(cls: type[Any]) -> Schema:
         tuple(entry for entry in by_name.values() if entry.name in shown),
         tuple(pieces),
         tuple(_steps(pieces)),
-        "{sat}" in pieces,
         compile_layout(cls.__name__, layout, kinds),
         tuple(
             (entry.before, compile_layout(cls.__name__, entry.layout, {**kinds, **entry.codecs}))

@@ -5,7 +5,6 @@ from visim.isa.operand_types import Modifiers, Operands, Saturation, row
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.table import Table
 from visim.sem import small_floats
-from visim.sem.exactness import Exactness
 from visim.sem.expr import Expr
 from visim.sem.tracer import Tracer, Unexecutable, destination_type, source_type
 from visim.target import Platform
@@ -36,7 +35,6 @@ STOCHASTIC = Operands(
     Saturation.NO,
     Modifiers.NONE,
 )
-OCP = Exactness(None, "HF8 as the OCP's E4M3, overflow gives NaN", "Small floats")
 
 
 @form("{op} {exec} {dst} {src0} {src1}")

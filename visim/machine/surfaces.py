@@ -55,7 +55,6 @@ class Surface(Space):
         allocation: The bytes.
         width: Bytes of a row when the array had two dimensions, else None.
         height: Number of rows, or None.
-        pitch: Bytes from one row to the next, or None.
     """
 
     name = "surface"
@@ -76,7 +75,6 @@ class Surface(Space):
         if isinstance(memory, np.ndarray) and memory.ndim == 2:
             self.height = int(memory.shape[0])
             self.width = int(memory.shape[1]) * memory.dtype.itemsize
-        self.pitch = self.width
         self._unit = memory.dtype.itemsize if isinstance(memory, np.ndarray) else 1
 
     @property

@@ -135,8 +135,7 @@ def native_program(kernel: LinkedKernel, machine: Machine, listing: str) -> Nati
             position += 1
         starts.append(position)
     starts[-1] = len(found)
-    used = 1 + max((r for item in found for r in item.writes if r < ADDRESS), default=0)
-    assignment = Assignment({}, used, 0, machine.native.grf_bytes)
+    assignment = Assignment({}, 0, machine.native.grf_bytes)
     lines = (None,) * len(unit.body)
     native = NativeUnit(unit, tuple(found), tuple(starts), assignment, lines)
     return NativeProgram(kernel, machine, (native,), (0,))
@@ -169,7 +168,6 @@ class _Reader:
 
     def __init__(self, kernel: LinkedKernel, machine: Machine) -> None:
         self._kernel = kernel
-        self._machine = machine
         self._grf = machine.native.grf_bytes
 
     def native(self, match: re.Match[str], pc: int) -> Native:

@@ -36,12 +36,10 @@ _ARCHITECTURAL = frozenset(
 class Assignment:
     """Where the variables of a unit stand: byte offsets in the register file by index.
 
-    `used` is the number of registers that ever hold something; `crowded` counts the variables
-    for which no register was free.
+    `crowded` counts the variables for which no register was free.
     """
 
     offsets: Mapping[int, int]
-    used: int
     crowded: int
     grf_bytes: int
 
@@ -81,7 +79,7 @@ def assign(
     scan = _Scan(native, pinned)
     for item in sorted(ranges.values(), key=lambda r: (r.variable.index not in pinned, r.first)):
         scan.place(item)
-    return Assignment(scan.offsets, scan.used, scan.crowded, native.grf_bytes)
+    return Assignment(scan.offsets, scan.crowded, native.grf_bytes)
 
 
 def _live_ranges(unit: LinkedUnit, footprints: Sequence[Footprint | None]) -> dict[int, _Range]:
@@ -140,13 +138,8 @@ class _Scan:
         self._pinned = pinned
         self._next = self._grf
         self._placed: list[tuple[_Range, int]] = []
-        self._held = (1 << self._grf) - 1
         self.offsets: dict[int, int] = {}
         self.crowded = 0
-
-    @property
-    def used(self) -> int:
-        return self._held.bit_length() // self._grf + (self._held.bit_length() % self._grf > 0)
 
     def place(self, item: _Range) -> None:
         """Give a variable its place."""
@@ -166,7 +159,6 @@ class _Scan:
             offset, mask = position * _DWORD, ((1 << count) - 1) << position
         self.offsets[index] = offset
         self._placed.append((item, mask))
-        self._held |= mask
 
     def _busy(self, item: _Range) -> int:
         """Return what is held while `item` lives; items come in the order of their first uses."""

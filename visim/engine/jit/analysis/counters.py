@@ -37,14 +37,14 @@ def counters(region: Region) -> dict[Row, int]:
             if row is not None and isinstance(effect, WriteRegister):
                 writes.setdefault(row, []).append((node, effect))
     found = {
-        row: _increase(row, *some[0])
+        row: _increase(row, some[0][1])
         for row, some in writes.items()
         if len(some) == 1 and some[0][0].key in region.steady
     }
     return {row: step for row, step in found.items() if step}
 
 
-def _increase(row: Row, node: Node, write: WriteRegister) -> int:
+def _increase(row: Row, write: WriteRegister) -> int:
     """Return what a write adds to a row for all channels that are active; 0: something else."""
     value = write.value
     if write.mask is not None and channel_of(write.mask) is None:
