@@ -11,10 +11,21 @@ from enum import IntEnum
 class Context(IntEnum):
     """Fields of a worker's context.
 
-    From `HOME` on are the registers of its own stack, as in `Thread`. From `TALLIES` on is what
-    `tallies` says: offsets of messages and how many there are, the copy and its size, the surfaces
-    that messages reach, which allocation is tallied and its size. `IMAGES` is the table of
-    images, 0 without any.
+    `CALLBACK` is Python's function for call-outs, `EXCHANGE` where their operands go, `KERNEL` the
+    compiled kernel. Memory: `SLM`, `SCRATCH_BYTES` of each thread, the `ARGUMENTS`, the binding
+    table (`SURFACES`), the `TABLE` of allocations, and in `CACHE` what each message remembers of
+    them. `COUNTS` has the executions of each block, `BUDGET` is a thread's limit of instructions,
+    `WATCHED` says that observers want to hear of groups and turns.
+
+    A group with stacks: `THREADS` is how many it has, `ARRIVED` how many of them have reached a
+    barrier in this `PHASE`, `TURN_PHASE` the phase when the turn began, `FIRST` the first thread if
+    threads switch to each other (else null), `SPARE` a stack that a thread has left. `PATIENCE` and
+    `TURNS` count down to the next look whether the launch is to stop. From `HOME` on are the
+    registers of the worker's own stack, as in `Thread`.
+
+    From `TALLIES` on is what `tallies` says: offsets of messages and how many there are, the copy
+    and its size, the surfaces that messages reach, which allocation is tallied and its size.
+    `IMAGES` is the table of images, 0 without any.
     """
 
     CALLBACK = 0
@@ -137,8 +148,19 @@ class BoxState(IntEnum):
 class Thread(IntEnum):
     """Fields of a hardware thread.
 
+    `IMAGE` are its registers, which start as those of `TEMPLATE`, `MASK` its channels; `SCRATCH`
+    and `PRIVATE` its memory, of which scratch begins at the address `SCRATCH_BASE`. `EXECUTED`
+    counts its instructions, of which `TURN_ENDS` is that with which its turn ends. `DEPTH` counts
+    open calls; subroutines that call themselves save their state in `FRAMES`, from `FRAME` on.
+
     From `STACK` on are the registers of one that has given way: its stack, what LLVM may keep
     there for itself, where it goes on. It can go on when the group's phase is greater than `PHASE`.
+    `NEXT` is the thread whose turn is next, null behind the last one, `INDEX` its number in the
+    group. `TOP` is the top of its own stack, `USED` that of the stack on which it runs.
+
+    `PC` and `UNIT` say where it has stopped, `FAULT`, `ADDRESS` and `CHANNEL` why. `SITE`, `CHOSEN`
+    and `VALUE` are what a thread with a stack asks Python, `ANSWER` is the answer. Notes for
+    observers are written at `TRACE` (blocks) and `LOG` (accesses), up to the ends of the buffers.
     """
 
     IMAGE = 0

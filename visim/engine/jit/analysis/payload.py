@@ -126,6 +126,7 @@ _BEFORE = f"""
   %group.1 = trunc i64 %y to i32
   %group.2 = trunc i64 %z to i32
 """
+"""What is read once, in front of the loops over groups and their threads."""
 
 _GROUP = """
   br label %group.begins
@@ -134,6 +135,7 @@ group.begins:
   %x = add i64 %first.x, %group
   %group.0 = trunc i64 %x to i32
 """
+"""The begin of the loop over the groups of a row."""
 
 _THREAD = """
   br label %thread.begins
@@ -147,6 +149,7 @@ clear:
   br label %cleared
 cleared:
 """
+"""The begin of the loop over the threads of a group."""
 
 _OWN_MASK = f"""
   %mask.at = getelementptr i64, ptr %thread, i64 {int(Thread.MASK)}
@@ -156,6 +159,7 @@ _OWN_MASK = f"""
   br i1 %is.empty, label %thread.ends, label %thread.runs
 thread.runs:
 """
+"""The channels of a thread, if they are not the same for all; one without channels is left out."""
 
 TAIL = f"""
   %executed.before = load i64, ptr %executed

@@ -61,6 +61,13 @@ out:
   ret void
 }
 """
+"""What happens when threads start and end.
+
+- `note` adds the instructions that a thread has executed to those of the range of groups.
+- `started` adds to the threads that the range has started.
+- `visim_clear_memory` gives a thread the memory that it starts with: registers as its template has
+  them, private and scratch memory zero.
+"""
 
 TELL = r"""
 define internal i1 @tell(ptr %ctx, ptr %records, i64 %what, i64 %number) alwaysinline #0 {
@@ -77,6 +84,10 @@ ask:
 on:
   ret i1 true
 }
+"""
+"""`tell` tells observers, if there are any, that a group begins or that a turn has ended.
+
+It returns whether the run goes on.
 """
 
 GROUPS = r"""
@@ -191,6 +202,14 @@ bad:
   ret i64 %failed
 }
 """
+"""`run_groups_$WAY$` runs groups of a range until none is left or somebody has stopped the run.
+
+At `take` a worker takes its next chunk from the counter that all workers share. Within a row of
+groups only x changes; at `row.new` the other coordinates are computed from a group's number.
+`$RUN$` runs the group, or several of its row: it leaves in `%ran` how many have ended well, in
+`%wrong` and `%failed` whether the run fails, and how. Then all workers are told to stop. The answer
+is 0, or how the run has failed.
+"""
 
 RUN_STACKED = r"""
   %slmp = getelementptr i64, ptr %ctx, i64 $C_SLM$
@@ -208,6 +227,7 @@ cleared:
   %wrong = icmp ne i64 %failed, 0
   %ran = select i1 %wrong, i64 0, i64 1
 """
+"""A group runs on the stacks of its threads; before that its shared local memory is cleared."""
 
 RUN_DIRECT = r"""
   %row.rest = sub i64 %width, %x

@@ -196,3 +196,16 @@ run:
   ret i64 %left
 }
 """
+"""Helpers and those who ask them; what they tell each other is in boxes (`Box`, `BoxState`).
+
+- `wake` wakes the thread that sleeps on a box, `make` makes a call and notes its answer.
+- `serve` is the whole life of a helper, and does not return. It looks into its box for a call, and
+  sleeps when it has looked in vain. Before it takes a call it leaves the processor of who asks; a
+  call that was taken back meanwhile is none. If somebody sleeps until the call's end, it wakes
+  them.
+- `has_ended` takes a call back that nobody has taken; else it waits for the end, but sleeps no
+  longer than `_PATIENCE_NS`, since Python has to look for signals. It returns whether the call is
+  over.
+- `settle` waits for the ends of `n` calls in turn, and returns how many may still be running.
+- `lead` gives `n` boxes a call each, makes the first of the `n + 1` calls itself, and settles.
+"""

@@ -165,6 +165,17 @@ define internal void @note(ptr %tables, i64 %field, i64 %missed) alwaysinline #0
   ret void
 }
 """
+"""What all messages need: `tables` is an `ImageTable`, `area` the exchange area, `form` a
+`Form`.
+
+- `column` is where the values are that a field of the form names; `otherwise` if there are none.
+- `number` is the dword of a lane.
+- `image_at` is the image of a message, null if it is not in the table.
+- `located` is the number of the texel at coordinates, and whether it is in the image. Coordinates
+  along axes that an image does not have are taken for 0.
+- `give` answers a lane with four components.
+- `note` counts accesses out of range, in a field of the table.
+"""
 
 _COLUMNS = """
   %lanes = load i64, ptr %form, align 8
@@ -251,6 +262,10 @@ refuse:
   ret i64 0
 }}
 """
+"""`load_texels` reads a texel for each lane; what is out of range has the colour of a border.
+
+1: the message is done. 0: the host has to do it.
+"""
 
 _STORE = f"""
 define i64 @store_texels(ptr %tables, ptr %area, ptr %form) #0 {{
@@ -312,6 +327,10 @@ out:
 refuse:
   ret i64 0
 }}
+"""
+"""`store_texels` writes what a message has of the components that a texel has; answers as above.
+
+`%chosen` has a bit for each byte of a texel that is written, `%all` says that these are all.
 """
 
 _SAMPLE = f"""
@@ -447,4 +466,9 @@ out:
 refuse:
   ret i64 0
 }}
+"""
+"""`sample_texels` reads through a sampler, the nearest texels or mixtures; answers as above.
+
+For each axis `%taps` has two indices and their weights (`sampled`); `untapped` writes those of axes
+that an image does not have.
 """

@@ -56,6 +56,8 @@ _FORM = """
   %area = load ptr, ptr %area.at
   %data = getelementptr i8, ptr %area, i64 $EXCHANGE_DATA$
 """
+"""Takes a form apart, and finds the exchange area and the data in it. `%vector` is the distance
+from one element of a lane to the next."""
 
 _LANE = """
   br label %$N$.head
@@ -70,6 +72,8 @@ $N$.lane:
   %$N$.at = getelementptr i64, ptr %area, i64 %$N$.number
   %$N$.address = load i64, ptr %$N$.at
 """
+"""The begin of a loop over the lanes that are on, from the block `$BEFORE$` on: its body
+follows, and ends with a jump to `$N$.next`, which jumps to `$N$.head`. Behind it comes `$END$`."""
 
 _REACH = f"""
 define preserve_mostcc i64 @visim_reach_$WAY$({PARAMETERS}) noinline #0 {{
@@ -164,6 +168,7 @@ $N$.eight:
   br label %$N$.moved
 $N$.moved:
 """
+"""Moves one element of 1, 2, 4 or 8 bytes."""
 
 
 def _element(name: str, source: str, target: str) -> str:
@@ -200,6 +205,7 @@ _LOOK = f"""
   %status = call preserve_mostcc i64 @visim_reach_$WAY$({PARAMETERS})
   %failed = icmp eq i64 %status, {FAILED}
 """
+"""Looks where the lanes of a message are; `%failed` says that there is a fault."""
 
 _STORE = f"""
 define preserve_mostcc i1 @visim_store_$WAY$({PARAMETERS}) noinline #0 {{
@@ -217,6 +223,7 @@ end:
   ret i1 %well
 }}
 """
+"""`visim_store` stores what lies in the exchange area; it returns whether all went well."""
 
 _LOAD = f"""
 define preserve_mostcc i1 @visim_load_$WAY$({PARAMETERS}) noinline #0 {{
@@ -275,6 +282,12 @@ piece.next:
 end:
   ret i1 true
 }}
+"""
+"""`visim_load` loads into the exchange area, to where the message wants it; lanes that are off
+get 0.
+
+If a form has lanes that load the same (`together`), one element is left for each piece of so many:
+that of its first lane that is on. The answer is whether all went well.
 """
 
 MOVING = _REACH + _STORE + _LOAD

@@ -153,6 +153,8 @@ define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %valu
   ret i32 %answer
 }}
 """
+"""What a kernel's module calls of the scheduler, and shorter names for some of it, which leave
+out in which way threads run."""
 
 _TEXT = r"""
 define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysinline #0 {
@@ -263,6 +265,16 @@ define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 
 }
 
 """
+"""Functions that are the same however threads run.
+
+- `fault` notes in a thread's record why and where it stops.
+- `visim_flat_check` looks up, for each active lane, an allocation that has `size` bytes at the
+  lane's address and, if `write` is 1, can be written. The message remembers in `cache` where the
+  last of them is. False: a lane is in none.
+- `run_kernel` runs a thread to its end; `run_threads` runs `n` of them, one after the other, and
+  returns the number of the one that has failed, `n` if none has.
+- `visim_ask` calls Python, which answers 0 if the thread may go on.
+"""
 
 _BOTH_WAYS = r"""
 define internal i1 @has_to_stop_$WAY$(ptr %ctx, ptr %thread, ptr %left, i64 %most)
@@ -306,4 +318,11 @@ end:
   ret i32 1
 }
 
+"""
+"""Functions that there are for each way to run threads: they may have to ask Python.
+
+- `has_to_stop_$WAY$` asks, once in `most` times, whether the launch is to stop; `left` counts down.
+- `visim_host_$WAY$` has Python do the call-out `site` for the channels of `mask`. 0: all went well.
+- `visim_pause_$WAY$` is called in loops when a thread has had its turn: it notes where the thread
+  is, and lets others run if threads have stacks of their own. 1: the launch is to stop.
 """

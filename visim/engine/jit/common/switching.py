@@ -123,6 +123,9 @@ rest:
   ret ptr %self
 }
 """
+"""`barrier` counts threads as they arrive; the last one begins the next phase. Each gives way,
+the last one too, until the phase in which it has arrived is over. The answer is that of
+`suspend`."""
 
 STACKED = r"""
 define internal void @begin_thread() naked noinline #0 {
@@ -416,4 +419,23 @@ bad:
 deadlock:
   ret i64 2
 }
+"""
+"""Threads with stacks, from the start of a group to its end.
+
+- `prepare_stack` lets a thread begin on a stack: where it is resumed, `begin_thread` jumps to
+  `thread_main`, as if that had been called.
+- `thread_main` runs a thread and, if the next one has not begun, that one on the same stack. Else
+  the stack is a spare one for threads that begin later, and what ran on it gives way for good.
+- `visim_ask_stacked` leaves a call-out in the thread's record and goes home, to the worker's own
+  stack, where `answer` asks Python.
+- `resume` goes on with a thread until one comes home, answers those that ask, and returns the
+  record of the one that comes for another reason. As threads switch to each other, it may be
+  another one.
+- `turn` gives each of `n` threads its turn, if it can go on. It returns the number of one that has
+  faulted, `n` if there is none, and `n + 1` if no thread could go on.
+- `turns` repeats that as long as it returns `n`, and looks now and then whether the launch is to
+  stop.
+- `start_thread_stacked` prepares a thread: its memory, its record, the group's coordinates `ids` in
+  `count` places of its registers. A thread without channels has ended already.
+- `run_group_stacked` runs a group. 0: all went well, 1: a fault, 2: threads wait for ever.
 """

@@ -40,6 +40,7 @@ take:
   ret ptr %place
 }}
 """
+"""`log_room` returns room in a thread's log; if there is none, the host empties the log first."""
 
 
 class TraceWriter:
