@@ -10,7 +10,8 @@ import pytest
 from visim.engine.base import RunOptions
 
 from . import harness
-from .harness import Threads, assemble, run
+from .harness import assemble, run
+from .values import slot
 
 TICKET = """
     lsc_load.ugm (M1_NM, 1) V44:d32 flat[V41]:a64
@@ -52,17 +53,13 @@ FAR = 1_000_000_000
 """A budget that ends threads only when nothing else does."""
 
 
-def each(*values: int) -> Threads:
-    return Threads([np.array([value], np.uint32) for value in values])
-
-
 def launch(body: str, rounds: list[int], work: list[int], **more):
     """Run a thread for each number of rounds; return how it ended and the order of tickets."""
     log = np.full(200, 99, np.uint32)
     log[0] = 0
     given = {name: np.zeros(1, np.uint32) for name in ("V44", "V45")}
-    given |= {"V61": np.zeros(1, np.uint64), "V40": each(*range(len(rounds)))}
-    given |= {"V42": each(*rounds), "V43": each(*work)}
+    given |= {"V61": np.zeros(1, np.uint64), "V40": slot(range(len(rounds)))}
+    given |= {"V42": slot(rounds), "V43": slot(work)}
     ended = run(body, given, {"P1": 0, "P2": 0}, platform="pvc", buffers={"V41": log}, **more)
     return ended, log[1 : 1 + int(log[0])].tolist()
 
@@ -127,7 +124,7 @@ def test_threads_that_meet_for_ever_can_be_cancelled(how, seed):
     timer = Timer(0.1, stop.set)
     timer.start()
     options = RunOptions(stop=stop, seed=seed, budget=FAR)
-    ended = kernel.run({"V40": each(0, 1, 2)}, options=options)
+    ended = kernel.run({"V40": slot([0, 1, 2])}, options=options)
     timer.join()
     assert ended.exit.stopped is not None
     assert ended.exit.stopped.category == "cancelled"
@@ -164,7 +161,7 @@ def test_channels_that_wait_at_a_label_still_do_after_barriers():
     out, firsts = np.zeros((3, 16), np.uint32), [4, 9, 0]
     given = {name: np.zeros(16, np.uint32) for name in ("V47", "V50")}
     given |= {"V44": np.zeros(1, np.uint32), "V48": np.zeros(16, np.uint64), "V46": channels}
-    given |= {"V40": each(0, 1, 2), "V42": each(*firsts)}
+    given |= {"V40": slot([0, 1, 2]), "V42": slot(firsts)}
     ended = run(body, given, {"P3": 0}, platform="pvc", buffers={"V41": out})
     assert ended.exit.fault is None
     for thread, first in enumerate(firsts):

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -52,15 +45,6 @@ def answers(monkeypatch):
 
     monkeypatch.setattr(ocloc, "invoke", invoke)
     return answers
-
-
-@pytest.fixture
-def compiler():
-    """The installed compiler."""
-    if find_ocloc() is None:
-        pytest.skip("libocloc is not installed (Debian: intel-opencl-icd)")
-    yield
-    ocloc.close()
 
 
 @pytest.fixture
@@ -401,127 +385,3 @@ class TestCompiler:
 
     def test_a_program_without_kernels_is_a_program(self):
         assert read_zebin(build_zebin("", device="pvc"), "empty.zebin").kernels == ()
-
-
-@pytest.mark.usefixtures("compiler")
-class TestCompilerProcess:
-    def test_it_is_used_again_until_closed(self):
-        build_zebin(SCALE, device="pvc")
-        worker = ocloc._shared.worker
-        build_zebin(SCALE, device="pvc")
-        assert ocloc._shared.worker is worker
-        ocloc.close()
-        with pytest.raises(ProcessLookupError):
-            os.kill(worker.pid, 0)
-
-    def test_threads_take_turns(self):
-        with ThreadPoolExecutor(3) as pool:
-            built = list(pool.map(lambda _: build_zebin(SCALE, device="pvc"), range(4)))
-        assert len(set(built)) == 1
-
-    def test_its_folder_goes_with_it(self):
-        folder = Path(ocloc._shared.running()._folder)
-        assert folder.is_dir()
-        ocloc.close()
-        assert not folder.exists()
-
-    def test_one_that_was_killed_is_replaced(self):
-        worker = ocloc._shared.running()
-        os.kill(worker.pid, signal.SIGKILL)
-        assert is_gone(worker.pid)
-        assert build_zebin(SCALE, device="pvc")
-
-    @pytest.mark.parametrize("end", ["pass", "os.kill(os.getpid(), signal.SIGKILL)"])
-    def test_it_ends_with_its_user(self, end):
-        pid, folder = run(f"""
-            import os, signal
-            worker = ocloc._shared.running()
-            print(worker.pid, worker._folder, flush=True)
-            {end}
-        """).split()
-        assert is_gone(int(pid))
-        assert not Path(folder).exists()
-
-    def test_a_daemon_thread_that_waits_for_it_ends_without_a_word(self):
-        shown = run(f"""
-            import threading, time
-            begun = threading.Event()
-            def work():
-                while True:
-                    build_zebin({SCALE!r}, device="pvc")
-                    begun.set()
-            threading.Thread(target=work, daemon=True).start()
-            begun.wait()
-            while not ocloc._shared.lock.locked():
-                time.sleep(0.001)
-            print(ocloc._shared.worker.pid, ocloc._shared.worker._folder, flush=True)
-        """)
-        pid, folder = shown.split()
-        assert is_gone(int(pid))
-        assert not Path(folder).exists()
-
-    def test_who_waits_at_the_end_for_a_thread_that_builds_gets_it(self):
-        shown = run(f"""
-            import atexit, threading
-            from contextlib import suppress
-            from visim.errors import InputError
-            begun = threading.Event()
-            def work():
-                with suppress(InputError):
-                    while not ocloc._shared.ended:
-                        build_zebin({SCALE!r}, device="pvc")
-                        begun.set()
-                print("ended", flush=True)
-            thread = threading.Thread(target=work, daemon=True)
-            ocloc._INTERPRETER_END_S = 0.01
-            atexit.unregister(ocloc._shared.end)
-            atexit.register(thread.join)
-            atexit.register(ocloc._shared.end)
-            thread.start()
-            begun.wait()
-            while not ocloc._shared.lock.locked():
-                pass
-        """)
-        assert shown.split() == ["ended"]
-
-    def test_a_forked_process_has_its_own(self):
-        parent, child, after = run(f"""
-            import os
-            build_zebin({SCALE!r}, device="pvc")
-            print(ocloc._shared.worker.pid, flush=True)
-            if os.fork() == 0:
-                build_zebin({SCALE!r}, device="pvc")
-                print(ocloc._shared.worker.pid, flush=True)
-                ocloc.close()
-                os._exit(0)
-            os.wait()
-            build_zebin({SCALE!r}, device="pvc")
-            print(ocloc._shared.worker.pid, flush=True)
-        """).split()
-        assert parent == after
-        assert parent != child
-
-
-def run(program: str) -> str:
-    """Run a program in a Python of its own and return what it printed."""
-    package = "visim.runtime.compiling"
-    head = f"from {package} import ocloc\nfrom {package}.opencl import build_zebin\n"
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", head + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert result.stderr == ""
-    return result.stdout
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether a process ends, given a while to do so."""
-    for _ in range(200):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or ") Z " in stat.read_text():  # whoever adopted it may be slow
-            return True
-        time.sleep(0.05)
-    return False
