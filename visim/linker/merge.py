@@ -224,36 +224,37 @@ def _variables(parts: Sequence[Part], findings: Diagnostics) -> dict[str, FileVa
     """Return the variables of file scope by name; their declarations must agree."""
     defined = {
         declared.variable.name: (declared, part.file)
-        for part in parts
-        for declared in part.module.variables
+        for part, declared in _declarations(parts)
         if declared.linkage is Linkage.GLOBAL
     }
     own: dict[str, FileVariable] = {}
-    for part in parts:
-        for declared in part.module.variables:
-            name = declared.variable.name
-            if declared.linkage is not Linkage.EXTERNAL:
-                own[name] = declared
-            elif name not in defined:
-                used = any(name in file_variables_of(unit) for unit in part.module.units)
-                if used:
-                    known = [entry.symbol for entry, _file in defined.values()]
-                    guess = nearest(declared.symbol, known)
-                    findings.error(
-                        "unknown-variable",
-                        f"{part.file} needs the variable {declared.symbol!r}, "
-                        "which none of the files defines",
-                        declared.origin,
-                        help=f"did you mean {guess!r}?" if guess else DEFINED_ELSEWHERE,
-                    )
-            elif declared.variable != defined[name][0].variable:
-                found, file = defined[name]
+    for part, declared in _declarations(parts):
+        name = declared.variable.name
+        if declared.linkage is not Linkage.EXTERNAL:
+            own[name] = declared
+        elif name in defined:
+            found, file = defined[name]
+            if declared.variable != found.variable:
                 message = (
                     f"{part.file} declares {_described(declared.variable)}, "
                     f"{file} defines {_described(found.variable)}"
                 )
                 findings.error("declaration-mismatch", message, declared.origin)
+        elif any(name in file_variables_of(unit) for unit in part.module.units):
+            guess = nearest(declared.symbol, [entry.symbol for entry, _file in defined.values()])
+            findings.error(
+                "unknown-variable",
+                f"{part.file} needs the variable {declared.symbol!r}, "
+                "which none of the files defines",
+                declared.origin,
+                help=f"did you mean {guess!r}?" if guess else DEFINED_ELSEWHERE,
+            )
     return own
+
+
+def _declarations(parts: Sequence[Part]) -> Iterator[tuple[Part, FileVariable]]:
+    """Yield the variables of file scope that the parts declare or define."""
+    return ((part, declared) for part in parts for declared in part.module.variables)
 
 
 def _described(variable: General) -> str:

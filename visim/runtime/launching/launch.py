@@ -126,6 +126,20 @@ class LaunchOptions(Sizes):
             UnsupportedError: it asks for what this build of visim does not have.
         """
         self._check_holders()
+        self._check_words()
+        self._check_numbers()
+        plain = isinstance(self.collect, tuple) and not self.collect
+        if plain and not self.surfaces and not self.samplers:
+            return self
+        return replace(
+            self,
+            collect=self._collected(),
+            surfaces=_by_index("surfaces", self.surfaces),
+            samplers=_by_index("samplers", self.samplers),
+        )
+
+    def _check_words(self) -> None:
+        """Refuse words that are none of those known, and flags that are something else."""
         if not isinstance(cast("object", self.checks), str) or self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {shown(self.checks)}")
         for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
@@ -134,6 +148,9 @@ class LaunchOptions(Sizes):
             raise ArgumentError(
                 f"engine: expected 'interpreter' or 'jit', found {shown(self.engine)}"
             )
+
+    def _check_numbers(self) -> None:
+        """Refuse seeds, workers and budgets that are not such numbers."""
         if _check_integer("seed", self.seed, 0).bit_length() > _SEED_BITS:
             raise ArgumentError(
                 f"seed: expected at most {_SEED_BITS} bits, found {shown(self.seed)}"
@@ -141,27 +158,15 @@ class LaunchOptions(Sizes):
         for name, value in (("workers", self.workers), ("budget", self.budget)):
             if value is not None:
                 _check_integer(name, value, 1)
-        if (
-            isinstance(self.collect, tuple)
-            and not self.collect
-            and not self.surfaces
-            and not self.samplers
-        ):
-            return self
+
+    def _collected(self) -> tuple[str, ...]:
+        """Return the names of what is to be collected."""
         collect = (self.collect,) if isinstance(self.collect, str) else tuple(self.collect)
         for name in collect:
             if not isinstance(cast("object", name), str) or name not in _COLLECTABLE:
                 known = ", ".join(_COLLECTABLE)
                 raise ArgumentError(f"collect: {shown(name)} cannot be collected; known: {known}")
-        surfaces = {
-            _check_integer("surfaces", index, 0): value
-            for index, value in (self.surfaces or {}).items()
-        }
-        samplers = {
-            _check_integer("samplers", index, 0): value
-            for index, value in (self.samplers or {}).items()
-        }
-        return replace(self, collect=collect, surfaces=surfaces, samplers=samplers)
+        return collect
 
     def _check_holders(self) -> None:
         """Refuse options that are not lists or tables of what they hold."""
@@ -371,6 +376,11 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {shown(number)}")
     return number
+
+
+def _by_index(name: str, given: Mapping[int, object] | None) -> dict[int, object]:
+    """Return a table of surfaces or samplers, by indices that are integers."""
+    return {_check_integer(name, index, 0): value for index, value in (given or {}).items()}
 
 
 def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:

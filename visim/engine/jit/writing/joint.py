@@ -55,6 +55,10 @@ class _Region:
     size: int
 
 
+_Branch = tuple[str, list[list[str]]]
+"""The last block of a branch, and what it has of each message: pointers or vectors."""
+
+
 class JointWriter:
     """Writes the messages of one node that can wait for each other."""
 
@@ -129,14 +133,20 @@ class JointWriter:
         return self.text.all_of([one.way.fits for one in waiting])
 
     def _load(self, waiting: list[_Waiting]) -> None:
+        """Load what waits, behind one check, and write what needs it.
+
+        Rows that stay as they are in memory are loaded behind both branches: a branch only says
+        where they are, in their array or where the general form has left them. Others are loaded in
+        each branch.
+        """
         text, fits = self.text, self._fits(waiting)
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
-        before, apart = text.block, [one for one in waiting if not _stays(one)]
-        text.likely(fits, direct if apart else join, general)
+        before, moving = text.block, [one for one in waiting if not _stays(one)]
+        text.likely(fits, direct if moving else join, general)
         moved = dict[int, list[str]]()
-        if apart:
+        if moving:
             text.label(direct)
-            moved = {id(one): self._loaded(one, one.way) for one in apart}
+            moved = {id(one): self._loaded(one, one.way) for one in moving}
             before = text.block
             text.jump(join)
         text.label(general)
@@ -145,15 +155,13 @@ class JointWriter:
         after = text.block
         text.jump(join)
         text.label(join)
-        phis, joined = dict[tuple[str, str], str](), list[list[str]]()
-        for one, other in zip(waiting, others, strict=True):
-            region = regions.get(id(one))
-            own = moved.get(id(one), one.way.pointers) if region is None else [region.pointer]
-            for a, b in zip(own, other, strict=True):
-                if (a, b) not in phis:
-                    code = f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]"
-                    phis[a, b] = text.let(code)
-            joined.append([phis[pair] for pair in zip(own, other, strict=True)])
+        own = [
+            [regions[id(one)].pointer]
+            if id(one) in regions
+            else moved.get(id(one), one.way.pointers)
+            for one in waiting
+        ]
+        joined = self._joined(waiting, (before, own), (after, others))
         for one, names in zip(waiting, joined, strict=True):
             found = names
             if id(one) in regions:
@@ -162,6 +170,22 @@ class JointWriter:
                 found = self._loaded(one, replace(one.way, pointers=found))
             one.writer.values.loaded[id(one.ready.effect)] = found
             one.finish()
+
+    def _joined(
+        self, waiting: list[_Waiting], direct: _Branch, general: _Branch
+    ) -> list[list[str]]:
+        """Return the names behind both branches of what each branch has of the messages."""
+        (before, own), (after, others) = direct, general
+        names = dict[tuple[str, str], str]()
+        for one, here, there in zip(waiting, own, others, strict=True):
+            for a, b in zip(here, there, strict=True):
+                if (a, b) not in names:
+                    code = f"phi {_kind(one)} [ {a}, %{before} ], [ {b}, %{after} ]"
+                    names[a, b] = self.text.let(code)
+        return [
+            [names[pair] for pair in zip(here, there, strict=True)]
+            for here, there in zip(own, others, strict=True)
+        ]
 
     def _general(self, waiting: list[_Waiting], regions: dict[int, _Region]) -> list[list[str]]:
         """Load in the general form; return the pointers to what stays in memory, else vectors.
