@@ -184,6 +184,7 @@ class _UnitReader:
         return tuple(found)
 
     def _attribute(self, known: dict[str, AttributeValue]) -> Attribute:
+        """Read an attribute; an unknown one of a kernel is taken for what its bytes look like."""
         name = self.tables.string(self.reader.unsigned(self.width))
         raw = self.reader.take(self.reader.unsigned(1))
         kind = known.get(name)
@@ -231,6 +232,7 @@ class _UnitReader:
             table.append(entry(len(table)))
 
     def _general(self, place: int) -> General:
+        """Read the general variable at a place of its table."""
         reader = self.reader
         number = FIRST_DECLARED_GENERAL + place
         stored = self.tables.string(reader.unsigned(self.width))
@@ -313,6 +315,7 @@ class _UnitReader:
         return SurfaceVariable(name, count, attributes, number, _own_name(stored, name))
 
     def _input(self) -> Input:
+        """Read an input."""
         reader, tables = self.reader, self.tables
         start = reader.position
         bits, number = reader.unsigned(1), reader.unsigned(self.width)

@@ -206,28 +206,31 @@ def _sizes(key: str, value: object, _folder: Path) -> tuple[int, ...]:
 def _dependency(key: str, value: object, _folder: Path) -> str | list[tuple[int, int]]:
     if isinstance(value, str) and re.fullmatch(r"[a-z][a-z0-9]*", value):
         return value
-    vectors: list[tuple[int, int]] = []
+    vectors = _vectors(value)
+    if vectors is None:
+        raise ArgumentError(
+            f"{key}: expected a name such as wavefront or vectors such as -1,0;0,-1, "
+            f"found {shown(value)}"
+        )
+    return vectors
+
+
+def _vectors(value: object) -> list[tuple[int, int]] | None:
+    """Return vectors written as -1,0;0,-1, or as a list of pairs; None if they are neither."""
     if isinstance(value, str):
-        for vector in value.split(";"):
-            match = _VECTOR.fullmatch(vector)
-            if match is None:
-                break
-            vectors.append((int(match[1]), int(match[2])))
-        else:
-            return vectors
-    elif isinstance(value, list):
-        for vector in cast("list[object]", value):
-            match vector:
-                case [int() as dx, int() as dy]:
-                    vectors.append((dx, dy))
-                case _:
-                    break
-        else:
-            return vectors
-    raise ArgumentError(
-        f"{key}: expected a name such as wavefront or vectors such as -1,0;0,-1, "
-        f"found {shown(cast('object', value))}"
-    )
+        matches = [_VECTOR.fullmatch(word) for word in value.split(";")]
+        found = [(int(match[1]), int(match[2])) for match in matches if match is not None]
+        return found if len(found) == len(matches) else None
+    if not isinstance(value, list):
+        return None
+    vectors: list[tuple[int, int]] = []
+    for pair in cast("list[object]", value):
+        match pair:
+            case [int() as dx, int() as dy]:
+                vectors.append((dx, dy))
+            case _:
+                return None
+    return vectors
 
 
 def _names(key: str, value: object, folder: Path) -> tuple[str, ...]:

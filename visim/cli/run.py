@@ -216,6 +216,7 @@ def _find_results(
     values: Sequence[object],
     surfaces: Mapping[int, object],
 ) -> dict[str, NDArray[Any]]:
+    """Return the arrays that are to be written, by the names that the user gives them."""
     results: dict[str, NDArray[Any]] = {}
     for output in outputs:
         prefix, _, number = output.key.partition("surface:")

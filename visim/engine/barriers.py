@@ -114,6 +114,10 @@ class Barriers:
         self._signal(thread, key, role, counts)
 
     def _signal(self, thread: int, key: int, role: int, counts: tuple[int, int]) -> None:
+        """Count a thread at a named barrier.
+
+        A consumer gets a ticket, the last thread ends the phase.
+        """
         barrier = self._barriers.setdefault(key, _Barrier())
         ticket = Ticket(key, barrier.phase)
         if thread in barrier.producers | barrier.consumers or (thread, key) in self._tickets:

@@ -125,6 +125,11 @@ class BlockTable:
         return found
 
     def _prepare(self, start: int, mode: FloatMode, *, full: bool) -> Block:
+        """Return the block that begins at `start`.
+
+        It ends in front of a label, or with what may transfer control or change the mode. What
+        cannot be executed becomes a step that refuses.
+        """
         body = self.unit.body
         steps: list[tuple[int, Step]] = []
         forms: list[str] = []
@@ -172,6 +177,7 @@ class BlockTable:
     def _instruction(
         self, pc: int, instruction: Instruction, mode: FloatMode, *, full: bool
     ) -> tuple[Step | None, Ending]:
+        """Return the step of an instruction, None if it has none, and how it ends a block."""
         effects = self.effects(pc)
         transfer = next((e for e in effects if isinstance(e, Transfer | Synchronization)), None)
         ordinary = [e for e in effects if e is not transfer]
@@ -208,6 +214,11 @@ class BlockTable:
         *,
         full: bool,
     ) -> Ending:
+        """Return how a block ends.
+
+        That is its transfer, and functions that compute which channels take it and what else it
+        needs.
+        """
         select, operands = None, _nothing
         match transfer:
             case NamedBarrierWait(number):

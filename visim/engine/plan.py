@@ -79,6 +79,7 @@ class StepBuilder(ValueBuilder):
         return name if is_safe else self.temporary(f"{name}.copy()")
 
     def _write(self, write: RegisterWrite, value: str, mask: str | None) -> None:
+        """Write the line that stores a value into a register, for the channels of a mask."""
         match write:
             case WriteRegister(place):
                 view = self.place(place)
@@ -106,6 +107,7 @@ class StepBuilder(ValueBuilder):
         self.lines.append(f"{self.bind(self.context)}.note({number}, {place}, {lanes}, {on})")
 
     def _message(self, effect: Message) -> None:
+        """Write the lines that send a message; what it loads is kept for expressions."""
         context = self.bind(self.context)
         match effect:
             case Request():

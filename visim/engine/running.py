@@ -218,6 +218,7 @@ class Run:
     # Control flow
 
     def _execute(self, thread: Thread) -> None:
+        """Run a thread until it ends, waits for others, or lets them run."""
         mode = float_mode(int(self._cr0[0]) & CR0_USED)
         self._activate(thread.active)
         if thread.exchange is not None:
@@ -388,6 +389,7 @@ class Run:
     def _call(
         self, thread: Thread, block: Block, table: BlockTable, target: int, chosen: int
     ) -> None:
+        """Go on at `target` with the channels of `chosen`; a function begins with zeros."""
         if not chosen:
             self._go_on(thread, (block.next, thread.active))
             return
@@ -410,6 +412,7 @@ class Run:
         return [rows[:, first:end] for first, end in unit.spans]
 
     def _return(self, thread: Thread, block: Block, chosen: int) -> None:
+        """Let channels return; control goes back with the last of those that were called."""
         remaining = thread.active & ~chosen
         if not thread.frames:
             if remaining or thread.waiting:

@@ -107,6 +107,7 @@ class TaintWriter(StepBuilder):
         return self._taints[expr]
 
     def _leaf_taint(self, expr: Expr) -> str | None:
+        """Return the taints of what an expression reads: its bytes in the shadow that are not 0."""
         name = expr.uop.name
         if name in _CLEAN:
             return None
@@ -142,6 +143,7 @@ class TaintWriter(StepBuilder):
         return self.temporary(f"{image}[{start}:{start + place.lanes * size}].view({dtype}) != 0")
 
     def _result_taint(self, expr: Expr) -> str | None:
+        """Return the taints of a result: a lane is tainted if that lane of an operand is."""
         taints = [self.taint(arg) for arg in expr.args]
         if not any(taints):
             return None
@@ -259,6 +261,7 @@ class TaintWriter(StepBuilder):
     # Memory
 
     def _message_taint(self, effect: Message) -> None:
+        """Move taints between the shadows of registers and memory as a message moves values."""
         match effect:
             case Load():
                 self._load(effect, effect.addresses, effect.type.bytes, effect.components)
@@ -322,6 +325,7 @@ class TaintWriter(StepBuilder):
         size: int,
         taints: tuple[str | None, ...],
     ) -> None:
+        """Taint memory; what goes to flat memory or to a surface is output."""
         chosen = self.taint(effect.mask)
         if not isinstance(effect, StoreBlock):
             taints = tuple(self._either(taint, chosen) for taint in taints)

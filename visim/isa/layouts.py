@@ -289,6 +289,7 @@ def _part(owner: str, path: str, kinds: Mapping[str, Any]) -> _Part:
 
 
 def _packed(owner: str, inner: str, width: int, kinds: Mapping[str, Any]) -> _Packed:
+    """Return fields that share bytes, each with a mask; the bits that are left are the sub-code."""
     entries: list[tuple[str, Coded, int]] = []
     has_sub = False
     for word in inner.split("|"):

@@ -253,6 +253,7 @@ class Space:
         operands: Sequence[Vector | None],
         lanes: NDArray[np.intp] | None,
     ) -> Vector:
+        """Do an operation for each address in order; return what was there."""
         size = arithmetic.itemsize
         intervals = self._readable if op is AtomicOp.LOAD else self._writable
         owner = intervals.find(active.item(0))

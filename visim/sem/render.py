@@ -136,6 +136,7 @@ class _Renderer:
         return text
 
     def _node(self, node: Expr) -> str:
+        """Return the text of a node that has not been shown yet."""
         name, parts = node.uop.name, [self.show(part) for part in node.args]
         if name in _INFIX:
             return f"({parts[0]} {_INFIX[name]} {parts[1]})"

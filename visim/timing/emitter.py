@@ -217,6 +217,11 @@ class Emitter:
         sources: list[tuple[int, ...]],
         facts: tuple[tuple[int, ...], int, bool],
     ) -> None:
+        """Emit a chain of native instructions, each of which reads what the one before wrote.
+
+        `facts` are the registers read besides, the bytes of the widest operand, and whether the
+        result goes nowhere.
+        """
         implicit, widest, has_no_register = facts
         executed = -(-execution.size * widest // self.native.grf_bytes)
         flags = self.predicate(predication, execution.offset, execution.size)

@@ -193,6 +193,10 @@ class _Reader:
     def _lanes(
         self, match: re.Match[str], pc: int, execution: ExecSize, facts: tuple[tuple[int, ...], int]
     ) -> Native:
+        """Return an instruction that is no message.
+
+        `facts` are the flags that it reads and its length.
+        """
         flags, length = facts
         text = match["operands"]
         condition = _CONDITION.match(text)
@@ -286,6 +290,7 @@ class _Reader:
     def _send(
         self, match: re.Match[str], pc: int, execution: ExecSize, facts: tuple[tuple[int, ...], int]
     ) -> Native:
+        """Return a message; `facts` are the flags that it reads and its length."""
         flags, length = facts
         response, parts = self._message_registers(match)
         payload = tuple(dict.fromkeys(r for part in parts for r in part))
@@ -311,6 +316,7 @@ class _Reader:
     def _message_registers(
         self, match: re.Match[str]
     ) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        """Return the registers of the answer and of each part that is sent."""
         text = match["operands"]
         ranges = [
             (bool(found[1]), tuple(range(int(found[2]), int(found[2]) + int(found[3]))))

@@ -177,6 +177,7 @@ class _Legaliser:
     # Lane operations
 
     def _lanes(self, instruction: Any, found: Footprint) -> None:
+        """Emit what a generation has for an instruction that computes lane by lane."""
         emitter, native = self._emitter, self._native
         execution: ExecSize = getattr(instruction, "exec", ExecSize(1, 0, no_mask=True))
         sources = [getattr(instruction, name) for name in SOURCES if hasattr(instruction, name)]

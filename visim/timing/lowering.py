@@ -169,6 +169,7 @@ class _FunctionWriter:
             self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
+        """Write a statement."""
         match node:
             case ast.Expr(ast.Constant(str())):
                 pass
@@ -264,6 +265,7 @@ class _FunctionWriter:
     # Expressions
 
     def _value(self, node: ast.expr) -> str:
+        """Write what computes an expression; return its name, or a constant."""
         match node:
             case ast.Constant(int(number)):
                 return str(int(number))

@@ -156,6 +156,11 @@ def _one_message(
     channels: tuple[int, int],
     flags: tuple[int, ...],
 ) -> None:
+    """Emit one of the messages that an instruction is sent as.
+
+    `named` are its kind and its opcode, if it has one of its own, `piece` which of how many it is,
+    `channels` how many it has and the first of them.
+    """
     kind, route = named
     payload = _payload(emitter, kind, found, piece, channels)
     response = _flat(_merged(_span_registers(emitter, found.writes, piece)))

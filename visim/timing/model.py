@@ -159,6 +159,7 @@ def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
 
 
 def _notes(program: NativeProgram) -> list[str]:
+    """Return what the reader of a result has to know: what was left out or assumed."""
     notes: list[str] = []
     crowded = sum(unit.assignment.crowded for unit in program.units)
     if crowded:

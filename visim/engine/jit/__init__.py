@@ -165,6 +165,7 @@ class Prepared:
         targets: Sequence[Target],
         options: RunOptions,
     ) -> Team:
+        """Return workers for launches of a form, one for each target."""
         version = self._version(targets[0].dispatch, targets[0].shared, inputs, options)
 
         def provide(full: bool, cr0: int) -> Compiled:

@@ -208,6 +208,7 @@ class _Preparation:
         addresses: Mapping[str, int],
         private: NDArray[np.uint8] | None,
     ) -> Part:
+        """Return one walk over thread groups of a launch, with the memory that its threads find."""
         layout, implicit = self.layout, None
         if self.kernel.execution_env.has_stack_calls or self._has("implicit_arg_buffer"):
             table = self._local_id_table(layout.of_threads(walk.local_size).ids)

@@ -307,6 +307,7 @@ class ShapeReader:
         return ragged(source.lanes, core, bits, signed=signed)
 
     def _binary(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return the shape of an operation on two shapes, None if it has none."""
         a = self.shape(expr.args[0], channel)
         b = None if a is None else self.shape(expr.args[1], channel)
         if a is None or b is None:

@@ -269,6 +269,7 @@ class _Contents:
         defined: set[Row | Bits],
         bindings: Bindings,
     ) -> bool:
+        """Whether channels may do an effect each for itself; note what it loads and writes."""
         match effect:
             case Load() as load:
                 if is_called_out(load) or not _is_known(load.surface, bindings):

@@ -125,6 +125,7 @@ class UnitCode:
         return found
 
     def _read(self, start: int) -> StaticBlock:
+        """Return the block that begins at `start`, as `visim.engine.blocks` cuts them."""
         body, pc = self.unit.body, start
         steps: list[Step] = []
         forms: list[str] = []
@@ -226,6 +227,7 @@ def control_value(effects: Sequence[Effect], cr0: int) -> int:
 
 
 def _evaluate(expr: Expr, cr0: int) -> int:
+    """Return what is computed of constants and the known value of %cr0."""
     match expr.uop.name:
         case "constant":
             return int(expr.attribute)

@@ -305,6 +305,7 @@ class Explorer:
         self._reach((node.entry, node.block.next, node.after), waiting)
 
     def _follow(self, node: Node) -> None:
+        """Reach the nodes to which control can go from a node."""
         if any(step.refusal for step in node.block.steps):
             refused = node.block.steps[-1].refusal
             if refused is not None and refused.pc >= len(self.flow.code.unit.body):
@@ -330,6 +331,11 @@ class Explorer:
                 self._fall(node, node.waiting)
 
     def _goto(self, node: Node, goto: Goto) -> None:
+        """Reach where a goto leads.
+
+        Forward, its channels may wait at the target; backward, those that do not jump wait behind
+        it.
+        """
         target, following = self.flow.label(goto.label), node.block.next
         waiting, entry = node.waiting, node.entry
         uniform = is_uniform(goto.mask)

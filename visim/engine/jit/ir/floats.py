@@ -160,6 +160,7 @@ class FloatWriter:
         value: str,
         rounding: Rounding,
     ) -> None:
+        """Make a function that runs `lines` with the rounding mode in MXCSR, and sets it back."""
         load = self.library.intrinsic("llvm.x86.sse.ldmxcsr", "void", "ptr")
         mode, usual = f"mxcsr.{rounding.name.lower()}", "mxcsr.nearest"
         self.library.functions.setdefault(
@@ -410,6 +411,10 @@ class FloatWriter:
         return text.let(f"bitcast <{lanes} x i32> {moved} to <{lanes} x float>")
 
     def _to_bfloat(self, value: str, lanes: int, rounding: Rounding) -> str:
+        """Round F to BF: the upper half, or 1 more where the lower half says so.
+
+        NaN become quiet.
+        """
         text, ints, bools = self.text, f"<{lanes} x i32>", f"<{lanes} x i1>"
         bits = text.let(f"bitcast <{lanes} x float> {value} to {ints}")
         kept = text.let(f"lshr {ints} {bits}, {splat('i32', lanes, 16)}")

@@ -208,6 +208,10 @@ class Answers:
         return 1
 
     def _host_call(self, site: CallOut, control: int, record: ThreadRecord) -> int:
+        """Do a call-out.
+
+        Return 0 if all is well, `WAIT` if the thread has to wait, 1 for a fault.
+        """
         effect = site.effect
         if effect is None or isinstance(effect, Message):
             if getattr(effect, "space", None) is SpaceKind.SCRATCH:
@@ -229,6 +233,7 @@ class Answers:
         return 0 if record.waits is None or alone else WAIT
 
     def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
+        """Do a message to memory; its operands and answers are in the exchange area."""
         effect, data = site.effect, self._exchange[EXCHANGE_DATA:]
         space = self._space(effect.space, thread)
         index = (surface,) if effect.space is SpaceKind.SURFACE else ()

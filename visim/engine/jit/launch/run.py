@@ -232,6 +232,7 @@ class Runner:
             self.exit.fault = found
 
     def _group(self, group: int) -> Fault | None:
+        """Run the threads of a group in the order that the seed chooses; return a fault, if any."""
         order = list(range(self.dispatch.threads(group)))
         shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
         if shuffled:

@@ -107,6 +107,10 @@ class Team:
     # Threads that native code starts
 
     def _natively(self, groups: Sequence[int]) -> Exit:
+        """Run groups whose threads native code starts.
+
+        Between ranges of them somebody looks whether the launch was cancelled.
+        """
         first, done, count, end = self.runners[0], 0, len(groups), None
         if count <= self._between_looks and not first.is_stopped:
             done, end = self._share(groups)
@@ -157,6 +161,10 @@ class Team:
     # Threads that Python starts
 
     def _singly(self, groups: Sequence[int]) -> Exit:
+        """Run groups whose threads Python starts.
+
+        Of several ends that of the first range counts.
+        """
         runners = self.runners
         if len(runners) == 1:
             runners[0].singly(groups)

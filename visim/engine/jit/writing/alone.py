@@ -243,6 +243,7 @@ class AloneWriter:
     # Blocks
 
     def _node(self, node: Node, number: int) -> None:
+        """Write a block of the loop for one channel, and where it goes on."""
         text = self.text
         text.label(self._body(node.key[1]))
         self._loads.begin(node)

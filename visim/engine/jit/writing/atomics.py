@@ -88,6 +88,7 @@ def _own(operation: Op, bits: int) -> list[str]:
 
 
 def _shared(operation: Op, bits: int) -> list[str]:
+    """Return the instructions that do an operation at `%p` as one step, and make `%old`."""
     align, scalar = bits // 8, f"i{bits}"
     if operation is Op.LOAD:
         return [f"  %old = load atomic {scalar}, ptr %p seq_cst, align {align}"]
@@ -148,6 +149,7 @@ def _combined(operation: Op, bits: int) -> list[str]:
 
 
 def _float_combined(operation: Op, bits: int) -> list[str]:
+    """Return the instructions that make `%new` of `%old`, `%va` and `%vb`, which are floats."""
     scalar, kind = f"i{bits}", _FLOAT[bits]
     lines = [
         f"  %fold = bitcast {scalar} %old to {kind}",

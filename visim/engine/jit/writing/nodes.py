@@ -150,6 +150,7 @@ class NodeWriter(StepWriter):
     # Endings
 
     def _ending(self) -> None:
+        """Write where control goes from the node."""
         match self.node.block.transfer:
             case None:
                 self._fall()

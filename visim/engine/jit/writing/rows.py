@@ -248,6 +248,7 @@ class RowWriter:
         ]
 
     def _piece(self, form: Form, pointer: str, scalar: str, parts: int) -> list[str]:
+        """Load a piece of a row in the way that its stride allows: a vector for each component."""
         size = scalar_bytes(scalar)
         if not form.step or form.piece == 1:
             return [
