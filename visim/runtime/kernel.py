@@ -92,12 +92,23 @@ class Kernel:
 
         Args:
             args: the arguments as a list in order or a dict by name.
-            **options: the geometry (`global_size`, `local_size`, `global_offset` for kernels with
-                metadata; `thread_groups`, `group_size`, or `thread_space`, `dependency` for bare
-                ones), `surfaces` by binding table index (arrays that kernels can reach by their
-                addresses as well, as where pointers stand in memory), `engine`, `workers`,
-                `seed`, `budget` (instructions a hardware thread may execute), `checks`,
-                `collect`, `require_exact`, `wait`.
+            **options: all may be left out, except that kernels with metadata need a `global_size`.
+
+                - The geometry, integers or 1 to 3 of them: for kernels with metadata
+                  `global_size`, `local_size` and `global_offset`, in work-items; for bare ones
+                  `thread_groups` and `group_size`, in hardware threads, or `thread_space` with
+                  `dependency`, the name of a pattern or a list of vectors.
+                - `surfaces` and `samplers`: dicts by index in their tables. Kernels can reach an
+                  array in `surfaces` by its address, too, such as a pointer in memory.
+                - `engine`: "interpreter" or "jit"; None takes the one that is expected to be done
+                  first. `workers`: how many threads of the host run the JIT's code.
+                - `seed`: what orders the threads of a group; 0 keeps them in order.
+                - `budget`: how many instructions a hardware thread may execute.
+                - `checks`: "off" lets the JIT leave out range checks.
+                - `collect`: "instructions", "fidelity" and "taint" are in the report only if they
+                  are asked for. `require_exact`: refuse results that are not bit-exact.
+                - `observers`: a list of `Observer` objects.
+                - `wait`: False returns at once, while the launch runs.
 
         Returns:
             The `Report`; with `wait=False` a `LaunchHandle`.
@@ -113,8 +124,8 @@ class Kernel:
     def bind(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Launch:
         """Check and prepare a launch once; what is returned launches at each call.
 
-        If it is the kernel's first one, its code is compiled meanwhile; the first call waits
-        until it is there. Takes and raises what `launch` does, but for the faults of the run.
+        A kernel that has not run yet is compiled in the background; the first call waits for its
+        code. Takes and raises what `launch` does, except for the faults of the run.
         """
         launch = self._bound(args, options)
         launch.executables.expect(launch.plan, launch.run_options)

@@ -29,8 +29,8 @@ def load(source: ProgramSource, *, platform: str | None = None, strict: bool = F
     before `link` has put it together with the file that has it.
 
     Args:
-        source: a path (a `str` is always a path), or the bytes of a file. vISA text and zebins
-            are told apart by what they hold.
+        source: a path (a `str` is always a path), or the bytes of a file. vISA text, .isa
+            objects and zebins are told apart by their contents.
         platform: bdw, skl, icllp, tgllp, dg2 or pvc in any case; None takes what the file says.
         strict: refuse directives that only visim has.
 
@@ -55,7 +55,7 @@ def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
     Raises:
         InputError: the text is wrong.
         LinkError: it calls functions that it neither has nor declares external.
-        ArgumentError: there is no such platform, or `text` is no str.
+        ArgumentError: there is no such platform, or `text` is not a str.
     """
     check_text("text", text)
     return Program(loading.read_text(text, platform, strict=strict))
@@ -237,7 +237,7 @@ class Program:
         return dict(self._contents.native)
 
     def write(self, path: str | os.PathLike[str], *, isa_version: str = NEWEST) -> None:
-        """Write the program to a file; an old one stays whole until the new one is.
+        """Write the program to a file; an existing one is replaced when the new one is complete.
 
         Args:
             path: a name that ends in .visaasm for vISA text, in .isa for an object, or in .zebin

@@ -26,7 +26,7 @@ class Buffer:
     the bytes as an array.
 
     Raises:
-        ArgumentError: The size is not an integer of 0 or more, or there is not so much memory.
+        ArgumentError: The size is not an integer of 0 or more, or there is too little memory.
     """
 
     __slots__ = ("_bytes",)

@@ -171,8 +171,8 @@ class Sampler:
         border: R, G, B, A of what address "clamp" reads outside; None is zeros.
 
     Raises:
-        ArgumentError: A name is not known, a repeating mode has coordinates in texels, or limits
-            or border are none.
+        ArgumentError: A name is not known, a repeating mode has coordinates in texels, or the
+            limits or the border are not such numbers.
     """
 
     address: str = "clamp_to_edge"

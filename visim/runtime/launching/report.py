@@ -64,7 +64,7 @@ class Report:
     seconds of running and of preparing, that is of binding and of waiting for code in the first
     call.
     `dropped_accesses` are accesses to surfaces out of their range. `notes` are sentences about what
-    was asked for and did not apply, or was lost, be it by the compiler.
+    was asked for and did not apply, or was lost, by the compiler for example.
     `printf` is what the kernel printed: the text of each work-item in its order.
     `append_counters` has, by binding table index, the counters of surfaces that the kernel used.
     """
