@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from visim.errors import InputError, ToolMissing
@@ -30,7 +29,8 @@ def build(
     Raises:
         ArgumentError: there is no such device, or the source is neither.
         InputError: the build failed, `.diagnostics` are the compiler's findings; or the module
-            is not whole.
+            is not whole, or is for 32-bit addresses.
+        LinkError: it calls functions that it does not have.
         ToolMissing: the compiler is not installed.
     """
     zebin = build_zebin(source, device=device, options=options, name=name)
@@ -41,4 +41,4 @@ def _contents(zebin: bytes, name: str, device: str) -> loading.Contents:
     contents, findings = loading.examine_data(zebin, name, platform(device))
     if contents is None or findings.errors:
         raise InputError(findings)
-    return replace(contents, again=partial(_contents, zebin, name, device))
+    return loading.complete(contents, partial(_contents, zebin, name, device))

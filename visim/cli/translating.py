@@ -92,9 +92,8 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C or SPIR-V with ocloc, for visim run."""
     import visim
-    from visim.cli.files import check_target, is_standard, read_c, write_bytes
+    from visim.cli.files import check_target, is_standard, read_c
     from visim.cli.progress import working
-    from visim.runtime.compiling.opencl import build_zebin
 
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
@@ -102,13 +101,10 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
     check_target(target)
     source = read_c(file)
     with working(f"compiling {file} for {device}"):
-        zebin = build_zebin(source, device=device, options=options, name=_source_name(file))
-    write_bytes(target, zebin)
-    names = [kernel.name for kernel in visim.load(zebin).kernels]
-    if as_json:
-        print_json({"file": target, "kernels": names})
-        return
-    click.echo(visible(f"{target}: {', '.join(names) or 'no kernels'}"), err=is_standard(target))
+        program = visim.opencl.build(
+            source, device=device, options=options, name=_source_name(file)
+        )
+    _write(program, program.to_zebin(), target, as_json=as_json)
 
 
 @click.command()
@@ -211,9 +207,14 @@ def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
 
 
 def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:
+    _write(program, program.to_object(isa_version=isa_version), target, as_json=as_json)
+
+
+def _write(program: Program, data: bytes, target: str, *, as_json: bool) -> None:
+    """Write a program's file and say which kernels it has."""
     from visim.cli.files import is_standard, write_bytes
 
-    write_bytes(target, program.to_object(isa_version=isa_version))
+    write_bytes(target, data)
     names = [kernel.name for kernel in program.kernels]
     if as_json:
         print_json({"file": target, "kernels": names})

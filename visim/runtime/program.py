@@ -232,6 +232,17 @@ class Program:
         """
         return self._contents.to_object(object_version(isa_version))
 
+    def to_zebin(self) -> bytes:
+        """Return the very bytes of the zebin that was loaded or compiled.
+
+        Raises:
+            UnsupportedError: the program was no zebin; visim makes none.
+        """
+        contents = self._contents
+        if contents.raw is None:
+            raise UnsupportedError(f"{contents.name}: visim writes only zebins that it has loaded")
+        return contents.raw
+
     def native_code(self) -> dict[str, tuple[NativeCode, ...]]:
         """Return the Gen code that an .isa object holds beside its kernels, by their names."""
         return dict(self._contents.native)
@@ -258,10 +269,8 @@ class Program:
         match suffix:
             case ".visaasm":
                 write_file(target, self.text().encode())
-            case ".zebin" if self._contents.raw is not None:
-                write_file(target, self._contents.raw)
             case ".zebin":
-                raise UnsupportedError(f"{target}: visim writes only zebins that it has loaded")
+                write_file(target, self.to_zebin())
             case ".isa":
                 write_file(target, self.to_object(isa_version=isa_version))
             case _:

@@ -10,15 +10,17 @@ import pytest
 
 import visim
 from tests.unit.cli.stand_ins import StandInProgram
+from visim import opencl
 from visim.binary.isafile import NativeCode, native_code, write_isa
 from visim.cli import main
 from visim.diag import Source
 from visim.errors import (
     ToolMissing,
 )
-from visim.runtime.compiling import opencl
 from visim.target import platform as find_platform
 from visim.text import read_text
+
+WITHOUT_TEXT = Path(__file__).parents[2] / "corpus/scale_bdw_without_visa.zebin"
 
 
 class TestDis:
@@ -47,14 +49,9 @@ class TestCl:
 
         def build(source, *, device, options, name):
             builds.append((source, device, options, name))
-            return b"zebin"
-
-        def load(source):
-            assert source == b"zebin"
             return StandInProgram((kernel,))
 
-        monkeypatch.setattr(opencl, "build_zebin", build)
-        monkeypatch.setattr(visim, "load", load)
+        monkeypatch.setattr(opencl, "build", build)
         return builds
 
     @pytest.fixture
@@ -90,9 +87,20 @@ class TestCl:
         def build(source, *, device, options, name):
             raise ToolMissing("ocloc is not installed: apt-get install intel-opencl-icd")
 
-        monkeypatch.setattr(opencl, "build_zebin", build)
+        monkeypatch.setattr(opencl, "build", build)
         assert main(["cl", source, "--device", "pvc"]) == 3
         assert "apt-get install" in capsys.readouterr().err
+
+    def test_what_visim_refuses_leaves_no_file(self, tmp_path, monkeypatch, capsys):
+        def build_zebin(source, *, device, options, name):
+            return WITHOUT_TEXT.read_bytes()
+
+        monkeypatch.setattr(opencl, "build_zebin", build_zebin)
+        path = tmp_path / "scale.cl"
+        path.write_text("kernel void scale() {}")
+        assert main(["cl", str(path), "--device", "bdw"]) == 1
+        assert f"{path}: " in capsys.readouterr().err
+        assert [file.name for file in tmp_path.iterdir()] == ["scale.cl"]
 
 
 class TestObjects:

@@ -11,7 +11,7 @@ import visim
 from tests.unit.runtime.compiling.spirv_modules import module
 from visim.binary.zebin import read_zebin
 from visim.diag import Severity
-from visim.errors import ArgumentError, InputError
+from visim.errors import ArgumentError, InputError, LinkError
 from visim.runtime.compiling import ocloc, opencl
 from visim.runtime.compiling.opencl import ToolMissing, build_zebin, find_ocloc, ocloc_version
 
@@ -303,6 +303,11 @@ class TestCompiler:
     def test_spir_v_for_32_bit_addresses_is_refused_in_words(self):
         with pytest.raises(InputError, match="was compiled for 32-bit addresses"):
             visim.opencl.build(module(addressing=1), device="dg2")
+
+    def test_a_function_that_nobody_has_is_refused_before_a_kernel_is_launched(self):
+        source = "int lost(int x); kernel void k(global int *y) { *y = lost(3); }"
+        with pytest.raises(LinkError, match="'lost' is not part of the program"):
+            visim.opencl.build(source, device="pvc")
 
     def test_the_compiler_has_a_version_and_a_place(self):
         version = ocloc_version()
