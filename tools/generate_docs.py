@@ -16,6 +16,7 @@ from pathlib import Path
 from tools.instruction_pages import GENERATED, coverage_page, instructions_page
 from visim.check.catalogue import RULES
 from visim.check.explain import explain
+from visim.check.faults import FAULTS
 from visim.isa import ISA, Op
 from visim.sem.exactness import Exactness
 
@@ -119,9 +120,10 @@ def _rules() -> Iterator[str]:
     yield (
         "What `visim check` reports. An error is something that no run could give a meaning; a\n"
         "warning is likely a mistake; a note is what the specification asks for and Intel's own\n"
-        "compiler does not keep to. `visim check --explain RULE` prints one of these entries."
+        "compiler does not keep to. Behind the rules stand the faults, which stop a run, and what\n"
+        "runs without them keep to. `visim check --explain CODE` prints one of these entries."
     )
-    for rule in RULES:
+    for rule in (*RULES, *FAULTS):
         yield explain(rule)
 
 

@@ -1,10 +1,11 @@
-"""All rules of the verifier, by topic; what documentation and `visim check --explain` print."""
+"""All rules, by topic, and all faults; what documentation and `visim check --explain` print."""
 
 from __future__ import annotations
 
 from visim.check import (
     abi,
     classes,
+    files,
     flow,
     instructions,
     messages,
@@ -13,11 +14,13 @@ from visim.check import (
     scattered,
     variables,
 )
+from visim.check.faults import FAULTS
 from visim.check.rule import Rule, Scope, by_scope
 from visim.errors import ArgumentError
 from visim.lex import nearest
 
 RULES: tuple[Rule, ...] = (
+    *files.RULES,
     *reading.RULES,
     *variables.rules.declared,
     *flow.rules.declared,
@@ -31,11 +34,15 @@ RULES: tuple[Rule, ...] = (
 MODULE_RULES = by_scope(RULES, Scope.MODULE)
 UNIT_RULES = by_scope(RULES, Scope.UNIT)
 INSTRUCTION_RULES = by_scope(RULES, Scope.INSTRUCTION)
-BY_CODE = {rule.code: rule for rule in RULES}
+BY_CODE = {rule.code: rule for rule in (*RULES, *FAULTS)}
 
 
-def find_rule(code: str) -> Rule:
-    """Return the rule called `code`; ArgumentError names the nearest if there is none."""
+def find_rule(name: str) -> Rule:
+    """Return the rule or the fault of a code; ArgumentError names the nearest if there is none.
+
+    Faults are also known with their category, as they are printed: `undefined/memory-access`.
+    """
+    code = name.rpartition("/")[2]
     found = BY_CODE.get(code)
     if found is None:
         near = nearest(code, BY_CODE)

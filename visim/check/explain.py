@@ -1,17 +1,18 @@
-"""The explanation of a rule, as documentation and `visim check --explain` print it."""
+"""The explanation of a rule or a fault, as documentation and `visim check --explain` print it."""
 
 from __future__ import annotations
 
-from visim.check.rule import Rule
+from visim.check.rule import Rule, Scope
 
 _LONGEST_EXAMPLE = 600
 
 
 def explain(rule: Rule) -> str:
     """Return a rule as Markdown: severity, passage, what it asks for, and its examples."""
+    kind = "fault" if rule.scope is Scope.FAULT else str(rule.severity)
     parts = [
         f"## {rule.code}",
-        f"{str(rule.severity).capitalize()}. {rule.passage}.",
+        f"{kind.capitalize()}. {rule.passage}.",
         rule.explanation,
     ]
     if rule.failing:

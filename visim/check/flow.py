@@ -339,7 +339,10 @@ def scalar_calls(at: UnitSite) -> Iterator[Wrong]:
     passing="(P) goto (M1, 16) meet\njmp (M1_NM, 1) meet\nmeet:\nout:\nret (M1, 1)",
 )
 def jumps_keep_channels(at: UnitSite) -> Iterator[Wrong]:
-    """A uniform jump does not pass a label where channels may wait for the others."""
+    """A uniform jump does not pass a label where channels may wait for the others.
+
+    Where they do, the run stops: they would be left behind.
+    """
     places = {
         item.name: at_ for at_, item in enumerate(at.unit.body) if isinstance(item, LabelMark)
     }

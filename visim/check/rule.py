@@ -36,11 +36,13 @@ DECLARATIONS = """\
 class Scope(Enum):
     """What a rule looks at."""
 
+    FILE = auto()
     READING = auto()
     MODULE = auto()
     UNIT = auto()
     INSTRUCTION = auto()
     ABI = auto()
+    FAULT = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,8 @@ class Rule:
     """One rule; `failing` and `passing` are example texts, complete for `Scope.MODULE`.
 
     The examples of other scopes are lines that `example_text` puts into a kernel. `platform` is
-    the device that the examples are for. Rules of `Scope.READING` and `Scope.ABI` have no check:
-    readers and the audit of zebins find what breaks them.
+    the device that the examples are for. Rules of `Scope.FILE`, `READING`, `ABI` and `FAULT` have
+    no check: readers, the linker, the audit of zebins and engines find what breaks them.
     """
 
     code: str

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from visim.binary.debuginfo import MAX_BYTES, is_debug_information, read_debug_information
-from visim.cli.files import read_source
+from visim.cli.files import name_of, read_source
 from visim.cli.info import make_console, make_table
 
 Facts = Mapping[str, Any]
@@ -28,7 +28,7 @@ def debug_facts(file: str, platform: str | None) -> dict[str, Any]:
     source = read_source(file)
     data = source if isinstance(source, bytes) else _beginning(file)
     if is_debug_information(data):
-        objects = read_debug_information(data, file)
+        objects = read_debug_information(data, name_of(file))
         return {"format": "vISA debug information", "objects": [asdict(item) for item in objects]}
     lines = visim.load(source, platform=platform).source_lines()
     return {"format": "source lines", "objects": lines}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("files", nargs=-1, type=INPUT, metavar="FILE...")
 @platform_option
-@click.option("--explain", metavar="RULE", help="Explain a rule, with examples; needs no file.")
+@click.option("--explain", metavar="CODE", help="Explain a finding or fault; needs no file.")
 @click.option("--notes", "with_notes", is_flag=True, help="Show notes, too.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print a SARIF log for code hosts.")
 @strict_option
@@ -54,7 +54,7 @@ def check(
     if not files:
         raise click.UsageError("Missing argument 'FILE...'.")
     verify = partial(visim.verify, strict=True) if strict else visim.verify
-    found = {file: verify(read_source(file), platform=platform) for file in files}
+    found = {file: verify(read_source(file), platform=platform) for file in dict.fromkeys(files)}
     if as_sarif:
         from visim.cli.sarif import sarif
 
@@ -172,12 +172,15 @@ def _explanation(code: str) -> str:
 
 
 def _checked_text(file: str, findings: Diagnostics, *, with_notes: bool) -> str:
+    from visim.cli.files import name_of
+
+    name = name_of(file)
     shown = findings if with_notes else findings.without_notes()
     hidden = len(findings) - len(shown)
     count = f"{hidden} note{'s'[: hidden > 1]}, --notes shows " + ("them" if hidden > 1 else "it")
     if not len(shown):
-        return f"{file}: fine" + (f" ({count})" if hidden else "")
-    return shown.render() + "\n" + (f"\n{file}: {count}\n" if hidden else "")
+        return f"{name}: fine" + (f" ({count})" if hidden else "")
+    return shown.render() + "\n" + (f"\n{name}: {count}\n" if hidden else "")
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import visim
 from visim.binary.isafile import NativeCode, is_isa, native_code
-from visim.cli.files import load_program, read_source
+from visim.cli.files import name_of, read_source
 from visim.errors import ArgumentError, InputError
 from visim.output import check_output, write_file
 from visim.runtime.building.loading import file_bytes
@@ -33,7 +34,8 @@ def extract(file: str, folder: str) -> list[dict[str, str | int]]:
         for gen in codes
     ]
     if not found:
-        raise InputError(f"{file}: there is no Gen code in it, only .isa objects can have some")
+        message = "there is no Gen code in it, only .isa objects can have some"
+        raise InputError(f"{name_of(file)}: {message}")
     if Path(folder).is_file():
         raise ArgumentError(f"{folder}: this is a file, give the name of a folder")
     if not Path(folder).is_dir():
@@ -53,10 +55,11 @@ def _native_code(file: str) -> dict[str, tuple[NativeCode, ...]]:
 
     Other files have none; reading them says whether they are programs at all.
     """
-    data, name = file_bytes(read_source(file))
+    source = read_source(file)
+    data, name = file_bytes(source)
     if is_isa(data):
         return native_code(data, name)
-    return load_program(file, None).native_code()
+    return visim.load(source).native_code()
 
 
 def _platform_name(code: int) -> str:

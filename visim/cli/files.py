@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from visim.diag import Diagnostics
 from visim.errors import InputError
 from visim.output import check_output, write_file
-from visim.runtime.given import standard_input
+from visim.runtime.given import StandardInput, standard_input
 
 if TYPE_CHECKING:
     from visim import Program
@@ -20,6 +20,11 @@ STANDARD = "-"
 def is_standard(file: str) -> bool:
     """Whether `file` stands for the standard input or output."""
     return file == STANDARD
+
+
+def name_of(file: str) -> str:
+    """Return what messages call a file."""
+    return StandardInput.NAME if is_standard(file) else file
 
 
 def read_source(file: str) -> str | bytes:
@@ -38,7 +43,8 @@ def read_text(file: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         findings = Diagnostics()
-        findings.error("unknown-format", f"{file}: not text: byte {error.start} is not UTF-8")
+        message = f"{name_of(file)}: not text: byte {error.start} is not UTF-8"
+        findings.error("unknown-format", message)
         raise InputError(findings) from None
 
 

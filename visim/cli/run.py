@@ -15,7 +15,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.cli.files import check_target, is_standard, load_program, write_bytes
+from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
 from visim.cli.streams import can_show
@@ -149,7 +149,7 @@ def _check_platform(program: Program, options: RunOptions) -> None:
     """Refuse a program for an unknown device: which inputs are arguments depends on it."""
     if program.info()["platform"] is None:
         known = ", ".join(platform.name for platform in PLATFORMS)
-        message = f"{options.file} does not say which platform it is for"
+        message = f"{name_of(options.file)} does not say which platform it is for"
         raise ArgumentError(f"{message}: give --platform, one of {known}") from None
 
 

@@ -92,7 +92,7 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C or SPIR-V with ocloc, for visim run."""
     import visim
-    from visim.cli.files import check_target, is_standard, read_c
+    from visim.cli.files import check_target, is_standard, name_of, read_c
     from visim.cli.progress import working
 
     if output is None and is_standard(file):
@@ -100,10 +100,8 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
     target = output or str(Path(file).with_suffix(".zebin"))
     check_target(target)
     source = read_c(file)
-    with working(f"compiling {file} for {device}"):
-        program = visim.opencl.build(
-            source, device=device, options=options, name=_source_name(file)
-        )
+    with working(f"compiling {name_of(file)} for {device}"):
+        program = visim.opencl.build(source, device=device, options=options, name=name_of(file))
     _write(program, program.to_zebin(), target, as_json=as_json)
 
 
@@ -224,7 +222,3 @@ def _write(program: Program, data: bytes, target: str, *, as_json: bool) -> None
 
 def _isa_name(file: str) -> str:
     return str(Path(file).with_suffix(".isa"))
-
-
-def _source_name(file: str) -> str:
-    return "stdin.cl" if file == "-" else file

@@ -60,8 +60,15 @@ def read_file(path: Path) -> bytes:
         raise ArgumentError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def standard_input() -> bytes:
+class StandardInput(bytes):
+    """What has come from the standard input."""
+
+    NAME = "<stdin>"
+    """What messages call it."""
+
+
+def standard_input() -> StandardInput:
     """Return the bytes of the standard input; ArgumentError if there is none (`<&-`)."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise ArgumentError("-: the standard input is closed")
-    return sys.stdin.buffer.read()
+    return StandardInput(sys.stdin.buffer.read())

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from pathlib import Path
 
 import pytest
 
-import visim
+from tests.unit.check.printed_codes import printed_codes, spelled_words
 from visim.attributes import ALIGNMENT_NAMES, TARGETS
 from visim.check import verify_module
-from visim.check.catalogue import BY_CODE, RULES
+from visim.check.catalogue import BY_CODE, RULES, find_rule
+from visim.check.explain import explain
+from visim.check.faults import FAULTS
 from visim.check.rule import Rule, Scope
 from visim.diag import Severity, Source
 from visim.target import platform
 from visim.text import parse_text
 
-PACKAGE = Path(visim.__file__).parent
-WITH_EXAMPLES = [rule for rule in RULES if rule.scope is not Scope.ABI]
+WITH_EXAMPLES = [rule for rule in RULES if rule.scope not in {Scope.ABI, Scope.FILE}]
 
 
 def findings(rule: Rule, lines: str) -> list[tuple[str, Severity]]:
@@ -41,17 +41,20 @@ def test_a_passing_example_breaks_no_rule(rule: Rule):
     assert not findings(rule, rule.passing)
 
 
-def test_codes_of_the_reader_are_explained():
-    """But for that of strict reading, which no example breaks by itself."""
-    files = [
-        *(PACKAGE / "text").glob("*.py"),
-        *(PACKAGE / "isa").glob("*.py"),
-        *PACKAGE.glob("*.py"),
-    ]
-    texts = [file.read_text(encoding="utf-8") for file in files]
-    codes = {code for text in texts for code in re.findall(r'failure_at\([^"]*"([\w-]+)",', text)}
-    assert {"region", "inside-unit", "expression"} < codes
-    assert codes - {rule.code for rule in RULES} == {"extension"}
+def test_every_code_that_modules_spell_is_explained():
+    codes = printed_codes()
+    examples = {"region", "unknown-attribute", "limit", "opencl-note", "bad-ze-info", "fused-apart"}
+    assert examples < codes
+    assert codes - set(BY_CODE) == set()
+
+
+def test_no_code_is_explained_that_nothing_prints():
+    assert set(BY_CODE) - spelled_words() - printed_codes() == set()
+
+
+@pytest.mark.parametrize("name", ["memory-access", "undefined/memory-access"])
+def test_a_fault_is_found_with_and_without_its_category(name: str):
+    assert explain(find_rule(name)).startswith("## memory-access\n\nFault. vISA 6")
 
 
 @pytest.mark.parametrize(
@@ -64,11 +67,11 @@ def test_words_that_an_explanation_lists_are_read(code: str, known: Container[st
 
 
 def test_codes_are_unique():
-    codes = [rule.code for rule in RULES]
+    codes = [rule.code for rule in (*RULES, *FAULTS)]
     assert len(codes) == len(set(codes))
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+@pytest.mark.parametrize("rule", [*RULES, *FAULTS], ids=lambda rule: rule.code)
 def test_a_rule_is_explained(rule: Rule):
     assert rule.explanation
     assert rule.passage

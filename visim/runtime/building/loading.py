@@ -32,7 +32,7 @@ from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unreso
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.building.audit import audit, audit_reads
 from visim.runtime.compiling.spirv import is_spirv
-from visim.runtime.given import check_flag, path_of, read_file
+from visim.runtime.given import StandardInput, check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
 from visim.target import NEWEST_OBJECT, Platform
 from visim.target import platform as find_platform
@@ -222,7 +222,8 @@ def file_bytes(source: object) -> tuple[bytes, str]:
         FileNotFoundError: there is no such file.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return bytes(cast("bytes", source)), "<bytes>"
+        name = StandardInput.NAME if isinstance(source, StandardInput) else "<bytes>"
+        return bytes(cast("bytes", source)), name
     path = path_of("source", source, "a path or a file's bytes")
     if "\n" in str(path):
         raise ArgumentError("source: a str is a path, and this is a text; use visim.assemble")

@@ -42,6 +42,11 @@ _IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
 """What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
 without it no program compiles."""
 _SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
+_CODES = {
+    Severity.ERROR: "opencl-build",
+    Severity.WARNING: "opencl-warning",
+    Severity.NOTE: "opencl-note",
+}
 
 
 def build_zebin(
@@ -244,7 +249,7 @@ class _Log:
             return None
         file, row, column, kind, message = match.groups()
         severity = _SEVERITY.get(kind, Severity.ERROR)
-        code = "opencl-build" if severity is Severity.ERROR else f"opencl-{severity}"
+        code = _CODES[severity]
         source = self._source(file)
         if source is None:
             return Diagnostic(code, severity, f"{message} ({file}:{row}:{column})")
