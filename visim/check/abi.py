@@ -1,7 +1,6 @@
 """What the audit of a zebin's kernels reports; the audit itself needs the file's metadata.
 
-The rules have no examples in text: what breaks them is a disagreement of text and metadata, or
-what only a compiler would be wrong to write.
+The rules have no examples in text: what breaks them is a disagreement of text and metadata.
 """
 
 from __future__ import annotations
@@ -82,14 +81,6 @@ RULES = (
         "abi-stack-calls",
         _ZEINFO,
         "A kernel that calls functions has has_stack_calls: a driver gives it a stack for that.",
-    ),
-    _rule(
-        "unwritten-variable",
-        "vISA 4, General Variables",
-        "Something writes each variable that a compiled kernel or function reads. Where nothing\n"
-        "does, the compiler has lost code, or the source reads what has no value. Registers that\n"
-        "nothing has written are 0 in visim; on a device they hold anything.",
-        Severity.WARNING,
     ),
 )
 ABI_RULES = {rule.code: rule for rule in RULES}

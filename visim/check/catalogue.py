@@ -12,6 +12,7 @@ from visim.check import (
     reading,
     regions,
     scattered,
+    unwritten,
     variables,
 )
 from visim.check.faults import FAULTS
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = (
     *files.RULES,
     *reading.RULES,
     *variables.rules.declared,
+    *unwritten.rules.declared,
     *flow.rules.declared,
     *instructions.rules.declared,
     *classes.rules.declared,

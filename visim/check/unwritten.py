@@ -1,7 +1,8 @@
-"""Finds general variables that a unit reads although nothing writes them: code that was lost.
+"""General variables that a unit reads although nothing writes them, and the rule against them.
 
-A compiler that drops instructions leaves those that use their results. What a unit computes from
-such a variable is what registers happened to hold on a device. Only operands with a region read:
+A compiler that drops instructions leaves those that use their results, and who writes texts by hand
+forgets some. What a unit computes from such a variable is what registers happened to hold on a
+device. Only operands with a region read:
 messages also name registers of which they use nothing, and whatever else mentions a variable may
 be what fills it.
 """
@@ -14,6 +15,8 @@ from functools import cache
 from operator import attrgetter
 from typing import cast
 
+from visim.check.rule import Rules, UnitSite, Wrong
+from visim.diag import Severity
 from visim.isa import Instruction
 from visim.isa.move import AddressAdd, Compare
 from visim.module import SourceLine, Unit
@@ -30,6 +33,13 @@ from visim.operands import (
 from visim.records import record
 from visim.renaming import operand_fields
 
+rules = Rules()
+
+_HELP = (
+    "write it before, or make it an input; where a compiler has made this, look whether it left"
+    " something out, as Intel's does with pown and -cl-fast-relaxed-math, or with reads of images"
+    " for pvc; or whether the source reads what has no value"
+)
 _WITHOUT_GENERALS = frozenset({"exec", "pred"})
 _PLAIN = frozenset({type(None), bool, int, str, Immediate, Lifetime})
 _FILLED = ("Input", "Input_Output")
@@ -46,6 +56,25 @@ class UnwrittenRead:
     variable: General
     instruction: Instruction
     line: SourceLine | None = None
+
+
+@rules.unit(
+    "unwritten-variable",
+    "vISA 4, General Variables",
+    severity=Severity.WARNING,
+    failing="mov (M1, 8) D(0,0)<1> UD(0,0)<1;1,0>\nret (M1, 1)",
+    passing=".input UD offset=64 size=256\nmov (M1, 8) D(0,0)<1> UD(0,0)<1;1,0>\nret (M1, 1)",
+)
+def variables_are_written(at: UnitSite) -> Iterator[Wrong]:
+    """Something writes each variable that a kernel or function reads, or it is an input.
+
+    Where nothing does, a compiler has lost code, or the source reads what has no value. Registers
+    that nothing has written are 0 in visim; on a device they hold anything.
+    """
+    for read in unwritten_reads(at.unit):
+        where = "" if read.line is None else f" ({read.line})"
+        text = f"reads {read.variable.name}, which nothing writes; its value is 0{where}"
+        yield Wrong(text, _HELP, read.instruction.origin)
 
 
 def unwritten_reads(unit: Unit) -> list[UnwrittenRead]:

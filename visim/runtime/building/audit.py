@@ -12,7 +12,6 @@ from itertools import pairwise
 from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.check.abi import ABI_RULES
 from visim.check.flow import BARRIERS, uses_slm
-from visim.check.unwritten import unwritten_reads
 from visim.diag import Diagnostic, Origin
 from visim.isa import Instruction
 from visim.isa.flow import FunctionCall, IndirectFunctionCall
@@ -35,11 +34,6 @@ _COMPILE_WIDE = (
     "the kernel was compiled for 32-bit addresses, which visim does not have; compile it with"
     " ocloc -64, or from SPIR-V whose memory model is Physical64"
 )
-_LOST = (
-    "look whether the compiler left something out, as Intel's does with pown and"
-    " -cl-fast-relaxed-math, or with reads of images for pvc; or whether the source reads what has"
-    " no value"
-)
 _LARGE_FILE = {"dg2": (128, 256), "pvc": (128, 256)}
 _FILE = (128,)
 _KIB = 1024
@@ -52,14 +46,6 @@ def audit(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnosti
     yield from _payload(entry, unit, platform)
     yield from _resources(entry, unit)
     yield from _sizes(entry, unit, platform)
-
-
-def audit_reads(unit: Unit) -> Iterator[Diagnostic]:
-    """Yield which variables a compiled kernel or function reads although nothing writes them."""
-    for read in unwritten_reads(unit):
-        where = "" if read.line is None else f" ({read.line})"
-        text = f"reads {read.variable.name}, which nothing writes; its value is 0{where}"
-        yield _finding("unwritten-variable", text, read.instruction.origin, _LOST)
 
 
 def _finding(code: str, message: str, origin: Origin, helps: str | None = None) -> Diagnostic:

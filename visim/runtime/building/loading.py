@@ -30,7 +30,7 @@ from visim.forks import RenewedProperty
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
-from visim.runtime.building.audit import audit, audit_reads
+from visim.runtime.building.audit import audit
 from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import StandardInput, check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
@@ -384,8 +384,6 @@ def _unit_of(
     if unit is None:
         findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
         return module, unit, findings
-    if not findings.errors:
-        findings.extend(audit_reads(unit))
     if isinstance(entry, ZeKernel) and device is not None and not findings.errors:
         findings.extend(audit(entry, unit, device))
     return module, unit, findings

@@ -295,3 +295,16 @@ def test_info_does_not_list_messages_to_images_that_native_code_answers():
     """
     entries = visim.assemble(text, platform="tgllp").info()["kernels"][0]["called_out"]
     assert [entry["mnemonic"] for entry in entries] == ["sample4"]
+
+
+@pytest.mark.parametrize("form", ["text", "object"])
+def test_variables_that_nothing_writes_are_warned_of_in_texts_and_objects(form: str):
+    text = (
+        '.version 4.1\n.kernel "k"\n.decl X v_type=G type=d num_elts=8 align=GRF\n'
+        ".decl D v_type=G type=d num_elts=8 align=GRF\n.input D offset=64 size=32\n"
+        "add (M1, 8) D(0,0)<1> D(0,0)<1;1,0> X(0,0)<1;1,0>\nret (M1, 1)\n"
+    )
+    data = text.encode() if form == "text" else visim.assemble(text, platform="skl").to_object()
+    (finding,) = visim.verify(data, platform="skl")
+    assert (finding.code, str(finding.severity)) == ("unwritten-variable", "warning")
+    assert finding.message == "reads X, which nothing writes; its value is 0"
