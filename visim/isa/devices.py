@@ -16,6 +16,11 @@ _MACROS = ("skl", "pvc")
 _PVC = ("pvc",)
 _NONE: tuple[str, ...] = ()
 
+#: Descriptors of these devices have five bits for the number of a message to the sampler: no room
+#: for those with offsets that share a parameter.
+_SAMPLER_PAGES = ("3D_SAMPLE", "3D_SAMPLE4")
+_MOST_SAMPLER_MESSAGES = 32
+
 #: Opcodes of objects that newer compilers write.
 _NEWER = range(0x93, 0x9D)
 _OLDEST, _NEWER_VERSION = (3, 0), (4, 2)
@@ -35,8 +40,15 @@ _BY_PAGE = {
 }
 
 
-def devices_of(page: str) -> tuple[str, ...]:
-    """Return the names of the devices that have the instructions of a page, the oldest first."""
+def devices_of(page: str, sub: int | None = None) -> tuple[str, ...]:
+    """Return the names of the devices that have the instructions of a page, the oldest first.
+
+    Args:
+        page: the page of the specification.
+        sub: which of its instructions, by the number of its message.
+    """
+    if page in _SAMPLER_PAGES and sub is not None and sub >= _MOST_SAMPLER_MESSAGES:
+        return _NONE
     return _BY_PAGE.get(page, EVERYWHERE)
 
 

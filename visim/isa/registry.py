@@ -132,7 +132,7 @@ class Op:
     @property
     def devices(self) -> tuple[str, ...]:
         """The names of the devices that have it."""
-        return devices_of(self.page)
+        return devices_of(self.page, self.sub)
 
     @property
     def version(self) -> tuple[int, int]:
