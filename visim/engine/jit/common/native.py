@@ -12,6 +12,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
+from visim.engine.jit.common.probing import PROBE_TEXT, features_in
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
 
@@ -39,7 +40,6 @@ _HOISTING = "-disable-machine-licm"
 _MOST_BRANCHES = 2000
 """In longer modules constants are not moved in front of loops: where a loop has thousands of
 blocks, each would need a register, or memory, in all of them, and LLVM twice the time or more."""
-_WITH_MASKS = "x86-64-v4"
 _GATHERING = {
     *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
     *("pantherlake", "wildcatlake", "novalake", "sapphirerapids", "emeraldrapids"),
@@ -52,8 +52,6 @@ Virtual machines may hide which one they run on: LLVM calls a Xeon of the sixth 
 "rocketlake" where its number is masked. Those of Intel's that have AVX512-FP16 are Sapphire Rapids
 or later."""
 _AMD = "znver"
-_WITH_AVX2 = "x86-64-v3"
-_WITH_BYTES = {"x86-64-v2", _WITH_AVX2, _WITH_MASKS}
 _UNSAVED = {"egpr"}
 """Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
 it does not let assembly name the 16 general registers of APX, as ones that are lost either."""
@@ -125,13 +123,21 @@ def processor() -> Processor:
         ArgumentError: LLVM knows no processor of that name.
     """
     chosen = os.environ.get("VISIM_CPU")
-    if chosen:
-        _check_name(chosen)
-        return Processor(chosen, usable(dict.fromkeys(_UNSAVED, True)) if IS_X86 else "")
-    return _host_processor()
+    return _named_processor(chosen) if chosen else _host_processor()
 
 
 @cache
+def _named_processor(name: str) -> Processor:
+    _check_name(name)
+    if not IS_X86:
+        return Processor(name)
+    binding = _llvm()
+    with LLVM_LOCK:
+        machine = binding.Target.from_default_triple().create_target_machine(cpu=name)
+        found = features_in(machine.emit_assembly(binding.parse_assembly(PROBE_TEXT)))
+    return Processor(name, usable(dict.fromkeys([*found, *_UNSAVED], True)))
+
+
 def _check_name(name: str) -> None:
     """Refuse a processor that LLVM does not know, for which it would end this process.
 
@@ -173,7 +179,7 @@ def has_mask_registers() -> bool:
 
 @cache
 def _has_mask_registers(made_for: Processor) -> bool:
-    return made_for.name == _WITH_MASKS or "+avx512vl" in made_for.features.split(",")
+    return "+avx512vl" in made_for.features.split(",")
 
 
 def has_gathers() -> bool:
@@ -195,19 +201,17 @@ def has_scatters() -> bool:
 
 def permuted_bytes() -> int:
     """Return of how many bytes the processor makes any permutation at once, or 0."""
-    made_for = processor()
-    features = made_for.features.split(",")
+    features = processor().features.split(",")
     if "+avx512vbmi" in features:
         return 64
-    return 16 if made_for.name in _WITH_BYTES or "+ssse3" in features else 0
+    return 16 if "+ssse3" in features else 0
 
 
 def vector_lanes() -> int:
     """Return how many channels of 32 bits a register of the processor holds."""
     if has_mask_registers():
         return 16
-    made_for = processor()
-    return 8 if made_for.name == _WITH_AVX2 or "+avx2" in made_for.features.split(",") else 4
+    return 8 if "+avx2" in processor().features.split(",") else 4
 
 
 def _llvm() -> Any:
