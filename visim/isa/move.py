@@ -10,11 +10,12 @@ from visim.isa.restrictions import added_address, moved, moved_state, set_bits, 
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
 from visim.operands import (
+    SCALAR,
     AddressOf,
     GeneralSource,
     Immediate,
+    IndirectSource,
     PredicateOperand,
-    Region,
     VectorSource,
 )
 from visim.sem.effects import WritePredicate
@@ -138,7 +139,8 @@ def setp(t: Tracer, i: UnpredicatedUnary) -> None:
 
 
 def _is_scalar(source: VectorSource) -> bool:
-    return isinstance(source, GeneralSource) and source.region == Region(0, 1, 0)
+    """Whether a source is one element, direct or indirect (specification 5, Scalar Operands)."""
+    return isinstance(source, GeneralSource | IndirectSource) and source.region == SCALAR
 
 
 @TABLE.effect(0x2D, UnpredicatedUnary, restrict=moved_state, example="movs (M1_NM, 1) T6(0) 0x3:ud")
