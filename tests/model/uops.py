@@ -158,6 +158,10 @@ ARITHMETIC = {"fadd": "add", "fsub": "sub", "fmul": "mul", "fdiv": "div", "fsqrt
 CHOICES: dict[str, Callable[..., int]] = {
     "fmin": floats.fmin,
     "fmax": floats.fmax,
+}
+WITHOUT_MODE: dict[str, Callable[..., int]] = {
+    "fneg": floats.negate,
+    "fabs": floats.magnitude,
     "saturate": floats.saturate,
 }
 
@@ -165,10 +169,8 @@ CHOICES: dict[str, Callable[..., int]] = {
 def float_operation(name: str, kind: DataType, args: Sequence[int], mode: Mode) -> int:
     """Return an operation on floats, with denormals flushed where the mode says so."""
     form = FORMATS[kind]
-    if name == "fneg":
-        return floats.negate(form, args[0])
-    if name == "fabs":
-        return floats.magnitude(form, args[0])
+    if name in WITHOUT_MODE:
+        return WITHOUT_MODE[name](form, args[0])
     flushes = kind in mode.flushed
     operands = [floats.flush(form, arg) if flushes else arg for arg in args]
     if name in ARITHMETIC:
@@ -231,8 +233,8 @@ SHAPES: dict[str, Callable[..., list[Any]]] = {
 }
 
 PER_LANE = {
-    *INTEGERS, *COUNTS, *RELATIONS, *ROUNDINGS, *ARITHMETIC, *CHOICES,
-    "convert", "clamp", "bitcast", "select", "ffma", "fneg", "fabs", "frac", "canonical",
+    *INTEGERS, *COUNTS, *RELATIONS, *ROUNDINGS, *ARITHMETIC, *CHOICES, *WITHOUT_MODE,
+    "convert", "clamp", "bitcast", "select", "ffma", "frac", "canonical",
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from visim.engine.rounding import Rounding
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Request
 from visim.sem.expr import Expr
-from visim.sem.uops import Group, Role
+from visim.sem.uops import WITHOUT_MODE, Group, Role
 from visim.types import BF, BOOL, DataType
 
 _UFUNCS = {
@@ -294,7 +294,7 @@ class ValueBuilder:
         if name == "canonical":
             return self._canonical(args[0], kind, expr.attribute)
         computed = expr.uop.group in {Group.FLOAT, Group.COMPARE, Group.ROUND}
-        follows_mode = computed and name not in {"fneg", "fabs"} and expr.attribute != "rne"
+        follows_mode = computed and name not in WITHOUT_MODE and expr.attribute != "rne"
         if follows_mode:
             args = [self._flushed(arg, expr.args[0].type) for arg in args]
         rounding = Rounding.NEAREST_EVEN if expr.attribute == "rne" else self.mode.rounding

@@ -98,7 +98,7 @@ def cmp(t: Tracer, i: Compare) -> None:
     """Compare; a predicate gets the truth values, a general variable all ones or zero."""
     sources = [i.src0, i.src1]
     kind = t.compute_type(sources, D, Integers.EXACT, saturate=False)
-    a, b = (t.modified(source, kind) for source in sources)
+    a, b = (t.modified(source, kind, computes=True) for source in sources)
     mask = None if i.exec.no_mask else t.execution_mask()
     t.write(i.dst, _compare(i.relation, a, b), mask)
 

@@ -44,8 +44,8 @@ class LaneMeaning:
     def trace(self, tracer: Tracer, instruction: Any) -> None:
         """Record the instruction's effects."""
         sources = [getattr(instruction, name) for name in SOURCES if hasattr(instruction, name)]
-        values = tracer.lane_sources(sources, instruction.dst, self.integers)
-        tracer.write(instruction.dst, self.function(*values), tracer.mask())
+        values = tracer.lane_sources(sources, instruction.dst, self.integers, computes=True)
+        tracer.write_computed(instruction.dst, self.function(*values), tracer.mask())
 
 
 @dataclass(frozen=True, slots=True)

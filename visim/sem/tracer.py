@@ -59,6 +59,7 @@ from visim.sem.expr import (
     unsigned,
     vector_constant,
 )
+from visim.sem.uops import Role
 from visim.target import Platform
 from visim.types import BF, BOOL, DF, HF, UD, UV, UW, VF, DataType, F, V, W
 
@@ -220,12 +221,19 @@ class Tracer:
             steps = [row * region.v * size + col for row, col in zip(rows, columns, strict=True)]
         return base + vector_constant(tuple((step + source.offset) % 2**32 for step in steps), UD)
 
-    def modified(self, source: VectorSource, kind: DataType) -> Expr:
-        """Return a source converted to `kind`, then with its modifier applied."""
+    def modified(self, source: VectorSource, kind: DataType, *, computes: bool = False) -> Expr:
+        """Return a source converted to `kind`, then with its modifier applied.
+
+        Where an operation `computes` with it, CR0 says what becomes of an HF's denormals; moves
+        keep them.
+        """
         value = self.read(source)
         modifier = getattr(source, "modifier", Modifier.NONE)
         if value.type.is_float:
-            return self._modify(value, modifier).to(kind)
+            value = self._modify(value, modifier)
+            if computes and value.type == HF != kind:
+                value = node("canonical", HF, value, attribute=Role.SOURCE)
+            return value.to(kind)
         if modifier in _WITHOUT_MAGNITUDE:
             value, modifier = _magnitude(value, kind), _WITHOUT_MAGNITUDE[modifier]
         return self._modify(value.to(kind), modifier)
@@ -278,9 +286,14 @@ class Tracer:
         return unsigned(bits) if all_unsigned else signed(bits)
 
     def lane_sources(
-        self, sources: Sequence[VectorSource], destination: VectorDestination, rule: Integers
+        self,
+        sources: Sequence[VectorSource],
+        destination: VectorDestination,
+        rule: Integers,
+        *,
+        computes: bool = False,
     ) -> list[Expr]:
-        """Return the sources of a lane meaning in its compute type."""
+        """Return the sources of a lane meaning in its compute type; `computes` as in `modified`."""
         kind = self.compute_type(
             sources,
             destination_type(destination),
@@ -289,7 +302,7 @@ class Tracer:
         )
         if rule is Integers.UNSIGNED and kind.is_integer:
             return [self._as_unsigned(source, kind) for source in sources]
-        return [self.modified(source, kind) for source in sources]
+        return [self.modified(source, kind, computes=computes) for source in sources]
 
     def _as_unsigned(self, source: VectorSource, kind: DataType) -> Expr:
         value = self.read(source)
@@ -297,6 +310,14 @@ class Tracer:
         return self._modify(bits, getattr(source, "modifier", Modifier.NONE))
 
     # Destinations
+
+    def write_computed(
+        self, destination: VectorDestination, value: Expr, mask: Expr | None
+    ) -> None:
+        """Write the result of a computation; CR0 says what becomes of an HF's denormals."""
+        if value.type.is_float and value.type != HF == destination_type(destination):
+            value = node("canonical", HF, value.to(HF), attribute=Role.RESULT)
+        self.write(destination, value, mask)
 
     def write(self, destination: VectorDestination, value: Expr, mask: Expr | None) -> None:
         """Write a lane result: convert it, saturate it, and store it in the enabled channels."""

@@ -130,3 +130,5 @@ def _rows() -> tuple[Uop, ...]:
 
 
 UOPS = {row.name: row for row in _rows()}
+WITHOUT_MODE = frozenset({"fneg", "fabs", "saturate"})
+"""Operations on floats to which CR0 does not matter: they round nothing and keep denormals."""

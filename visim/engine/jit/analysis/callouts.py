@@ -32,7 +32,7 @@ from visim.sem.effects import (
     expressions,
 )
 from visim.sem.expr import WIDE, Expr
-from visim.sem.uops import Group
+from visim.sem.uops import WITHOUT_MODE, Group
 from visim.types import BOOL, DataType
 
 ALIGNMENT = 64
@@ -117,7 +117,7 @@ def needs_interpreter(expr: Expr) -> bool:
 def follows_mode(expr: Expr) -> bool:
     """Whether the value of a micro-operation depends on the modes of %cr0."""
     kinds = [arg.type for arg in expr.args]
-    if expr.attribute == "rne" or expr.uop.name in {"fneg", "fabs"}:
+    if expr.attribute == "rne" or expr.uop.name in WITHOUT_MODE:
         return expr.uop.name == "canonical"
     if expr.uop.group is Group.CONVERT:
         return expr.uop.name == "convert" and (expr.type.is_float or kinds[0].is_float)

@@ -33,7 +33,7 @@ from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
 from visim.sem.expr import Expr
-from visim.sem.uops import Group
+from visim.sem.uops import WITHOUT_MODE, Group
 from visim.types import BOOL, DataType
 
 _PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
@@ -274,7 +274,8 @@ class Values:
             return self.text.let(f"fneg {vector_type(kind, lanes)} {args[0]}")
         if name == "fabs":
             return self.floats.call("fabs", kind, lanes, args)
-        flushed = self.mode.flushes(kind) and (name == "canonical" or expr.attribute != "rne")
+        follows = name == "canonical" or (expr.attribute != "rne" and name not in WITHOUT_MODE)
+        flushed = follows and self.mode.flushes(kind)
         if flushed:
             args = [self.floats.flush(arg, kind, lanes) for arg in args]
         if name == "canonical":
