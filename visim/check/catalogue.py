@@ -9,6 +9,7 @@ from visim.check import (
     flow,
     instructions,
     messages,
+    payloads,
     reading,
     regions,
     scattered,
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     *regions.rules.declared,
     *messages.rules.declared,
     *scattered.rules.declared,
+    *payloads.rules.declared,
     *abi.RULES,
 )
 MODULE_RULES = by_scope(RULES, Scope.MODULE)

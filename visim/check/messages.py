@@ -63,6 +63,7 @@ _BLOCK_COUNTS = {1: (1, 2, 4), 2: (1, 2, 4), 4: (1, 2)}
 _WIDEST, _HIGHEST = 64, 32
 _DWORD, _QUAD_BYTES = 4, 8
 _STORE_QUAD, _IN_ORDER = "lsc_store_quad", "xyzw"
+_STATUS = "lsc_load_status"
 _CHANNELS = {"dg2": 16, "pvc": 32}
 _PAGE = "vISA 6, LSC_UNTYPED"
 
@@ -257,12 +258,15 @@ def channels(at: Site) -> Iterator[Wrong]:
 def data_size(at: Site) -> Iterator[Wrong]:
     """The data of a message fits in its variable.
 
-    Each element of a vector takes whole registers; elements of 8 or 16 bits are packed.
+    Each element of a vector takes whole registers; elements of 8 or 16 bits are packed. A status
+    has a bit for each channel.
     """
     item = at.instruction
     if at.platform is None:
         return
-    if isinstance(item, _BLOCKS):
+    if item.op.mnemonic == _STATUS:
+        needed = _DWORD
+    elif isinstance(item, _BLOCKS):
         needed = _block_bytes(item.block, at.platform.grf_bytes)
     elif isinstance(item, _SHAPED):
         needed = _register_bytes(item.shape, item.exec.size, at.platform.grf_bytes)
