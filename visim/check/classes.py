@@ -59,10 +59,11 @@ def operand_classes(at: Site) -> Iterator[Wrong]:
     places = _PLACES.get(op.mnemonic, {})
     for name, operand in at.operands:
         kind: type = operand.__class__
-        if kind in _NAMES and kind not in places.get(name, ()):
-            yield Wrong(f"{name} of {op.mnemonic} cannot be {_NAMES[kind]}")
         only = _ONLY.get((op.mnemonic, name))
         if only is not None and kind is not only[0]:
-            yield Wrong(f"{name} of {op.mnemonic} is {only[1]}")
+            found = _NAMES.get(kind, "a general variable")
+            yield Wrong(f"{name} of {op.mnemonic} is {only[1]}, found {found}")
+        elif kind in _NAMES and kind not in places.get(name, ()):
+            yield Wrong(f"{name} of {op.mnemonic} cannot be {_NAMES[kind]}")
         if op.mnemonic == "cmp" and kind is IndirectDestination:
             yield Wrong("dst of cmp cannot be indirect", passage="vISA 6, CMP")

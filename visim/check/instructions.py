@@ -292,7 +292,8 @@ def available(at: Site) -> Iterator[Wrong]:
     op = at.instruction.op
     if at.platform is not None and _is_missing(at):
         known = ", ".join(op.devices)
-        hint = f"{known} have it" if known else "no device that visim knows has it"
+        verb = "has" if len(op.devices) == 1 else "have"
+        hint = f"{known} {verb} it" if known else "no device that visim knows has it"
         yield Wrong(f"{at.platform.name} has no {op.mnemonic}", hint)
 
 

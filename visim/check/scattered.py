@@ -11,9 +11,11 @@ from visim.check.rule import Rules, Site, Wrong
 from visim.diag import Severity
 from visim.isa.lsc_atomics import LscAtomic
 from visim.isa.lsc_typed import LscTypedAtomic
+from visim.isa.media_blocks import MediaBlock
 from visim.isa.memory import (
     OwordLoad,
     OwordStore,
+    ScaledBytes,
     SurfaceAtomic,
     SvmAtomic,
     SvmBlock,
@@ -22,6 +24,8 @@ from visim.isa.memory import (
 )
 from visim.isa.operand_types import DWORDS, SINGLES, WORDS, shown
 from visim.isa.sampler import Gathered, Sampled, Unsampled
+from visim.isa.scattered import Qwords
+from visim.isa.surfaces import SCRATCH, SLM
 from visim.isa.typed import TypedAtomic, TypedChannels
 from visim.operands import LscAddress, LscTexel, RawOperand
 from visim.predefined import SURFACES
@@ -47,7 +51,7 @@ rules = Rules()
 
 @rules.instruction(
     "block-count",
-    "vISA 6, SVM_GATHER, SVM_SCATTER, OWORD_LD, OWORD_ST",
+    "vISA 6, SVM_GATHER, SVM_SCATTER, GATHER_SCALED, QW_GATHER, OWORD_LD, OWORD_ST",
     platform="skl",
     failing="svm_gather.4.2 (M1, 4) UQ.0 D.0",
     passing="svm_gather.4.2 (M1, 8) UQ.0 D.0\nsvm_scatter.1.4 (M1_NM, 1) UQ.0 D.0",
@@ -56,7 +60,8 @@ def block_counts(at: Site) -> Iterator[Wrong]:
     """A message moves as many blocks as its page allows.
 
     Several blocks a channel need 8 channels or more, 8 blocks exactly 8, and at most 4 bytes each;
-    up to four bytes are one element of the message, for any number of channels.
+    up to four bytes are one element of the message, for any number of channels. Messages of
+    surfaces move 1, 2 or 4 bytes, or one qword, a channel.
     16 owords are for shared local memory, on dg2 and pvc.
     """
     item = at.instruction
@@ -68,6 +73,10 @@ def block_counts(at: Site) -> Iterator[Wrong]:
             yield Wrong(f"{item.blocks} blocks for each of {size} channels")
         elif item.blocks == 8 and item.size == 8:
             yield Wrong("8 blocks of 8 bytes a channel")
+    elif isinstance(item, ScaledBytes) and item.blocks > MOST_BYTES_OF_ELEMENT:
+        yield Wrong(f"{item.blocks} bytes a channel, expected 1, 2 or {MOST_BYTES_OF_ELEMENT}")
+    elif isinstance(item, Qwords) and item.blocks > 1:
+        yield Wrong(f"{item.blocks} qwords a channel, expected 1")
     elif isinstance(item, SvmBlock) and item.count > MOST_OWORDS:
         yield Wrong(f"{item.count} owords, at most {MOST_OWORDS} are possible")
     elif isinstance(item, OwordLoad | UnalignedOwordLoad | OwordStore):
@@ -202,9 +211,12 @@ def sampler_parameters(at: Site) -> Iterator[Wrong]:
     passing="load_lz.RGBA (M1, 8) 0x0:uw T6 F.0 D.0 D.64",
 )
 def image_surface(at: Site) -> Iterator[Wrong]:
-    """Images are no shared local memory."""
+    """Images and blocks of them are neither in shared local nor in stateless memory."""
     item = at.instruction
-    if not isinstance(item, Sampled | Unsampled | Gathered | TypedChannels | TypedAtomic):
+    if not isinstance(
+        item, Sampled | Unsampled | Gathered | TypedChannels | TypedAtomic | MediaBlock
+    ):
         return
-    if item.surface == SURFACES[0]:
-        yield Wrong(f"{item.op.mnemonic} of shared local memory, which has no images")
+    for memory, surface in (("shared local", SURFACES[SLM]), ("stateless", SURFACES[SCRATCH])):
+        if item.surface == surface:
+            yield Wrong(f"{item.op.mnemonic} of {memory} memory, which has no images")

@@ -5,7 +5,7 @@ block of its own, each block starts at a register.
 """
 
 from dataclasses import field
-from typing import Annotated, Protocol
+from typing import Annotated, Any, Protocol
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.older import UNALIGNED_OWORD_LAYOUTS, UNALIGNED_OWORDS
@@ -39,6 +39,7 @@ from visim.sem.effects import (
 )
 from visim.sem.expr import Expr, broadcast, unsigned
 from visim.sem.tracer import Tracer, Unexecutable
+from visim.target import Platform
 from visim.types import UD, UQ, UW, DataType
 
 TABLE = Table(Category.MEMORY)
@@ -72,6 +73,8 @@ _OPERATIONS = {
     "maxsint": AtomicOperation.SMAX,
     "fcmpwr": AtomicOperation.FCAS,
 }
+
+_WITHOUT_SHORT_ATOMICS = frozenset({"bdw", "skl", "icllp"})
 
 AtomicName = Annotated[str, ChoiceKind(ATOMICS, "an atomic operation")]
 AtomicWidth = Annotated[str, OptionalWordKind((("16", 0x20), ("64", 0x40)), "a width")]
@@ -413,6 +416,20 @@ def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
     _store_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, values)
 
 
+def narrow_atomic(i: Any, platform: Platform | None) -> str | None:
+    """DWORD_ATOMIC, TYPED_ATOMIC: 32 bits, or 16 on devices from tgllp on."""
+    if i.width == "64":
+        return "its elements have 16 or 32 bits, found 64"
+    return short_atomic(i, platform)
+
+
+def short_atomic(i: Any, platform: Platform | None) -> str | None:
+    """SVM_ATOMIC: devices from tgllp on have atomics of 16 bits."""
+    if i.width != "16" or platform is None or platform.name not in _WITHOUT_SHORT_ATOMICS:
+        return None
+    return f"{platform.name} has no atomics of 16 bits"
+
+
 class AtomicOperands(Protocol):
     """What atomics of the older messages have."""
 
@@ -451,14 +468,23 @@ def _atomic(
     t.write_raw(i.dst, old if kind is UQ else old.to(UD), effect.mask)
 
 
-@TABLE.effect(0x4E, SvmAtomic, sub=5, example="svm_atomic.cmpxchg (M1, 8) V40.0 V41.0 V42.0 V43.0")
+@TABLE.effect(
+    0x4E,
+    SvmAtomic,
+    sub=5,
+    restrict=short_atomic,
+    example="svm_atomic.cmpxchg (M1, 8) V40.0 V41.0 V42.0 V43.0",
+)
 def svm_atomic(t: Tracer, i: SvmAtomic) -> None:
     """Read, modify and write memory at each virtual address; the old values are returned."""
     _atomic(t, i, Space.FLAT, None, t.raw(i.addresses, UQ, t.lanes))
 
 
 @TABLE.effect(
-    0x7D, SurfaceAtomic, example="dword_atomic.add (M1, 16) %slm V40.0 V41.0 %null.0 V42.0"
+    0x7D,
+    SurfaceAtomic,
+    restrict=narrow_atomic,
+    example="dword_atomic.add (M1, 16) %slm V40.0 V41.0 %null.0 V42.0",
 )
 def dword_atomic(t: Tracer, i: SurfaceAtomic) -> None:
     """Read, modify and write a surface at each byte offset; the old values are returned."""

@@ -38,7 +38,7 @@ def _types(i: Any) -> Iterator[DataType]:
 
 
 def whole_quads(i: Any, platform: Platform | None) -> str | None:
-    """SEL, SHR: 64-bit integers are for devices that compute with them."""
+    """SEL, SHL, SHR: 64-bit integers are for devices that compute with them."""
     if platform is None or platform.has_int64 or _QUADS.isdisjoint(_types(i)):
         return None
     return f"{platform.name} has no 64-bit integers for it"

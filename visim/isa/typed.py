@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred, Raw
-from visim.isa.memory import AtomicName, AtomicWidth, atomic_sources
+from visim.isa.memory import AtomicName, AtomicWidth, atomic_sources, narrow_atomic
 from visim.isa.older import TYPED_LAYOUTS
 from visim.isa.raw_kinds import SURFACE
 from visim.isa.registry import Category, Instruction, form
@@ -124,6 +124,7 @@ def scatter4_typed(t: Tracer, i: TypedChannels) -> None:
 @TABLE.effect(
     0x73,
     TypedAtomic,
+    restrict=narrow_atomic,
     example="typed_atomic.add (M1, 8) T6 V40.0 V41.0 %null.0 %null.0 V42.0 %null.0 V43.0",
 )
 def typed_atomic(t: Tracer, i: TypedAtomic) -> None:

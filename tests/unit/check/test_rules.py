@@ -79,3 +79,16 @@ def test_codes_are_unique():
 def test_a_rule_is_explained(rule: Rule):
     assert rule.explanation
     assert rule.passage
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("setp (M1_NM, 16) D(0,0)<1> 0x0:ud", "dst of setp is a predicate, found a general"),
+        ("addr_add (M1, 1) P &D 0x0:uw", "dst of addr_add is an address variable, found a pred"),
+    ],
+)
+def test_a_wrong_class_is_named_once_with_what_is_expected(line: str, message: str):
+    module, _ = parse_text(Source("example", BY_CODE["operand-class"].example_text(line)))
+    (finding,) = verify_module(module, None)
+    assert finding.message.startswith(message)
