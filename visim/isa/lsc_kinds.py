@@ -18,6 +18,7 @@ from visim.isa.word_kinds import (
     NumberKind,
     SignedNumberKind,
     SizeKind,
+    refuse_suffix,
 )
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
@@ -59,7 +60,8 @@ _CACHES = re.compile(r"\.(df|uc|ca|cc|wb|wt|st|ri)(?:\.(df|uc|ca|cc|wb|wt|st|ri)
 _DATA = re.compile(
     r":\s*([du]8c32|[du]8u32|[du]16c32h|[du]16u32h|[du]16c32|[du]16u32|[du]64|[du]32|[du]16|[du]8)"
 )
-_COUNT = re.compile(r"x(64|32|16|8|4|3|2|1)")
+_COUNT = re.compile(r"x(\d{1,4})(?!\d)", re.ASCII)
+_COUNTS = (1, 2, 3, 4, 8, 16, 32, 64)
 _QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
 _BLOCK = re.compile(r"\.(?:(\d+)x)?(\d+)x(\d+)([nt]?)([nt]?)(?!\w)", re.ASCII)
 _MODEL = re.compile(r"(flat|bss|ss|bti|arg)\s*(?=[\[(])")
@@ -75,6 +77,7 @@ class CacheKind:
     def parse(self, cursor: Cursor, names: Names) -> LscCache:
         """Take the controls; one alone sets the first level."""
         match = cursor.match(_CACHES)
+        refuse_suffix(cursor, "a cache control", list(CACHES))
         if match is None:
             return LscCache()
         l1, l3 = ("ri" if word == "cc" else word or "df" for word in match.groups())
@@ -106,8 +109,7 @@ class ShapeKind:
         data = _data_size(cursor, self.expected)
         if self.quad:
             return LscShape(data, channels=cursor.need(_QUAD, "channels such as '.xyzw'").group(1))
-        count = cursor.match(_COUNT)
-        return LscShape(data, int(count.group(1)) if count else 1, cursor.take("t"))
+        return LscShape(data, _element_count(cursor), cursor.take("t"))
 
     def show(self, value: LscShape) -> str:
         """Return it as IGC prints it."""
@@ -124,6 +126,17 @@ class ShapeKind:
     def join(self, parts: dict[str, Any]) -> LscShape:
         """Return the shape with these parts."""
         return LscShape(**parts)
+
+
+def _element_count(cursor: Cursor) -> int:
+    """Take the number of elements of a vector; 1 where there is none."""
+    start = cursor.position
+    found = cursor.match(_COUNT)
+    count = int(found.group(1)) if found else 1
+    if count not in _COUNTS:
+        message = f"expected a vector of 1, 2, 3, 4, 8, 16, 32 or 64 elements, found {count}"
+        raise cursor.failure_at(start, "out-of-range", message)
+    return count
 
 
 def _data_size(cursor: Cursor, expected: str) -> str:

@@ -12,6 +12,7 @@ from visim.isa.registry import Names
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
 
+_SUFFIX = re.compile(r"\.(\w+)", re.ASCII)
 _HEX_BYTE = re.compile(r"0*([0-9a-fA-F]{1,2})\b", re.ASCII)
 
 
@@ -103,6 +104,14 @@ class BitsKind(CodedKind):
     def from_code(self, code: int) -> int:
         """Return the bits."""
         return code
+
+
+def refuse_suffix(cursor: Cursor, what: str, known: list[str]) -> None:
+    """Fail when a suffix stands here that is none of the `known` ones."""
+    found = _SUFFIX.match(cursor.text, cursor.position)
+    if found is not None and found.group(1) not in known:
+        singular = what.removeprefix("a ").removesuffix("s")
+        raise cursor.unknown_word(found.start(1), singular, found.group(1), known)
 
 
 def _code_of(value: Any, codes: tuple[tuple[Any, int], ...]) -> int:
@@ -226,6 +235,7 @@ class OptionalWordKind(CodedKind):
             pattern = re.compile(rf"\.{re.escape(word)}(?!\w)")
             if cursor.match(pattern):
                 return word
+        refuse_suffix(cursor, self.expected, [word for word, _code in self.codes])
         return ""
 
     def show(self, value: str) -> str:
@@ -252,7 +262,10 @@ class FlagsKind(CodedKind):
         """Take the letters, without the first dot."""
         letters = "|".join(re.escape(letter) for letter, _bit in self.codes)
         match = cursor.match(re.compile(rf"\.((?:{letters}|\.)*)(?!\w)"))
-        return match.group(1) if match else ""
+        if match is None:
+            refuse_suffix(cursor, self.expected, [letter for letter, _bit in self.codes])
+            return ""
+        return match.group(1)
 
     def show(self, value: str) -> str:
         """Return them with the dot."""

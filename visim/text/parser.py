@@ -232,7 +232,10 @@ class _Parser:
         key = (type(found.variable), found.variable.index)
         if key in unit.inputs:
             message = f"{found.variable.name} is already an input"
-            raise cursor.failure_at(start, "duplicate-input", message)
+            earlier = unit.inputs[key].origin
+            line = earlier.line if isinstance(earlier, Span) else None
+            first = f"the first one is in line {line}" if line else None
+            raise cursor.failure_at(start, "duplicate-input", message, help=first)
         unit.inputs[key] = found
 
     def _version(self, cursor: Cursor, _start: int) -> None:

@@ -68,6 +68,7 @@ class Symbols:
         self.lookup: Callable[[str], Variable | None] = self._visible.get
         self._scopes: deque[dict[str, Variable | None]] = deque([{}])
         self._general_names: set[str] = set()
+        self._lines: dict[str, int] = {}
 
     def size_of(self, name: str) -> int | None:
         """Return the bytes of a variable or, where no variable has that name, of `GRF`."""
@@ -130,10 +131,13 @@ class Symbols:
             raise _failure(cursor, position, name, "reserved-name", message)
         if name in self._scopes[-1] or name in self._file_variables:
             message = f"{name} is declared twice"
-            raise _failure(cursor, position, name, "duplicate-declaration", message)
+            line = self._lines.get(name)
+            first = f"the first one is in line {line}" if line else None
+            raise _failure(cursor, position, name, "duplicate-declaration", message, first)
         if len(self.declared[kind]) >= LIMITS[kind]:
             message = f"more than {LIMITS[kind]} {_WORDS[kind]} variables"
             raise _failure(cursor, position, name, "limit", message)
+        self._lines[name] = cursor.line
 
     def declare(self, name: str, variable: Variable) -> None:
         """Make `variable` visible as `name` in the innermost scope; see `check`."""
@@ -150,5 +154,7 @@ class Symbols:
             self._visible[name] = variable
 
 
-def _failure(cursor: Cursor, position: int, name: str, code: str, message: str) -> TextFailure:
-    return cursor.failure_at(position, code, message, length=len(name))
+def _failure(
+    cursor: Cursor, position: int, name: str, code: str, message: str, advice: str | None = None
+) -> TextFailure:
+    return cursor.failure_at(position, code, message, length=len(name), help=advice)

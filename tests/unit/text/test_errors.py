@@ -174,6 +174,14 @@ HELPED = [
     ("(P1.none) mov (M1, 16) V32(0,0)<1> 0x1:d", "found '(P1.none)'", "'.any' and '.all'"),
     (".decl V90 v_type=X num_elts=1", "unknown v_type 'X'", "there are: G, A, P, S, T"),
     (".decl V90 v_type=G type=ud num_elts=1 align=foo", "alignment 'foo'", "there are: byte, word"),
+    (".decl V32 v_type=P num_elts=1", "V32 is declared twice", "the first one is in line"),
+    (".input V32 offset=64\n.input V32 offset=96", "V32 is already", "the first one is in line 9"),
+    ("fence_local.X", "unknown option 'X'", "there are: E, I, S, C, R, L1"),
+    ("svm_atomic.add.8 (M1, 1) V32.0 V32.0 V32.0 V0.0", "unknown width '8'", "there are: 16, 64"),
+    ("lsc_load.ugm.zz (M1, 1) V32:d32 flat[V32]:a32", "unknown cache control 'zz'", "df, uc, ca"),
+    ("lsc_load.ugm.ca.zz (M1, 1) V32:d32 flat[V32]:a32", "unknown cache control 'zz'", "df, uc"),
+    ("lsc_load.ugm (M1, 1) V32:d32x5 flat[V32]:a32", "64 elements, found 5", None),
+    ("lsc_load.ugm (M1, 1) V32:d32x10 flat[V32]:a32", "64 elements, found 10", None),
 ]
 
 
