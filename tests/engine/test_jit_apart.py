@@ -8,6 +8,7 @@ allocations, so that later ones run apart.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -460,3 +461,11 @@ def test_loads_by_a_number_that_grows_end_where_each_array_ends(name: str) -> No
     choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
     cases = [OfEnds(kernel, str(n), *choice) for n, choice in enumerate(choices)]
     _agree_on(text, cases, kernel)
+
+
+def test_lanes_that_data_scatter_are_gathered_without_looking_for_butterflies() -> None:
+    """Looking takes as long as the host's gathers; nothing else in the kernel loads by indices."""
+    text = _text(whole_kernel(()), has_mask_registers=True, has_gathers=True, has_scatters=True)
+    assert "vpermi2var" not in text
+    gathers = re.findall(r"call <16 x i32> @llvm\.x86\.avx512\.mask\.gather\.dpi\.512", text)
+    assert len(gathers) == 2 * LANES // 16

@@ -1,7 +1,8 @@
 """Gathers and scatters of the host: lanes at any distance in memory, some by one instruction.
 
-They take 32 bytes at a time, in which they are faster than in 64 (measured on an Intel server with
-AMX), and elements of 4 or 8 bytes. Lanes that are off are left alone; loaded they are zero.
+They take elements of 4 or 8 bytes. Gathers fill a register: those of 32 bytes load as fast as those
+of 64 by themselves, but lanes that are taken apart for them, and joined behind them, cost more
+(measured on an Intel server with AMX). Lanes that are off are left alone; loaded they are zero.
 """
 
 from __future__ import annotations
@@ -11,6 +12,15 @@ from visim.engine.jit.ir.text import Text, numbers, scalar_bytes, splat
 from visim.engine.jit.ir.weaving import Weaver
 
 _BYTES = 32
+_WIDE = 64
+"""Bytes of a register of AVX-512."""
+_GATHERS = {
+    (8, 32): "gather3siv8.si",
+    (4, 64): "gather3siv4.di",
+    (16, 32): "gather.dpi.512",
+    (8, 64): "gather.dpq.512",
+}
+"""The ends of the names of AVX-512's gathers, by lanes and bits of an element."""
 _SCALES = {1, 2, 4, 8}
 _LONG = "i64"
 
@@ -49,20 +59,23 @@ class Gatherer:
 
     def _gather(self, base: str, index: str, lanes: int, scalar: str, scale: int, mask: str) -> str:
         text, bits = self.text, 8 * scalar_bytes(scalar)
-        few = _BYTES * 8 // bits
+        few = self._most(lanes * bits // 8) * 8 // bits
         kind, found = f"<{few} x i{bits}>", list[str]()
         for first in range(0, lanes, few):
             picks = range(first, first + few)
             some = text.shuffle("i32", lanes, index, picks)
             on = text.shuffle("i1", lanes, mask, picks) if mask else ""
             write = self._by_masks if self.scatters else self._by_signs
-            one = write(bits, base, some, scale, on)
+            one = write(few, bits, base, some, scale, on)
             found.append(text.let(f"bitcast {kind} {one} to <{few} x {scalar}>"))
         return self._weaver.joined(found, few, scalar)
 
-    def _by_signs(self, bits: int, base: str, index: str, scale: int, on: str) -> str:
+    def _most(self, size: int) -> int:
+        """Return how many bytes one gather loads, of `size` in all."""
+        return _WIDE if self.scatters and not size % _WIDE else _BYTES
+
+    def _by_signs(self, few: int, bits: int, base: str, index: str, scale: int, on: str) -> str:
         """Gather with AVX2."""
-        few = _BYTES * 8 // bits
         kind, indices = f"<{few} x i{bits}>", f"<{few} x i32>"
         name = self.library.intrinsic(
             f"llvm.x86.avx2.gather.d.{'d' if bits == 32 else 'q'}.256",
@@ -76,12 +89,11 @@ class Gatherer:
             f"{indices} {index}, {kind} {signs}, i8 {scale})"
         )
 
-    def _by_masks(self, bits: int, base: str, index: str, scale: int, on: str) -> str:
+    def _by_masks(self, few: int, bits: int, base: str, index: str, scale: int, on: str) -> str:
         """Gather with AVX-512."""
-        few = _BYTES * 8 // bits
         kind, indices, bools = f"<{few} x i{bits}>", f"<{few} x i32>", f"<{few} x i1>"
         name = self.library.intrinsic(
-            f"llvm.x86.avx512.mask.gather3si{'v8.si' if bits == 32 else 'v4.di'}",
+            f"llvm.x86.avx512.mask.{_GATHERS[few, bits]}",
             *(kind, kind, "ptr", indices, bools, "i32"),
         )
         return self.text.let(

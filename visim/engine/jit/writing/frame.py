@@ -10,6 +10,7 @@ from typing import Protocol
 from visim.engine.accesses import SiteTable
 from visim.engine.base import TURN
 from visim.engine.jit.analysis.affine import Affine
+from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Node
 from visim.engine.jit.analysis.payload import overlaps
@@ -144,13 +145,25 @@ class Operands(Protocol):
 
 
 class UnitFrame:
-    """What the writers of one unit share; `pc` is the instruction that is being written."""
+    """What the writers of one unit share.
 
-    def __init__(self, module: ModuleFrame, flow: Flow, slots: Slots, affine: Affine) -> None:
+    `pc` is the instruction that is being written; `scattered` are the nodes of loops in which data
+    say where channels load.
+    """
+
+    def __init__(
+        self,
+        module: ModuleFrame,
+        flow: Flow,
+        slots: Slots,
+        affine: Affine,
+        regions: Sequence[Region],
+    ) -> None:
         self.module = module
         self.flow = flow
         self.slots = slots
         self.affine = affine
+        self.scattered = {node.key for region in regions for node in region.nodes}
         self.kernel = module.kernel
         self.unit = flow.code.unit
         self.text = Text(tests_bits=not module.version.has_mask_registers)

@@ -41,7 +41,8 @@ _MOST_SPAN = 1 << 62
 class MessageWriter:
     """Writes the messages of one instruction.
 
-    `passed` is what the messages in front of it tell it, `repeats` says that it is in a loop.
+    `passed` is what the messages in front of it tell it. `repeats` says that it is in a loop,
+    `scattered` that it is in one where data say where channels load: such lanes are no butterflies.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class MessageWriter:
         pc: int,
         *,
         repeats: bool,
+        scattered: bool,
     ) -> None:
         self.unit = unit
         self.text = unit.text
@@ -60,6 +62,7 @@ class MessageWriter:
         self.pc = pc
         self.passed = passed
         self.repeats = repeats
+        self._may_exchange = unit.module.version.has_mask_registers and not scattered
         module, text = unit.module, unit.text
         gatherer, spacer = module.gatherer(text), module.spacer(text)
         self.rows = RowWriter(text, module.library, gatherer, spacer)
@@ -286,8 +289,8 @@ class MessageWriter:
         if self.unit.is_long and not access.operation and (shape or access.checked):
             return Distant(shape)
         if shape is not None:
-            found = candidate(shape, access)
-            if found is not None and self.unit.module.version.has_mask_registers:
+            found = candidate(shape, access) if self._may_exchange else None
+            if found is not None:
                 return found
             return self.scattered.window(shape, bounds, mask, checked=access.checked)
         if not access.checked:

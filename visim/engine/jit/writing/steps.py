@@ -226,7 +226,8 @@ class StepWriter:
 
     def _messages(self, values: Values, step: Step) -> MessageWriter:
         found = self.unit, values, self.bindings, self.passed, step.pc
-        return MessageWriter(*found, repeats=self.repeats)
+        scattered = self.node.key in self.unit.scattered
+        return MessageWriter(*found, repeats=self.repeats, scattered=scattered)
 
     def _writes(self, step: Step, values: Values, number: int) -> None:
         """Write the registers that an instruction writes."""

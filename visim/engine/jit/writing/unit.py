@@ -31,7 +31,7 @@ class UnitWriter(UnitFrame):
 
     def __init__(self, module: ModuleFrame, flow: Flow) -> None:
         slots, affine, regions = _analysis(module, flow)
-        super().__init__(module, flow, slots, affine)
+        super().__init__(module, flow, slots, affine, regions)
         self.loops = {region.header.key: AloneWriter(self, region) for region in regions}
 
     def write(self) -> str:
