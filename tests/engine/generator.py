@@ -12,6 +12,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .scalar import (
     MAIN,
     Call,
@@ -439,3 +441,14 @@ def _predicate(condition: Condition | None) -> str:
         return ""
     combine = f".{condition.combine}" if condition.combine else ""
     return f"({'!' if condition.invert else ''}{condition.name}{combine}) "
+
+
+def inputs(seed: int, simd: int) -> tuple[dict[str, np.ndarray], int]:
+    """The initial variables of a program's channels, and the channels that are dispatched."""
+    rng = random.Random(-seed - 1)
+    values = {name: [rng.randint(-30, 30) for _ in range(simd)] for name in WORK}
+    values["FUEL"] = [rng.randint(0, 6) for _ in range(simd)]
+    values["DEPTH"] = [rng.randint(0, 3) for _ in range(simd)]
+    everything = (1 << simd) - 1
+    mask = everything if rng.random() < 0.7 else rng.getrandbits(simd) or 1
+    return {name: np.array(found, np.int32) for name, found in values.items()}, mask

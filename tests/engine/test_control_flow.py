@@ -10,30 +10,18 @@ lowest program counter go first, together: channels meet again wherever they can
 from __future__ import annotations
 
 import os
-import random
 
 import numpy as np
 import pytest
 
 from . import harness
-from .generator import CHANGING, WORK, generate, text_of
+from .generator import CHANGING, generate, inputs, text_of
 from .scalar import Call, Channel, FunctionCall, Program, TooLong, passes
 
 PROGRAMS = int(os.environ.get("VISIM_CONTROL_FLOW_PROGRAMS", "400"))
 FIRST = int(os.environ.get("VISIM_CONTROL_FLOW_FIRST", "0"))
 BATCH = 50
 STEPS = 600
-
-
-def inputs(seed: int, simd: int) -> tuple[dict[str, np.ndarray], int]:
-    """The initial variables of a program's channels, and the channels that are dispatched."""
-    rng = random.Random(-seed - 1)
-    values = {name: [rng.randint(-30, 30) for _ in range(simd)] for name in WORK}
-    values["FUEL"] = [rng.randint(0, 6) for _ in range(simd)]
-    values["DEPTH"] = [rng.randint(0, 3) for _ in range(simd)]
-    everything = (1 << simd) - 1
-    mask = everything if rng.random() < 0.7 else rng.getrandbits(simd) or 1
-    return {name: np.array(found, np.int32) for name, found in values.items()}, mask
 
 
 def calls(program: Program) -> bool:

@@ -9,7 +9,7 @@ from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
 
 from . import harness
-from .test_jit import compare
+from .both import compare
 
 HEAD = """.version 4.1
 .kernel "k"

@@ -11,66 +11,14 @@ import numpy as np
 import pytest
 
 import visim
-from visim.engine.base import Exit, Machine, RunOptions
-from visim.engine.jit import Jit, Prepared
+from visim.engine.base import RunOptions
+from visim.engine.jit import Jit
 from visim.errors import UnsupportedError
 from visim.machine.memory import Memory
-from visim.machine.surfaces import Surfaces
 
 from . import harness
-from .generator import CHANGING, generate, text_of
-from .test_control_flow import inputs
-
-
-def on_jit(
-    kernel: harness.Kernel,
-    registers: tuple[tuple[int, bytes], ...],
-    mask: int,
-    *,
-    memory: Memory | None = None,
-    slm_bytes: int = 0,
-    options: RunOptions | None = None,
-) -> tuple[Exit, np.ndarray]:
-    """Run one thread on the JIT; return how it ended and its register image."""
-    prepared = Prepared(kernel.linked, saving=True)
-    start = harness.ThreadStart(registers, mask)
-    machine = Machine(memory or Memory(), Surfaces())
-    dispatch = harness.Group((start,), slm_bytes)
-    ended = prepared.run([0], dispatch, machine, options or RunOptions())
-    return ended, prepared.last.records[0].image
-
-
-def on_interpreter(
-    kernel: harness.Kernel,
-    registers: tuple[tuple[int, bytes], ...],
-    mask: int,
-    *,
-    memory: Memory | None = None,
-    slm_bytes: int = 0,
-    options: RunOptions | None = None,
-) -> tuple[Exit, np.ndarray]:
-    """Run one thread on the interpreter; return how it ended and its register image."""
-    start = harness.ThreadStart(registers, mask)
-    machine = Machine(memory or Memory(), Surfaces())
-    dispatch = harness.Group((start,), slm_bytes)
-    ended = kernel.prepared.run([0], dispatch, machine, options or RunOptions())
-    return ended, kernel.prepared.context.image
-
-
-def compare(kernel: harness.Kernel, values: dict[str, np.ndarray], mask: int) -> str | None:
-    """Run both engines from the same registers; return what differs."""
-    registers = tuple((kernel.place(name), array.tobytes()) for name, array in values.items())
-    want, wanted = on_interpreter(kernel, registers, mask)
-    got, image = on_jit(kernel, registers, mask)
-    if (want.fault, want.executed) != (got.fault, got.executed):
-        return f"ended {got}, interpreter {want}"
-    for name, array in values.items():
-        place = kernel.place(name)
-        found = image[place : place + array.nbytes].view(array.dtype)
-        expected = wanted[place : place + array.nbytes].view(array.dtype)
-        if not np.array_equal(found, expected):
-            return f"{name} is {found}, interpreter {expected}, mask {mask:#x}"
-    return None
+from .both import arithmetic, compare, on_interpreter, on_jit, store_kernel
+from .generator import CHANGING, generate, inputs, text_of
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -102,23 +50,6 @@ def test_the_alt_mode_equals_the_interpreter() -> None:
     other = np.array([0x40000000, 0x3F000000, 0x40000000, 0x3F800001] * 4, np.uint32)
     values = {"V40": np.zeros(16, np.float32), "V41": bits, "V42": other}
     assert compare(kernel, values, 0xFFFF) is None
-
-
-def arithmetic(line: str, kind: str, control: int) -> harness.Kernel:
-    text = "\n".join(
-        [
-            ".version 4.1",
-            '.kernel "k"',
-            *(f".decl V{n} v_type=G type={kind} num_elts=16 align=wordx32" for n in (40, 41, 42)),
-            ".kernel_attr SimdSize=16",
-            '.function "k"',
-            "k:",
-            f"    mov (M1_NM, 1) %cr0(0,0)<1> 0x{control:x}:ud",
-            f"    {line}",
-            "    ret (M1, 1)",
-        ]
-    )
-    return harness.assemble(text + "\n", "skl")
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e-40, -1e-42, 3.4e38, -3.4e38, np.inf, -np.inf, 0.1, 1 / 3]
@@ -189,23 +120,6 @@ def test_rounding_follows_a_mode_that_only_the_running_program_knows(
     assert got.exit == want.exit
     for name in values:
         assert np.array_equal(want[name], got[name], equal_nan=name != "V45"), name
-
-
-def store_kernel() -> harness.Kernel:
-    text = "\n".join(
-        [
-            ".version 4.1",
-            '.kernel "k"',
-            ".decl V40 v_type=G type=uq num_elts=16 align=wordx32",
-            ".decl V41 v_type=G type=ud num_elts=16 align=wordx32",
-            ".kernel_attr SimdSize=16",
-            '.function "k"',
-            "k:",
-            "    lsc_store.ugm (M1, 16)  flat[V40]:a64  V41:d32",
-            "    ret (M1, 1)",
-        ]
-    )
-    return harness.assemble(text + "\n", "pvc")
 
 
 @pytest.mark.parametrize("bad", [0, 7, 15])

@@ -9,7 +9,7 @@ from visim.engine.jit.writing import strips
 from visim.machine.memory import Memory
 
 from . import harness
-from .test_jit import compare, on_interpreter, on_jit
+from .both import compare, on_interpreter, on_jit
 
 HEAD = """.version 4.1
 .static_variable one type=ud num_elts=32 align=GRF

@@ -14,7 +14,7 @@ from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 
 from . import harness
-from .test_jit import compare, on_jit
+from .both import compare, on_jit
 
 DECLARATIONS = """.version 4.1
 .kernel "k"

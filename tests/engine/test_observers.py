@@ -15,9 +15,8 @@ from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
-from .generator import CHANGING, generate, text_of
+from .generator import CHANGING, generate, inputs, text_of
 from .recorder import Recorder
-from .test_control_flow import inputs
 
 ADDRESSES = """
     mov (M1, 16) V50(0,0)<1> 0x76543210:v

@@ -17,9 +17,8 @@ from visim.engine.jit.writing.versions import Version
 from visim.errors import UnsupportedError
 
 from . import harness
-from .generator import CHANGING, generate, text_of
-from .test_control_flow import inputs
-from .test_jit import arithmetic, compare, on_interpreter, on_jit, store_kernel
+from .both import arithmetic, compare, on_interpreter, on_jit, store_kernel
+from .generator import CHANGING, generate, inputs, text_of
 
 LEVELS = {"x86-64": (), "x86-64-v3": ("avx2", "fma", "f16c"), "x86-64-v4": ("avx512vl",)}
 AARCH64 = "aarch64-unknown-linux-gnu"

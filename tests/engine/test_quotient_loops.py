@@ -10,8 +10,8 @@ from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.writing.bits import BitwiseWriter
 
 from . import harness
+from .both import compare
 from .harness import Group
-from .test_jit import compare
 from .test_remainders import (
     DOUBLED,
     END,

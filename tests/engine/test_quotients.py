@@ -15,7 +15,7 @@ from visim.machine.surfaces import Surfaces
 from visim.sem.effects import Effect
 
 from . import harness
-from .test_jit import compare
+from .both import compare
 
 HEAD = """.version 4.1
 .kernel "k"

@@ -9,8 +9,8 @@ from visim.engine.base import RunOptions
 from visim.engine.jit.writing.bits import BitwiseWriter
 
 from . import harness
+from .both import compare
 from .harness import Threads
-from .test_jit import compare
 
 HEAD = """.version 4.1
 .kernel "k"

@@ -19,7 +19,7 @@ from visim.machine.surfaces import Surfaces
 from visim.smith.compare import compare as compare_seed
 
 from . import harness
-from .test_jit import compare
+from .both import compare
 
 TEXT = """.version 4.1
 .kernel "k"

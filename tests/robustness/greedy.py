@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.unit.binary.elf_files import NOBITS, ZE_INFO, Part, elf
+from tests.unit.runtime.files.pngs import SIGNATURE, chunk
 from visim.binary.archive import read_archive
 from visim.binary.isafile import read_isa
 from visim.binary.zebin import read_zebin
@@ -39,14 +40,9 @@ def array(shape: str) -> bytes:
 
 
 def picture(width: int, height: int) -> bytes:
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
     head = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0))
     rows = zlib.compress(bytes(1 << 20))
-    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return SIGNATURE + head + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def object_of_names(names: int) -> bytes:

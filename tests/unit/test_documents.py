@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.runtime.files.test_pictures import decode_png
+from tests.unit.runtime.files.pngs import decode_png
 from visim.cli import main
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread, current_thread, main_thread
@@ -18,30 +18,30 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.engine.jit.test_teams import FLAT, array, expected, storing
-from tests.unit.runtime.launching.test_workers import MEETING
+from tests.unit.engine.jit.storing import (
+    FLAT,
+    GROUPS,
+    array,
+    bound,
+    check,
+    expected,
+    kernel,
+)
+from tests.unit.runtime.launching.numbering import MEETING
 from visim.engine.jit.common import ahead
 from visim.engine.jit.common.ahead import AHEAD, Ahead
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.errors import ToolMissing, UnsupportedError
 from visim.forks import WRITING_LOCK
-from visim.runtime.building.loading import Contents, LoadedKernel
-from visim.runtime.launching.launch import Launch
-from visim.runtime.program import Program
-from visim.target import platform
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 PATIENCE_S = 20
 WAITING_S = 0.02
-GROUPS = 4
-LONG = "    add (M1_NM, 1) value(0,0)<1> value(0,0)<0;1,0> %hw_id(0,0)<0;1,0>\n" * 200
-"""Takes LLVM a while."""
 BINDING = """
 import os
 from threading import Event, Thread
-from tests.unit.engine.jit.test_ahead import LONG, bound, check, kernel
-from tests.unit.engine.jit.test_teams import FLAT, array
+from tests.unit.engine.jit.storing import FLAT, LONG, array, bound, check, kernel
 from visim.engine.jit.common import native
 from visim.engine.jit.common.ahead import AHEAD
 
@@ -69,8 +69,7 @@ IN_A_HANDLER = """
 import os, signal
 from threading import Event
 from time import sleep
-from tests.unit.engine.jit.test_ahead import bound, check, kernel
-from tests.unit.engine.jit.test_teams import array
+from tests.unit.engine.jit.storing import array, bound, check, kernel
 from visim.engine.jit.common import native
 from visim.engine.jit.common.ahead import AHEAD
 from visim.engine.jit.writing.module import ModuleWriter
@@ -159,23 +158,6 @@ def wait() -> None:
     done = Event()
     AHEAD.begin(done.set)
     assert done.wait(PATIENCE_S)
-
-
-def kernel(body: str = FLAT) -> visim.Kernel:
-    built = storing(body)
-    loaded = LoadedKernel(built.linked.kernel, built.kernel)
-    contents = Contents("k", "zebin", "1", (4, 1), platform("dg2"), (loaded,), ())
-    return Program(contents).kernels[0]
-
-
-def bound(one: visim.Kernel, out: np.ndarray, **options: object) -> Launch:
-    sizes = {"global_size": 32 * GROUPS, "local_size": 32}
-    return one.bind([out, 1], **{"engine": "jit"} | sizes | options)
-
-
-def check(launch: Callable[[], object], out: np.ndarray) -> None:
-    launch()
-    assert np.array_equal(out, expected(1))
 
 
 @pytest.mark.parametrize("options", [{}, {"workers": 1}, {"budget": 1000}, {"checks": "off"}])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.runtime.launching.test_workers import HEAD, STORE
+from tests.unit.runtime.launching.numbering import HEAD, STORE
 from visim.engine.jit.launch import workers
 from visim.engine.jit.launch.crew import Crew
 
@@ -20,7 +20,7 @@ FORKING = """
 import os
 import numpy as np
 import visim
-from tests.unit.runtime.launching.test_workers import GROUPS, HEAD, STORE
+from tests.unit.runtime.launching.numbering import GROUPS, HEAD, STORE
 
 kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.runtime.launching.test_workers import HEAD, STORE
+from tests.unit.runtime.launching.numbering import HEAD, STORE
 from visim.diag import Source
 from visim.engine.jit import Prepared
 from visim.engine.jit.launch import kept
@@ -26,7 +26,7 @@ LAUNCHING = """
 import sys
 import numpy as np
 import visim
-from tests.unit.runtime.launching.test_workers import HEAD, STORE
+from tests.unit.runtime.launching.numbering import HEAD, STORE
 
 kernel = visim.assemble(HEAD + STORE, platform="pvc")["k"]
 kernel.launch([np.zeros(1, np.uint32)], thread_groups=1, engine="jit")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.unit.engine.jit.test_teams import THREADS, Launcher, array, expected
+from tests.unit.engine.jit.storing import THREADS, Launcher, array, expected
 from visim.engine.jit.launch import workers as teamwork
 from visim.engine.jit.launch.work import Task
 

@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-
 import numpy as np
 import pytest
 
+from tests.unit.runtime.files.pngs import decode_png
 from visim.errors import ArgumentError
 from visim.runtime.files.pictures import as_picture, encode_png, terminal_picture
-
-
-def decode_png(data):
-    """Return header fields and rows of a PNG without filters, by the letter of ISO/IEC 15948."""
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    chunks, place = {}, 8
-    while place < len(data):
-        (length,) = struct.unpack_from(">I", data, place)
-        name, body = data[place + 4 : place + 8], data[place + 8 : place + 8 + length]
-        assert struct.unpack_from(">I", data, place + 8 + length) == (zlib.crc32(name + body),)
-        chunks[name], place = body, place + 12 + length
-    width, height, depth, colour, *rest = struct.unpack(">IIBBBBB", chunks[b"IHDR"])
-    assert (depth, rest) == (8, [0, 0, 0])
-    channels = {0: 1, 2: 3, 6: 4}[colour]
-    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8)
-    rows = rows.reshape(height, 1 + width * channels)
-    assert not rows[:, 0].any()
-    return rows[:, 1:].reshape(height, width, channels)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])

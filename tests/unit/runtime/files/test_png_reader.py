@@ -8,15 +8,10 @@ import zlib
 import numpy as np
 import pytest
 
+from tests.unit.runtime.files.pngs import SIGNATURE, chunk
 from visim.errors import ArgumentError
 from visim.runtime.files.pictures import encode_png
 from visim.runtime.files.png_reader import decode_png
-
-SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-
-def chunk(kind, data):
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def png(rows, *, width, height, colour, depth=8, interlace=0, extra=b""):

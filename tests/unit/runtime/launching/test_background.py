@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.engine.test_forks import in_child
+from tests.unit.children import in_child
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import visim
-from tests.unit.runtime.launching.test_workers import HEAD, STORE
+from tests.unit.runtime.launching.numbering import HEAD, STORE
 
 GROUPS = 4
 

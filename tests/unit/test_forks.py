@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from threading import Event, Thread
 
 import numpy as np
 import pytest
 
-from tests.unit.engine.jit.test_ahead import bound, check, kernel
-from tests.unit.engine.jit.test_teams import array
+from tests.unit.children import in_child
+from tests.unit.engine.jit.storing import array, bound, check, kernel
 from visim.forks import LLVM_LOCK, LOADING_LOCK, WRITING_LOCK, RenewedLock, RenewedProperty
 
 PATIENCE_S = 20
-
-
-def in_child(test: Callable[[], bool]) -> bool:
-    """Whether something is true in a child of this process."""
-    child = os.fork()
-    if not child:
-        right = False
-        try:
-            right = test()
-        finally:
-            os._exit(0 if right else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def is_open(lock) -> bool:
