@@ -27,13 +27,22 @@ class VisimError(Exception):
 
 
 class _Diagnosed(VisimError):
-    """An error that carries the findings that led to it; its text leaves out notes."""
+    """An error that carries the findings that led to it; its text leaves out notes.
 
-    def __init__(self, diagnostics: Diagnostics | str, origin: Origin = None) -> None:
+    A single finding can be given as its message, with its place, its code and what helps.
+    """
+
+    def __init__(
+        self,
+        diagnostics: Diagnostics | str,
+        origin: Origin = None,
+        *,
+        code: str = "input",
+        help: str | None = None,  # noqa: A002 - the diagnostic's field
+    ) -> None:
         if isinstance(diagnostics, str):
-            diagnostics = Diagnostics(
-                [Diagnostic("input", Severity.ERROR, diagnostics, origin)],
-            )
+            finding = Diagnostic(code, Severity.ERROR, diagnostics, origin, help=help)
+            diagnostics = Diagnostics([finding])
         self.diagnostics = diagnostics
         super().__init__(diagnostics.without_notes().render())
 

@@ -18,7 +18,7 @@ from typing import Any, cast
 from elftools.common.utils import struct_parse
 from elftools.elf.elffile import ELFFile
 
-from visim.diag import ByteSpan, Diagnostic, Diagnostics, Severity
+from visim.diag import ByteSpan
 from visim.errors import InputError
 
 MAGIC = b"\x7fELF"
@@ -98,9 +98,7 @@ def refuse(
     help: str | None = None,  # noqa: A002 - the diagnostic's field
 ) -> InputError:
     """Return the `InputError` with one finding at byte `offset` of `file`."""
-    origin = ByteSpan(file, offset)
-    finding = Diagnostic(code, Severity.ERROR, message, origin, help=help)
-    return InputError(Diagnostics([finding]))
+    return InputError(message, ByteSpan(file, offset), code=code, help=help)
 
 
 class ElfImage:

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visim.diag import Diagnostics
 from visim.errors import InputError
 from visim.output import check_output, write_file
 from visim.runtime.given import StandardInput, standard_input
@@ -42,10 +41,8 @@ def read_text(file: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        findings = Diagnostics()
         message = f"{name_of(file)}: not text: byte {error.start} is not UTF-8"
-        findings.error("unknown-format", message)
-        raise InputError(findings) from None
+        raise InputError(message, code="unknown-format") from None
 
 
 def read_c(file: str) -> str | bytes:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Unpack
 
-from visim.diag import Diagnostics
 from visim.engine.base import Engine
 from visim.errors import InputError, UnsupportedError
 from visim.forks import RenewedLock, RenewedProperty
@@ -221,14 +220,12 @@ class Kernel:
 
     def _platform(self) -> Platform:
         if self._contents.platform is None:
-            findings = Diagnostics()
             known = ", ".join(platform.name for platform in PLATFORMS)
-            findings.error(
-                "unknown-platform",
+            raise InputError(
                 f"{self._contents.name} does not say which platform it is for",
+                code="unknown-platform",
                 help=f"name one (platform=..., --platform): {known}",
             )
-            raise InputError(findings)
         return self._contents.platform
 
     @RenewedProperty

@@ -23,7 +23,7 @@ _PLACES = {
     "refuse": (0,),
     "failure_at": (1,),
     "unknown_word": (4,),
-    "_failure": (0, 3),  # the compiler's, and that of symbols in texts
+    "_failure": (3,),  # of symbols in texts
     "_finding": (0,),
     "Stop": (1,),
     "Fault": (1,),
@@ -40,6 +40,7 @@ def printed_codes() -> set[str]:
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=given):
                 places = [given[place] for place in _PLACES.get(name, ()) if place < len(given)]
+                places += [one.value for one in node.keywords if one.arg == "code"]
                 found.update(word for place in places for word in _words(place))
                 kinds = given[_NAMED[name] : _NAMED[name] + 1] if name in _NAMED else []
                 found.update(f"unknown-{word}" for kind in kinds for word in _words(kind))

@@ -156,12 +156,11 @@ def _invoke(words: list[str], job: _Job, target: Platform) -> ocloc.Answer:
     except ocloc.CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"
-        raise _failure(
-            "opencl-crash", message + words_said, hint=_cure(death, job, target)
-        ) from None
+        help_text = _cure(death, job, target)
+        raise InputError(message + words_said, code="opencl-crash", help=help_text) from None
     except ocloc.CompilerStuck:
         message = f"the OpenCL compiler did not finish {name} within {TIMEOUT_S:.0f} seconds"
-        raise _failure("opencl-timeout", message) from None
+        raise InputError(message, code="opencl-timeout") from None
 
 
 def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
@@ -185,16 +184,11 @@ def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
     )
 
 
-def _failure(
-    code: str, message: str, place: Span | None = None, hint: str | None = None
-) -> InputError:
-    return InputError(Diagnostics([Diagnostic(code, Severity.ERROR, message, place, help=hint)]))
-
-
 def _no_text(source: Source, index: int) -> InputError:
     before = source.text[:index]
     place = Span(source, before.count("\n") + 1, index - before.rfind("\n"))
-    return _failure("opencl-source", "a NUL character or half a character is in the source", place)
+    message = "a NUL character or half a character is in the source"
+    return InputError(message, place, code="opencl-source")
 
 
 def _spelled(name: str, options: str) -> str:

@@ -14,7 +14,6 @@ import sys
 from array import array
 from collections.abc import Iterator
 
-from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.errors import ArgumentError, InputError
 
 _MAGIC = 0x07230203
@@ -100,4 +99,4 @@ def _instructions(words: array[int], name: str) -> Iterator[tuple[int, int, int]
 
 def _damaged(name: str, what: str) -> InputError:
     message = f"{name}: this SPIR-V module is damaged or cut off: {what}"
-    return InputError(Diagnostics([Diagnostic("opencl-source", Severity.ERROR, message)]))
+    return InputError(message, code="opencl-source")
