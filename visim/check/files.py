@@ -34,7 +34,7 @@ RULES = (
     _rule(
         "too-many-errors",
         "docs/robustness.md",
-        "Reading a text ends after a hundred errors: what follows is mostly their consequence.",
+        "Reading a text ends after 500 errors: what follows is mostly their consequence.",
     ),
     _rule(
         "extension",

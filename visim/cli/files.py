@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visim.errors import InputError
+from visim.errors import ArgumentError, InputError
 from visim.output import check_output, write_file
-from visim.runtime.given import StandardInput, standard_input
+from visim.runtime.given import StandardInput, read_file, standard_input
 
 if TYPE_CHECKING:
     from visim import Program
@@ -50,11 +51,16 @@ def read_c(file: str) -> str | bytes:
 
     What is not UTF-8 is an older file's Latin-1.
     """
+    from visim.binary.isafile import is_isa
+    from visim.binary.zebin import is_zebin
     from visim.runtime.compiling.spirv import is_spirv
 
     data = _read_bytes(file)
     if is_spirv(data):
         return data
+    if is_isa(data) or is_zebin(data):
+        message = f"{name_of(file)}: this is compiled already; visim run takes it as it is"
+        raise InputError(message, code="opencl-source")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -62,7 +68,7 @@ def read_c(file: str) -> str | bytes:
 
 
 def _read_bytes(file: str) -> bytes:
-    return standard_input() if is_standard(file) else Path(file).read_bytes()
+    return standard_input() if is_standard(file) else read_file(Path(file))
 
 
 def load_program(file: str, platform: str | None, *, strict: bool = False) -> Program:
@@ -74,10 +80,16 @@ def load_program(file: str, platform: str | None, *, strict: bool = False) -> Pr
     return visim.load(read_source(file), platform=platform)
 
 
-def check_target(file: str) -> None:
-    """Refuse a file that cannot be written, before the work for it is done."""
-    if not is_standard(file):
-        check_output(file)
+def check_target(file: str, *sources: str) -> None:
+    """Refuse a file that cannot be written, before the work for it is done, or that is a source."""
+    if is_standard(file):
+        return
+    for source in sources:
+        if os.path.realpath(file) == os.path.realpath(source):
+            raise ArgumentError(
+                f"{file}: the output would replace what it is made of; give -o another name"
+            )
+    check_output(file)
 
 
 def write_text(file: str, text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,13 +44,12 @@ def asm(
 
     What the text declares to be external may be in other files; link puts them together.
     """
-    from visim.cli.files import is_standard, load_program
+    from visim.cli.files import check_target, is_standard, load_program
 
     if output is None and is_standard(file):
         raise click.UsageError("the text comes from the standard input: give -o OUT")
     target = output or _isa_name(file)
-    if not is_standard(target) and os.path.realpath(target) == os.path.realpath(file):
-        raise ArgumentError(f"{target}: the object would replace the text; give -o another name")
+    check_target(target, file)
     program = load_program(file, platform, strict=strict)
     _write_object(program, target, isa_version, as_json=as_json)
 
@@ -67,8 +65,9 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
     The text has one .version, then the kernels, then the functions.
     """
-    from visim.cli.files import is_standard, load_program, write_text
+    from visim.cli.files import check_target, is_standard, load_program, write_text
 
+    check_target(output, file)
     program = load_program(file, platform)
     try:
         text = program.text(unit)
@@ -98,7 +97,7 @@ def cl(file: str, device: str, options: str, output: str | None, *, as_json: boo
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
     target = output or str(Path(file).with_suffix(".zebin"))
-    check_target(target)
+    check_target(target, file)
     source = read_c(file)
     with working(f"compiling {name_of(file)} for {device}"):
         program = visim.opencl.build(source, device=device, options=options, name=name_of(file))
@@ -130,8 +129,9 @@ def link(
     Files are vISA texts, objects, and ar archives of them, in any order.
     """
     import visim
-    from visim.cli.files import read_source
+    from visim.cli.files import check_target, read_source
 
+    check_target(output, *files)
     sources = [read_source(file) for file in files]
     program = visim.link(sources, platform=platform, gc=gc, strip=strip, strict=strict)
     _write_object(program, output, isa_version, as_json=as_json)

@@ -14,6 +14,9 @@ import numpy as np
 
 from visim.errors import ArgumentError, shown
 
+MOST_BYTES = 1 << 30
+"""The most bytes of a file that are read (1 GiB); docs/robustness.md has the limits of formats."""
+
 
 def check_flag(name: str, value: object) -> None:
     """Refuse what is neither a bool nor 0 or 1: every text is true, also "no"."""
@@ -50,9 +53,14 @@ def read_file(path: Path) -> bytes:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ArgumentError: cannot be read, as folders cannot, and names that are too long.
+        ArgumentError: it cannot be read, as folders and names that are too long cannot, or has
+            more than `MOST_BYTES`.
     """
     try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            message = f"it has {size} bytes, at most {MOST_BYTES} are read"
+            raise ArgumentError(f"{path}: it cannot be read: {message}")
         return path.read_bytes()
     except FileNotFoundError:
         raise

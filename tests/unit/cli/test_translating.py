@@ -91,6 +91,11 @@ class TestCl:
         assert main(["cl", source, "--device", "pvc"]) == 3
         assert "apt-get install" in capsys.readouterr().err
 
+    def test_a_zebin_is_not_taken_for_a_source(self, builds, tmp_path, capsys):
+        assert main(["cl", str(WITHOUT_TEXT), "--device", "bdw", "-o", str(tmp_path / "k")]) == 1
+        assert f"{WITHOUT_TEXT}: this is compiled already" in capsys.readouterr().err
+        assert builds == []
+
     def test_what_visim_refuses_leaves_no_file(self, tmp_path, monkeypatch, capsys):
         def build_zebin(source, *, device, options, name):
             return WITHOUT_TEXT.read_bytes()
@@ -101,6 +106,24 @@ class TestCl:
         assert main(["cl", str(path), "--device", "bdw"]) == 1
         assert f"{path}: " in capsys.readouterr().err
         assert [file.name for file in tmp_path.iterdir()] == ["scale.cl"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["cl", "FILE", "--device", "pvc", "-o", "FILE"],
+        ["dis", "FILE", "-o", "FILE"],
+        ["link", "FILE", "--platform", "pvc", "-o", "FILE"],
+        ["asm", "FILE", "--platform", "pvc", "-o", "FILE"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_what_is_written_does_not_replace_what_it_is_made_of(words, tmp_path, capsys):
+    path = tmp_path / "k.visaasm"
+    path.write_text(TestObjects.TEXT)
+    assert main([str(path) if word == "FILE" else word for word in words]) == 2
+    assert f"{path}: the output would replace what it is made of" in capsys.readouterr().err
+    assert path.read_text() == TestObjects.TEXT
 
 
 class TestObjects:
@@ -161,7 +184,7 @@ class TestObjects:
         file.write_text(self.TEXT)
         for words in (["asm", str(file)], ["asm", str(file), "-o", str(tmp_path / "." / "k.isa")]):
             assert main([*words, "--platform", "pvc"]) == 2
-            assert "the object would replace the text" in capsys.readouterr().err
+            assert "the output would replace what it is made of" in capsys.readouterr().err
         assert file.read_text() == self.TEXT
 
     def test_gen_code_is_extracted_byte_for_byte(self, tmp_path, capsys):

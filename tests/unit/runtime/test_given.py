@@ -37,6 +37,10 @@ def test_files_that_cannot_be_read_are_named(read, tmp_path) -> None:
         read("a" * 300)
     with pytest.raises(ArgumentError, match="cannot be read: Is a directory"):
         read(tmp_path)
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate((1 << 30) + 1)
+    with pytest.raises(ArgumentError, match=r"huge: it cannot be read: it has 1073741825 bytes"):
+        read(tmp_path / "huge")
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nothing")
 
