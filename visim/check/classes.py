@@ -1,7 +1,8 @@
 """The rule for operand classes: where predicates, addresses and state variables may stand.
 
-General and indirect operands and constants may stand wherever an instruction has a vector operand;
-the others only where the instruction's page names them (specification 5, Vector Operands).
+General and indirect operands and constants may stand wherever an instruction has a vector operand,
+but where its page leaves them out; the others only where the page names them (specification 5,
+Vector Operands).
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from visim.check.rule import Rules, Site, Wrong
 from visim.operands import (
     AddressOf,
     AddressOperand,
+    Immediate,
     IndirectDestination,
+    IndirectSource,
     PredicateOperand,
     StateAddressOf,
     StateOperand,
@@ -44,6 +47,26 @@ _ONLY: dict[tuple[str, str], tuple[type, str]] = {
     ("addr_add", "dst"): (AddressOperand, "an address variable"),
 }
 
+_INDIRECT = (IndirectSource, IndirectDestination)
+_EXCLUDED: dict[tuple[str, str], tuple[type, ...]] = {
+    ("addr_add", "src1"): _INDIRECT,
+    ("cmp", "dst"): _INDIRECT,
+    ("fcvt", "dst"): _INDIRECT,
+    ("fcvt", "src0"): (Immediate, *_INDIRECT),
+    ("srnd", "dst"): _INDIRECT,
+    ("srnd", "src0"): (Immediate, *_INDIRECT),
+    ("srnd", "src1"): _INDIRECT,
+    ("line", "src0"): (Immediate,),
+    ("plane", "src0"): (Immediate,),
+    ("plane", "src1"): (Immediate,),
+}
+"""What pages exclude of what may stand elsewhere; LINE's operands are in chapter 8."""
+_EXCLUDED_NAMES: dict[type, str] = {
+    Immediate: "a constant",
+    IndirectSource: "indirect",
+    IndirectDestination: "indirect",
+}
+
 rules = Rules()
 
 
@@ -65,5 +88,6 @@ def operand_classes(at: Site) -> Iterator[Wrong]:
             yield Wrong(f"{name} of {op.mnemonic} is {only[1]}, found {found}")
         elif kind in _NAMES and kind not in places.get(name, ()):
             yield Wrong(f"{name} of {op.mnemonic} cannot be {_NAMES[kind]}")
-        if op.mnemonic == "cmp" and kind is IndirectDestination:
-            yield Wrong("dst of cmp cannot be indirect", passage="vISA 6, CMP")
+        if kind in _EXCLUDED.get((op.mnemonic, name), ()):
+            text = f"{name} of {op.mnemonic} cannot be {_EXCLUDED_NAMES[kind]}"
+            yield Wrong(text, passage=f"vISA 6, {op.page}")

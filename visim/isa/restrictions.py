@@ -7,7 +7,7 @@ with an instruction on a device, None if nothing.
 from collections.abc import Iterator
 from typing import Any
 
-from visim.isa.operand_types import NARROW, SMALL
+from visim.isa.operand_types import DWORDS, NARROW, SMALL
 from visim.operands import (
     SCALAR,
     GeneralDestination,
@@ -120,7 +120,12 @@ def moved_state(i: Any, platform: Platform | None) -> str | None:
     both = isinstance(into, StateOperand) and isinstance(source, StateOperand)
     if both and type(into.variable) is not type(source.variable):
         return "surfaces and samplers are not copied to each other"
-    for name, operand in (("dst", into), ("src0", source)):
+    for name, operand, kind in (
+        ("dst", into, destination_type(into)),
+        ("src0", source, source_type(source)),
+    ):
+        if kind not in DWORDS:
+            return f"{name} is UD, found {kind!r}"
         if isinstance(operand, StateOperand):
             end = operand.element + i.exec.size
             if end > operand.variable.count:
