@@ -82,7 +82,7 @@ def smooth(mip="linear", chosen="linear", **options):
 
 def read(coordinates, *, linear=True, address="clamp_to_edge"):
     def of(level):
-        return model.sample(
+        return model.filtered(
             "rg:float", level, coordinates, address=address, linear=linear, normalized=True
         )
 

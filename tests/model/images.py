@@ -208,8 +208,8 @@ def texel_at(name, texels, indices):
     return read_texel(name, texels[tuple(reversed(indices))])
 
 
-def sample(name, texels, coordinates, *, address, linear, normalized, layers=False):
-    """Return what one coordinate samples; `texels` has axes (r, v, u, channels)."""
+def filtered(name, texels, coordinates, *, address, linear, normalized, layers=False):
+    """Return what one coordinate samples, exactly; `texels` has axes (r, v, u, channels)."""
     sizes = list(reversed(texels.shape[:-1]))
     corners = [((), Fraction(1))]
     for number, (coordinate, size) in enumerate(zip(coordinates, sizes, strict=True)):
@@ -230,7 +230,13 @@ def sample(name, texels, coordinates, *, address, linear, normalized, layers=Fal
         if weight:
             texel = texel_at(name, texels, indices)
             total = [t + weight * Fraction(c) for t, c in zip(total, texel, strict=True)]
-    return [nearest_float(t) for t in total]
+    return total
+
+
+def sample(name, texels, coordinates, *, linear, **how):
+    """Return the components of a point of an image, rounded once; see `filtered`."""
+    found = filtered(name, texels, coordinates, linear=linear, **how)
+    return [nearest_float(part) for part in found] if linear else found
 
 
 def bits(name, rgba):

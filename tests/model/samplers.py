@@ -69,9 +69,12 @@ def compare(name, how, texels, coordinates, reference, *, address, linear, norma
 
 
 def mixed(name, levels, lod, read, *, linear):
-    """Return what `read(texels)` gives, mixed of levels as a level of detail says."""
+    """Return what `read(texels)` gives exactly, mixed of levels as a level of detail says.
+
+    It is rounded once, at the end.
+    """
     if not linear:
-        return read(levels[math.floor(lod + 0.5)])
+        return [images.nearest_float(part) for part in read(levels[math.floor(lod + 0.5)])]
     fixed = math.floor(Fraction(lod) * 256 + Fraction(1, 2))
     low, share = fixed >> 8, Fraction(fixed & 255, 256)
     first = [Fraction(part) for part in read(levels[low])]
