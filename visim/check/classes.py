@@ -54,7 +54,7 @@ _EXCLUDED: dict[tuple[str, str], tuple[type, ...]] = {
     ("fcvt", "dst"): _INDIRECT,
     ("fcvt", "src0"): (Immediate, *_INDIRECT),
     ("srnd", "dst"): _INDIRECT,
-    ("srnd", "src0"): (Immediate, *_INDIRECT),
+    ("srnd", "src0"): _INDIRECT,
     ("srnd", "src1"): _INDIRECT,
     ("line", "src0"): (Immediate,),
     ("plane", "src0"): (Immediate,),

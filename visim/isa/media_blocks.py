@@ -21,6 +21,7 @@ TABLE = Table(Category.SAMPLER)
 
 _LEAST_PITCH = 4
 _MOST_BYTES = 256
+_LAST_PLANE = 3
 _MODES = (
     ("nomod", 0),
     ("modified", 1),
@@ -92,8 +93,10 @@ def block_sizes(width: int, height: int) -> str | None:
     return f"blocks of {width} bytes have 1 to {most} rows, not {height}"
 
 
-def _size(i: MediaBlock, platform: Platform | None) -> str | None:
+def _plane_and_size(i: MediaBlock, platform: Platform | None) -> str | None:
     del platform
+    if i.plane > _LAST_PLANE:
+        return f"the plane is 0 to {_LAST_PLANE}, found {i.plane}"
     return block_sizes(i.width, i.height)
 
 
@@ -116,7 +119,7 @@ def _at(t: Tracer, i: MediaBlock) -> tuple[Expr, Expr]:
 @TABLE.effect(
     0x37,
     MediaBlock,
-    restrict=_size,
+    restrict=_plane_and_size,
     example="media_ld.nomod (32,2) T6 0 V40(0,0)<0;1,0> V41(0,0)<0;1,0> V42.0",
 )
 def media_ld(t: Tracer, i: MediaBlock) -> None:
@@ -129,7 +132,7 @@ def media_ld(t: Tracer, i: MediaBlock) -> None:
 @TABLE.effect(
     0x38,
     MediaBlock,
-    restrict=_size,
+    restrict=_plane_and_size,
     example="media_st.nomod (32,2) T6 0 V40(0,0)<0;1,0> V41(0,0)<0;1,0> V42.0",
 )
 def media_st(t: Tracer, i: MediaBlock) -> None:

@@ -20,11 +20,13 @@ from visim.isa.word_kinds import BYTE, NumberKind
 from visim.lex import Cursor
 from visim.operands import Immediate, VectorSource
 from visim.sem.tracer import Tracer, Unexecutable
+from visim.target import Platform
 
 TABLE = Table(Category.MEMORY)
 
 _NUMBERS = re.compile(r"\.(\d+)\.(\d+)\.(\d+)(?:\.(\d+))?", re.ASCII)
 _SHARED_FUNCTION = 0xF
+_MOST_SENT, _MOST_RETURNED = 15, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,24 @@ class RawSendsConditional(Instruction):
     dst: Raw
 
 
+def _registers(i: RawSend, platform: Platform | None) -> str | None:
+    """RAW_SEND: a payload of 1 to 15 registers, a response of up to 16."""
+    del platform
+    if not 1 <= i.src_count <= _MOST_SENT:
+        return f"its payload has 1 to {_MOST_SENT} registers, found {i.src_count}"
+    if i.dst_count > _MOST_RETURNED:
+        return f"its response has 0 to {_MOST_RETURNED} registers, found {i.dst_count}"
+    return None
+
+
+def _function(i: RawSends | RawSendsConditional, platform: Platform | None) -> str | None:
+    """RAW_SENDS: shared functions are 0 to 15."""
+    del platform
+    if i.counts.sfid > _SHARED_FUNCTION:
+        return f"the shared function is 0 to {_SHARED_FUNCTION}, found {i.counts.sfid}"
+    return None
+
+
 def _shown(value: VectorSource) -> str:
     return f"0x{value.bits:x}" if isinstance(value, Immediate) else f"in {SOURCE.show(value)}"
 
@@ -179,14 +199,17 @@ def _last_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
     )
 
 
-@TABLE.effect(0x5D, RawSend, sub=0, example="raw_send (M1, 16) 0x2 1 1  0x3:ud V40.0 V41.0")
+@TABLE.effect(
+    0x5D, RawSend, sub=0, restrict=_registers,
+    example="raw_send (M1, 16) 0x2 1 1  0x3:ud V40.0 V41.0",
+)  # fmt: skip
 def raw_send(t: Tracer, i: RawSend) -> None:
     """Send a message that only its descriptors describe."""
     _send(t, i)
 
 
 @TABLE.effect(
-    0x5D, RawSend, sub=1, page="RAW_SEND",
+    0x5D, RawSend, sub=1, page="RAW_SEND", restrict=_registers,
     example="raw_sendc (M1, 16) 0x2 1 1  0x3:ud V40.0 V41.0",
 )  # fmt: skip
 def raw_sendc(t: Tracer, i: RawSend) -> None:
@@ -195,7 +218,7 @@ def raw_sendc(t: Tracer, i: RawSend) -> None:
 
 
 @TABLE.effect(
-    0x7A, RawSends, sub=0,
+    0x7A, RawSends, sub=0, restrict=_function,
     example="raw_sends.12.1.1.1 (M1, 16)  0x2:ud 0x3:ud V40.0 V41.0 V42.0",
 )  # fmt: skip
 def raw_sends(t: Tracer, i: RawSends) -> None:
@@ -204,7 +227,7 @@ def raw_sends(t: Tracer, i: RawSends) -> None:
 
 
 @TABLE.effect(
-    0x7A, RawSendsConditional, sub=1, page="RAW_SENDS",
+    0x7A, RawSendsConditional, sub=1, page="RAW_SENDS", restrict=_function,
     example="raw_sendsc.1.1.1 (M1, 16)  0x2:ud 0x3:ud V40.0 V41.0 V42.0",
 )  # fmt: skip
 def raw_sendsc(t: Tracer, i: RawSendsConditional) -> None:
@@ -213,7 +236,7 @@ def raw_sendsc(t: Tracer, i: RawSendsConditional) -> None:
 
 
 @TABLE.effect(
-    0x7A, RawSends, sub=2, page="RAW_SENDS",
+    0x7A, RawSends, sub=2, page="RAW_SENDS", restrict=_function,
     example="raw_sends_eot.12.1.1.1 (M1, 16)  0x2:ud 0x3:ud V40.0 V41.0 V42.0",
 )  # fmt: skip
 def raw_sends_eot(t: Tracer, i: RawSends) -> None:
@@ -222,7 +245,7 @@ def raw_sends_eot(t: Tracer, i: RawSends) -> None:
 
 
 @TABLE.effect(
-    0x7A, RawSendsConditional, sub=3, page="RAW_SENDS",
+    0x7A, RawSendsConditional, sub=3, page="RAW_SENDS", restrict=_function,
     example="raw_sendsc_eot.1.1.1 (M1, 16)  0x2:ud 0x3:ud V40.0 V41.0 V42.0",
 )  # fmt: skip
 def raw_sendsc_eot(t: Tracer, i: RawSendsConditional) -> None:

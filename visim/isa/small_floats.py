@@ -27,10 +27,11 @@ FORMATS = Operands(
     Saturation.NO,
     Modifiers.NONE,
 )
+RANDOM = frozenset({UB, UW})
 STOCHASTIC = Operands(
     (
-        row(_one(HF), _one(F), frozenset({UB, UW, UD})),
-        row(frozenset({UB, B}), frozenset({HF, BF}), frozenset({UB, UW, UD})),
+        row(_one(HF), _one(F), RANDOM),
+        row(frozenset({UB, B}), frozenset({HF, BF}), RANDOM),
     ),
     Saturation.NO,
     Modifiers.NONE,
@@ -86,10 +87,16 @@ def _converted(value: Expr, target: DataType) -> Expr:
             raise Unexecutable(f"fcvt of {source!r} into {kind!r}")
 
 
+def _unmasked(i: StochasticRound, platform: Platform | None) -> str | None:
+    """SRND, notes: no mask."""
+    return None if i.exec.no_mask else f"all channels are rounded: NoMask, found {i.exec}"
+
+
 @TABLE.effect(
     0x1E,
     StochasticRound,
     operands=STOCHASTIC,
+    restrict=_unmasked,
     example="srnd (M1_NM, 16) V40(0,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )
 def srnd(t: Tracer, i: StochasticRound) -> None:
