@@ -65,7 +65,7 @@ OTHERS = {
         LINES[-1], f"add (M1, 32) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:ud\n{LINES[-1]}"
     ),
     "a divisor that changes": DIVISION.replace(
-        LINES[4], f"add (M1, 2) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud\n{LINES[4]}"
+        LINES[2], f"add (M1, 2) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud\n{LINES[2]}"
     ),
     "a numerator that changes by its address": DIVISION.replace(
         LINES[-1],
@@ -84,7 +84,7 @@ def values(seed: int) -> dict[str, np.ndarray]:
     d >>= rng.integers(0, 32, 32).astype(np.uint32)
     n[:16], d[:16] = rng.choice(edges, 16), rng.choice(edges, 16)
     n[16:24] = d[16:24] * np.uint32(3) - rng.integers(0, 2, 8, dtype=np.uint32)
-    return {"V40": n, "V41": d}
+    return {"V40": n, "V41": d, "V47": np.zeros(32, np.uint32)}
 
 
 @pytest.fixture
@@ -202,6 +202,126 @@ def test_a_divisor_that_some_channels_share_is_not_taken_for_all(divisions: list
     kernel = harness.assemble(text, "pvc")
     given = values(3) | {"V41": np.full(32, 7, np.uint32)}
     assert compare(kernel, given, 0xFFFFFFFE) is None
+    assert not divisions
+
+
+LOOP = """.decl V53 v_type=G type=ud num_elts=32 align=wordx32
+.decl V54 v_type=G type=ud num_elts=1 align=dword
+.decl V55 v_type=G type=ud num_elts=32 align=wordx32
+.decl V56 v_type=G type=df num_elts=32 align=wordx32
+.decl V57 v_type=G type=df num_elts=1 align=qword
+.decl V58 v_type=G type=df num_elts=1 align=qword
+.decl V59 v_type=G type=f num_elts=1 align=dword
+.decl V60 v_type=G type=uw num_elts=32 align=wordx32
+.decl V61 v_type=G type=df num_elts=32 align=wordx32
+.decl P2 v_type=P num_elts=32
+"""
+DIVISOR = "\n".join(LINES[:5])
+SUMS = "\n".join(LINES[5:]).replace("V45", "V56")
+WIDE_N = LINES[8].replace("V46", "V61")
+NO_N = SUMS.replace(f"{LINES[8]}\n", "").replace("V46(0,0)<1;1,0>", "V61(0,0)<1;1,0>", 1)
+SCALAR = """
+    mov (M1_NM, 1) V59(0,0)<1> V41(0,0)<0;1,0>
+    inv (M1_NM, 1) V59(0,0)<1> V59(0,0)<0;1,0>
+    mov (M1_NM, 1) V52(0,0)<1> V41(0,0)<0;1,0>
+    mov (M1_NM, 1) V57(0,0)<1> (-)V52(0,0)<0;1,0>
+    mov (M1_NM, 1) V58(0,0)<1> V59(0,0)<0;1,0>
+"""
+ONCE = DIVISOR.replace("V43(0,0)<1> V41", "V45(0,0)<1> V41").replace("(-)V43", "(-)V45")
+BY_ONE = SUMS.replace("V43(0,0)<1;1,0>", "V57(0,0)<0;1,0>").replace(
+    "V44(0,0)<1;1,0>", "V58(0,0)<0;1,0>"
+)
+SKIP = "cmp.gt (M1, 32) P2 V55(0,0)<1;1,0> 0x2:ud\n(P2) goto (M1, 32) over"
+STEP = "add (M1, 32) V41(0,0)<1> V41(0,0)<1;1,0> 0x1:ud"
+FOUND = {
+    "the divisor": (ONCE, SUMS),
+    "one divisor for all": (SCALAR, BY_ONE),
+    "a divisor that is written later": (f"{ONCE}\n{STEP}", SUMS),
+    "the numerator": (WIDE_N, f"{DIVISOR}\n{NO_N}"),
+    "both": (f"{ONCE}\n{WIDE_N}", NO_N),
+    "both, in blocks of their own": (f"{ONCE}\nnext:\n{WIDE_N}", NO_N),
+    "nothing, but a numerator of words": ("", f"{DIVISOR}\n{SUMS}".replace("V40", "V60")),
+    "nothing, but a product as the numerator": (
+        "",
+        f"mul (M1, 32) V48(0,0)<1> V40(0,0)<1;1,0> V55(0,0)<1;1,0>\n{DIVISOR}\n"
+        + SUMS.replace("V40", "V48"),
+    ),
+    "nothing, but a number as the numerator": (
+        "",
+        f"{DIVISOR}\n{NO_N}".replace("V61(0,0)<1;1,0>", "0x41dffffffbc00000:df"),
+    ),
+}
+NOT_FOUND = {
+    "what some channels pass by": (f"{SKIP}\n{ONCE}\nover:", SUMS),
+    "a divisor of the turn before": ("", f"{SUMS}\n{ONCE}\n{STEP}"),
+    "a reciprocal of another time": (
+        f"{ONCE}\n",
+        f"{SUMS}\n{STEP}\n" + "\n".join([*LINES[:2], LINES[4]]),
+    ),
+    "a reciprocal of other lanes": (
+        SCALAR + "\n".join(ONCE.splitlines()[2:4]).replace("V41(0,0)<1;1,0>", "V41(0,0)<0;1,0>"),
+        SUMS.replace("V44(0,0)<1;1,0>", "V58(0,0)<0;1,0>"),
+    ),
+    "a numerator that no integer became": (
+        WIDE_N.replace("V40", "V42"),
+        f"{DIVISOR}\n{NO_N}",
+    ),
+    "a number with a fraction as the numerator": (
+        "",
+        f"{DIVISOR}\n{NO_N}".replace("V61(0,0)<1;1,0>", "0x4008000000000001:df"),
+    ),
+    "a number that is too large as the numerator": (
+        "",
+        f"{DIVISOR}\n{NO_N}".replace("V61(0,0)<1;1,0>", "0x41f0000000000000:df"),
+    ),
+}
+
+
+def in_a_loop(front: str, turn: str) -> str:
+    """Return a loop of which channels leave at different times, with other numbers each turn."""
+    return "\n".join(
+        [
+            HEAD.replace(".decl P1", f"{MORE}{LOOP}.decl P1"),
+            front,
+            "again:",
+            turn,
+            "    mul (M1, 32) V53(0,0)<1> V53(0,0)<1;1,0> 0x10003:ud",
+            "    add (M1, 32) V53(0,0)<1> V53(0,0)<1;1,0> V47(0,0)<1;1,0>",
+            "    shr (M1, 32) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:ud",
+            "    add (M1_NM, 1) V54(0,0)<1> V54(0,0)<0;1,0> 0x1:ud",
+            "    cmp.lt (M1, 32) P1 V54(0,0)<0;1,0> V55(0,0)<1;1,0>",
+            "    (P1) goto (M1, 32) again",
+            "    ret (M1, 1)\n",
+        ]
+    )
+
+
+def loop_values(seed: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    turns = {"V55": rng.integers(1, 5, 32, dtype=np.uint32), "V53": np.zeros(32, np.uint32)}
+    words = {"V60": rng.integers(0, 1 << 16, 32).astype(np.uint16)}
+    return values(seed) | turns | words
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_parts_of_divisions_in_front_of_a_loop_are_known_in_it(
+    divisions: list[Effect], name: str
+) -> None:
+    kernel = harness.assemble(in_a_loop(*FOUND[name]), "pvc")
+    for seed in range(3):
+        for mask in (0xFFFFFFFF, 0x8001F00E):
+            assert compare(kernel, loop_values(seed), mask) is None
+    assert divisions
+
+
+@pytest.mark.parametrize("name", NOT_FOUND)
+def test_parts_that_may_not_belong_together_are_no_division(
+    divisions: list[Effect], name: str
+) -> None:
+    kernel = harness.assemble(in_a_loop(*NOT_FOUND[name]), "pvc")
+    for seed in range(3):
+        for mask in (0xFFFFFFFF, 0x8001F00E):
+            assert compare(kernel, loop_values(seed), mask) is None
     assert not divisions
 
 

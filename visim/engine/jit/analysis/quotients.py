@@ -8,7 +8,9 @@ quotient. So does the nearest quotient in DF, whose 53 bits hold all of n: witho
 rounding mode being switched, which costs more than the division. By zero the compiler's sum is no
 number, which gives 0.
 
-What is written with F, for devices without DF, is in `singles`.
+Where the conversions and the reciprocal stand in front of a loop (`lasting`), n or d may have
+changed since: then what they were converted to is divided. What is written with F, for devices
+without DF, is in `singles`.
 """
 
 from __future__ import annotations
@@ -18,12 +20,11 @@ from itertools import permutations
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.singles import SingleQuotients
-from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.analysis.symbols import Symbol, Symbols, ValueFollower
 from visim.engine.jit.ir.division import divided
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
-from visim.sem.effects import Effect, WriteIndirect, WritePredicate, WriteRegister
+from visim.sem.effects import Effect, WriteRegister
 from visim.sem.expr import Expr
 from visim.types import DF, UD, UQ, F
 
@@ -35,19 +36,14 @@ _CORRECTION = 0x3FF0000000004000
 class QuotientFinder:
     """Finds divisions among successive instructions that run with the same channels."""
 
-    _values: ValueFollower = field(default_factory=ValueFollower)
+    values: ValueFollower = field(default_factory=ValueFollower)
 
     def next(self, step: Step, mode: FloatMode) -> Step:
         """Return the next instruction, with a division where it is the end of one."""
-        values = self._values
-        writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
-        found = [values.symbol(one.value, mode, channel_of(one.mask)) for one in writes]
-        known = {id(write): symbol for write, symbol in zip(writes, found, strict=True)}
+        written = self.values.written(step, mode)
+        known = {id(write): symbol for write, symbol in written}
         effects = tuple(self._divided(one, known.get(id(one))) for one in step.effects)
-        for write, symbol in zip(writes, found, strict=True):
-            values.note(write, symbol)
-        if any(isinstance(effect, WriteIndirect) for effect in step.effects):
-            values.forget()
+        self.values.pass_by(step, written)
         same = all(new is old for new, old in zip(effects, step.effects, strict=True))
         return step if same else replace(step, effects=effects)
 
@@ -60,18 +56,18 @@ class QuotientFinder:
             return effect
         value = self._cut_off(symbol, effect.value)
         if value is None:
-            value = SingleQuotients(self._values).found(symbol, effect.value)
+            value = SingleQuotients(self.values).found(symbol, effect.value)
         return effect if value is None else replace(effect, value=value)
 
     def _cut_off(self, symbol: Symbol, value: Expr) -> Expr | None:
         """Return the quotient that is cut off from the compiler's sum in DF."""
-        symbols, values = self._values.symbols, self._values
+        symbols, values = self.values.symbols, self.values
         if value.uop.name != "convert" or value.args[0].type != DF:
             return None
         inputs = symbols.converted(symbol)
         for n, d in (*permutations(inputs, 2), *zip(inputs, inputs, strict=True)):
             if symbol == _quotient(symbols, n, d):
-                a, b = (values.expression(one, value.lanes) for one in (n, d))
+                a, b = (values.integer(one, value.lanes) for one in (n, d))
                 return None if a is None or b is None else divided(a, b, by_zero=0)
         return None
 

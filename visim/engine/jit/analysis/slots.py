@@ -175,7 +175,7 @@ class Slots:
         self.passing: dict[tuple[Row, Key], list[Slot]] = {}
         self._written = set[int]()
         self._numbers = count()
-        self._paths = Paths(flow)
+        self.paths = Paths(flow)
         self._collect()
         for slot in self.known.values():
             slot.torn |= has_calls and slot.row.variable < FIRST_DECLARED_GENERAL
@@ -237,12 +237,12 @@ class Slots:
         if slot.whole:
             return True
         sources = frozenset(one.key for one in slot.definitions if one.key is not None)
-        return self._paths.keeps_channels(sources, key)
+        return self.paths.keeps_channels(sources, key)
 
     def _comes_first(self, one: Definition, key: Key) -> bool:
         if one.key is None:
             return True
-        return one.key != key and self._paths.dominates(one.key, key)
+        return one.key != key and self.paths.dominates(one.key, key)
 
     def _passing(self, row: Row, key: Key, step: int) -> Slot | None:
         """Return the slot of a definition that an instruction sees and a later one overwrites."""

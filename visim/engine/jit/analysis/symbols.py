@@ -8,17 +8,19 @@ an input: the elements of a variable, as long as nobody writes to it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from struct import unpack
 from typing import cast
 
+from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.ir.places import is_repeated, layout
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
-from visim.sem.effects import Place, WritePredicate, WriteRegister
-from visim.sem.expr import Expr, absolute, broadcast, constant, take
-from visim.types import DF, UD, UQ, D, DataType, F, Q
+from visim.sem.effects import Place, WriteIndirect, WritePredicate, WriteRegister
+from visim.sem.expr import Expr, absolute, broadcast, constant, take, unary
+from visim.types import DF, UB, UD, UQ, UW, D, DataType, F, Q
 
 Symbol = int
 
@@ -125,8 +127,11 @@ def _below(parts: list[Hashable]) -> Iterator[Symbol]:
             yield part
 
 
+Write = WriteRegister | WritePredicate
+
+
 @dataclass(frozen=True, slots=True)
-class _Value:
+class Value:
     """What a write has left; `channel` is that of lane 0, None for all channels."""
 
     type: DataType | None
@@ -139,20 +144,35 @@ class ValueFollower:
     """Follows the values of successive instructions that run with the same channels.
 
     With `keeps_sums` sums of inputs are followed as well, and products with powers of two. Without,
-    such a sum is an input once it stands in a variable, which can be read again.
+    such a sum is an input once it stands in a variable, which can be read again. `lasting` tells
+    which floats a variable holds that none of these instructions writes; `first` is the number of
+    the first state of variables, by which inputs are told apart from those of other followers.
     """
 
     keeps_sums: bool = False
     symbols: Symbols = field(default_factory=Symbols)
-    _values: dict[Elements, _Value] = field(default_factory=dict[Elements, _Value])
-    _bits: dict[tuple[str, int, int], _Value] = field(
-        default_factory=dict[tuple[str, int, int], _Value]
+    lasting: Callable[[Elements], Value | None] | None = None
+    first: int = 0
+    _values: dict[Elements, Value] = field(default_factory=dict[Elements, Value])
+    _bits: dict[tuple[str, int, int], Value] = field(
+        default_factory=dict[tuple[str, int, int], Value]
     )
     _writes: dict[int, int] = field(default_factory=dict[int, int])
-    _inputs: dict[Symbol, Expr] = field(default_factory=dict[Symbol, Expr])
-    _first: int = 0
+    _reads: dict[Symbol, tuple[Expr, int]] = field(default_factory=dict[Symbol, tuple[Expr, int]])
 
-    def note(self, write: WriteRegister | WritePredicate, symbol: Symbol | None) -> None:
+    def written(self, step: Step, mode: FloatMode) -> list[tuple[Write, Symbol | None]]:
+        """Return the writes of the next instruction, with what they write."""
+        writes = [one for one in step.effects if isinstance(one, Write)]
+        return [(one, self.symbol(one.value, mode, channel_of(one.mask))) for one in writes]
+
+    def pass_by(self, step: Step, written: Sequence[tuple[Write, Symbol | None]]) -> None:
+        """Note what an instruction has written."""
+        for write, symbol in written:
+            self.note(write, symbol)
+        if any(isinstance(effect, WriteIndirect) for effect in step.effects):
+            self.forget()
+
+    def note(self, write: Write, symbol: Symbol | None) -> None:
         """Note what a write makes of a variable; nothing else is known of that any more."""
         channel = channel_of(write.mask)
         known = symbol is not None and (write.mask is None or channel is not None)
@@ -162,7 +182,7 @@ class ValueFollower:
                 if bits[1] < write.offset + lanes and write.offset < bits[1] + bits[2]:
                     del self._bits[bits]
             if known and symbol is not None:
-                self._bits[name, write.offset, lanes] = _Value(None, channel, symbol)
+                self._bits[name, write.offset, lanes] = Value(None, channel, symbol)
             return
         number = write.place.variable.index
         self._writes[number] = self._version(number) + 1
@@ -170,19 +190,19 @@ class ValueFollower:
             del self._values[elements]
         if known and symbol is not None and not self._is_plain_sum(symbol):
             kind = _as_unsigned(write.place.type)
-            self._values[_elements(write.place)] = _Value(kind, channel, symbol)
+            self._values[elements_of(write.place)] = Value(kind, channel, symbol)
 
     def forget(self) -> None:
         """Forget all values: any variable may have been written."""
         self._values.clear()
         self._bits.clear()
-        self._inputs.clear()
-        self._first = 1 + max(self._writes.values(), default=self._first)
+        self._reads.clear()
+        self.first = 1 + max(self._writes.values(), default=self.first)
         self._writes.clear()
 
     def _version(self, variable: int) -> int:
         """Return a number that changes whenever a variable may have been written."""
-        return self._writes.get(variable, self._first)
+        return self._writes.get(variable, self.first)
 
     def _is_plain_sum(self, symbol: Symbol) -> bool:
         """Whether a symbol is a sum of inputs and numbers only: then it is better an input."""
@@ -193,11 +213,24 @@ class ValueFollower:
         return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
 
     def expression(self, symbol: Symbol, lanes: int) -> Expr | None:
-        """Return an expression of UD for what can still be read: inputs, magnitudes, numbers.
+        """Return an expression of UD for what can still be read, magnitudes of that, and numbers.
 
         It is a broadcast where all lanes are the same.
         """
         found = self._narrow(symbol)
+        return None if found is None else broadcast(found, lanes)
+
+    def integer(self, symbol: Symbol, lanes: int) -> Expr | None:
+        """Return an expression of UD, or of DF with the same value, where only that is left."""
+        found = self.expression(symbol, lanes)
+        if found is not None:
+            return found
+        near = Rounding.NEAREST_EVEN
+        wide = self.symbols.of("convert", DF, near, UD, symbol)
+        found = self._still(wide)
+        if found is None:
+            less = self._still(self.symbols.floats("fneg", DF, near, wide))
+            found = None if less is None else unary("fneg", less)
         return None if found is None else broadcast(found, lanes)
 
     def _narrow(self, symbol: Symbol) -> Expr | None:
@@ -208,14 +241,18 @@ class ValueFollower:
         if name == "abs" and isinstance(parts[0], int):
             inner = self._narrow(parts[0])
             return None if inner is None else absolute(inner.bits_as(D)).bits_as(UD)
-        expr = self._inputs.get(symbol)
-        if expr is None or _as_unsigned(expr.type) != UD:
+        if name == "extended" and isinstance(parts[0], int):
+            inner = self._still(parts[0])
+            return None if inner is None else inner.to(UD)
+        found = self._still(symbol)
+        return None if found is None or _as_unsigned(found.type) != UD else found.bits_as(UD)
+
+    def _still(self, symbol: Symbol) -> Expr | None:
+        """Return what was read of a variable that has kept it, once if all lanes are the same."""
+        expr, version = self._reads.get(symbol, (None, 0))
+        if expr is None or self._version(expr.attribute.variable.index) != version:
             return None
-        if self._version(expr.attribute.variable.index) != parts[-1]:
-            return None
-        if expr.lanes > 1 and is_repeated(expr.attribute):
-            expr = take(expr, (0,))
-        return expr.bits_as(UD)
+        return take(expr, (0,)) if expr.lanes > 1 and is_repeated(expr.attribute) else expr
 
     # Symbols of expressions
 
@@ -258,7 +295,7 @@ class ValueFollower:
         """Return the symbol of an operation on integers of 32 bits, or on bits."""
         symbols, name = self.symbols, expr.uop.name
         if name == "bitcast":
-            return symbols.of(name, expr.type, *args)
+            return self._same_bits(expr.type, args[0])
         if name in {"le", "lt"}:
             return symbols.of(name, expr.args[0].type, *args)
         if _as_unsigned(expr.type) != UD:
@@ -279,6 +316,18 @@ class ValueFollower:
             case _:
                 return None
 
+    def _same_bits(self, kind: DataType, bits: Symbol) -> Symbol:
+        """Return the symbol of bits as another type; integers in DF are conversions of numbers."""
+        match self.symbols.parts(bits):
+            case ("number", source, int(number)) if source == UQ and kind == DF:
+                [value] = unpack("<d", number.to_bytes(8, "little"))
+                if 0 <= value < _WORD and value.is_integer():
+                    integer = self.symbols.number(int(value))
+                    return self.symbols.of("convert", DF, Rounding.NEAREST_EVEN, UD, integer)
+            case _:
+                pass
+        return self.symbols.of("bitcast", kind, bits)
+
     def _bits_of(self, name: str, a: Symbol, b: Symbol) -> Symbol | None:
         """Return the symbol of what shifts left by a number, or of bits of a number."""
         match self.symbols.parts(a), self.symbols.parts(b):
@@ -293,7 +342,10 @@ class ValueFollower:
         source, target, symbols = expr.args[0].type, expr.type, self.symbols
         if _as_unsigned(target) == UD and source in {Q, UQ}:
             return self._low(expr.args[0], mode, channel)
-        inner = self.symbol(expr.args[0], mode, channel)
+        if target.is_float and source == UD:
+            inner = self._extended(expr.args[0], mode, channel)
+        else:
+            inner = self.symbol(expr.args[0], mode, channel)
         if inner is None:
             return None
         if target.is_float:
@@ -305,6 +357,13 @@ class ValueFollower:
             cuts = expr.attribute == "rne" or mode.to_integer is Rounding.ZERO
             return symbols.cut(inner) if cuts else None
         return inner if _as_unsigned(source) == _as_unsigned(target) == UD else None
+
+    def _extended(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
+        """Return the symbol of a number that may come from fewer bits, as those of local ids do."""
+        if expr.uop.name != "convert" or expr.args[0].type not in {UB, UW}:
+            return self.symbol(expr, mode, channel)
+        inner = self.symbol(expr.args[0], mode, channel)
+        return None if inner is None else self.symbols.of("extended", inner)
 
     def _low(self, expr: Expr, mode: FloatMode, channel: int | None) -> Symbol | None:
         """Return the symbol of the low half of a number that comes from 32 bits."""
@@ -323,14 +382,18 @@ class ValueFollower:
         return self.symbols.of(name, condition, low, other)
 
     def _read(self, expr: Expr, channel: int | None) -> Symbol:
-        elements, kind = _elements(expr.attribute), _as_unsigned(expr.type)
-        known = self._values.get(elements)
+        elements, kind = elements_of(expr.attribute), _as_unsigned(expr.type)
+        known, version = self._values.get(elements), self._version(elements[0])
+        if known is None and kind.is_float and self.lasting is not None:
+            known = self.lasting(elements)
         if known is not None and known.type == kind:
             same = known.channel == channel and (expr.lanes == 1 or len(elements[1]) > 1)
             if known.channel is None or same:
+                if self.symbols.parts(known.symbol)[0] != "input":
+                    self._reads[known.symbol] = expr, version
                 return known.symbol
-        found = self.symbols.of("input", kind, elements, self._version(elements[0]))
-        self._inputs[found] = expr
+        found = self.symbols.of("input", kind, elements, version)
+        self._reads[found] = expr, version
         return found
 
     def _predicate(self, expr: Expr, channel: int | None) -> Symbol | None:
@@ -345,7 +408,8 @@ def _as_unsigned(kind: DataType) -> DataType:
     return UD if kind == D else kind
 
 
-def _elements(place: Place) -> Elements:
+def elements_of(place: Place) -> Elements:
+    """Return which elements of a variable a place is."""
     offsets = layout(place).offsets
     where = offsets[:1] if is_repeated(place) else offsets
     return place.variable.index, where, place.type.bytes

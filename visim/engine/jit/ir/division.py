@@ -104,7 +104,7 @@ def is_one(expr: Expr) -> bool:
 
 
 def divided(n: Expr, d: Expr, *, by_zero: int) -> Expr:
-    """Return the quotient of numbers of UD; that of divisions by zero is said."""
+    """Return the quotient of numbers of UD, or of DF with such values; that by zero is said."""
     if d.uop.name == "broadcast":
         one = d.args[0].to(DF)
         factor = node("fdiv", DF, constant(_MORE, DF, 1), one, attribute="rne")
@@ -113,5 +113,5 @@ def divided(n: Expr, d: Expr, *, by_zero: int) -> Expr:
         quotient = node("fdiv", DF, n.to(DF), d.to(DF), attribute="rne")
     whole = node("trunc", DF, quotient)
     moved = node("fadd", DF, whole, constant(_LAST_BIT_IS_ONE, DF, n.lanes), attribute="rne")
-    zero, other = constant(0, UD, d.lanes), constant(by_zero, UD, d.lanes)
+    zero, other = constant(0, d.type, d.lanes), constant(by_zero, UD, d.lanes)
     return select(d.eq(zero), other, moved.bits_as(UQ).to(UD))

@@ -13,6 +13,7 @@ from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Node
+from visim.engine.jit.analysis.lasting import LastingValues
 from visim.engine.jit.analysis.payload import overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
@@ -182,6 +183,16 @@ class UnitFrame:
         self.buffers: list[str] = []
         self._common_buffers: dict[int, str] = {}
         self.piece_bytes = 0
+
+    @cached_property
+    def chains(self) -> list[list[Node]]:
+        """The unit's nodes, in chains that are written as one."""
+        return self.flow.chains()
+
+    @cached_property
+    def lasting(self) -> LastingValues:
+        """What its variables hold from one chain on, for others."""
+        return LastingValues(self.kernel, self.flow, self.chains, self.slots.paths)
 
     @cached_property
     def users(self) -> dict[int, set[int]]:

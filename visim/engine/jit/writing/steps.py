@@ -80,11 +80,12 @@ class StepWriter:
 
         Those that become divisions are noted: they read what the graph's instructions do not.
         """
-        finder, divides = QuotientFinder(), not self.unit.module.flat and len(self.chain) > 1
+        divides = not self.unit.module.flat and len(self.chain) > 1
+        finder = QuotientFinder(self.unit.lasting.follower(self.chain)) if divides else None
         for node in self.chain:
             mode = mode_of(node)
             for number, step in enumerate(node.block.before):
-                found = finder.next(step, mode) if divides else step
+                found = step if finder is None else finder.next(step, mode)
                 if found is not step:
                     self.divisions.append(found)
                 yield node, number, found

@@ -37,7 +37,7 @@ class UnitWriter(UnitFrame):
     def write(self) -> str:
         """Return the function's text."""
         self.text.jump(f"b{self.names[self.flow.start]}")
-        for number, chain in enumerate(self.flow.chains(), start=1):
+        for number, chain in enumerate(self.chains, start=1):
             if not self.module.version.saving:
                 self.storage.chain = number
             self._entrances(chain[0])

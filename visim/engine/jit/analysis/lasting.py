@@ -1,0 +1,121 @@
+"""Floats that variables hold from one chain of nodes on, for the divisions of others.
+
+Compilers move out of loops what does not change there, and compute once what several blocks need.
+Of a division that is any of the conversions and the reciprocal, but not the sums, around which the
+rounding mode is switched. Such a variable has one instruction that writes it, which comes first on
+every path; what it holds is concluded from that, if it is so at any time later:
+
+- What is an integer converted to DF is one whenever the instruction has run.
+- What a chain makes of the same inputs belongs together if it is written for the same lanes: each
+  channel has all of it from the same time.
+
+So each chain has inputs of its own here for each set of lanes, also where a variable never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import count
+
+from visim.engine.jit.analysis.flow import Flow, Key, Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.paths import Paths
+from visim.engine.jit.analysis.slots import channel_of
+from visim.engine.jit.analysis.symbols import Elements, Symbols, Value, ValueFollower, elements_of
+from visim.engine.jit.ir.places import place_span
+from visim.linker.program import LinkedKernel
+from visim.sem.effects import WriteRegister
+
+_STATES = 1 << 32
+"""The distance between the first states of variables of two chains."""
+
+_Lanes = tuple[int, int]
+"""For which lanes a write is: the channel of the first one, and how many."""
+_ALL = (0, 0)
+"""All lanes, whatever channels are on."""
+
+
+class LastingValues:
+    """What variables of a unit hold that one instruction writes, found when it is asked for.
+
+    Args:
+        kernel: the program.
+        flow: the unit's control flow.
+        chains: its chains of nodes.
+        paths: what is known of its paths.
+    """
+
+    def __init__(
+        self, kernel: LinkedKernel, flow: Flow, chains: Sequence[Sequence[Node]], paths: Paths
+    ) -> None:
+        self._paths = paths
+        self._symbols = Symbols()
+        self._chains = {node.key: chain for chain in chains for node in chain}
+        self._numbers = count()
+        self._made: dict[tuple[Key, _Lanes], dict[Elements, Value]] = {}
+        self._writes: dict[int, list[tuple[Key, WriteRegister]]] = {}
+        self._reached = kernel.reached(flow.code.unit)
+        for key, node in flow.nodes.items():
+            for step in node.block.steps:
+                for effect in step.effects:
+                    if isinstance(effect, WriteRegister):
+                        index = effect.place.variable.index
+                        self._writes.setdefault(index, []).append((key, effect))
+
+    def follower(self, chain: Sequence[Node]) -> ValueFollower:
+        """Return what follows the values of a chain."""
+        return self._follower(partial(self._of, chain))
+
+    def _follower(self, lasting: partial[Value | None] | None) -> ValueFollower:
+        return ValueFollower(
+            symbols=self._symbols, lasting=lasting, first=next(self._numbers) * _STATES
+        )
+
+    def _of(self, chain: Sequence[Node], elements: Elements) -> Value | None:
+        """Return what elements hold that only an instruction of another chain writes."""
+        variable, places, size = elements
+        if variable in self._reached:
+            return None
+        low, high = min(places), max(places) + size
+        found = [
+            (key, write)
+            for key, write in self._writes.get(variable, ())
+            if place_span(write.place)[0] < high and low < place_span(write.place)[1]
+        ]
+        if len(found) != 1:
+            return None
+        [(key, write)] = found
+        source = self._chains[key]
+        first = source is not chain and self._paths.dominates(source[0].key, chain[0].key)
+        if not first or write.place.variable.is_shared:
+            return None
+        lanes = _lanes(write)
+        if lanes is None:
+            return None
+        known = self._made.get((source[0].key, lanes))
+        if known is None:
+            known = self._made[source[0].key, lanes] = self._follow(source, lanes)
+        return known.get(elements)
+
+    def _follow(self, chain: Sequence[Node], lanes: _Lanes) -> dict[Elements, Value]:
+        """Return what a chain writes for some lanes."""
+        values, found = self._follower(None), dict[Elements, Value]()
+        steps = ((node, step) for node in chain for step in node.block.before)
+        for node, step in steps:
+            written = values.written(step, mode_of(node))
+            values.pass_by(step, written)
+            for write, symbol in () if is_dynamic(node) else written:
+                if not isinstance(write, WriteRegister) or symbol is None:
+                    continue
+                if _lanes(write) == lanes:
+                    value = Value(write.place.type, channel_of(write.mask), symbol)
+                    found[elements_of(write.place)] = value
+        return found
+
+
+def _lanes(write: WriteRegister) -> _Lanes | None:
+    """Return for which lanes a write is, if nothing else decides."""
+    channel = channel_of(write.mask)
+    if channel is None:
+        return _ALL if write.mask is None else None
+    return channel, write.value.lanes
