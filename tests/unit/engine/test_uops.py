@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.model import floats
 from tests.model import uops as model
-from tests.unit.engine.test_floats import patterns
+from tests.unit.engine.patterns import patterns
 from visim.engine.context import Context
 from visim.engine.modes import float_mode
 from visim.engine.plan import StepBuilder

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
+from tests.model.opcodes import DATA, MODEL, numbers
 from visim.diag import Source
 from visim.isa import ISA, Op, Unexecutable, trace
 from visim.isa.forms import ExternalCall
@@ -16,8 +13,6 @@ from visim.sem.effects import Effect
 from visim.target import platform
 from visim.text import parse_text
 
-TESTS = Path(__file__).parents[2]
-DATA: dict[str, Any] = json.loads((TESTS / "model" / "opcodes.json").read_text(encoding="utf-8"))
 DEVICE = "pvc"
 FLOAT_FUNCTIONS = {"rsqrt", "exp", "log", "sin", "cos", "pow"}
 MIXED = {"fcvt": {"V40": "hf", "V41": "ub"}, "srnd": {"V40": "hf", "V41": "f"}}
@@ -47,19 +42,6 @@ ELSEWHERE = {
     "dpasw": "dpas",
 }
 OPS = pytest.mark.parametrize("op", ISA.ops, ids=lambda op: op.mnemonic)
-
-
-def numbers() -> dict[str, tuple[int, int | None]]:
-    """Return the opcode and sub-opcode of each mnemonic."""
-    found: dict[str, tuple[int, int | None]] = {}
-    for row in DATA["opcodes"]:
-        names = row["mnemonics"]
-        subs = names.items() if isinstance(names, dict) else [(name, None) for name in names]
-        for name, sub in subs:
-            # Names that LSC_TYPED has in common with LSC_UNTYPED are told apart by the unit.
-            unit = ".tgm" if row["name"] == "LSC_TYPED" else ""
-            found[f"{name}{unit}"] = row["value"], sub
-    return found
 
 
 def effects_of(op: Op, example: str) -> tuple[Effect, ...]:
@@ -118,7 +100,7 @@ def test_an_instruction_with_a_meaning_has_a_hand_worked_file(op: Op):
     if op.meaning is None or op.category in MESSAGES:
         return
     name = ELSEWHERE.get(op.mnemonic, op.mnemonic)
-    file = TESTS / "files" / "run" / f"{name}.visaasm"
+    file = MODEL.parent / "files" / "run" / f"{name}.visaasm"
     assert file.exists()
     if name == op.mnemonic:
         words = file.read_text(encoding="utf-8").replace(".", " ").split()
@@ -126,6 +108,6 @@ def test_an_instruction_with_a_meaning_has_a_hand_worked_file(op: Op):
 
 
 def test_every_hand_worked_file_belongs_to_an_instruction():
-    for file in (TESTS / "files" / "run").glob("*.visaasm"):
+    for file in (MODEL.parent / "files" / "run").glob("*.visaasm"):
         known = ISA.by_mnemonic(file.stem) or file.stem.startswith(("operands-", "marks"))
         assert known, file

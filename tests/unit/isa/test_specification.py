@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from tests.model.opcodes import MODEL, numbers
 from tests.model.stored import Mismatch, take_apart
 from tests.properties.test_binary import module_of_example
 from tests.unit.binary.objects import PVC, module_of
-from tests.unit.isa.test_declarations import TESTS, numbers
 from visim.binary.isafile import read_isa, write_isa
 from visim.binary.symbols import Numbering
 from visim.errors import InputError
@@ -25,7 +25,6 @@ from visim.isa.reserved import RESERVED
 from visim.layout import Writer
 from visim.target import NEWEST_OBJECT
 
-MODEL = TESTS / "model"
 FACTS: dict[str, Any] = json.loads((MODEL / "spec_facts.json").read_text(encoding="utf-8"))
 ERRORS: dict[str, dict[str, str]] = json.loads(
     (MODEL / "spec_errors.json").read_text(encoding="utf-8")

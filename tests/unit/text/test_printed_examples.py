@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.isa.test_declarations import TESTS
+from tests.model.opcodes import MODEL
 from visim.binary.isafile import read_isa, write_isa
 from visim.diag import Source
 from visim.errors import InputError
@@ -20,7 +20,6 @@ from visim.module import Module
 from visim.target import platform
 from visim.text import read_text, show_module
 
-MODEL = TESTS / "model"
 FACTS: dict[str, Any] = json.loads((MODEL / "spec_facts.json").read_text(encoding="utf-8"))
 WRONG: dict[str, str] = json.loads((MODEL / "spec_errors.json").read_text(encoding="utf-8"))[
     "examples"

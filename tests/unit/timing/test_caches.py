@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.timing.programs import kernel, multiply, timed
+from tests.unit.timing.programs import PASSES, loop, timed
 from visim.timing import Timing
-
-PASSES = 6
-
-
-def loop(instructions):
-    """Return a loop of that many native instructions, the four of its control included."""
-    counter = [".decl V90 v_type=G type=d num_elts=1 align=dword", ".decl P1 v_type=P num_elts=1"]
-    body = ["mov (M1_NM, 1) V90(0,0)<1> 0x0:d", "top:"]
-    body += [multiply(40 + i % 10, 32) for i in range(instructions - 3)]
-    body += [
-        "add (M1_NM, 1) V90(0,0)<1> V90(0,0)<0;1,0> 0x1:d",
-        f"cmp.lt (M1_NM, 1) P1 V90(0,0)<0;1,0> 0x{PASSES:x}:d",
-        "(P1) jmp (M1_NM, 1) top",
-    ]
-    return kernel(body, declarations=counter)
 
 
 @pytest.mark.parametrize("lines", [8, 40, 62])

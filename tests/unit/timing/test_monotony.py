@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.unit.timing.programs import FREE_FETCH, kernel, multiply, timed
-from tests.unit.timing.test_caches import loop
+from tests.unit.timing.programs import FREE_FETCH, kernel, loop, multiply, timed
 from visim.errors import ArgumentError, UnsupportedError
 from visim.timing import ARCHITECTURES, find_machine
 from visim.timing.machine import Machine
