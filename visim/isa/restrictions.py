@@ -16,8 +16,10 @@ from visim.operands import (
     IndirectDestination,
     IndirectSource,
     PredicateOperand,
+    StateAddressOf,
     StateOperand,
 )
+from visim.predefined import SURFACES
 from visim.sem.tracer import destination_type, source_type
 from visim.target import Platform
 from visim.types import UQ, DataType, Q
@@ -106,6 +108,8 @@ def added_address(i: Any, platform: Platform | None) -> str | None:
         return f"what is added is a UW, found {source_type(i.src1)!r}"
     if isinstance(base, GeneralSource) and base.region != SCALAR:
         return "the region of the variable whose address is taken is <0;1,0>"
+    if isinstance(base, StateAddressOf) and base.variable in SURFACES:
+        return f"the address of a predefined surface cannot be taken, found {base.variable.name}"
     return None
 
 
