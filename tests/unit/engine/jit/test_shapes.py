@@ -208,7 +208,7 @@ NEAR_ENDS = st.sampled_from([0, 2**15, 2**16, 2**31, 2**32]).flatmap(
 RELATIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([*RELATIONS]),
     st.lists(NEAR_ENDS, min_size=1, max_size=2),
@@ -216,12 +216,19 @@ RELATIONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_eq
     st.sampled_from([16, 32]),
     st.booleans(),
     st.booleans(),
+    st.booleans(),
 )
 def test_the_lanes_of_a_row_that_compare_are_exact_even_where_it_wraps(
-    relation: str, firsts: list[int], number: int, bits: int, sign: bool, swapped: bool
+    relation: str,
+    firsts: list[int],
+    number: int,
+    bits: int,
+    sign: bool,
+    swapped: bool,
+    has_masks: bool,
 ) -> None:
     """A row of 16 lanes, in one piece or two, on either side of a number."""
-    text, library = Text(), Library(is_x86=IS_X86)
+    text, library = Text(tests_bits=not has_masks), Library(is_x86=IS_X86)
     cores = tuple(str(signed(first, bits)) for first in firsts)
     kind = np.dtype(f"{'i' if sign else 'u'}{bits // 8}")
     each = 16 // len(firsts)
@@ -236,6 +243,26 @@ def test_the_lanes_of_a_row_that_compare_are_exact_even_where_it_wraps(
     assert mask is not None
     found = run_scalar(text, mask, library)
     assert found == sum(1 << lane for lane in np.flatnonzero(RELATIONS[relation](*values)).tolist())
+
+
+@pytest.mark.parametrize(
+    ("lanes", "exact", "has_masks", "by_vector"),
+    [
+        (16, False, True, True),
+        (32, False, True, False),
+        (16, False, False, False),
+        (16, True, True, False),
+    ],
+)
+def test_rows_of_a_register_that_may_wrap_are_compared_as_vectors_where_masks_have_registers(
+    lanes: int, exact: bool, has_masks: bool, by_vector: bool
+) -> None:
+    text, library = Text(tests_bits=not has_masks), Library(is_x86=IS_X86)
+    row, number = linear(lanes, 32, ("%first",), 1, exact=exact), uniform(lanes, 32, "%n")
+    assert RelationWriter(text, library).bits("lt", row, number, signed=False) is not None
+    body = "\n".join(text.lines)
+    assert (f"icmp ult <{lanes} x i32>" in body) == by_vector
+    assert ("@llvm.smax.i64" in body) != by_vector
 
 
 @pytest.mark.parametrize(("relation", "holds"), [("lt", True), ("le", True), ("eq", False)])

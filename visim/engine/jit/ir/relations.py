@@ -2,19 +2,25 @@
 
 Guards such as `if (i < n)` compare rows, whose neighbours differ by one, with numbers. Where the
 row begins then says how many of its lanes are below, which is the mask; no vector is compared.
+Where lanes may wrap around that takes some twenty instructions for each piece. Hosts with registers
+for masks compare the piece itself then, in six, where it fits one register: two of them, and the
+masks joined, come too late where a message waits for the mask (scans of local memory).
 """
 
 from __future__ import annotations
 
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.shapes import Shape, ShapeWriter, is_uniform
-from visim.engine.jit.ir.text import Text
+from visim.engine.jit.ir.text import Text, numbers
 
 MOST_PIECES = 2
 """Rows of more pieces are compared as vectors."""
 
 MOST_BITS = 32
 """Differences of wider elements do not fit the 64 bits in which they are computed."""
+
+_REGISTER_BITS = 512
+"""How long registers are that are compared into registers for masks."""
 
 
 class RelationWriter:
@@ -91,13 +97,17 @@ class RelationWriter:
     def _below(self, first: str, limit: str, row: Shape, *, signed: bool, with_equal: bool) -> str:
         """Return the bits of the lanes of a piece that are below a limit."""
         text, bits, piece = self._text, row.form.bits, row.form.piece
+        wraps = signed or not row.form.exact
+        if wraps and not text.tests_bits and piece * bits <= _REGISTER_BITS:
+            word = ("s" if signed else "u") + ("le" if with_equal else "lt")
+            return self._compared(word, first, limit, row)
         start = self._ordered(first, bits, signed=signed)
         end = self._ordered(limit, bits, signed=signed)
         if with_equal:
             end = text.let(f"add i64 {end}, 1")
         distance = text.let(f"sub i64 {end}, {start}")
         found = self._lanes(distance, piece)
-        if row.form.exact and not signed:
+        if not wraps:
             return found
         # Lanes behind the one that wraps around begin again at the least number.
         room = text.let(f"sub i64 {1 << bits}, {start}")
@@ -105,6 +115,16 @@ class RelationWriter:
         others = text.let(f"xor i64 {self._lanes(room, piece)}, -1")
         again = text.let(f"and i64 {self._lanes(beyond, piece)}, {others}")
         return text.let(f"or i64 {found}, {again}")
+
+    def _compared(self, relation: str, first: str, limit: str, row: Shape) -> str:
+        """Return the bits of the lanes of a piece for which a relation to a limit holds."""
+        text, piece, scalar = self._text, row.form.piece, f"i{row.form.bits}"
+        kind, each = f"<{piece} x {scalar}>", numbers(scalar, range(piece))
+        lanes = text.let(f"add {kind} {text.spread(scalar, piece, first)}, {each}")
+        limits = text.spread(scalar, piece, limit)
+        holds = text.let(f"icmp {relation} {kind} {lanes}, {limits}")
+        bits = text.let(f"bitcast <{piece} x i1> {holds} to i{piece}")
+        return text.let(f"zext i{piece} {bits} to i64")
 
     def _ordered(self, scalar: str, bits: int, *, signed: bool) -> str:
         """Return an element as an i64 from 0 on, in the order of its type."""
