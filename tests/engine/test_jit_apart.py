@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
+from visim.engine.jit.analysis import worth
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
@@ -45,6 +46,7 @@ DECLARATIONS = """
 .decl V56 v_type=G type=ud num_elts=1 align=wordx32
 .decl V57 v_type=G type=ud num_elts=32 align=wordx32
 .decl V58 v_type=G type=uq num_elts=32 align=wordx32
+.decl V70 v_type=G type=f num_elts=32 align=wordx32
 .decl P1 v_type=P num_elts=32
 .decl P2 v_type=P num_elts=32
 .decl P3 v_type=P num_elts=32
@@ -139,6 +141,7 @@ class Loops(Case):
         values = np.array([rng.choice([0x11, rng.getrandbits(32)]) for _ in range(ELEMENTS)])
         if rng.random() < 0.5:
             values[values == 0x11] = 0x12
+        values[:: ELEMENTS // 64] = 0
         self.out = np.zeros(THREADS * 3 * LANES, np.uint32)
         self.memory, self.changed = Memory(), (self.out,)
         data = [(index, "index"), (values.astype(np.uint32), "values"), (self.out, "out")]
@@ -175,6 +178,23 @@ def _agree(extras: tuple[str, ...], cases: list[tuple[int, int]], options: RunOp
 def _text(kernel_text: str, **version: Any) -> str:
     kernel = harness.assemble(kernel_text, "pvc")
     return ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0, **version)).write().text
+
+
+ROOTS = f"""
+    mov (M1, 32) V70(0,0)<1> V54{ALL}
+    rsqrt (M1, 32) V70(0,0)<1> V70{ALL}
+    mul (M1, 32) V70(0,0)<1> V70{ALL} 0x4f000000:f
+    mov (M1, 32) V57(0,0)<1> V70{ALL}"""
+"""Those of zeros, which some channels find, need more than others."""
+
+
+def test_what_is_seldom_needed_stands_behind_a_branch_for_each_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worth, "_MOST_OPERATIONS", 32)
+    monkeypatch.setitem(EXTRAS, "roots", ROOTS)
+    assert ".pausing:" in _text(whole_kernel(("roots",)))
+    assert _agree(("roots",), [(8, 0), (30, 3), (90, 0), (20, 400)], RunOptions()) == {False, True}
 
 
 CHOICES = [

@@ -124,6 +124,24 @@ def test_a_loop_goes_on_behind_a_change_of_the_mode(
     assert len(loops) == 1
 
 
+@pytest.mark.parametrize("mask", [0xFFFFFFFF, 0x8001F00F])
+@pytest.mark.parametrize("special", [None, 3, 21])
+def test_what_is_seldom_needed_stands_in_the_loop_behind_a_branch(
+    monkeypatch: pytest.MonkeyPatch, loops: list[strips.StripWriter], special: int | None, mask: int
+) -> None:
+    monkeypatch.setattr(code, "vector_lanes", lambda: 8)
+    start = TEXT[: TEXT.index("    cmp.lt")]
+    root = "    rsqrt (M1, 32) V43(0,0)<1> V43(0,0)<1;1,0>\n"
+    chosen = "    cmp.lt (M1, 32) P1 V40(0,0)<1;1,0> V41(0,0)<1;1,0>\n    (P1) " + root.lstrip()
+    kernel = harness.assemble(f"{start}{root}{chosen}{root}    ret (M1, 1)\n", "pvc")
+    numbers = values(8)
+    numbers["V43"] = np.abs(numbers["V43"]) + 1
+    if special is not None:
+        numbers["V43"][special] = 0
+    assert compare(kernel, numbers, mask) is None
+    assert len(loops) == 1
+
+
 def sums(rng: np.random.Generator, count: int) -> str:
     """Random sums of two and three numbers in few rows, so that many are there more than once."""
     rows = ["V40", "V41", "V43"]

@@ -20,7 +20,7 @@ from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Request
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, is_seldom, leaves_below
 from visim.sem.uops import WITHOUT_MODE, Group, Role
 from visim.types import BF, BOOL, DataType
 
@@ -282,11 +282,28 @@ class ValueBuilder:
             case "take":
                 index = self.bind(np.array(expr.attribute, np.intp))
                 return self.temporary(f"{self.value(expr.args[0])}[{index}]")
+            case "select" if is_seldom(expr):
+                return self._choose_seldom(expr)
             case "any" | "all":
                 full, arg = self.bind(np.full), self.value(expr.args[0])
                 return self.temporary(f"{full}({expr.lanes}, {arg}.{expr.uop.name}())")
             case _:
                 return self._apply(expr)
+
+    def _choose_seldom(self, expr: Expr) -> str:
+        """Compute a choice of which one value is needed in few runs: only in those."""
+        other = expr.args[1]
+        for leaf in leaves_below(other):
+            self.value(leaf)
+        condition, usual = self.value(expr.args[0]), self.value(expr.args[2])
+        found = self.temporary(usual)
+        self.lines.append(f"if {condition}.any():")
+        known, first = dict(self._known), len(self.lines)
+        chosen = f"{self.bind(np.where)}({condition}, {self.value(other)}, {usual})"
+        self.lines.append(f"{found} = {chosen}")
+        self.lines[first:] = [f"    {line}" for line in self.lines[first:]]
+        self._known = known
+        return found
 
     def _apply(self, expr: Expr) -> str:
         kind, args = expr.type, [self.value(arg) for arg in expr.args]

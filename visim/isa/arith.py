@@ -370,7 +370,7 @@ def sqrt(a: Expr) -> Expr:
 )
 def rsqrt(a: Expr) -> Expr:
     """Reciprocal square root."""
-    return functions.single_precision(functions.reciprocal_square_root, a, role=Role.MAGNITUDE)
+    return functions.reciprocal_square_root(a, role=Role.MAGNITUDE)
 
 
 @TABLE.lane(

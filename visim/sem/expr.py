@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from visim.sem.uops import UOPS, Uop
+from visim.sem.uops import SELDOM, UOPS, Group, Uop
 from visim.types import BOOL, TYPES, UD, DataType, Kind
 
 WIDE = DataType(100, "i128", 128, Kind.SIGNED, "object")
@@ -163,6 +163,19 @@ def select(condition: Expr, when_true: Expr, when_false: Expr) -> Expr:
     return node("select", when_true.type, condition, when_true, when_false)
 
 
+def seldom(condition: Expr, when_true: Expr, when_false: Expr) -> Expr:
+    """Return what `select` does, where the first value is long and seldom that of any channel.
+
+    Engines compute it, beside the other one, only if it is.
+    """
+    return node("select", when_true.type, condition, when_true, when_false, attribute=SELDOM)
+
+
+def is_seldom(expr: Expr) -> bool:
+    """Whether an expression is a choice that `seldom` made."""
+    return expr.uop.name == "select" and expr.attribute == SELDOM
+
+
 def fma(a: Expr, b: Expr, c: Expr) -> Expr:
     """Return a * b + c rounded once."""
     return node("ffma", a.type, a, b, c)
@@ -240,3 +253,8 @@ def below(roots: Iterable[Expr]) -> list[Expr]:
             seen[node] = None
             waiting.extend(node.args)
     return list(seen)
+
+
+def leaves_below(root: Expr) -> list[Expr]:
+    """Return the leaves that an expression is computed from, each once."""
+    return [expr for expr in below([root]) if expr.uop.group is Group.LEAF]

@@ -7,7 +7,7 @@ from typing import Any
 from visim.operands import GeneralDestination, PredicateOperand, VectorDestination
 from visim.sem.exactness import Exactness
 from visim.sem.expr import Expr, absolute, constant, select
-from visim.sem.functions import canonical, reciprocal_square_root
+from visim.sem.functions import canonical, reciprocal_of_root
 from visim.sem.nearest import Nearest
 from visim.sem.tracer import Tracer, Unexecutable, source_type
 from visim.sem.uops import Role
@@ -70,7 +70,7 @@ def reciprocal_root(a: Expr) -> Expr:
     """Return 1 / sqrt(a): F to the nearest, DF rounded twice."""
     value = Nearest(canonical(a))
     if a.type == F:
-        return canonical(reciprocal_square_root(value).expr, Role.RESULT)
+        return canonical(reciprocal_of_root(value).expr, Role.RESULT)
     return canonical((1.0 / value.root()).expr, Role.RESULT)
 
 

@@ -91,9 +91,10 @@ class Nearest:
         return Nearest(self.to(DF))
 
 
-def fused(a: Nearest, b: Nearest, c: Nearest) -> Nearest:
+def fused(a: Nearest, b: Nearest | float, c: Nearest | float) -> Nearest:
     """Return a * b + c, rounded once."""
-    return Nearest(node("ffma", a.expr.type, a.expr, b.expr, c.expr, attribute=RNE))
+    values = [one if isinstance(one, Nearest) else a.constant(one) for one in (a, b, c)]
+    return Nearest(node("ffma", a.expr.type, *(one.expr for one in values), attribute=RNE))
 
 
 def nearest(integers: Expr) -> Nearest:

@@ -35,6 +35,10 @@ class Role(Enum):
     RESULT = auto()
 
 
+SELDOM = "seldom"
+"""The attribute of a `select` whose second operand is computed only where a lane is of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Uop:
     """A micro-operation; `same_type` asks that all operands (select: the values) agree."""
@@ -118,7 +122,8 @@ def _rows() -> tuple[Uop, ...]:
         Uop("clamp",     g.CONVERT, 1, "integer as another type, clamped to its range"),
         Uop("bitcast",   g.CONVERT, 1, "same bits, other type"),
 
-        Uop("select",    g.SHAPE,   3, "second operand where the first is true, else third"),
+        Uop("select",    g.SHAPE,   3, "second operand where the first is true, else third; "
+                                       "attribute SELDOM: the first seldom is in any lane"),
         Uop("any",       g.SHAPE,   1, "in every lane: whether any lane is true"),
         Uop("all",       g.SHAPE,   1, "in every lane: whether all lanes are true"),
         Uop("broadcast", g.SHAPE,   1, "the only lane, repeated"),

@@ -17,7 +17,7 @@ from visim.engine.jit.analysis.slots import Row, Slots, channel_of, channel_with
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text
 from visim.sem.effects import Goto, Load, LoadBlock, WritePredicate, WriteRegister
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, below, is_seldom
 from visim.sem.uops import Group
 
 _MOST_OPERATIONS = 16
@@ -87,9 +87,12 @@ def _data(flow: Flow) -> _Ages:
 
 
 def _operations(region: Region) -> int:
-    """Return how many operations a channel computes in a turn."""
-    nodes = (expr for _, _, step in region.steps() for expr in step.expressions)
-    return sum(expr.lanes > 1 and expr.uop.group is not Group.LEAF for expr in nodes)
+    """Return how many operations a channel computes in a turn, if none that is seldom needed."""
+    nodes = [expr for _, _, step in region.steps() for expr in step.expressions]
+    others = set(below(expr.args[1] for expr in nodes if is_seldom(expr)))
+    return sum(
+        expr.lanes > 1 and expr.uop.group is not Group.LEAF and expr not in others for expr in nodes
+    )
 
 
 def _is_chase(region: Region) -> bool:

@@ -6,6 +6,7 @@ around it; what is the same for all channels stays what it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -100,6 +101,11 @@ class Cutter:
         """Return the channels' part of a mask; None: all of them."""
         found = None if mask is None else self._needed(mask)
         return None if found is None else self.value(found)
+
+    def need(self, masks: Iterable[Expr | None]) -> None:
+        """Note for which channels the values are that are asked for from now on."""
+        found = [None if mask is None else self._needed(mask) for mask in set(masks)]
+        self.values.need(None if mask is None else self._cut(mask) for mask in found)
 
     def _needed(self, mask: Expr) -> Expr | None:
         """Return a mask without what is known to be on."""

@@ -16,11 +16,10 @@ from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.pieces import FRAME, Given
 from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.storage import vector_bits
-from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import Text, scalar_type
 from visim.engine.jit.writing.cuts import Cutter
 from visim.engine.jit.writing.steps import StepWriter
-from visim.engine.jit.writing.strips import SUM_BITS, Strip, StripWriter
+from visim.engine.jit.writing.strips import Strip, StripWriter
 from visim.sem.effects import Place
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
@@ -71,10 +70,7 @@ class OutlinedWriter(StripWriter):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.outside = self.text
-        self.text = Text(tests_bits=self.outside.tests_bits)
-        self.number = f"%{self.text.fresh('strip')}"
-        self.first = f"{self.number}.first"
-        self.sums = Sums(self.text, self.strip, SUM_BITS)
+        self._write_to(Text(tests_bits=self.outside.tests_bits))
 
     def _loop(self, body: list[str]) -> None:
         super()._loop(body)

@@ -45,7 +45,7 @@ from visim.sem.effects import (
     WriteRegister,
     WriteState,
 )
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, is_seldom
 
 
 class StepWriter:
@@ -235,6 +235,8 @@ class StepWriter:
         unit = self.unit
         writes = [effect for effect in step.effects if isinstance(effect, RegisterWrite)]
         truths = [self._truth(write, values) for write in writes]
+        if any(map(is_seldom, step.expressions)) and not looks_across(step.effects):
+            values.need(write.mask for write in writes)
         found = [(w, *self._found(w, values)) for w in writes]
         kept = self.shapes(step, number, values)
         for write, value, mask in found:

@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.runs import Run, loads_block
 from visim.engine.jit.analysis.slots import Row, row_of
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.sums import Sums
+from visim.engine.jit.ir.text import Text
 from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.writing.steps import StepWriter
 from visim.sem.effects import Place, WritePredicate, WriteRegister
@@ -142,10 +143,16 @@ class StripWriter:
     def __post_init__(self) -> None:
         self.text = self.writer.text
         self.storage = self.writer.unit.storage
-        self.number = f"%{self.text.fresh('strip')}"
-        self.first = f"{self.number}.first"
         self.strip = self.cut.channels
-        self.sums = Sums(self.text, self.strip, SUM_BITS)
+        self._write_to(self.text)
+
+    def _write_to(self, text: Text) -> None:
+        """Let `text` be what has the loop."""
+        self.text = text
+        self.number = f"%{text.fresh('strip')}"
+        self.first = f"{self.number}.first"
+        self.loop = self.last = text.fresh("strips")
+        self.sums = Sums(text, self.strip, SUM_BITS)
 
     def write(self) -> None:
         """Write the instructions that lead, the loop, and what it leaves in variables."""
@@ -163,10 +170,10 @@ class StripWriter:
     def _loop(self, body: list[str]) -> None:
         """Write the loop, which does the lines of one strip for each of them."""
         text = self.text
-        before, loop, done = text.block, text.fresh("strips"), text.fresh("done")
+        before, loop, done = text.block, self.loop, text.fresh("done")
         text.jump(loop)
         text.label(loop)
-        text.do(f"{self.number} = phi i64 [ 0, %{before} ], [ {self.number}.next, %{loop} ]")
+        text.do(f"{self.number} = phi i64 [ 0, %{before} ], [ {self.number}.next, %{self.last} ]")
         text.do(f"{self.first} = mul i64 {self.number}, {self.strip}")
         text.lines += body
         text.do(f"{self.number}.next = add i64 {self.number}, 1")
@@ -280,12 +287,14 @@ class StripWriter:
     def _body(self) -> list[str]:
         """Return the lines of one strip."""
         text = self.text
-        outside, text.lines = text.lines, []
+        outside = text.lines, text.block
+        text.lines, text.block = [], self.loop
         for turn in self._turns():
             self._take(turn)
         for bits in sorted(self.run.written_bits):
             self._put_bits(bits)
-        body, text.lines = text.lines, outside
+        body, self.last = text.lines, text.block
+        text.lines, text.block = outside
         return body
 
     def _turns(self) -> Iterator[Turn]:
@@ -301,6 +310,7 @@ class StripWriter:
         self.writer.stand_at(turn.number)
         strip = self._cutter()
         writes = [e for e in turn.step.effects if isinstance(e, WriteRegister | WritePredicate)]
+        strip.need(write.mask for write in writes)
         found = [(write, strip.value(write.value), strip.mask(write.mask)) for write in writes]
         for write, value, mask in found:
             self._write(write, value, mask)

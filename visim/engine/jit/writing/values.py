@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from visim import predefined
 from visim.engine.blocks import CR0
@@ -32,7 +33,7 @@ from visim.engine.jit.writing.taking import LaneTaker
 from visim.engine.modes import CR0_USED, FloatMode
 from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, is_seldom, leaves_below
 from visim.sem.uops import WITHOUT_MODE, Group
 from visim.types import BOOL, DataType
 
@@ -52,7 +53,8 @@ class Values:
     mode. `fresh` has predicates that are still there as vectors, for instructions that do not
     look at channels that are off, `never` the bits of predicates that are known to be off. `sums`
     has what straight code has added up so far, `truths` which conditions it has found. `into` is
-    where they are written, if that is not the unit's own text.
+    where they are written, if that is not the unit's own text. `needed` is the mask of the channels
+    that values are needed of, None: of all.
     """
 
     unit: UnitFrame
@@ -68,6 +70,7 @@ class Values:
     fresh: dict[tuple[str, int, int], str] = field(default_factory=dict[tuple[str, int, int], str])
     never: dict[str, int] = field(default_factory=dict[str, int])
     into: Text | None = None
+    needed: Expr | None = None
     _known: dict[Expr, str] = field(default_factory=dict[Expr, str])
     _bits_known: dict[Expr, str] = field(default_factory=dict[Expr, str])
 
@@ -83,6 +86,11 @@ class Values:
         if found is None:
             found = self._known[expr] = self._new(expr)
         return found
+
+    def need(self, masks: Iterable[Expr | None]) -> None:
+        """Note for which channels values are that are asked for from now on, if all alike."""
+        found = set(masks)
+        self.needed = found.pop() if len(found) == 1 else None
 
     def know(self, expr: Expr, name: str) -> None:
         """Take a vector as the value of an expression."""
@@ -247,6 +255,8 @@ class Values:
             return self._float(expr)
         if name == "broadcast":
             return self._broadcast(expr)
+        if is_seldom(expr):
+            return self._choose_seldom(expr)
         if _is_number(expr) and not self.fresh:
             return bits_vector(self.text, self.bits(expr), 0, expr.lanes)
         if self.sums is not None and self.sums.takes(expr):
@@ -441,6 +451,26 @@ class Values:
                 return text.let(f"insertelement <1 x i32> poison, i32 {low}, i64 0")
             case _:
                 return self._concat(expr, args)
+
+    def _choose_seldom(self, expr: Expr) -> str:
+        """Choose, with a branch around what is seldom needed; what is found out there is lost."""
+        text, (condition, other, usual), lanes = self.text, expr.args, expr.lanes
+        for leaf in leaves_below(other):
+            self.value(leaf)
+        test, found, on = self.value(condition), self.value(usual), self.mask(self.needed)
+        needed = test if on is None else text.let(f"and <{lanes} x i1> {test}, {on}")
+        bits = text.let(f"bitcast <{lanes} x i1> {needed} to i{lanes}")
+        before, (rare, done) = text.block, text.labels("rare", "done")
+        text.unlikely(text.let(f"icmp ne i{lanes} {bits}, 0"), rare, done)
+        text.label(rare)
+        known = {"_known": dict(self._known), "_bits_known": dict(self._bits_known)}
+        vector = vector_type(expr.type, lanes)
+        special = replace(self, sums=None, **known).value(other)
+        special = text.let(f"select <{lanes} x i1> {test}, {vector} {special}, {vector} {found}")
+        after = text.block
+        text.jump(done)
+        text.label(done)
+        return text.let(f"phi {vector} [ {found}, %{before} ], [ {special}, %{after} ]")
 
     def _concat(self, expr: Expr, args: list[str]) -> str:
         text, scalar, lanes = self.text, scalar_type(expr.type), expr.lanes
