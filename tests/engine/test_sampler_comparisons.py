@@ -226,7 +226,7 @@ class TestCubes:
 
     def test_no_direction_is_undefined(self):
         zeros = (np.zeros(LANES, np.float32),) * 3
-        with pytest.raises(FaultError, match="no finite number"):
+        with pytest.raises(FaultError, match="not a finite number"):
             run(
                 "sample_lz.R (M1, 8)  0x0:uw S1 T6 V40.0 {p}",
                 Image(texels(6, 2, 2), kind="cube"),

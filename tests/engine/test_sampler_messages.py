@@ -298,7 +298,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("line", "reason"),
         [
-            ("sample_po.R (M1, 8)  0x0:uw S1 T6 V40.0 {p}", "offsets share a parameter"),
             ("load_mcs.R (M1, 8)  0x0:uw T6 V40.0 {p}", "several samples"),
             ("load_2dms_w.R (M1, 8)  0x0:uw T6 V40.0 {p}", "several samples"),
             ("sample4_c.G (M1, 8) 0x0:uw S1 T6 V40.0 {p}", "a comparison with component G"),
