@@ -144,11 +144,7 @@ def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:
 
 
 @TABLE.effect(
-    0x24,
-    Binary,
-    operands=SHIFT,
-    restrict=whole_quads,
-    example="shl (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d",
+    0x24, Binary, operands=SHIFT, example="shl (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d"
 )
 def shl(t: Tracer, i: Binary) -> None:
     """Shift left; the count is src1 modulo 32, or 64 for 64-bit types."""
