@@ -266,6 +266,14 @@ NOT_FOUND = {
         WIDE_N.replace("V40", "V42"),
         f"{DIVISOR}\n{NO_N}",
     ),
+    "what some channels pass by, in blocks of another mode": (
+        f"{SKIP}\n{ONCE}\n{LINES[5]}\nover:",
+        f"{SUMS.removeprefix(LINES[5])}\n{LINES[5]}",
+    ),
+    "a numerator that some channels pass by, in blocks of another mode": (
+        f"{SKIP}\n{WIDE_N}\n{LINES[5]}\nover:\n{LINES[5]}",
+        f"{DIVISOR}\n{NO_N}",
+    ),
     "a number with a fraction as the numerator": (
         "",
         f"{DIVISOR}\n{NO_N}".replace("V61(0,0)<1;1,0>", "0x4008000000000001:df"),
@@ -323,6 +331,41 @@ def test_parts_that_may_not_belong_together_are_no_division(
         for mask in (0xFFFFFFFF, 0x8001F00E):
             assert compare(kernel, loop_values(seed), mask) is None
     assert not divisions
+
+
+ALL = DIVISION.replace("(M1, 32)", "(M1_NM, 32)").strip().splitlines()
+ALL_SUMS = [line.replace("V46", "V43") for line in ALL[11:]]
+COPIES = {
+    "a numerator in DF": [
+        ALL[8],
+        WIDE_N,
+        STEP.replace("V41", "V40").replace("M1", "M1_NM"),
+        "mul (M1, 32) V56(0,0)<1> V61(0,0)<1;1,0> V61(0,0)<1;1,0>",
+    ],
+    "a product": [
+        "mul (M1, 32) V53(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0>",
+        "mul (M1_NM, 32) V48(0,0)<1> V40(0,0)<1;1,0> V41(0,0)<1;1,0>",
+        ALL[8].replace("V40", "V48"),
+        "add (M1, 32) V55(0,0)<1> V53(0,0)<1;1,0> 0x1:ud",
+    ],
+}
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_what_some_channels_have_as_well_is_not_divided_for_all(
+    divisions: list[Effect], copied: str
+) -> None:
+    """A copy that was written for some channels and read last holds something else in others."""
+    *front, read = COPIES[copied]
+    product = ALL[10].replace("V46(0,0)<1> ", "V43(0,0)<1> ")
+    lines = [*ALL[:5], *front, *ALL[5:7], product, read, *ALL_SUMS, "ret (M1, 1)\n"]
+    kernel = harness.assemble(
+        "\n".join([HEAD.replace(".decl P1", f"{LOOP}.decl P1"), *lines]), "pvc"
+    )
+    for seed in range(3):
+        others = {"V53": np.arange(32, dtype=np.uint32), "V61": np.arange(32) / 3}
+        assert compare(kernel, values(seed) | others, 0x8001F00E) is None
+    assert divisions
 
 
 SINGLES = """.version 4.1

@@ -3,7 +3,8 @@
 Compilers move out of loops what does not change there, and compute once what several blocks need.
 Of a division that is any of the conversions and the reciprocal, but not the sums, around which the
 rounding mode is switched. Such a variable has one instruction that writes it, which comes first on
-every path; what it holds is concluded from that, if it is so at any time later:
+every path and for every channel; what it holds is concluded from that, if it is so at any time
+later:
 
 - What is an integer converted to DF is one whenever the instruction has run.
 - What a chain makes of the same inputs belongs together if it is written for the same lanes: each
@@ -90,12 +91,20 @@ class LastingValues:
         if not first or write.place.variable.is_shared:
             return None
         lanes = _lanes(write)
-        if lanes is None:
+        if lanes is None or not (lanes == _ALL or self._has_channels(source, chain)):
             return None
         known = self._made.get((source[0].key, lanes))
         if known is None:
             known = self._made[source[0].key, lanes] = self._follow(source, lanes)
         return known.get(elements)
+
+    def _has_channels(self, source: Sequence[Node], chain: Sequence[Node]) -> bool:
+        """Whether the channels of a chain were active when another one ran last.
+
+        Blocks that differ in modes only are several nodes: others may come from around the source
+        to where it alone leads.
+        """
+        return self._paths.keeps_channels(frozenset({source[0].key}), chain[0].key)
 
     def _follow(self, chain: Sequence[Node], lanes: _Lanes) -> dict[Elements, Value]:
         """Return what a chain writes for some lanes."""

@@ -20,6 +20,7 @@ from itertools import permutations
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.singles import SingleQuotients
+from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.analysis.symbols import Symbol, Symbols, ValueFollower
 from visim.engine.jit.ir.division import divided
 from visim.engine.modes import FloatMode
@@ -54,12 +55,13 @@ class QuotientFinder:
         """
         if not isinstance(effect, WriteRegister) or symbol is None:
             return effect
-        value = self._cut_off(symbol, effect.value)
+        channel = channel_of(effect.mask)
+        value = self._cut_off(symbol, effect.value, channel)
         if value is None:
-            value = SingleQuotients(self.values).found(symbol, effect.value)
+            value = SingleQuotients(self.values, channel).found(symbol, effect.value)
         return effect if value is None else replace(effect, value=value)
 
-    def _cut_off(self, symbol: Symbol, value: Expr) -> Expr | None:
+    def _cut_off(self, symbol: Symbol, value: Expr, channel: int | None) -> Expr | None:
         """Return the quotient that is cut off from the compiler's sum in DF."""
         symbols, values = self.values.symbols, self.values
         if value.uop.name != "convert" or value.args[0].type != DF:
@@ -67,7 +69,7 @@ class QuotientFinder:
         inputs = symbols.converted(symbol)
         for n, d in (*permutations(inputs, 2), *zip(inputs, inputs, strict=True)):
             if symbol == _quotient(symbols, n, d):
-                a, b = (values.integer(one, value.lanes) for one in (n, d))
+                a, b = (values.integer(one, value.lanes, channel) for one in (n, d))
                 return None if a is None or b is None else divided(a, b, by_zero=0)
         return None
 

@@ -36,10 +36,14 @@ _LESS = 0xB4C00000
 
 
 class SingleQuotients:
-    """Finds where quotients and remainders that were computed with F are corrected."""
+    """Finds where quotients and remainders that were computed with F are corrected.
 
-    def __init__(self, values: ValueFollower) -> None:
+    `channel` is that of lane 0 of what is written, None for all channels.
+    """
+
+    def __init__(self, values: ValueFollower, channel: int | None) -> None:
         self.values = values
+        self.channel = channel
         self.symbols = values.symbols
 
     def found(self, symbol: Symbol, value: Expr) -> Expr | None:
@@ -78,7 +82,7 @@ class SingleQuotients:
         if raw != raw_quotient(symbols, n, d):
             return None
         others = symbols.added(symbols.added(symbol, term), raw if is_quotient else rest, -1)
-        whole, part = (self.values.expression(one, value.lanes) for one in (n, d))
+        whole, part = (self._expression(one, value) for one in (n, d))
         if whole is None or part is None:
             return None
         found = divided(whole, part, by_zero=1)
@@ -97,10 +101,13 @@ class SingleQuotients:
                     pass
         return None
 
+    def _expression(self, symbol: Symbol, value: Expr) -> Expr | None:
+        return self.values.expression(symbol, value.lanes, self.channel)
+
     def _sum(self, found: Expr, others: Symbol, value: Expr) -> Expr | None:
         """Return a result and what the compiler adds to it besides."""
         for term, factor in self.symbols.terms(others).items():
-            more = self.values.expression(term, value.lanes)
+            more = self._expression(term, value)
             if more is None or factor not in {1, MINUS_ONE}:
                 return None
             found = node("add", UD, found, more if factor == 1 else unary("neg", more))

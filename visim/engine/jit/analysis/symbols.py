@@ -158,7 +158,9 @@ class ValueFollower:
         default_factory=dict[tuple[str, int, int], Value]
     )
     _writes: dict[int, int] = field(default_factory=dict[int, int])
-    _reads: dict[Symbol, tuple[Expr, int]] = field(default_factory=dict[Symbol, tuple[Expr, int]])
+    _reads: dict[tuple[Symbol, int | None], tuple[Expr, int]] = field(
+        default_factory=dict[tuple[Symbol, int | None], tuple[Expr, int]]
+    )
 
     def written(self, step: Step, mode: FloatMode) -> list[tuple[Write, Symbol | None]]:
         """Return the writes of the next instruction, with what they write."""
@@ -212,47 +214,58 @@ class ValueFollower:
         terms = [parts(term)[0] for term in self.symbols.terms(symbol)]
         return parts(symbol)[0] == "sum" and not set(terms) - {"input", "number"}
 
-    def expression(self, symbol: Symbol, lanes: int) -> Expr | None:
+    def expression(self, symbol: Symbol, lanes: int, channel: int | None) -> Expr | None:
         """Return an expression of UD for what can still be read, magnitudes of that, and numbers.
 
-        It is a broadcast where all lanes are the same.
+        It is a broadcast where all lanes are the same. `channel` is that of lane 0, None for all
+        channels.
         """
-        found = self._narrow(symbol)
+        found = self._narrow(symbol, lanes, channel)
         return None if found is None else broadcast(found, lanes)
 
-    def integer(self, symbol: Symbol, lanes: int) -> Expr | None:
+    def integer(self, symbol: Symbol, lanes: int, channel: int | None) -> Expr | None:
         """Return an expression of UD, or of DF with the same value, where only that is left."""
-        found = self.expression(symbol, lanes)
+        found = self.expression(symbol, lanes, channel)
         if found is not None:
             return found
         near = Rounding.NEAREST_EVEN
         wide = self.symbols.of("convert", DF, near, UD, symbol)
-        found = self._still(wide)
+        found = self._still(wide, lanes, channel)
         if found is None:
-            less = self._still(self.symbols.floats("fneg", DF, near, wide))
-            found = None if less is None else unary("fneg", less)
+            less = self.symbols.floats("fneg", DF, near, wide)
+            found = self._still(less, lanes, channel)
+            found = None if found is None else unary("fneg", found)
         return None if found is None else broadcast(found, lanes)
 
-    def _narrow(self, symbol: Symbol) -> Expr | None:
+    def _narrow(self, symbol: Symbol, lanes: int, channel: int | None) -> Expr | None:
         """Return an expression of UD, of one lane where all lanes are the same."""
         name, *parts = self.symbols.parts(symbol)
         if name == "number" and parts[0] == UD:
             return constant(int(str(parts[1])), UD, 1)
         if name == "abs" and isinstance(parts[0], int):
-            inner = self._narrow(parts[0])
+            inner = self._narrow(parts[0], lanes, channel)
             return None if inner is None else absolute(inner.bits_as(D)).bits_as(UD)
         if name == "extended" and isinstance(parts[0], int):
-            inner = self._still(parts[0])
+            inner = self._still(parts[0], lanes, channel)
             return None if inner is None else inner.to(UD)
-        found = self._still(symbol)
+        found = self._still(symbol, lanes, channel)
         return None if found is None or _as_unsigned(found.type) != UD else found.bits_as(UD)
 
-    def _still(self, symbol: Symbol) -> Expr | None:
-        """Return what was read of a variable that has kept it, once if all lanes are the same."""
-        expr, version = self._reads.get(symbol, (None, 0))
-        if expr is None or self._version(expr.attribute.variable.index) != version:
-            return None
-        return take(expr, (0,)) if expr.lanes > 1 and is_repeated(expr.attribute) else expr
+    def _still(self, symbol: Symbol, lanes: int, channel: int | None) -> Expr | None:
+        """Return what was read of a variable that has kept it, once if all lanes are the same.
+
+        What was written for some channels is there for others only if it is there for all.
+        """
+        for wanted in dict.fromkeys((channel, None)):
+            expr, version = self._reads.get((symbol, wanted), (None, 0))
+            if expr is None or self._version(expr.attribute.variable.index) != version:
+                continue
+            is_one = expr.lanes != lanes or is_repeated(expr.attribute)
+            if wanted is None:
+                return take(expr, (0,)) if is_one and expr.lanes > 1 else expr
+            if expr.lanes == lanes:
+                return expr
+        return None
 
     # Symbols of expressions
 
@@ -390,10 +403,10 @@ class ValueFollower:
             same = known.channel == channel and (expr.lanes == 1 or len(elements[1]) > 1)
             if known.channel is None or same:
                 if self.symbols.parts(known.symbol)[0] != "input":
-                    self._reads[known.symbol] = expr, version
+                    self._reads[known.symbol, known.channel] = expr, version
                 return known.symbol
         found = self.symbols.of("input", kind, elements, version)
-        self._reads[found] = expr, version
+        self._reads[found, None] = expr, version
         return found
 
     def _predicate(self, expr: Expr, channel: int | None) -> Symbol | None:
