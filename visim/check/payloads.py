@@ -128,7 +128,9 @@ def _payloads(at: Site, grf: int) -> Iterator[Payload]:
         case SvmAtomic() | SurfaceAtomic() | TypedAtomic():
             size = _QWORD if item.width == "64" else _DWORD
             yield from _of_atomic(item, size * lanes)
-        case LscAtomic() | LscTypedAtomic() if item.shape.data in ATOMIC_SIZES:
+        case LscAtomic() if item.shape.data in ATOMIC_SIZES:
+            yield from _atomic_sources(item, DATA_SIZES[item.shape.data][1] * lanes)
+        case LscTypedAtomic() if item.shape.data in ATOMIC_SIZES:
             yield from _of_atomic(item, DATA_SIZES[item.shape.data][1] * lanes)
         case MediaBlock():
             yield "data", item.data, _rectangle_bytes(item.width, item.height)
@@ -144,12 +146,19 @@ def _scattered_bytes(item: SvmScattered, lanes: int, grf: int) -> int:
 
 
 def _of_atomic(
-    item: SvmAtomic | SurfaceAtomic | TypedAtomic | LscAtomic | LscTypedAtomic, needed: int
+    item: SvmAtomic | SurfaceAtomic | TypedAtomic | LscTypedAtomic, needed: int
 ) -> Iterator[Payload]:
     """Yield what an atomic reads and writes; what it does not have is %null."""
+    yield from _atomic_sources(item, needed)
+    yield "dst", item.dst, needed
+
+
+def _atomic_sources(
+    item: SvmAtomic | SurfaceAtomic | TypedAtomic | LscAtomic | LscTypedAtomic, needed: int
+) -> Iterator[Payload]:
+    """Yield what an atomic reads; the result of untyped LSC atomics is data of one shape."""
     yield "src0", item.src0, needed
     yield "src1", item.src1, needed
-    yield "dst", item.dst, needed
 
 
 def _of_images(item: object, lanes: int, grf: int) -> Iterator[Payload]:

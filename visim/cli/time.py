@@ -46,7 +46,7 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     machines = _machines(chosen)
     for file in (chosen.perfetto, chosen.html):
         if file is not None:
-            check_target(file)
+            check_target(file, options.file)
     prepared = prepare(options)
     dependency = options.launch.get("dependency", "none")
     timing = Timing(machines[0].name, native=chosen.native, dependency=dependency)

@@ -198,9 +198,10 @@ def smith(
 @click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
 def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
     """Shrink a vISA text while COMMAND still fails on it in the same way."""
-    from visim.cli.files import read_text, write_text
+    from visim.cli.files import check_target, read_text, write_text
     from visim.smith.reduce import reduce
 
+    check_target(output, file)
     write_text(output, reduce(read_text(file), keep, seconds=seconds))
 
 

@@ -115,6 +115,9 @@ class TestCl:
         ["dis", "FILE", "-o", "FILE"],
         ["link", "FILE", "--platform", "pvc", "-o", "FILE"],
         ["asm", "FILE", "--platform", "pvc", "-o", "FILE"],
+        ["reduce", "FILE", "--keep", "false", "-o", "FILE"],
+        ["time", "FILE", "--platform", "pvc", "--arch", "pvc", "--html", "FILE"],
+        ["time", "FILE", "--platform", "pvc", "--arch", "pvc", "--perfetto", "FILE"],
     ],
     ids=lambda words: words[0],
 )
