@@ -303,7 +303,7 @@ def instructions(draw: st.DrawFn, op: Op) -> Instruction:
                 for name in wanted
             )
             continue
-        values[entry.name] = draw(drawn(entry.kind, example, saturates=schema.saturates))
+        values[entry.name] = draw(drawn(entry.kind, example, saturates="{sat}" in schema.pieces))
     return replace(made, **values)
 
 

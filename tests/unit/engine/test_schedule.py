@@ -65,7 +65,7 @@ def test_zigzag_goes_through_each_block_of_four_before_the_next():
 
 @pytest.mark.parametrize("vectors", [((0, 0),), ((-1, 0), (1, 0)), ((0, -1), (1, 0), (-1, 1))])
 def test_a_circle_is_refused(vectors):
-    with pytest.raises(ArgumentError, match="in a circle, first of them thread"):
+    with pytest.raises(ArgumentError, match="in a cycle, the first is thread"):
         schedule(4, 4, vectors)
 
 
