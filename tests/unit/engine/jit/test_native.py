@@ -103,6 +103,14 @@ def test_a_processor_that_llvm_does_not_know_is_refused(monkeypatch: pytest.Monk
         kernel.launch([], engine="jit")
 
 
+@pytest.mark.skipif(not native.IS_X86, reason="the name is that of an x86 processor")
+def test_a_processor_without_64_bit_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM would end this process as it compiles for one."""
+    monkeypatch.setenv("VISIM_CPU", "i686")
+    with pytest.raises(visim.ArgumentError, match="VISIM_CPU: processor 'i686' has no 64-bit code"):
+        processor()
+
+
 def test_features_of_this_host_are_those_that_llvm_finds() -> None:
     if not os.environ.get("VISIM_CPU"):
         found = binding.get_host_cpu_features()

@@ -61,7 +61,9 @@ import sys
 from llvmlite import binding
 
 binding.initialize_native_target()
-binding.Target.from_default_triple().create_target_machine(cpu=sys.argv[1])
+binding.initialize_native_asmprinter()
+machine = binding.Target.from_default_triple().create_target_machine(cpu=sys.argv[1])
+machine.emit_assembly(binding.parse_assembly("define void @f() {\\n  ret void\\n}"))
 """
 _OFFERED: dict[str, int] = {}
 _NUMBERS = count()
@@ -139,7 +141,7 @@ def _named_processor(name: str) -> Processor:
 
 
 def _check_name(name: str) -> None:
-    """Refuse a processor that LLVM does not know, for which it would end this process.
+    """Refuse a processor that LLVM does not know or make 64-bit code for: it ends this process.
 
     It says so to the standard error only, so another process asks.
     """
@@ -151,6 +153,11 @@ def _check_name(name: str) -> None:
         raise ArgumentError(
             f"VISIM_CPU: LLVM knows no processor {name!r}; expected one of its names, such as "
             "x86-64-v3, znver3 or sapphirerapids"
+        )
+    if b"64-bit code requested" in asked.stderr:
+        raise ArgumentError(
+            f"VISIM_CPU: processor {name!r} has no 64-bit code, which this host runs; expected one "
+            "that has, such as x86-64"
         )
 
 
