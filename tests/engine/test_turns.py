@@ -120,11 +120,14 @@ def test_the_budget_of_a_thread_counts_across_barriers():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_threads_that_meet_for_ever_can_be_cancelled(how, seed):
     kernel = assemble(f"{ENDLESS}again:\n{how}\njmp (M1, 1) again\n", "pvc")
+    threads = {"V40": slot([0, 1, 2])}
+    # What is compiled here does not have to be when time counts.
+    assert kernel.run(threads, options=RunOptions(seed=seed, budget=1000)).exit.fault is not None
     stop = Event()
     timer = Timer(0.1, stop.set)
     timer.start()
     options = RunOptions(stop=stop, seed=seed, budget=FAR)
-    ended = kernel.run({"V40": slot([0, 1, 2])}, options=options)
+    ended = kernel.run(threads, options=options)
     timer.join()
     assert ended.exit.stopped is not None
     assert ended.exit.stopped.category == "cancelled"
