@@ -145,9 +145,17 @@ def _last_element(operand: GeneralSource | GeneralDestination, size: ExecSize) -
     if isinstance(operand, GeneralDestination):
         return (size.size - 1) * operand.stride
     region = operand.region
-    width = min(region.w, size.size)
-    rows = size.size // width
+    width, rows = _width(region, size), _rows(region, size)
     return (rows - 1) * (region.v or 0) + (width - 1) * region.h
+
+
+def _rows(region: Region, size: ExecSize) -> int:
+    return size.size // _width(region, size)
+
+
+def _width(region: Region, size: ExecSize) -> int:
+    """Return how many elements of a row are used; a width of 0 is told by `region-value`."""
+    return max(1, min(region.w, size.size))
 
 
 def _start(operand: object, at: Site) -> int | None:
@@ -210,8 +218,7 @@ def _addresses(
         case AddressOperand(variable, element, width):
             return variable, element, width
         case IndirectSource(variable, element, _, _, region) if size is not None:
-            rows = size.size // min(region.w, size.size) if region.v is None else 1
-            return variable, element, rows
+            return variable, element, _rows(region, size) if region.v is None else 1
         case IndirectDestination(variable, element):
             return variable, element, 1
         case _:
