@@ -35,7 +35,7 @@ from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
 from visim.sem.expr import Expr, is_seldom, leaves_below
 from visim.sem.uops import WITHOUT_MODE, Group
-from visim.types import BOOL, DataType
+from visim.types import BOOL, DataType, W
 
 _PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
 _ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma"}
@@ -378,13 +378,10 @@ class Values:
     def _convert(self, expr: Expr, arg: str) -> str:
         source, target, lanes = expr.args[0].type, expr.type, expr.lanes
         fixed = expr.attribute == "rne"
-        match expr.uop.name:
-            case "bitcast":
-                return self._reinterpret(arg, source, target, lanes)
-            case "clamp":
-                return self._clamp(arg, source, target, lanes)
-            case _:
-                pass
+        if expr.uop.name == "bitcast":
+            return self._reinterpret(arg, source, target, lanes)
+        if expr.uop.name == "clamp":
+            return self._clamp(arg, source, target, lanes)
         if source.is_float and not target.is_float:
             rounding = Rounding.ZERO if fixed else self.mode.to_integer
             return self.floats.to_integer(arg, source, target, lanes, rounding)
@@ -414,6 +411,9 @@ class Values:
             arg = self._intrinsic(f"{sign}max", source, lanes, [arg, splat(scalar, lanes, low)])
         if high < most:
             arg = self._intrinsic(f"{sign}min", source, lanes, [arg, splat(scalar, lanes, high)])
+        if lanes == 2 and target == W:
+            # LLVM 22 ends the process where it makes one masked AVX-512 instruction of all this.
+            arg = self.text.let(f"freeze {vector_type(source, lanes)} {arg}")
         return self._resize(arg, source, target, lanes)
 
     def _broadcast(self, expr: Expr) -> str:
