@@ -23,7 +23,7 @@ from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
 from visim.sem.boolean import function_of_three
-from visim.sem.expr import Expr, constant, select, unary, unsigned
+from visim.sem.expr import Expr, constant, select, signed, unary, unsigned
 from visim.sem.tracer import Integers, Tracer, destination_type, source_type
 from visim.types import UD, UQ, Q
 
@@ -139,6 +139,8 @@ def _shift(t: Tracer, i: Binary, rule: Integers) -> tuple[Expr, Expr]:
     wide = 64 in {source_type(i.src0).bits, destination_type(i.dst).bits}
     if wide and value.type.bits < 64:
         value = value.to(Q if value.type.is_signed else UQ)
+    if wide and getattr(i.dst, "saturate", False):
+        value = value.to(signed(128))
     count = t.modified(i.src1, UD) & (63 if wide else 31)
     return value, count.to(value.type)
 
