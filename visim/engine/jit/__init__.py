@@ -147,10 +147,11 @@ class Prepared:
             shared = None
         private = private_memory(machine, shared, workers)
         given, shown = weakly(dispatch), self._teams.same(Contents.of(machine))
-        targets = [Target(given, shared, machine, own, shown) for own in private]
+        common = () if shared is None else _placed(shared.common)
+        targets = [Target(given, shared, machine, own, shown, common) for own in private]
         inputs = () if shared is None else self._inputs.shapes(shared)
         form = None if shared is None else _form(shared, inputs, targets, options)
-        team = None if form is None else self._teams.idle(form)
+        team = None if form is None else self._teams.made_before(form)
         if team is None:
             team = self._new_team(form, inputs, targets, options)
         else:
@@ -176,7 +177,9 @@ class Prepared:
             Runner(self.kernel, provide, first, target, options, halt, stacks)
             for target, stacks in zip(targets, self._worker_stacks(len(targets)), strict=True)
         ]
-        return Team(runners, halt, form)
+        team = Team(runners, halt, form, targets[0])
+        self._teams.add(team)
+        return team
 
     def _version(
         self,
@@ -230,6 +233,11 @@ class Prepared:
         while len(self._stacks) < workers:
             self._stacks.append(Stacks(self._stacks[0].size))
         return self._stacks[:workers]
+
+
+def _placed(registers: Sequence[tuple[int, bytes]]) -> list[tuple[slice, bytes]]:
+    """Return registers with the slices of the image that they are."""
+    return [(slice(offset, offset + len(data)), data) for offset, data in registers]
 
 
 def _form(

@@ -46,6 +46,19 @@ main_0:
     shl (M1_NM, 1) where(0,0)<1> %hw_id(0,0)<0;1,0> 0x2:ud
     add (M1_NM, 1) where(0,0)<1> where(0,0)<0;1,0> at(0,0)<0;1,0>
 """
+_WHOLE = """\
+.decl inputs v_type=G type=ud num_elts=35 align=dword
+.decl ids v_type=G type=uw num_elts=48 align=word alias=<inputs, 0>
+"""
+TOGETHER = (
+    HEAD.replace(".decl out", _WHOLE + ".decl out")
+    .replace("align=qword", "align=qword alias=<inputs, 128>", 1)
+    .replace(
+        "type=ud num_elts=1 align=dword", "type=ud num_elts=1 align=dword alias=<inputs, 136>", 1
+    )
+    .replace(".input out", ".input ids offset=32 size=96\n.input out")
+)
+"""Local ids, in which threads differ, and arguments are one variable."""
 FLAT = """\
     add (M1_NM, 1) where(0,0)<1> where(0,0)<0;1,0> out(0,0)<0;1,0>
     lsc_store.ugm (M1_NM, 1) flat[where]:a64 value:d32
@@ -74,7 +87,7 @@ GROUPS = 4
 POINTER = "arg_bypointer", 32, 8, 0, "stateless", "global", "readwrite"
 
 
-def storing(body: str = FLAT) -> ZeBuilder:
+def storing(body: str = FLAT, head: str = HEAD) -> ZeBuilder:
     """A kernel that stores a value plus the group's number."""
     built = ZeBuilder(
         "dg2",
@@ -90,15 +103,15 @@ def storing(body: str = FLAT) -> ZeBuilder:
         ],
         binding_table=[BindingTableIndex(2, 0)] if body is BOUND else [],
     )
-    built.linked = linked(HEAD + body, "dg2")
+    built.linked = linked(head + body, "dg2")
     return built
 
 
 class Launcher:
     """A kernel that stores a value plus the group's number, a prepared JIT, its teams."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, body: str = FLAT) -> None:
-        self.built = storing(body)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, body: str = FLAT, head: str = HEAD) -> None:
+        self.built = storing(body, head)
         self.prepared = Prepared(self.built.linked)
         self.made: list[Team] = []
         make = Team.__init__

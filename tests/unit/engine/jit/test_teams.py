@@ -15,13 +15,15 @@ from tests.unit.engine.jit.storing import (
     BOUND,
     CALLING_OUT,
     FLAT,
+    HEAD,
     THREADS,
+    TOGETHER,
     Launcher,
     array,
     expected,
 )
 from visim.engine.jit import LEAST_STEPS
-from visim.engine.jit.launch.teams import MOST_IDLE, MOST_LENT
+from visim.engine.jit.launch.teams import MOST_IDLE, MOST_TEAMS
 from visim.engine.observers import Observer
 
 
@@ -51,7 +53,7 @@ def test_a_dispatch_that_is_launched_again_keeps_its_team(launcher: Launcher) ->
 
 
 def test_many_dispatches_that_are_launched_by_turns_share_teams(launcher: Launcher) -> None:
-    outs = [array(1 + number % 3) for number in range(2 * MOST_LENT + 3)]
+    outs = [array(1 + number % 3) for number in range(2 * MOST_TEAMS + 3)]
     plans = [launcher.plan(out, 10 * at, len(out) // THREADS) for at, out in enumerate(outs)]
     for _ in range(3):
         for at, (plan, out) in enumerate(zip(plans, outs, strict=True)):
@@ -59,28 +61,40 @@ def test_many_dispatches_that_are_launched_by_turns_share_teams(launcher: Launch
             found = launcher.run(plan)
             assert found.groups == len(out) // THREADS
             assert np.array_equal(out, expected(10 * at, found.groups))
-    assert len(launcher.made) == MOST_LENT
+    assert len(launcher.made) == MOST_TEAMS
+
+
+@pytest.mark.parametrize("head", [HEAD, TOGETHER])
+def test_threads_find_the_arguments_of_their_launch(
+    monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    launcher = Launcher(monkeypatch, FLAT, head)
+    for value in (7, 8, 300):
+        out = array()
+        launcher.launch(out, value)
+        assert np.array_equal(out, expected(value))
+    assert len(launcher.made) == 1
 
 
 def test_call_outs_of_dispatches_that_share_teams_are_done_by_the_team_that_asks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     launcher = Launcher(monkeypatch, CALLING_OUT)
-    outs = [array() for _ in range(MOST_LENT + 3)]
+    outs = [array() for _ in range(MOST_TEAMS + 3)]
     plans = [launcher.plan(out, 5 * at) for at, out in enumerate(outs)]
     for _ in range(3):
         for at, (plan, out) in enumerate(zip(plans, outs, strict=True)):
             out.fill(0)
             launcher.run(plan)
             assert np.array_equal(out, 3 * expected(5 * at))
-    assert len(launcher.made) == MOST_LENT
+    assert len(launcher.made) == MOST_TEAMS
 
 
 def test_memory_of_a_dispatch_that_shares_a_team_is_out_of_range_for_others(
     launcher: Launcher,
 ) -> None:
-    memory = np.zeros(64 * MOST_LENT, np.uint32)
-    plans = [launcher.plan(memory[: 6 + 2 * at], at, 32) for at in range(MOST_LENT + 5)]
+    memory = np.zeros(64 * MOST_TEAMS, np.uint32)
+    plans = [launcher.plan(memory[: 6 + 2 * at], at, 32) for at in range(MOST_TEAMS + 5)]
     for _ in range(2):
         for at, plan in enumerate(plans):
             found = launcher.run(plan)
@@ -89,12 +103,12 @@ def test_memory_of_a_dispatch_that_shares_a_team_is_out_of_range_for_others(
             assert np.array_equal(memory[: 6 + 2 * at], expected(at, 3 + at))
 
 
-def test_a_team_that_was_taken_over_comes_back_once(launcher: Launcher) -> None:
-    outs = [array() for _ in range(MOST_LENT + 1)]
+def test_a_team_that_comes_back_may_be_that_of_another_dispatch(launcher: Launcher) -> None:
+    outs = [array() for _ in range(MOST_TEAMS + 1)]
     plans = [launcher.plan(out, at) for at, out in enumerate(outs)]
     for plan in plans:
         launcher.run(plan)
-    # The first dispatch has no team any more; the last one has it.
+    # The first dispatch and the last one have the same team.
     del plan, plans[0]
     later = [array() for _ in range(2)]
     newer = [launcher.plan(out, 100 + at) for at, out in enumerate(later)]
@@ -105,11 +119,11 @@ def test_a_team_that_was_taken_over_comes_back_once(launcher: Launcher) -> None:
         assert np.array_equal(out, expected(at))
     for at, out in enumerate(later):
         assert np.array_equal(out, expected(100 + at))
-    assert len(launcher.made) == MOST_LENT
+    assert len(launcher.made) == MOST_TEAMS
 
 
 def test_a_few_dispatches_of_many_forms_keep_their_teams(launcher: Launcher) -> None:
-    plans = [launcher.plan(array(), 1) for _ in range(MOST_LENT + 1)]
+    plans = [launcher.plan(array(), 1) for _ in range(MOST_TEAMS + 1)]
     for _ in range(2):
         for at, plan in enumerate(plans):
             launcher.run(plan, budget=1000 + at)

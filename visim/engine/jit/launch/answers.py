@@ -6,6 +6,7 @@ Accesses go to the reference memory, whose refusals become the same faults as th
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import ref
@@ -45,8 +46,10 @@ class Target:
     """What a worker is aimed at: a launch's groups and memory, and private memory of its own.
 
     The launch keeps it, and workers refer to it weakly: it goes with the launch, and with it all
-    that they have of the launch's memory. `shared` is None where Python starts the threads, `shown`
-    is what tables have of that memory. `host` does call-outs on it, once there has been one.
+    that they have of the launch's memory. `shared` is None where Python starts the threads, else
+    `common` are the registers that all threads start with alike: their places in the image, and
+    their bytes. `shown` is what tables have of that memory. `host` does call-outs on it, once
+    there has been one.
     """
 
     dispatch: Dispatch
@@ -54,6 +57,7 @@ class Target:
     machine: Machine
     private: NDArray[np.uint8] | None
     shown: Contents
+    common: Sequence[tuple[slice, bytes]] = ()
     host: Host | None = None
 
     @property

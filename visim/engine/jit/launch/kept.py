@@ -38,8 +38,8 @@ class Facts:
     """What Python has to know of a module to run it.
 
     `places` are the unit and the program counter of each message and call-out, by number. `blocks`
-    and `forms` are those of `ModuleText`, `watched` too; `adding` and `surfaces` are those of
-    `Sites`.
+    and `forms` are those of `ModuleText`, `watched` and `alike_once` too; `adding` and `surfaces`
+    are those of `Sites`.
     """
 
     entry: str
@@ -50,6 +50,7 @@ class Facts:
     watched: tuple[AccessSite, ...]
     adding: tuple[int, ...]
     surfaces: int | None
+    alike_once: bool
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
@@ -64,6 +65,7 @@ class Facts:
             tuple(module.watched),
             tuple(module.sites.adding),
             module.sites.surfaces,
+            module.alike_once,
         )
 
 
@@ -207,5 +209,6 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     blocks = tuple(BlockPlace(*place) for place in known["blocks"])
     watched = tuple(AccessSite(**site) for site in known["watched"])
     lists = places, blocks, forms, watched, tuple(known["adding"])
-    facts = Facts(known["entry"], known["exchange_bytes"], *lists, known["surfaces"])
+    others = known["surfaces"], known["alike_once"]
+    facts = Facts(known["entry"], known["exchange_bytes"], *lists, *others)
     return facts, data[start:]

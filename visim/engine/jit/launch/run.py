@@ -98,14 +98,14 @@ class Runner:
         self.block_counts: Counter[BlockPlace] = Counter()
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
+        threads = None if target.shared is None else len(target.shared.starts)
+        self.has_stacks = first.needs_stacks(threads)
         self.aim(target)
 
     def aim(self, target: Target) -> None:
         """Take over a launch; nothing of the one before is left."""
         self.dispatch = target.dispatch
         self._target = weakref.ref(target)
-        threads = None if target.shared is None else len(target.shared.starts)
-        self.has_stacks = self.first.needs_stacks(threads)
         self.watcher.dispatch = self.dispatch
         self.answers.aim(self._target)
         if self.tables.show(target.shown):
@@ -122,6 +122,11 @@ class Runner:
             self._memory = place, size, *at
             for _, context in self.compiled.values():
                 self._point(context)
+
+    @property
+    def target(self) -> Target:
+        """What the worker is aimed at."""
+        return alive(self._target)
 
     @property
     def shared(self) -> SharedStarts | None:

@@ -1,16 +1,18 @@
 """The teams of a kernel, kept so that its next launch finds them.
 
 A dispatch that is launched again has its team as it left it. When a dispatch is gone its team is
-idle, holds nothing of the launch any more, and the next dispatch of the same form takes it over:
-that writes a few tables and registers, where a new team would make all of its memory. Dispatches
-of one form that are alive share some teams, too: hundreds, launched by turns, would each find the
-memory of its own team gone from the processor's caches.
+idle, holds nothing of the launch any more, and the next dispatch of the same form gets it: that
+writes a few tables and registers, where a new team would make all of its memory. Dispatches of one
+form that are alive share some teams, too, and each aims its team at itself when another one has had
+it: hundreds, launched by turns, would each find the memory of a team of its own gone from the
+processor's caches.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from weakref import ref
 
@@ -22,8 +24,8 @@ from visim.engine.observers import Observers
 
 MOST_IDLE = 8
 """So many teams wait for other launches; beyond them the one that was idle for longest goes."""
-MOST_LENT = 16
-"""Where dispatches have so many teams, the next one of a form takes over that of another one."""
+MOST_TEAMS = 16
+"""Where there are so many teams, the next dispatch of a form shares that of another one."""
 
 
 class _Return(ref["_Lease"]):
@@ -36,7 +38,7 @@ class _Return(ref["_Lease"]):
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class _Lease:
-    """What a team is aimed at, and the team, unless another lease has taken it over.
+    """What a team is to be aimed at for a dispatch, and the team, which others may have as well.
 
     The dispatch keeps it, and gives the team back when it goes.
 
@@ -45,8 +47,7 @@ class _Lease:
     """
 
     teams: Teams
-    form: Hashable
-    team: Team | None
+    team: Team
     targets: Sequence[Target]
     machine: Machine
     allocations: int
@@ -62,8 +63,8 @@ class Teams:
     def __init__(self) -> None:
         self._idle: deque[_Return] = deque(maxlen=MOST_IDLE)
         self._shown = Contents(b"", (), b"")
-        self._lent: deque[ref[_Lease]] = deque()
-        """Leases that have teams, those that have had theirs for longest first; some are gone."""
+        self._made: deque[ref[Team]] = deque()
+        """Teams, those first that no dispatch has got for longest; some are gone."""
 
     def same(self, shown: Contents) -> Contents:
         """Return what a launch shows of its memory, as the one before has it if that is the same.
@@ -87,60 +88,42 @@ class Teams:
             and lease.groups == groups
             and (lease.options is options or lease.traits == traits(options))
         ):
-            return lease.team or self._again(lease)
+            team = lease.team
+            if not team.is_aimed_at(lease.targets[0]):
+                team.aim(lease.targets)
+            return team
         return None
 
-    def _again(self, lease: _Lease) -> Team | None:
-        """Return a team for a dispatch whose team another one has taken over."""
-        team = self.idle(lease.form)
-        if team is not None:
-            team.aim(lease.targets)
-            self._lend(lease, team)
-        return team
+    def made_before(self, form: Hashable) -> Team | None:
+        """Return a team that was made for dispatches of a form, for another one to share.
 
-    def idle(self, form: Hashable) -> Team | None:
-        """Return a team that was made for dispatches of a form and is nobody's now.
-
-        If there is none, but many have teams, the one that has had such a team for longest gives
-        it away.
+        That is one that is nobody's now. If there is none, but many teams, it is the one that no
+        other dispatch has got for longest.
         """
         # A tuple would be made after its iterator: collecting garbage there could change the deque.
         for back in [*self._idle]:
             if back.team.form == form:
-                try:
+                # One that came back at this moment may have pushed it out.
+                with suppress(ValueError):
                     self._idle.remove(back)
-                except ValueError:
-                    # Another one that came back has pushed it out.
-                    continue
                 return back.team
-        return self._taken_over(form)
-
-    def _taken_over(self, form: Hashable) -> Team | None:
-        """Return a team of a form that a dispatch has, which is to find another one."""
-        lent = self._lent
-        for _ in range(len(lent)):
-            if len(lent) < MOST_LENT:
-                break
-            lease = lent[0]()
-            if lease is not None and lease.form != form:
-                lent.rotate(-1)
+        made = self._made
+        if len(made) < MOST_TEAMS:
+            return None
+        for _ in range(len(made)):
+            team = made[0]()
+            if team is None:
+                made.popleft()
                 continue
-            lent.popleft()
-            if lease is not None and lease.team is not None:
-                # What would give the team back goes first: it must not come back to two dispatches.
-                lease.back = None
-                team, lease.team = lease.team, None
+            made.rotate(-1)
+            if team.form == form:
                 return team
         return None
 
-    def _lend(self, lease: _Lease, team: Team) -> None:
-        """Give a lease a team of its form."""
-        back = _Return(lease, self._idle.append)
-        back.team = team
-        if len(self._lent) >= MOST_LENT:
-            self._lent = deque([one for one in self._lent if one() is not None])
-        self._lent.append(ref(lease))
-        lease.team, lease.back = team, back
+    def add(self, team: Team) -> None:
+        """Note a team that was made."""
+        alive = [one for one in self._made if one() is not None]
+        self._made = deque([*alive, ref(team)])
 
     def keep(
         self,
@@ -155,10 +138,10 @@ class Teams:
         known = None if options.observers else options
         machine = targets[0].machine
         count = machine.memory.allocation_count
-        form, chosen = team.form, traits(options)
-        lease = _Lease(self, form, team, targets, machine, count, groups, chosen, known)
-        if form is not None:
-            self._lend(lease, team)
+        lease = _Lease(self, team, targets, machine, count, groups, traits(options), known)
+        if team.form is not None:
+            lease.back = _Return(lease, self._idle.append)
+            lease.back.team = team
         dispatch.kept = lease
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from struct import Struct
 
 import numpy as np
@@ -95,8 +95,7 @@ class NativeWork:
         self.records = runner.records
         self.templates: list[NDArray[np.uint8]] = []
         self.starts: list[memoryview] = []
-        self._common: tuple[tuple[int, bytes], ...] = ()
-        self._extent: tuple[int, ...] = ()
+        self._groups = self._first = (0, 0, 0)
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
@@ -109,7 +108,10 @@ class NativeWork:
         function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self._fill(shared)
+        self._alike = self.starts
         self.aim()
+        if chosen[0].facts.alike_once:
+            self._alike = self.starts[:1]
         self._follow(chosen[1])
 
     def _fill(self, shared: SharedStarts) -> None:
@@ -162,19 +164,18 @@ class NativeWork:
 
     def aim(self) -> None:
         """Take over the dispatch that the worker is aimed at, which has the same form."""
-        shared = self._shared()
-        extent = *shared.groups[:2], *shared.first
-        if extent != self._extent:
+        target = self.runner.target
+        shared = target.shared
+        if shared is None:
+            raise InternalError("a dispatch whose groups have nothing in common")
+        if shared.groups != self._groups or shared.first != self._first:
+            self._groups, self._first = shared.groups, shared.first
+            extent = *shared.groups[:2], *shared.first
             _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *extent)
-            self._extent = extent
-        if self._common != shared.common:
-            for before, register in zip_longest(self._common, shared.common):
-                if register != before and register is not None:
-                    offset, data = register
-                    for octets in self.starts:
-                        octets[offset : offset + len(data)] = data
-            self._common = shared.common
-        private = self.runner.private
+        for octets in self._alike:
+            for place, data in target.common:
+                octets[place] = data
+        private = target.private
         if private is None:
             return
         address = private.ctypes.data

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from threading import Lock, get_ident, main_thread
 from types import FrameType
+from weakref import ref
 
 from visim.engine.base import Exit, RunOptions
 from visim.engine.faults import CANCELLED
@@ -51,10 +52,14 @@ class Team:
         runners: one for each worker.
         halt: makes all of them stop soon.
         form: what dispatches have in common that the team can be aimed at; None: only the first.
+        target: what the first of the workers is aimed at.
     """
 
-    def __init__(self, runners: Sequence[Runner], halt: Halt, form: Hashable) -> None:
+    def __init__(
+        self, runners: Sequence[Runner], halt: Halt, form: Hashable, target: Target
+    ) -> None:
         self.runners = runners
+        self._target = ref(target)
         self.form = form
         self._halt = halt
         self._interrupts = _Interrupts(halt)
@@ -100,6 +105,11 @@ class Team:
             runner.aim(target)
         for work in self._works:
             work.aim()
+        self._target = ref(targets[0])
+
+    def is_aimed_at(self, target: Target) -> bool:
+        """Whether the first worker's target is the one that it was aimed at last."""
+        return self._target() is target
 
     def _abandon(self) -> None:
         self._halt.wanted = True

@@ -48,7 +48,7 @@ class ModuleFrame:
     `flat` says that all variables are in an image; `has_calls` that there are functions beside the
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
     own, which those do not need that `may_wait` but are alone in their groups. `adding` are the
-    messages that may be tallied.
+    messages that may be tallied. `alike_once` is what `ModuleText` says.
     """
 
     kernel: LinkedKernel
@@ -68,6 +68,7 @@ class ModuleFrame:
     stacks: bool = False
     frame_bytes: int = 0
     adding: frozenset[int] = frozenset()
+    alike_once: bool = False
 
     @property
     def way(self) -> str:

@@ -64,7 +64,8 @@ class ModuleWriter(ModuleFrame):
             ]
         )
         watched = self.watched_sites.sites
-        return ModuleText(text, entry, self.sites, self.numbers.places, self.forms, watched)
+        blocks = self.numbers.places
+        return ModuleText(text, entry, self.sites, blocks, self.forms, watched, self.alike_once)
 
     def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
         """Whether additions may be tallied: nobody calls, watches or has switched checks off."""

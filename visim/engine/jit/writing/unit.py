@@ -7,7 +7,7 @@ from visim.engine.jit.analysis import affine
 from visim.engine.jit.analysis.affine import Affine, InputCore
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Flow, function_name
-from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, overlaps
+from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.worth import scattered_loops, tear
 from visim.engine.jit.ir.masks import Masks, meets_too_many
@@ -50,6 +50,7 @@ class UnitWriter(UnitFrame):
         linkage = "" if self.is_kernel else "internal "
         kind, parameters, prologue = "i32", "ptr %ctx, ptr %thread, i32 %mask", self._prologue()
         if self.payload is not None:
+            self.module.alike_once = not self._mixes(self.payload)
             kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
         head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
@@ -148,6 +149,13 @@ class UnitWriter(UnitFrame):
 
     def _is_alike(self, core: InputCore) -> bool:
         return self._source(core.place, 1) == "%payload"
+
+    def _mixes(self, payload: Payload) -> bool:
+        """Whether threads find something that all have alike in registers of their own."""
+        return any(
+            overlaps(payload.alike, *span) and self._source(*span) == "%image"
+            for span in self.storage.spans()
+        )
 
     def _in_loop(self, prologue: list[str]) -> list[str]:
         """Return a thread's prologue in a loop over threads, which makes room for all of them."""

@@ -97,7 +97,8 @@ class ModuleText:
 
     `entry` is the name of the function that runs the kernel, for one thread or for groups of them;
     `places` are the blocks by number, `forms` what one execution of each counts, `watched` the
-    sites by their numbers in logs.
+    sites by their numbers in logs. `alike_once` says that what all threads start with alike is read
+    from the registers of the first one only.
     """
 
     text: str
@@ -106,3 +107,4 @@ class ModuleText:
     places: list[BlockPlace]
     forms: list[tuple[str, ...]]
     watched: list[AccessSite]
+    alike_once: bool
