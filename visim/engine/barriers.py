@@ -54,6 +54,16 @@ class Ticket:
         return "a barrier" if self.key == GROUP else f"named barrier {self.key}"
 
 
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A thread's last signal at a barrier: its phase, as what, and whether a wait has to follow."""
+
+    phase: int
+    is_producer: bool
+    is_consumer: bool
+    is_held: bool
+
+
 @dataclass(slots=True)
 class _Barrier:
     phase: int = 0
@@ -81,6 +91,26 @@ class Barriers:
         self._barriers: dict[int, _Barrier] = {}
         self._tickets: dict[tuple[int, int], Ticket] = {}
 
+    def restore(
+        self, key: int, phase: int, expected: tuple[int, int] | None, signals: Mapping[int, Signal]
+    ) -> None:
+        """Take over how a barrier stands that others have kept.
+
+        Args:
+            key: the barrier's number, or `GROUP`.
+            phase: how many of its phases have ended.
+            expected: how many producers and consumers this phase has; None: nobody has signalled.
+            signals: the last signal of each thread that has signalled.
+        """
+        barrier = self._barriers[key] = _Barrier(phase, expected)
+        for thread, signal in signals.items():
+            if signal.phase == phase and signal.is_producer:
+                barrier.producers.add(thread)
+            if signal.phase == phase and signal.is_consumer:
+                barrier.consumers.add(thread)
+            if signal.is_held:
+                self._tickets[thread, key] = Ticket(key, signal.phase)
+
     def signal(self, thread: int) -> None:
         """Note that `thread` has reached the barrier of the group.
 
@@ -101,8 +131,7 @@ class Barriers:
         Raises:
             BarrierMisuse: a number is out of range, or does not fit what other threads say.
         """
-        if not 0 <= key < NAMED:
-            raise BarrierMisuse(f"named barrier {key} does not exist, there are 0 to {NAMED - 1}")
+        _check_named(key)
         if role not in {_BOTH, _PRODUCER, _CONSUMER}:
             raise BarrierMisuse(f"{role} is not a role at a named barrier, expected 0, 1 or 2")
         for count, what in zip(counts, ("producers", "consumers"), strict=True):
@@ -167,6 +196,7 @@ class Barriers:
                 key, role, producers, consumers = operands
                 self.signal_named(thread, key, role, (producers, consumers))
             case NamedBarrierWait():
+                _check_named(operands[0])
                 return self.wait(thread, operands[0])
             case FusedExchange():
                 return self.meet(thread)
@@ -223,3 +253,8 @@ class Barriers:
         producers, consumers = barrier.missing
         counts = ((producers, "producers"), (consumers, "consumers"))
         return " and ".join(f"{count} more {what}" for count, what in counts if count)
+
+
+def _check_named(key: int) -> None:
+    if not 0 <= key < NAMED:
+        raise BarrierMisuse(f"named barrier {key} does not exist, there are 0 to {NAMED - 1}")

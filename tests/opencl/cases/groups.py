@@ -122,6 +122,17 @@ def _sgemm_expected(v: Values) -> dict[str, np.ndarray]:
     return {"c": fma(alpha, total, (v["beta"] * c).ravel()).reshape(c.shape)}
 
 
+def _split_barriers(rng: Generator) -> Values:
+    n = 32
+    shape = n, n
+    return {
+        "a": rng.integers(-1000, 1000, shape, dtype=np.int32),
+        "b": rng.integers(-1000, 1000, shape, dtype=np.int32),
+        "c": np.zeros(shape, np.int32),
+        "n": np.int32(n),
+    }
+
+
 def _fft(rng: Generator) -> Values:
     signal = rng.normal(size=(3, 64, 2)).astype(F32)
     return {
@@ -321,6 +332,16 @@ CASES: tuple[Case, ...] = (
         (Launch("sgemm", "a b c rows cols depth alpha beta", (24, 16), (8, 8)),),
         _sgemm_expected,
         features={"*": ("mad", "barrier")},
+    ),
+    Case(
+        "split_barriers",
+        "split_barriers.cl",
+        _split_barriers,
+        (Launch("split_barriers", "a b c n", (32, 32), (8, 8)),),
+        lambda v: {"c": v["a"] @ v["b"]},
+        pocl=False,
+        pocl_why="only Intel's compiler knows the halves of a barrier by these names",
+        features={"*": ("sbarrier.signal", "sbarrier.wait")},
     ),
     Case(
         "fft",

@@ -25,7 +25,8 @@ class Context(IntEnum):
 
     From `TALLIES` on is what `tallies` says: offsets of messages and how many there are, the copy
     and its size, the surfaces that messages reach, which allocation is tallied and its size.
-    `IMAGES` is the table of images, 0 without any.
+    `IMAGES` is the table of images, 0 without any. `BARRIERS` is where `BARRIER_COUNT` barriers
+    are, of which the first is that of the whole group.
     """
 
     CALLBACK = 0
@@ -59,6 +60,8 @@ class Context(IntEnum):
     TALLY_START = 33
     TALLY_BYTES = 34
     IMAGES = 35
+    BARRIERS = 36
+    BARRIER_COUNT = 37
     SIZE = 40
 
 
@@ -161,6 +164,9 @@ class Thread(IntEnum):
     `PC` and `UNIT` say where it has stopped, `FAULT`, `ADDRESS` and `CHANNEL` why. `SITE`, `CHOSEN`
     and `VALUE` are what a thread with a stack asks Python, `ANSWER` is the answer. Notes for
     observers are written at `TRACE` (blocks) and `LOG` (accesses), up to the ends of the buffers.
+
+    `MARKS` are what the thread has done at each barrier (`Mark`). `LINK` is the next one of those
+    that wait for the same barrier.
     """
 
     IMAGE = 0
@@ -197,6 +203,8 @@ class Thread(IntEnum):
     TRACE_END = 32
     LOG = 33
     LOG_END = 34
+    MARKS = 35
+    LINK = 36
     SIZE = 40
 
 
@@ -217,6 +225,42 @@ class Status(IntEnum):
 
 NEVER, ANYTIME = (1 << 63) - 1, (1 << 64) - 1
 """In place of a phase: a thread that has ended, and one that waits for nobody (-1)."""
+
+REFUSED = -2
+"""In place of a phase: a thread waits for a barrier that it has not signalled."""
+
+
+class Barrier(IntEnum):
+    """Fields of a barrier that threads signal and wait for apart.
+
+    `PHASE` is how many phases have ended. `EXPECTED` are the producers and, in the high half, the
+    consumers of this phase, 0 before anybody has signalled, `ARRIVED` those that have signalled.
+    `WAITERS` is the first thread that waits for the end of this phase.
+    """
+
+    PHASE = 0
+    EXPECTED = 1
+    ARRIVED = 2
+    WAITERS = 3
+    SIZE = 4
+
+
+class Mark(IntEnum):
+    """Bits of what a thread has done at a barrier: as what it signalled last, if ever.
+
+    It has to wait yet (`HELD`), or does or did so (`WAITED`). From bit `MARKED_PHASE` on is the
+    number of the phase, counted from 1.
+    """
+
+    PRODUCER = 1
+    CONSUMER = 2
+    HELD = 4
+    WAITED = 8
+
+
+MARKED_PHASE = 4
+BARRIER_COUNT = 33
+"""How many barriers a group has: its own, and 32 that have numbers."""
 
 
 class FaultKind(IntEnum):

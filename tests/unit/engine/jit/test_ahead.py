@@ -212,15 +212,20 @@ def test_nothing_is_compiled_ahead_for_the_interpreter(writing: Writing) -> None
     assert not writing.elsewhere
 
 
-@pytest.mark.parametrize(("body", "options"), [(MEETING + FLAT, {}), (FLAT, {"seed": 1})])
-def test_code_for_threads_that_python_starts_is_compiled_when_they_are(
-    writing: Writing, body: str, options: dict[str, object]
-) -> None:
+def test_code_for_threads_that_python_starts_is_compiled_when_they_are(writing: Writing) -> None:
     out = array()
-    launch = bound(kernel(body), out, **options)
+    launch = bound(kernel(), out, seed=1)
     wait()
     assert not writing.elsewhere
     check(launch, out)
+
+
+def test_code_for_threads_that_meet_at_split_barriers_is_compiled_ahead(writing: Writing) -> None:
+    out = array()
+    launch = bound(kernel(MEETING + FLAT), out)
+    wait()
+    check(launch, out)
+    assert writing.elsewhere == [True]
 
 
 def test_two_launches_that_are_bound_share_what_is_compiled(writing: Writing) -> None:

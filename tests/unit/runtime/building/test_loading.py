@@ -270,14 +270,17 @@ def test_info_lists_what_the_jit_leaves_to_the_interpreters_code():
     text = """
     .version 4.1
     .kernel "k"
+    .decl V32 v_type=G type=d num_elts=64 align=GRF
+    .decl V33 v_type=G type=d num_elts=64 align=GRF
     .kernel_attr SimdSize=8
     sbarrier.signal
     sbarrier.wait
+    dpasw.s8.s8.8.8 (M1, 8) V32.0 V32.0 V33.0 V33(0,0)
     ret (M1, 1)
     """
-    entries = visim.assemble(text, platform="pvc").info()["kernels"][0]["called_out"]
-    assert [entry["mnemonic"] for entry in entries] == ["sbarrier", "sbarrier"]
-    assert "BarrierSignal" in entries[0]["reason"]
+    entries = visim.assemble(text, platform="dg2").info()["kernels"][0]["called_out"]
+    assert [entry["mnemonic"] for entry in entries] == ["dpasw"]
+    assert "FusedExchange" in entries[0]["reason"]
     assert all(entry["line"] for entry in entries)
 
 

@@ -19,8 +19,8 @@ from visim.engine.jit.ir.arranging import arrangement_of
 from visim.engine.modes import CR0_USED, float_mode
 from visim.sem.effects import (
     Atomic,
-    Barrier,
     Effect,
+    FusedExchange,
     Load,
     LoadBlock,
     Message,
@@ -82,7 +82,7 @@ def stored_bytes(kind: DataType) -> int:
 def is_called_out(effect: Effect) -> bool:
     """Whether native code leaves an effect to the interpreter's code."""
     if isinstance(effect, Synchronization):
-        return not isinstance(effect, Barrier)
+        return isinstance(effect, FusedExchange)
     if isinstance(effect, Load | Store | Atomic):
         return effect.addresses.lanes > MOST_LANES or rectangle_of(effect) is not None
     return isinstance(effect, Message) and not isinstance(effect, LoadBlock | StoreBlock)

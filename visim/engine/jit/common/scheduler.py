@@ -15,6 +15,7 @@ from visim.engine.jit.common.moving import MOVING, ROW, TYPES
 from visim.engine.jit.common.padding import PADDED
 from visim.engine.jit.common.placing import PLACING, placing_numbers
 from visim.engine.jit.common.rectangles import RECTANGLE_TYPES, RECTANGLES
+from visim.engine.jit.common.signalling import SIGNALLING
 from visim.engine.jit.common.switching import BARRIER, GIVE_WAY, OPERANDS, STACKED, SWITCH, WAITING
 from visim.engine.jit.common.tallying import TALLYING
 from visim.engine.jit.layout import (
@@ -23,15 +24,19 @@ from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_DATA,
     GROUP_BEGINS,
+    MARKED_PHASE,
     NEVER,
     NO_ROW,
     POLL,
+    REFUSED,
     SURFACE_ENTRY,
     TABLE_ENTRY,
     TURN_ENDS,
     TURNS_BETWEEN_LOOKS,
+    Barrier,
     Context,
     FaultKind,
+    Mark,
     Shared,
     Status,
     Thread,
@@ -67,7 +72,7 @@ def calls_text(*, stacks: bool) -> str:
     With `stacks` every thread runs on a stack of its own.
     """
     text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
-    return _numbered(text + WAITING + BARRIER, is_x86=True) if stacks else text
+    return _numbered(text + WAITING + BARRIER + SIGNALLING, is_x86=True) if stacks else text
 
 
 def _way(name: str, give_way: str, ask: str, run: str) -> str:
@@ -85,6 +90,10 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
     fields |= {f"S_{status.name}": int(status) for status in Status}
+    fields |= {f"BARRIER_{field.name}": int(field) for field in Barrier}
+    fields |= {f"M_{bit.name}": int(bit) for bit in Mark}
+    fields |= {"M_HOLDING_CONSUMER": Mark.CONSUMER | Mark.HELD, "MARKED_PHASE": MARKED_PHASE}
+    fields |= {"REFUSED": REFUSED}
     fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}

@@ -374,15 +374,32 @@ entry:
   %sparep = getelementptr i64, ptr %ctx, i64 $C_SPARE$
   store i64 0, ptr %sparep
   call void @started(ptr %work, i64 %n)
+  %bcp = getelementptr i64, ptr %ctx, i64 $C_BARRIER_COUNT$
+  %barriers = load i64, ptr %bcp
+  %mark.bytes = shl i64 %barriers, 3
+  %has.barriers = icmp ne i64 %barriers, 0
+  br i1 %has.barriers, label %clear, label %head
+clear:
+  %bp = getelementptr i64, ptr %ctx, i64 $C_BARRIERS$
+  %table = load ptr, ptr %bp
+  %table.bytes = mul i64 %mark.bytes, $BARRIER_SIZE$
+  call void @llvm.memset.p0.i64(ptr %table, i8 0, i64 %table.bytes, i1 false)
   br label %head
 head:
-  %i = phi i64 [ 0, %entry ], [ %j, %body ]
+  %i = phi i64 [ 0, %entry ], [ 0, %clear ], [ %j, %next ]
   %end = icmp eq i64 %i, %n
   br i1 %end, label %run, label %body
 body:
   %tp = getelementptr ptr, ptr %records, i64 %i
   %thread = load ptr, ptr %tp
   call void @start_thread_stacked(ptr %work, ptr %thread, ptr %ids, i64 %count)
+  br i1 %has.barriers, label %unmark, label %next
+unmark:
+  %mkp = getelementptr i64, ptr %thread, i64 $T_MARKS$
+  %marks = load ptr, ptr %mkp
+  call void @llvm.memset.p0.i64(ptr %marks, i8 0, i64 %mark.bytes, i1 false)
+  br label %next
+next:
   %j = add i64 %i, 1
   br label %head
 run:

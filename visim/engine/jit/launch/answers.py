@@ -14,7 +14,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.barriers import BarrierMisuse
+from visim.engine.barriers import BarrierMisuse, Barriers
 from visim.engine.base import Dispatch, Machine, SharedStarts
 from visim.engine.context import Context
 from visim.engine.faults import Stop, fault_at, memory_fault
@@ -83,13 +83,17 @@ class Halt:
 
 
 class Stoppable(Protocol):
-    """A run that can be told to stop, and says whether it has to."""
+    """A run that can be told to stop, and says whether it has to, and how its barriers stand."""
 
     halt: Halt
 
     @property
     def is_stopped(self) -> bool:
         """Whether the run has to stop."""
+        ...
+
+    def kept_barriers(self) -> Barriers | None:
+        """Return the barriers of the group at hand, if native code keeps them."""
         ...
 
 
@@ -224,6 +228,11 @@ class Answers:
             return 0
         try:
             views = self._host.views(site)
+            kept = self._run.kept_barriers()
+            if kept is not None:
+                # Native code asks why a synchronization is undefined.
+                kept.perform(record.number, effect, [int(view[0]) for view in views])
+                raise InternalError("native code refuses a synchronization that is well")
             record.waits = self.meetings.perform(record.number, effect, site, views)
         except (BarrierMisuse, FusedApart) as misuse:
             code = "fused-apart" if isinstance(misuse, FusedApart) else "barrier-misuse"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,7 +86,7 @@ class Endings:
         """Return a fault of a thread at a program counter."""
         return fault_at(self._instruction(thread, pc), thread.number, stop)
 
-    def deadlock(self, everyone: list[ThreadRecord], waiting: list[ThreadRecord]) -> Fault:
+    def deadlock(self, everyone: Sequence[ThreadRecord], waiting: Sequence[ThreadRecord]) -> Fault:
         """Return the fault of a group none of whose threads, all at barriers, can go on."""
         barriers = Barriers(len(everyone))
         for thread in waiting:
@@ -95,7 +96,7 @@ class Endings:
         return self.stalemate(barriers, everyone, waiting)
 
     def stalemate(
-        self, barriers: Barriers, everyone: list[ThreadRecord], waiting: list[ThreadRecord]
+        self, barriers: Barriers, everyone: Sequence[ThreadRecord], waiting: Sequence[ThreadRecord]
     ) -> Fault:
         """Return the fault of a group whose threads wait and nobody can go on."""
         places: dict[int, tuple[str, Ticket]] = {}

@@ -6,6 +6,7 @@ import ctypes
 import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -27,7 +28,8 @@ _COLOURS, _COLOUR = 32, 17 * _LINE
 class ThreadRecord:
     """What a hardware thread has while it runs: fields that native code knows, and its memory.
 
-    `address` is where native code finds the fields; `octets` are the bytes of the register image.
+    `address` is where native code finds the fields; `octets` are the bytes of the register image;
+    `marks` are what it has done at each barrier.
     """
 
     number: int
@@ -35,6 +37,7 @@ class ThreadRecord:
     fields: NDArray[np.uint64]
     image: NDArray[np.uint8]
     scratch: NDArray[np.uint8]
+    marks: NDArray[np.uint64]
     octets: memoryview = field(init=False)
     scratch_base: int = 0
     waits: Ticket | None = None
@@ -47,6 +50,8 @@ class ThreadRecord:
         self.fields[Thread.SCRATCH_BASE :] = 0
         self.image.fill(0)
         self.scratch.fill(0)
+        self.marks.fill(0)
+        self.fields[Thread.MARKS] = self.marks.ctypes.data
 
     def fill(self, start: ThreadStart) -> None:
         """Write how the thread starts into its fields and registers, which are zero."""
@@ -65,7 +70,9 @@ def unstarted(threads: Sequence[ThreadRecord]) -> int:
     return sum(int(thread.fields[Thread.STATUS]) == Status.READY for thread in threads)
 
 
-def new_records(first: int, count: int, image: int, scratch: int) -> list[ThreadRecord]:
+def new_records(
+    first: int, count: int, image: int, scratch: int, barriers: int
+) -> list[ThreadRecord]:
     """Return the records of threads, all zero.
 
     Args:
@@ -73,21 +80,23 @@ def new_records(first: int, count: int, image: int, scratch: int) -> list[Thread
         count: how many threads.
         image: bytes of a register image.
         scratch: bytes of a thread's scratch memory.
+        barriers: how many barriers there are at which threads signal and wait apart.
     """
-    sizes = [8 * int(Thread.SIZE), _whole_lines(image), _whole_lines(scratch)]
+    sizes = [8 * int(Thread.SIZE), *map(_whole_lines, (8 * barriers, image, scratch))]
     step = sum(sizes)
     block = aligned_zeros(step * count + _LINE)
     place = int(block.ctypes.data)
     found: list[ThreadRecord] = []
     for number in range(count):
-        at = number * step
-        fields = block[at : at + sizes[0]].view(np.uint64)
-        fields[Thread.IMAGE] = place + at + sizes[0]
-        fields[Thread.SCRATCH] = place + at + sizes[0] + sizes[1]
-        at += sizes[0]
-        registers, at = block[at : at + image], at + sizes[1]
-        own = block[at : at + scratch]
-        found.append(ThreadRecord(first + number, place + number * step, fields, registers, own))
+        ends = [number * step + end for end in accumulate(sizes)]
+        fields = block[number * step : ends[0]].view(np.uint64)
+        marks = block[ends[0] : ends[0] + 8 * barriers].view(np.uint64)
+        registers, own = block[ends[1] : ends[1] + image], block[ends[2] : ends[2] + scratch]
+        fields[Thread.MARKS] = place + ends[0]
+        fields[Thread.IMAGE] = place + ends[1]
+        fields[Thread.SCRATCH] = place + ends[2]
+        address = place + number * step
+        found.append(ThreadRecord(first + number, address, fields, registers, own, marks))
     return found
 
 

@@ -13,11 +13,13 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.barriers import Barriers
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.analysis.blocks import ANY_MODE, CR0
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.launch.answers import Answers, Halt, Target, alive
+from visim.engine.jit.launch.barriers import KeptBarriers
 from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.images import Images
 from visim.engine.jit.launch.kept import Compiled
@@ -86,6 +88,7 @@ class Runner:
         self.slm = _local_memory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
+        self.barriers = KeptBarriers(first.barriers)
         self.exchange = aligned_zeros(EXCHANGE_BYTES)
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)
@@ -183,6 +186,8 @@ class Runner:
             Context.CACHE: self._caches[-1].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
             Context.KERNEL: compiled.kernel,
+            Context.BARRIERS: self.barriers.address,
+            Context.BARRIER_COUNT: self.barriers.count,
             Context.BUDGET: min(self.options.budget or 0, _MOST_BUDGET),
             Context.WATCHED: self.shared is not None and self.watcher.is_ordered,
         }
@@ -247,10 +252,11 @@ class Runner:
         for context in (found[1] for found in self.compiled.values()):
             for name in (Context.ARRIVED, Context.PHASE, Context.SPARE, Context.FIRST):
                 context[int(name)] = 0
+        self.barriers.clear()
         if self.first.has_host_turns:
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._host_turns(threads, shuffled)
-        if self.has_stacks and len(order) > 1:
+        if self.has_stacks and (len(order) > 1 or self.barriers.count):
             threads = [self._start(group, number, slot) for slot, number in enumerate(order)]
             return self._take_turns(threads, shuffled)
         for number in order:
@@ -274,7 +280,8 @@ class Runner:
     def reserve(self, count: int) -> None:
         """Have records of so many threads."""
         known, sizes = len(self.records), (self.kernel.register_bytes, self.machine.scratch_bytes)
-        for one in new_records(known, max(0, count - known), *sizes):
+        more = new_records(known, max(0, count - known), *sizes, self.barriers.count)
+        for one in more:
             self.records.append(one)
             self.answers.by_address[one.address] = one
 
@@ -318,6 +325,20 @@ class Runner:
         """Return the fault with which a thread has stopped."""
         return self.endings.fault_of(thread, self.answers.refusal, self.options.budget)
 
+    def deadlock(self, everyone: Sequence[ThreadRecord], waiting: Sequence[ThreadRecord]) -> Fault:
+        """Return the fault of a group whose threads have ended, or wait and cannot go on."""
+        if not self.barriers.count:
+            return self.endings.deadlock(everyone, waiting)
+        return self.endings.stalemate(self.barriers.restored(everyone), everyone, waiting)
+
+    def kept_barriers(self) -> Barriers | None:
+        """Return the barriers of the group at hand, if native code keeps them."""
+        if not self.barriers.count:
+            return None
+        shared = self.shared
+        threads = self.answers.group_threads if shared is None else len(shared.starts)
+        return self.barriers.restored(self.records[:threads])
+
     def _call(
         self,
         name: str,
@@ -360,7 +381,7 @@ class Runner:
             nobody_ran = at > len(threads)
             threads = [t for t in threads if int(t.fields[Thread.STATUS]) != Status.DONE]
             if nobody_ran or not threads:
-                fault = self.endings.deadlock(everyone, threads) if threads else None
+                fault = self.deadlock(everyone, threads) if threads else None
                 break
             if self.is_stopped:
                 fault = self.endings.cancelled(threads[0])

@@ -219,7 +219,7 @@ class NativeWork:
                 runner.exit.threads -= unstarted(self.records)
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
-            fault = runner.endings.deadlock(self.records, live)
+            fault = runner.deadlock(self.records, live)
         place = int(fields[Work.FAULT_GROUP])
         runner.end(fault, int(task.numbers[place]))
         return place

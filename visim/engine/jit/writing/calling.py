@@ -62,7 +62,7 @@ class CallOutWriter:
         if isinstance(effect, Request):
             answered = self._ask_natively(site, effect, area)
         answer = self._ask_host(number, values.control())
-        if isinstance(effect, Synchronization):
+        if isinstance(effect, Synchronization) and unit.module.has_host_turns:
             self._suspend_if(text.let(f"icmp eq i32 {answer}, {WAIT}"))
         if answered is not None:
             text.jump(answered)

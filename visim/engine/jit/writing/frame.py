@@ -47,7 +47,8 @@ class ModuleFrame:
 
     `flat` says that all variables are in an image; `has_calls` that there are functions beside the
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
-    own, which those do not need that `may_wait` but are alone in their groups. `adding` are the
+    own, which those do not need that `may_wait` but are alone in their groups. `barriers` is how
+    many barriers a group has if threads signal and wait for any apart, else 0. `adding` are the
     messages that may be tallied. `alike_once` is what `ModuleText` says.
     """
 
@@ -66,6 +67,7 @@ class ModuleFrame:
     counts_depth: bool = False
     may_wait: bool = False
     stacks: bool = False
+    barriers: int = 0
     frame_bytes: int = 0
     adding: frozenset[int] = frozenset()
     alike_once: bool = False
@@ -337,11 +339,11 @@ class UnitFrame:
 
     # Turns
 
-    def suspend(self) -> None:
-        """Let other threads run, and begin a turn when they have."""
+    def suspend(self, status: Status = Status.PAUSED, phase: str | int = ANYTIME) -> None:
+        """Let other threads run, and begin a turn when they have and `phase` is over."""
         self.note_executed()
-        paused = f"i64 {int(Status.PAUSED)}, i64 {ANYTIME}"
-        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {paused})")
+        how = f"i64 {int(status)}, i64 {phase}"
+        self.text.let(f"call ptr @suspend(ptr %ctx, ptr %thread, {how})")
         self.begin_turn()
 
     def note_executed(self) -> None:

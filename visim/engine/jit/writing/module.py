@@ -14,14 +14,19 @@ from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
+from visim.engine.jit.layout import BARRIER_COUNT
 from visim.engine.jit.writing.frame import ModuleFrame
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
     Atomic,
+    BarrierSignal,
+    BarrierWait,
     Load,
     LoadBlock,
+    NamedBarrierSignal,
+    NamedBarrierWait,
     Request,
     Space,
     Synchronization,
@@ -88,6 +93,7 @@ class ModuleWriter(ModuleFrame):
         return Traits(
             may_wait=self.may_wait,
             has_host_turns=self.has_host_turns,
+            barriers=self.barriers,
             has_calls=self.has_calls,
             writes_image=self.flat or self.has_calls or self.version.saving,
             rows=() if self.flat else input_rows(self.kernel, flows[0, self.version.cr0]),
@@ -114,6 +120,7 @@ class ModuleWriter(ModuleFrame):
         self.has_calls = len(flows) > 1
         self.has_barriers = bool(waits)
         self.has_host_turns = any(is_called_out(wait) for wait in waits)
+        self.barriers = 0 if self.has_host_turns else _barriers(waits)
         self.counts_depth = self.has_calls or any(flow.recursive for flow in flows.values())
         self.frame_bytes = CALL_DEPTH * max(frame_bytes(flow) for flow in flows.values())
         needs = self.has_barriers or self.has_calls
@@ -166,6 +173,14 @@ class ModuleWriter(ModuleFrame):
         places = [place for block in blocks for place in block.places]
         shared = {place.variable.name for place in places if place.variable.is_file_scope}
         return len(shared) > 1 or not all(fits_variable(place, grf) for place in places)
+
+
+def _barriers(waits: Iterable[Synchronization]) -> int:
+    """Return how many barriers threads may signal and wait for apart."""
+    waits = list(waits)
+    if any(isinstance(wait, NamedBarrierSignal | NamedBarrierWait) for wait in waits):
+        return BARRIER_COUNT
+    return int(any(isinstance(wait, BarrierSignal | BarrierWait) for wait in waits))
 
 
 def _weight(flows: Iterable[Flow]) -> int:

@@ -21,31 +21,25 @@ from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.writing.bits import BitwiseWriter
 from visim.engine.jit.writing.outlined import strip_writer
-from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.strips import local_rows, may_have_strips, strip_of
+from visim.engine.jit.writing.synchronizing import SynchronizationWriter
 from visim.engine.jit.writing.values import Values
 from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
-    Barrier,
     Call,
     CallFunction,
     FunctionReturn,
-    FusedExchange,
     Goto,
     Jump,
     Place,
     Return,
     Switch,
-    Synchronization,
     WriteRegister,
-    expressions,
-    operands,
 )
 from visim.sem.expr import Expr
-from visim.sem.uops import UOPS
 
 
-class NodeWriter(StepWriter):
+class NodeWriter(SynchronizationWriter):
     """Writes one chain of nodes of the graph."""
 
     def write(self) -> None:
@@ -154,10 +148,6 @@ class NodeWriter(StepWriter):
         match self.node.block.transfer:
             case None:
                 self._fall()
-            case Barrier() as barrier if not self.unit.module.has_host_turns:
-                self._barrier(barrier)
-            case FusedExchange() as exchange:
-                self._exchange(exchange)
             case Goto() as goto:
                 self._goto(goto)
             case Jump() as jump:
@@ -171,57 +161,14 @@ class NodeWriter(StepWriter):
             case Return() | FunctionReturn() as back:
                 self._return(back)
             case effect:
-                self._synchronize(effect)
+                self.synchronize(effect)
+                self._fall()
 
     def _key(self, pc: int) -> tuple[int, int, int]:
         return (self.node.entry, pc, self.node.after)
 
     def _fall(self) -> None:
         self.text.jump(self.unit.merge_label(self._key(self.node.block.next)))
-
-    def _barrier(self, effect: Barrier) -> None:
-        unit = self.unit
-        unit.set_thread(Thread.PC, self.node.block.next)
-        unit.set_thread(Thread.UNIT, unit.unit.number)
-        self.tracing.effect(self.new_values(), effect, self.node.block.next - 1)
-        if not unit.module.stacks:  # Nobody else is in the group.
-            self._fall()
-            return
-        unit.note_executed()
-        before = self.text.let("load ptr, ptr %self")
-        after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
-        self.text.do(f"store ptr {after}, ptr %self")
-        unit.begin_turn()
-        self._fall()
-
-    def _synchronize(self, effect: Synchronization) -> None:
-        """Leave a synchronization to the host, which says whether the thread has to wait."""
-        self._meet(effect, operands(effect))
-        self._fall()
-
-    def _meet(self, effect: Synchronization, inputs: tuple[Expr, ...]) -> None:
-        unit = self.unit
-        self.unit.pc = self.node.block.next - 1
-        unit.set_thread(Thread.PC, self.node.block.next)
-        unit.set_thread(Thread.UNIT, unit.unit.number)
-        values = self.new_values()
-        self.tracing.effect(values, effect, self.node.block.next - 1)
-        self.callouts.call(values, effect, inputs, ())
-
-    def _exchange(self, effect: FusedExchange) -> None:
-        """Give the host what the other thread of a fused pair reads, meet it, and go on."""
-        after = self.node.block.steps[-1]
-        leaves = tuple(e for e in expressions(after.effects) if e.uop.name == "fused")
-        places = dict.fromkeys(leaf.attribute[1] for leaf in leaves)
-        reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
-        self._meet(effect, reads)
-        values = self.new_values()
-        found = self.callouts.call(values, effect, (), leaves)
-        for leaf, name in zip(leaves, found, strict=True):
-            values.know(leaf, name)
-        self._effects(after, values, len(self.node.block.steps) - 1)
-        self.joint.flush()
-        self._fall()
 
     def _set_active(self, value: str) -> None:
         self.text.do(f"store i32 {value}, ptr %active")

@@ -62,13 +62,15 @@ class Traits:
     """What all versions of a kernel have in common.
 
     `may_wait` says that threads may have to wait for others of their group, `has_host_turns` that
-    Python decides which threads have a turn. `frame_bytes` is the memory that the open calls of
-    subroutines need which call themselves. `rows` are what threads may find in inputs that has a
-    shape, `weight` is about how many instructions a thread executes, `steps` how many there are.
+    Python decides which threads have a turn, `barriers` how many barriers a group has if threads
+    signal and wait for any apart. `frame_bytes` is the memory that the open calls of subroutines
+    need which call themselves. `rows` are what threads may find in inputs that has a shape,
+    `weight` is about how many instructions a thread executes, `steps` how many there are.
     """
 
     may_wait: bool
     has_host_turns: bool
+    barriers: int
     has_calls: bool
     writes_image: bool
     rows: tuple[Row, ...]
@@ -87,7 +89,7 @@ class Traits:
         A thread that is alone waits for nobody, but its calls may nest deeply, and long code takes
         LLVM half as long again in a loop over threads, whose start is little of their time.
         """
-        alone = threads == 1 and self.steps <= _MOST_IN_LOOP
+        alone = threads == 1 and self.steps <= _MOST_IN_LOOP and not self.barriers
         return self.has_calls or (self.may_wait and not alone)
 
 

@@ -1,0 +1,129 @@
+"""Where threads of a group meet: barriers, what fused pairs exchange, turns given away."""
+
+from __future__ import annotations
+
+from visim.engine.jit.layout import REFUSED, Context, Status, Thread
+from visim.engine.jit.writing.steps import StepWriter
+from visim.engine.jit.writing.values import Values
+from visim.sem.effects import (
+    Barrier,
+    BarrierSignal,
+    BarrierWait,
+    FusedExchange,
+    NamedBarrierSignal,
+    NamedBarrierWait,
+    Synchronization,
+    Yield,
+    expressions,
+    operands,
+)
+from visim.sem.expr import Expr
+from visim.sem.uops import UOPS
+
+_OF_GROUP = 0
+"""The number of the group's own barrier; named ones follow."""
+_BOTH = 0
+"""Producers and consumers as which threads signal: at the group's barrier each thread is both."""
+
+
+class SynchronizationWriter(StepWriter):
+    """Writes the synchronization at the end of a block."""
+
+    def synchronize(self, effect: Synchronization) -> None:
+        """Write what a synchronization does, until the thread goes on."""
+        unit = self.unit
+        unit.pc = self.node.block.next - 1
+        unit.set_thread(Thread.PC, self.node.block.next)
+        unit.set_thread(Thread.UNIT, unit.unit.number)
+        values = self.new_values()
+        self.tracing.effect(values, effect, unit.pc)
+        if unit.module.has_host_turns:
+            self._leave_to_host(values, effect)
+        elif isinstance(effect, Barrier) and not unit.module.barriers:
+            self._barrier()
+        else:
+            self._meet(values, effect)
+
+    def _barrier(self) -> None:
+        """Wait for all others, where threads signal and wait in one."""
+        unit = self.unit
+        if not unit.module.stacks:  # Nobody else is in the group.
+            return
+        unit.note_executed()
+        before = self.text.let("load ptr, ptr %self")
+        after = self.text.let(f"call ptr @barrier(ptr %ctx, ptr {before})")
+        self.text.do(f"store ptr {after}, ptr %self")
+        unit.begin_turn()
+
+    def _meet(self, values: Values, effect: Synchronization) -> None:
+        """Signal, wait, or give way; what is undefined goes to the host, which says why."""
+        match effect:
+            case Barrier():
+                self._signal(values, effect, _OF_GROUP)
+                self._await(values, effect, _OF_GROUP)
+            case BarrierSignal():
+                self._signal(values, effect, _OF_GROUP)
+            case BarrierWait():
+                self._await(values, effect, _OF_GROUP)
+            case NamedBarrierSignal():
+                self._signal(values, effect, self._number(values, effect.id))
+            case NamedBarrierWait():
+                self._await(values, effect, self._number(values, effect.id))
+            case Yield() if self.unit.module.stacks:
+                self.unit.suspend()
+            case _:
+                self.unit.begin_turn()
+
+    def _number(self, values: Values, expr: Expr) -> str:
+        """Return the number of a named barrier, as i64."""
+        return self.text.let(f"add i64 {self._wide(values, expr)}, 1")
+
+    def _wide(self, values: Values, expr: Expr) -> str:
+        return self.text.let(f"zext i32 {values.scalar(expr)} to i64")
+
+    def _signal(self, values: Values, effect: Synchronization, number: str | int) -> None:
+        if isinstance(effect, NamedBarrierSignal):
+            counts = (effect.role, effect.producers, effect.consumers)
+            shown = [self._wide(values, expr) for expr in counts]
+        else:
+            threads = self.unit.context(Context.THREADS)
+            shown = [str(_BOTH), threads, threads]
+        given = ", ".join(f"i64 {name}" for name in (number, *shown))
+        well = self.text.let(f"call i1 @signal(ptr %ctx, ptr %thread, {given})")
+        self._explain_unless(well, values, effect)
+
+    def _await(self, values: Values, effect: Synchronization, number: str | int) -> None:
+        phase = self.text.let(f"call i64 @await(ptr %ctx, ptr %thread, i64 {number})")
+        well = self.text.let(f"icmp ne i64 {phase}, {REFUSED}")
+        self._explain_unless(well, values, effect)
+        self.unit.suspend(Status.WAITING, phase)
+
+    def _explain_unless(self, well: str, values: Values, effect: Synchronization) -> None:
+        """Have the host say what is wrong, unless all is well."""
+        right, wrong = self.text.fresh("right"), self.text.fresh("wrong")
+        self.text.likely(well, right, wrong)
+        self.text.label(wrong)
+        self.callouts.call(values, effect, operands(effect), ())
+        self.text.jump(right)
+        self.text.label(right)
+
+    def _leave_to_host(self, values: Values, effect: Synchronization) -> None:
+        """Leave a synchronization to the host, which says whether the thread has to wait."""
+        if isinstance(effect, FusedExchange):
+            self._exchange(values, effect)
+        else:
+            self.callouts.call(values, effect, operands(effect), ())
+
+    def _exchange(self, values: Values, effect: FusedExchange) -> None:
+        """Give the host what the other thread of a fused pair reads, meet it, and go on."""
+        after = self.node.block.steps[-1]
+        leaves = tuple(e for e in expressions(after.effects) if e.uop.name == "fused")
+        places = dict.fromkeys(leaf.attribute[1] for leaf in leaves)
+        reads = tuple(Expr(UOPS["read"], p.type, p.lanes, (), p) for p in places)
+        self.callouts.call(values, effect, reads, ())
+        values = self.new_values()
+        found = self.callouts.call(values, effect, (), leaves)
+        for leaf, name in zip(leaves, found, strict=True):
+            values.know(leaf, name)
+        self._effects(after, values, len(self.node.block.steps) - 1)
+        self.joint.flush()
