@@ -451,9 +451,10 @@ def _bytes(digits: str, where: _Where) -> bytes:
 def _local(count: str, where: _Where) -> object:
     from visim.runtime.arguments.buffers import Local
 
-    if not _COUNT.fullmatch(count.strip()) or int(count) == 0:
+    digits = count.strip()
+    if not _COUNT.fullmatch(digits) or int(digits) == 0:
         raise where.error("local: needs a number of bytes")
-    return Local(int(count))
+    return Local(int(digits))
 
 
 def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | bytes:
