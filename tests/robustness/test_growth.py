@@ -11,11 +11,20 @@ from collections.abc import Callable
 
 import pytest
 
+import visim
+from tools.fuzz.seeds import member
+from visim.binary.archive import MAGIC
+from visim.binary.isafile import read_isa, write_isa
+from visim.diag import Source
+from visim.module import Module
 from visim.runtime.building.loading import check_links, examine_data
 from visim.target import platform
+from visim.text import read_text
 
+PVC = platform("pvc")
 SHORT, LONG, MOST_GROWTH = 80, 320, 6
-HEAD = '.version 4.1\n.kernel "k"\n'
+VERSION = ".version 4.1\n"
+HEAD = f'{VERSION}.kernel "k"\n'
 RET = "ret (M1, 1)\n"
 VARIABLE = "v_type=G type=ud num_elts=1"
 
@@ -67,25 +76,34 @@ GROWING: dict[str, Callable[[int], str]] = {
 }
 
 
-def calls_for(text: str) -> int:
-    """Return how many functions are called to read, verify and report on a text."""
+def calls_of(work: Callable[[], object]) -> int:
+    """Return how many functions `work` calls."""
     count = 0
 
     def called(_frame: object, event: str, _argument: object) -> None:
         nonlocal count
         count += event in {"call", "c_call"}
 
-    data = text.encode()
     before = sys.getprofile()
     sys.setprofile(called)
     try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def calls_for(text: str) -> int:
+    """Return how many functions are called to read, verify and report on a text."""
+    data = text.encode()
+
+    def work() -> None:
         contents, findings = examine_data(data, "growing", platform("pvc"))
         if contents is not None:
             check_links(contents)
         findings.render()
-    finally:
-        sys.setprofile(before)
-    return count
+
+    return calls_of(work)
 
 
 @pytest.mark.parametrize("what", GROWING)
@@ -93,6 +111,66 @@ def test_work_grows_with_the_input(what: str):
     make = GROWING[what]
     calls_for(make(SHORT))
     assert calls_for(make(LONG)) < MOST_GROWTH * calls_for(make(SHORT))
+
+
+def text_of_attributes(count: int) -> Source:
+    return Source("growing", HEAD + each(count, ".kernel_attr Own{n}={n}\n") + RET)
+
+
+def module_of(count: int) -> Module:
+    """Return a module with a kernel, and functions and variables of file scope."""
+    variables = each(count, ".global_variable v{n} type=ud num_elts=1 align=dword\n")
+    functions = each(count, '.global_function "f{n}"\nfret (M1, 16)\n')
+    return read_text(
+        Source("growing", f"{VERSION}{variables}{HEAD.removeprefix(VERSION)}{RET}{functions}")
+    )
+
+
+def library(count: int) -> bytes:
+    """Return an archive whose members each need the next one."""
+    lines = '.version 4.1\n.global_function "f{n}"\n{call}fret (M1, 16)\n'
+    last = member(f"{count}/", lines.format(n=count, call="").encode())
+    calls = (lines.format(n=n, call=f"fcall (M1, 16) f{n + 1} 0 0\n") for n in range(count))
+    return MAGIC + b"".join(member(f"{n}/", text.encode()) for n, text in enumerate(calls)) + last
+
+
+def test_reading_attributes_grows_with_their_number():
+    def text(count: int) -> int:
+        source = text_of_attributes(count)
+        return calls_of(lambda: read_text(source))
+
+    def stored(count: int) -> int:
+        data = write_isa(read_text(text_of_attributes(count)), platform=PVC)
+        return calls_of(lambda: read_isa(data, "growing", platform=PVC))
+
+    for calls in (text, stored):
+        calls(SHORT)
+        assert calls(LONG) < MOST_GROWTH * calls(SHORT)
+
+
+def test_objects_of_many_functions_and_variables_take_work_in_proportion():
+    def written(count: int) -> int:
+        module = module_of(count)
+        return calls_of(lambda: write_isa(module, platform=PVC))
+
+    def stored(count: int) -> int:
+        data = write_isa(module_of(count), platform=PVC)
+        return calls_of(lambda: read_isa(data, "growing", platform=PVC))
+
+    for calls in (written, stored):
+        calls(SHORT)
+        assert calls(LONG) < MOST_GROWTH * calls(SHORT)
+
+
+def test_searching_an_archive_grows_with_its_members():
+    kernel = f"{HEAD}fcall (M1, 16) f0 0 0\n{RET}".encode()
+
+    def calls(count: int) -> int:
+        files = [kernel, library(count)]
+        return calls_of(lambda: visim.link(files, platform="pvc"))
+
+    calls(SHORT)
+    assert calls(LONG) < MOST_GROWTH * calls(SHORT)
 
 
 @pytest.mark.parametrize("repeated", ["undefined label", "unknown variable", "unknown function"])

@@ -130,13 +130,14 @@ def archives() -> tuple[bytes, ...]:
     """Return `ar` archives of two texts, with short, GNU's long and BSD's long names."""
     long = b"a_name_that_is_longer_than_sixteen.visaasm/\n"
     files = (_CALLER.encode(), _LIBRARY.encode())
-    short = b"".join(_member(f"m{n}.visaasm/", data) for n, data in enumerate(files))
-    gnu = _member("//", long) + _member("/0", files[0]) + _member("m.visaasm/", files[1])
-    bsd = _member("#1/20", b"long_name.visaasm\0\0\0" + files[0]) + _member("f/", files[1])
+    short = b"".join(member(f"m{n}.visaasm/", data) for n, data in enumerate(files))
+    gnu = member("//", long) + member("/0", files[0]) + member("m.visaasm/", files[1])
+    bsd = member("#1/20", b"long_name.visaasm\0\0\0" + files[0]) + member("f/", files[1])
     return tuple(MAGIC + body for body in (short, gnu, bsd))
 
 
-def _member(name: str, data: bytes) -> bytes:
+def member(name: str, data: bytes) -> bytes:
+    """Return a member of an `ar` archive; an odd one is filled up."""
     head = f"{name:<16}{0:<12}{0:<6}{0:<6}{644:<8}{len(data):<10}`\n".encode()
     return head + data + b"\n" * (len(data) % 2)
 

@@ -142,23 +142,31 @@ class _Context:
 
     def __init__(self, header: Header, name: str, platform: Platform | None) -> None:
         self.header = header
-        own = Names(())
+        own = Names()
         self.variables = tuple(
             _variable(entry, own.general(entry.name.removeprefix(MANGLED), place), name)
             for place, entry in enumerate(header.variables)
         )
         names = tuple(function.name for function in header.functions)
-        self.shared = ObjectContext(header.version, platform, names)
+        by_place = {place: entry.variable for place, entry in enumerate(self.variables)}
+        self.shared = _with_variables(ObjectContext(header.version, platform, names), by_place)
 
     def of(self, entry: KernelEntry | FunctionEntry) -> ObjectContext:
         """Return the context of one unit; without relocations its numbers are places."""
         functions, relocations = self.header.functions, entry.relocations
-        places = dict(relocations.variables) or {n: n for n in range(len(self.variables))}
-        return replace(
-            self.shared,
-            called={number: functions[place].name for number, place in relocations.functions},
-            variables={number: self.variables[place].variable for number, place in places.items()},
-        )
+        called = {number: functions[place].name for number, place in relocations.functions}
+        context = replace(self.shared, called=called)
+        if not relocations.variables:
+            return context
+        variables = self.variables
+        used = {number: variables[place].variable for number, place in relocations.variables}
+        return _with_variables(context, used)
+
+
+def _with_variables(context: ObjectContext, variables: Mapping[int, General]) -> ObjectContext:
+    """Return the context with a file's variables, which all units without relocations share."""
+    names = frozenset(variable.name for variable in variables.values())
+    return replace(context, variables=variables, taken=names)
 
 
 def _variable(entry: VariableEntry, name: str, file: str) -> FileVariable:
@@ -195,8 +203,9 @@ def _header(
     """Return the header without places."""
     variables = tuple(_variable_entry(variable) for variable in module.variables)
     functions = (*module.externals, *(unit.name for unit in module.functions))
-    names = [declared.variable.name for declared in module.variables]
-    tables = names, functions if module.has_linkage else ()
+    has_linkage = module.has_linkage
+    names = _first_places([declared.variable.name for declared in module.variables])
+    tables = names, _first_places(functions if has_linkage else ())
     kernels = [
         KernelEntry(
             unit.name,
@@ -213,7 +222,7 @@ def _header(
     entries += [
         FunctionEntry(
             unit.name,
-            _linkage(unit, module),
+            _linkage(unit, has_linkage=has_linkage),
             Place(0, len(made[unit.name].data)),
             _relocations(made[unit.name], *tables),
         )
@@ -229,27 +238,32 @@ def _variable_entry(declared: FileVariable) -> VariableEntry:
     return VariableEntry(name, _LINKAGE_CODES[declared.linkage], bits, variable.count)
 
 
-def _linkage(unit: Unit, module: Module) -> int:
+def _linkage(unit: Unit, *, has_linkage: bool) -> int:
     """Return a function's number: compilers say external of all, so do files without linkage."""
     if unit.linkage is Linkage.STATIC:
         return STATIC_CODE
     if unit.order is not None:
         return unit.order.linkage
-    return GLOBAL_CODE if module.has_linkage else EXTERNAL_CODE
+    return GLOBAL_CODE if has_linkage else EXTERNAL_CODE
 
 
 def _relocations(
-    made: EncodedUnit, variables: Sequence[str], functions: Sequence[str]
+    made: EncodedUnit, variables: Mapping[str, int], functions: Mapping[str, int]
 ) -> Relocations:
     """Return a unit's relocations; GenX_IR wants none, so only files with linkage have them."""
     return Relocations(
-        tuple((number, variables.index(name)) for number, name in made.variables.items()),
+        tuple((number, variables[name]) for number, name in made.variables.items()),
         tuple(
-            (number, functions.index(name))
+            (number, functions[name])
             for number, name in made.functions.items()
             if name in functions
         ),
     )
+
+
+def _first_places(names: Sequence[str]) -> dict[str, int]:
+    """Return the place of each name, the first one of a name that is there twice."""
+    return {name: place for place, name in reversed(tuple(enumerate(names)))}
 
 
 def _placed(header: Header, position: int) -> Header:

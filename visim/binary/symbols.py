@@ -64,15 +64,16 @@ _KIND_WORDS = {
 class Names:
     """Gives each general variable a name of its own that a text can hold."""
 
-    def __init__(self, taken: Iterable[str]) -> None:
-        self._used: set[str] = {"P0", *predefined.BY_NAME, *taken}
+    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
+        self._taken = taken
+        self._used: set[str] = {"P0", *predefined.BY_NAME}
 
     def general(self, stored: str, number: int) -> str:
         """Return the name of a variable that an object calls `stored`."""
         name = stored
         if not _VARIABLE_NAME.fullmatch(name) or _NUMBERED_NAME.fullmatch(name):
             name = f"V{number}"
-        while name in self._used:
+        while name in self._used or name in self._taken:
             name = f"{name}_{number}"
         self._used.add(name)
         return name

@@ -77,7 +77,7 @@ class ObjectContext:
 
     `inputs_at` is where the file's header says that the kernel's inputs begin, `linkage` the
     number of a function's linkage. `called` and `variables` have the functions and variables of
-    file scope by the numbers that the unit calls them by.
+    file scope by the numbers that the unit calls them by; `taken` has the names of the latter.
     """
 
     version: Version
@@ -87,6 +87,7 @@ class ObjectContext:
     linkage: int = 0
     called: Mapping[int, str] = field(default_factory=dict[int, str])
     variables: Mapping[int, General] = field(default_factory=dict[int, General])
+    taken: frozenset[str] = frozenset()
 
 
 def read_unit(reader: Reader, name: str, kind: UnitKind, context: ObjectContext) -> Unit:
@@ -114,7 +115,7 @@ class _UnitReader:
         self.start = reader.position
         self.tables = UnitTables(context.version, context.platform, context.called)
         self.width = number_width(self.tables)
-        self.names = Names(variable.name for variable in context.variables.values())
+        self.names = Names(context.taken)
         self.inputs: set[tuple[int, int]] = set()
 
     def read(self) -> Unit:
@@ -175,13 +176,13 @@ class _UnitReader:
     def _attributes(
         self, count_width: int, known: dict[str, AttributeValue]
     ) -> tuple[Attribute, ...]:
-        found: list[Attribute] = []
+        found: dict[str, Attribute] = {}
         for _ in range(self.reader.unsigned(count_width)):
             attribute = self._attribute(known)
-            if any(attribute.name == other.name for other in found):
+            if attribute.name in found:
                 raise CodingError(f"attribute {attribute.name} is given twice")
-            found.append(attribute)
-        return tuple(found)
+            found[attribute.name] = attribute
+        return tuple(found.values())
 
     def _attribute(self, known: dict[str, AttributeValue]) -> Attribute:
         """Read an attribute; an unknown one of a kernel is taken for what its bytes look like."""

@@ -62,11 +62,12 @@ def label_kinds(at: UnitSite) -> Iterator[Wrong]:
     """Branches go to block labels, calls to subroutines."""
     blocks = {item.name for item in at.unit.body if isinstance(item, LabelMark)}
     subroutines = {item.name for item in at.unit.body if isinstance(item, SubroutineMark)}
+    only_blocks, only_subroutines = blocks - subroutines, subroutines - blocks
     for item in at.unit.body:
         if not isinstance(item, Branch | SwitchJump):
             continue
         is_call = item.op.mnemonic == "call"
-        wrong = blocks - subroutines if is_call else subroutines - blocks
+        wrong = only_blocks if is_call else only_subroutines
         for label in (name for name in named_labels(item) if name in wrong):
             wanted = "a subroutine" if is_call else "a block label of the same subroutine"
             text = f"{item.op.mnemonic} to {label}, which is not {wanted}"

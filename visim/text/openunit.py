@@ -43,7 +43,7 @@ class OpenUnit:
     linkage: Linkage = Linkage.GLOBAL
     function_declarations: list[str] = field(default_factory=list[str])
     inputs: dict[tuple[type[Variable], int], Input] = field(default_factory=dict[Any, Any])
-    attributes: list[Attribute] = field(default_factory=list[Attribute])
+    attributes: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
     body: list[Instruction] = field(default_factory=list[Instruction])
     labels: dict[str, Span] = field(default_factory=dict[str, Span])
     uses: list[LabelUse] = field(default_factory=list[LabelUse])
@@ -65,7 +65,7 @@ class OpenUnit:
             self.declared(SamplerVariable),
             self.declared(SurfaceVariable),
             tuple(self.inputs.values()),
-            tuple(self.attributes),
+            tuple(self.attributes.values()),
             tuple(self.body),
             self.origin,
             linkage=self.linkage,

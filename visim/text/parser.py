@@ -291,13 +291,12 @@ class _Parser:
         cursor.skip_space()
         start = cursor.position
         found = kernel_attribute(cursor, unit.symbols)
-        earlier = next((other for other in unit.attributes if other.name == found.name), None)
-        if earlier is not None and found.name in _LAST_HOLDS:
-            unit.attributes.remove(earlier)
-        elif earlier is not None:
+        if found.name in _LAST_HOLDS:
+            unit.attributes.pop(found.name, None)
+        elif found.name in unit.attributes:
             message = f"attribute {found.name} is given twice"
             raise cursor.failure_at(start, "duplicate-attribute", message)
-        unit.attributes.append(found)
+        unit.attributes[found.name] = found
         if not cursor.at_end:
             # A dump of a body without marks has its first instruction on this line.
             self._instruction(cursor, cursor.position)

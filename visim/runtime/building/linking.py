@@ -6,9 +6,10 @@ Owns archives, whose members take part when something of them is needed, and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import heappop, heappush
 
 from visim.binary.archive import is_archive, read_archive
 from visim.binary.isafile import NativeCode
@@ -112,15 +113,32 @@ def _needed(files: Sequence[Contents], members: Sequence[Contents]) -> list[Cont
     taken = list(files)
     if not any(part.kernels for part in taken):
         taken += [member for member in members if member.kernels]
-    left = [member for member in members if member not in taken]
+    chosen = {id(part) for part in taken}
+    left = [member for member in members if id(member) not in chosen]
+    return [*taken, *_searched(taken, left)]
+
+
+def _searched(taken: Sequence[Contents], left: Sequence[Contents]) -> Iterator[Contents]:
+    """Yield the members of archives that are needed; of those, the first always comes next."""
+    defining: dict[str, list[int]] = {}
+    for place, member in enumerate(left):
+        for name in _offers(member.module):
+            defining.setdefault(name, []).append(place)
+    had = set[str]().union(*(_offers(part.module) for part in taken))
+    wanted = set[str]().union(*(_wants(part.module) for part in taken))
+    waiting: list[tuple[int, str]] = []
     while True:
-        wanted = set[str]().union(*(_wants(part.module) for part in taken))
-        had = set[str]().union(*(_offers(part.module) for part in taken))
-        found = next((entry for entry in left if _offers(entry.module) & (wanted - had)), None)
-        if found is None:
-            return taken
-        taken.append(found)
-        left.remove(found)
+        for name in wanted:
+            for place in defining.pop(name, ()):
+                heappush(waiting, (place, name))
+        while waiting and waiting[0][1] in had:
+            heappop(waiting)
+        if not waiting:
+            return
+        member = left[heappop(waiting)[0]]
+        yield member
+        had |= _offers(member.module)
+        wanted = _wants(member.module)
 
 
 def _offers(module: Module) -> set[str]:
