@@ -93,7 +93,8 @@ def _show(conversion: Conversion, value: Number | bytes | None) -> bytes:
         case "d" | "i" | "o" | "u" | "x" | "X":
             return _show_integer(conversion, _integer(value))
         case _:
-            return _show_float(conversion, 0.0 if isinstance(value, bytes) else float(value or 0))
+            number = 0.0 if isinstance(value, bytes) or value is None else float(value)
+            return _show_float(conversion, number)
 
 
 def _integer(value: Number | bytes | None) -> int:
