@@ -204,6 +204,7 @@ class Prepared:
             watched=tuple(sorted(wants & {PATHS, ACCESSES})),
             payload=None if stacks else payload,
             filled=filled if stacks else None,
+            low=0 if shared is None else _low_channels(shared, self.kernel.simd_size),
         )
 
     def _workers(
@@ -233,6 +234,15 @@ class Prepared:
         while len(self._stacks) < workers:
             self._stacks.append(Stacks(self._stacks[0].size))
         return self._stacks[:workers]
+
+
+def _low_channels(shared: SharedStarts, channels: int) -> int:
+    """Return how many channels every thread starts with, if that is a half or less of them.
+
+    Only powers of two count, so that few versions are compiled where many sizes of groups are used.
+    """
+    masks = {start.mask for start in shared.starts}
+    return next((n for n in (1, 2, 4, 8, 16) if n < channels and masks == {(1 << n) - 1}), 0)
 
 
 def _placed(registers: Sequence[tuple[int, bytes]]) -> list[tuple[slice, bytes]]:

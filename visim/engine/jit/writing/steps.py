@@ -18,6 +18,7 @@ from visim.engine.jit.analysis.slots import Slot, channel_of, channel_within, lo
 from visim.engine.jit.analysis.truths import Truths, overlaps
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
+from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.anchors import Anchors
@@ -241,7 +242,7 @@ class StepWriter:
         kept = self.shapes(step, number, values)
         for write, value, mask in found:
             if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
-                self._write(write, value, None, values)
+                self._write(write, self._without_idle(write, value), None, values)
             else:
                 self._write(write, value, mask, values)
         for slot, shape in kept:
@@ -251,6 +252,24 @@ class StepWriter:
             self.bindings.note(write)
             if isinstance(write, WritePredicate):
                 self._remember(write, values)
+
+    def _without_idle(self, write: WriteRegister, value: str) -> str:
+        """Return what is written where nobody looks at channels that are off.
+
+        Those that never run get zeros, for which LLVM computes nothing: neither what they would
+        have been, nor what follows from them. In registers of the host that others share it would
+        put zeros after each operation.
+        """
+        version, channel = self.unit.module.version, channel_within(write.mask)
+        scalar, lanes = scalar_type(write.place.type), write.value.lanes
+        busy = max(version.low, version.vector_lanes)
+        if not version.low or channel is None or channel + lanes <= busy:
+            return value
+        runs = numbers("i1", [int(channel + lane < busy) for lane in range(lanes)])
+        vector = f"<{lanes} x {scalar}>"
+        return self.text.let(
+            f"select <{lanes} x i1> {runs}, {vector} {value}, {vector} zeroinitializer"
+        )
 
     @staticmethod
     def _truth(write: RegisterWrite, values: Values) -> str | None:

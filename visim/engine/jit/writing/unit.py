@@ -163,12 +163,19 @@ class UnitWriter(UnitFrame):
             self.kernel.register_bytes,
             tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
             tuple(core for core in self._input_cores() if self._is_alike(core)),
-            self.all_on if self.module.version.full else None,
+            self._start_mask(),
             self.slm_bytes,
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]
         return [*room, *self.surfaces.text.lines, *loop.head(), *rest]
+
+    def _start_mask(self) -> int | None:
+        """Return the channels that every thread starts with, if that is known."""
+        version = self.module.version
+        if version.full:
+            return self.all_on
+        return (1 << version.low) - 1 if version.low else None
 
     def _own_spans(self) -> list[tuple[int, int, int]]:
         """Return the parts of the image that each activation of a function has for itself.

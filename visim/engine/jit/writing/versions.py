@@ -22,16 +22,17 @@ _MOST_IN_LOOP = 1000
 class Version:
     """What a compiled kernel is made for.
 
-    `full` says that threads start with all channels, `budgeted` that they may execute only so
-    many instructions, `counting` that executions of blocks are counted; `saving` that registers
-    are written back to the image at the end; `inputs` are shapes that inputs have; `checked` says
-    that messages look whether they are in range, `has_mask_registers` that the host's processor
-    has registers for masks, `has_gathers` that it gathers lanes faster than it loads them one by
-    one, `has_scatters` that it scatters them so, too, `vector_lanes` how many channels of 32 bits
-    its registers hold (0: nobody asks), `permuted_bytes` how many bytes it permutes at once.
-    `watched` are the events that observers want of native code. `payload` says what threads start
-    with that a loop of the module runs (None: others start them), `filled` which registers others
-    fill before threads start (None: any).
+    `full` says that threads start with all channels, `low` that they start with so many, the lowest
+    (0: with any), `budgeted` that they may execute only so many instructions, `counting` that
+    executions of blocks are counted; `saving` that registers are written back to the image at the
+    end; `inputs` are shapes that inputs have; `checked` says that messages look whether they are in
+    range, `has_mask_registers` that the host's processor has registers for masks, `has_gathers`
+    that it gathers lanes faster than it loads them one by one, `has_scatters` that it scatters them
+    so, too, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks),
+    `permuted_bytes` how many bytes it permutes at once. `watched` are the events that observers
+    want of native code. `payload` says what threads start with that a loop of the module runs
+    (None: others start them), `filled` which registers others fill before threads start (None:
+    any).
     """
 
     full: bool
@@ -50,6 +51,7 @@ class Version:
     watched: tuple[str, ...] = ()
     payload: Payload | None = None
     filled: tuple[Span, ...] | None = None
+    low: int = 0
 
     @property
     def looks_inside(self) -> bool:
