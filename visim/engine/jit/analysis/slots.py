@@ -221,6 +221,9 @@ class Slots:
         `channel` is that of the row's lane 0, None when all lanes are looked at.
         """
         first = (row.offset - slot.row.offset) // slot.row.stride
+        return self._holds(slot, first, key, step, channel)
+
+    def _holds(self, slot: Slot, first: int, key: Key, step: int, channel: int | None) -> bool:
         if not slot.whole and channel != slot.channel + first:
             return False
         now = self._passing(slot.row, key, step)
@@ -342,9 +345,14 @@ class Slots:
         for slot in self.by_variable.get(place.variable.index, ()):
             if not slot.quiet or high <= slot.row.offset or slot.row.end <= low:
                 continue
-            inside = row is not None and _contains(slot.row, row)
-            if row is None or not inside or not self.holds(slot, row, key, step, channel):
+            if row is None or not self._stays_quiet(slot, row, key, step, channel):
                 slot.quiet = False
+
+    def _stays_quiet(self, slot: Slot, row: Row, key: Key, step: int, channel: int | None) -> bool:
+        if slot.row.stride != row.stride:
+            return False
+        met = _met(slot.row, row)
+        return not met or (len(met) == 1 and self._holds(slot, met[0], key, step, channel))
 
 
 def _contains(row: Row, part: Row) -> bool:
@@ -352,6 +360,16 @@ def _contains(row: Row, part: Row) -> bool:
         return False
     distance = part.offset - row.offset
     return distance >= 0 and not distance % row.stride and part.end <= row.end
+
+
+def _met(row: Row, other: Row) -> range:
+    """Return which elements of `row` have bytes of lane 0 of another one at the same distances.
+
+    Bytes and words of elements meet one, and so do elements that `row` is a part of. Numbers are
+    those of `row` continued on both sides, since each of the rows may begin before the other.
+    """
+    low = other.offset - row.offset
+    return range((low - row.size) // row.stride + 1, (low + other.size - 1) // row.stride + 1)
 
 
 def _is_between(row: Row, other: Row) -> bool:
