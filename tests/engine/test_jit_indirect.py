@@ -15,6 +15,7 @@ from visim.linker.places import MARGIN
 
 from . import harness
 from .both import compare, on_jit
+from .hardware import HARDWARE, use_hardware
 
 DECLARATIONS = """.version 4.1
 .kernel "k"
@@ -133,19 +134,40 @@ def written_singly(value: str, *, group: str = "M1", kind: str = "", after: str 
     return ARRAY + "".join(f"    {line}\n" for line in lines if line)
 
 
+@pytest.mark.parametrize("hardware", HARDWARE)
 @pytest.mark.parametrize("limit", [0, 512])
 @pytest.mark.parametrize("group", ["M1", "M5"])
 @pytest.mark.parametrize("value", VALUES)
 def test_elements_that_are_written_together_equal_the_interpreter(
-    monkeypatch: pytest.MonkeyPatch, value: str, group: str, limit: int
+    monkeypatch: pytest.MonkeyPatch, value: str, group: str, limit: int, hardware: str
 ) -> None:
     """Lanes that come before a fault have been written."""
+    use_hardware(hardware, monkeypatch)
     monkeypatch.setattr(frame, "MOST_REACHING", limit)
     for kind in ("", "_NM"):
         made = harness.assemble(written_singly(value, group=group, kind=kind), "pvc")
         beyond = [*range(0, 44, 4), from_end(made, 0), *range(16)]
         for words in (*WORDS.values(), beyond[:16]):
             values = inputs(0) | {"V43": np.array(words, np.uint16)}
+            for mask in MASKS:
+                assert compare(made, values, mask) is None, (kind, words, hex(mask))
+
+
+@pytest.mark.parametrize("hardware", HARDWARE)
+@pytest.mark.parametrize("limit", [0, 512])
+def test_elements_of_private_arrays_equal_the_interpreter(
+    monkeypatch: pytest.MonkeyPatch, limit: int, hardware: str
+) -> None:
+    """Each channel reads one element of 1, 2 and 4 bytes, at an address of its own."""
+    use_hardware(hardware, monkeypatch)
+    monkeypatch.setattr(frame, "MOST_REACHING", limit)
+    for kind in ("d", "w", "b"):
+        read = f"mov (M1, 16) V41(0,0)<1> r[A0(0),0]<1,0>:{kind}"
+        start = "addr_add (M1_NM, 16) A0(0)<1> &V40 V43(0,0)<1;1,0>"
+        made = harness.assemble(f"{ARRAY}    {start}\n    {read}\n    ret (M1, 1)\n", "pvc")
+        beyond = [*range(0, 44, 4), from_end(made, 4), *(from_end(made, -4 * n) for n in range(4))]
+        for words in (*WORDS.values(), beyond):
+            values = inputs(0) | {"V43": np.array(words, np.int64).astype(np.uint16)}
             for mask in MASKS:
                 assert compare(made, values, mask) is None, (kind, words, hex(mask))
 

@@ -21,27 +21,27 @@ def load_lanes(text: Text, start: str, addresses: str, lanes: int, scalar: str) 
 
 
 def store_lanes(
-    text: Text, start: str, addresses: str, value: str, mask: str | None, kind: tuple[int, str]
+    text: Text,
+    start: str,
+    addresses: str,
+    value: str,
+    kind: tuple[int, str],
+    mask: str | None = None,
+    spare: str = "",
 ) -> None:
     """Write lanes to byte addresses, lowest first, where `mask` has them on (None: all).
 
-    `kind` is how many lanes there are and the type of each.
+    `kind` is how many lanes there are and the type of each. Lanes that are off are written to
+    `spare`, 8 bytes that nobody reads: processors cannot foresee which lanes those are.
     """
     lanes, scalar = kind
     for lane in range(lanes):
         one = text.let(f"extractelement <{lanes} x {scalar}> {value}, i64 {lane}")
-        if mask is None:
-            pointer = _pointer(text, start, addresses, lanes, lane)
-            text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
-            continue
-        bit = text.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
-        run, end = text.labels("run", "end")
-        text.branch(bit, run, end)
-        text.label(run)
         pointer = _pointer(text, start, addresses, lanes, lane)
+        if mask is not None:
+            bit = text.let(f"extractelement <{lanes} x i1> {mask}, i64 {lane}")
+            pointer = text.let(f"select i1 {bit}, ptr {pointer}, ptr {spare}")
         text.do(f"store {scalar} {one}, ptr {pointer}, align 1")
-        text.jump(end)
-        text.label(end)
 
 
 def loading_function(library: Library, lanes: int, scalar: str) -> str:
@@ -62,13 +62,27 @@ def storing_function(library: Library, lanes: int, scalar: str, *, masked: bool)
     if name not in library.functions:
         text = Text()
         mask, given = ("%mask", f", <{lanes} x i1> %mask") if masked else (None, "")
-        store_lanes(text, "%start", "%addresses", "%value", mask, (lanes, scalar))
+        if mask is not None:
+            text.do("%spare = alloca i64, align 8")
+            every, some = text.labels("every", "some")
+            text.branch(all_on(text, "%mask", lanes), every, some)
+            text.label(some)
+            store_lanes(text, "%start", "%addresses", "%value", (lanes, scalar), mask, "%spare")
+            text.do("ret void")
+            text.label(every)
+        store_lanes(text, "%start", "%addresses", "%value", (lanes, scalar))
         vectors = f"<{lanes} x i32> %addresses, <{lanes} x {scalar}> %value{given}"
         text.do("ret void")
         library.functions[name] = _function(
             f"define internal void @{name}(ptr %start, {vectors})", text
         )
     return name
+
+
+def all_on(text: Text, mask: str, lanes: int) -> str:
+    """Return whether a mask has all lanes."""
+    bits = text.let(f"bitcast <{lanes} x i1> {mask} to i{lanes}")
+    return text.let(f"icmp eq i{lanes} {bits}, -1")
 
 
 def _function(head: str, text: Text) -> str:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from visim.engine.jit.analysis.elements import Element, row_of
+from visim.engine.jit.ir.gathers import Gatherer
 from visim.engine.jit.ir.text import numbers, scalar_type, signed, splat
 from visim.engine.jit.layout import FaultKind
 from visim.engine.jit.writing.distant import (
+    all_on,
     load_lanes,
     loading_function,
     store_lanes,
@@ -43,6 +45,9 @@ class RegisterAccess:
         addresses = values.value(expr.args[0])
         self._check(addresses, self._odd(addresses, lanes, size), range(lanes))
         addresses, start = self._near(addresses, lanes), self.unit.storage.reached()
+        gatherer = self._gatherer(lanes, scalar)
+        if gatherer is not None:
+            return gatherer.load(start, addresses, lanes, scalar, 1, 1, "")[0]
         if not self.unit.reaches_often:
             return load_lanes(text, start, addresses, lanes, scalar)
         function = loading_function(self.unit.module.library, lanes, scalar)
@@ -68,8 +73,7 @@ class RegisterAccess:
         value = text.shuffle(scalar_type(kind), lanes, value, some)
         mask = None if mask is None else text.shuffle("i1", lanes, mask, some)
         self._check(addresses, self._wrong(addresses, len(some), kind.bytes, mask), some)
-        given = (len(some), scalar_type(kind))
-        store_lanes(text, self.unit.storage.reached(), addresses, value, mask, given)
+        self._store(addresses, value, mask, (len(some), scalar_type(kind)))
 
     def scatter_elements(
         self, values: Operands, elements: Sequence[Element], channels: str
@@ -101,13 +105,47 @@ class RegisterAccess:
     def _store(self, addresses: str, value: str, mask: str | None, kind: tuple[int, str]) -> None:
         """Write lanes, of some number and type, to addresses that are right."""
         unit, (lanes, scalar), start = self.unit, kind, self.unit.storage.reached()
-        if not unit.reaches_often:
-            store_lanes(unit.text, start, addresses, value, mask, kind)
-            return
+        gatherer = self._gatherer(lanes, scalar)
+        if gatherer is not None and gatherer.scatters:
+            gatherer.store(start, addresses, lanes, scalar, [value], 1, mask or "")
+        elif lanes <= MOST_SINGLE or (mask is None and not unit.reaches_often):
+            spare = unit.common_buffer(8) if mask else ""
+            store_lanes(unit.text, start, addresses, value, kind, mask, spare)
+        elif mask is None or unit.reaches_often:
+            self._store_in_function(start, addresses, value, mask, kind)
+        else:
+            self._store_most(start, addresses, value, mask, kind)
+
+    def _store_most(
+        self, start: str, addresses: str, value: str, mask: str, kind: tuple[int, str]
+    ) -> None:
+        """Write lanes of which mostly all are on; only then the code stands in the unit."""
+        text = self.unit.text
+        every, some, join = map(text.fresh, ("every", "some", "join"))
+        text.branch(all_on(text, mask, kind[0]), every, some)
+        text.label(every)
+        store_lanes(text, start, addresses, value, kind)
+        text.jump(join)
+        text.label(some)
+        self._store_in_function(start, addresses, value, mask, kind)
+        text.jump(join)
+        text.label(join)
+
+    def _store_in_function(
+        self, start: str, addresses: str, value: str, mask: str | None, kind: tuple[int, str]
+    ) -> None:
+        unit, (lanes, scalar) = self.unit, kind
         function = storing_function(unit.module.library, lanes, scalar, masked=mask is not None)
         given = f"ptr {start}, <{lanes} x i32> {addresses}, <{lanes} x {scalar}> {value}"
         given += "" if mask is None else f", <{lanes} x i1> {mask}"
         unit.text.do(f"call void @{function}({given})")
+
+    def _gatherer(self, lanes: int, scalar: str) -> Gatherer | None:
+        """Return what gathers and scatters with the host's instructions, where that is fast."""
+        unit = self.unit
+        if not Gatherer.suits(lanes, scalar, 1, 1):
+            return None
+        return unit.module.gatherer(unit.text)
 
     def _in_front(self, wrong: str, lanes: int, mask: str | None) -> str:
         """Return the lanes of a mask that come before all that are wrong."""
