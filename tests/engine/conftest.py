@@ -35,6 +35,7 @@ ALSO_ON_BOTH = {
     "test_a_half_accumulator_is_rounded_once_at_the_end",
     "test_a_pair_that_is_at_different_instructions_is_undefined",
     "test_a_thread_that_misses_the_other_of_its_pair_is_named",
+    "test_tiles_of_few_elements",
 }
 """Tests of other modules that do, too."""
 

@@ -104,6 +104,19 @@ def test_floats_accumulate_one_element_after_the_other(device, depth, name):
     np.testing.assert_array_equal(found, matrix.float_product(a, b, c))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("repeats", "depth"), [(3, 2), (5, 2), (7, 1)])
+@pytest.mark.parametrize("name", ["hf", "bf", "tf32"])
+def test_tiles_of_few_elements(device, repeats, depth, name):
+    """A has 7 to 20 elements; the last of them share no whole register with others."""
+    rng = np.random.default_rng(13)
+    terms, channels = depth * matrix.depth_step(name, name), DEVICES[device][0]
+    a, b = floats(rng, name, (repeats, terms)), floats(rng, name, (terms, channels))
+    c = rng.normal(0, 100, (repeats, channels)).astype(np.float32)
+    found = multiply(device, name, name, depth, c, a, b)
+    np.testing.assert_array_equal(found, matrix.float_product(a, b, c))
+
+
 def test_a_half_accumulator_is_rounded_once_at_the_end():
     rng = np.random.default_rng(12)
     a, b = floats(rng, "hf", (4, 16)), floats(rng, "hf", (16, 16))

@@ -204,11 +204,12 @@ class Text:
 
     def leave(self, kind: str, lanes: int, vector: str, place: str) -> None:
         """Store a vector whose elements are loaded one by one, which LLVM is to leave so."""
-        few = min(lanes, _HANDED_OVER // scalar_bytes(kind))
-        for first in range(0, lanes, few):
-            one = self.shuffle(kind, lanes, vector, range(first, first + few))
+        most = _HANDED_OVER // scalar_bytes(kind)
+        for first in range(0, lanes, most):
+            part = range(first, min(first + most, lanes))
+            one = self.shuffle(kind, lanes, vector, part)
             there = self.at(place, first * scalar_bytes(kind))
-            self.do(f"store volatile <{few} x {kind}> {one}, ptr {there}, align 8")
+            self.do(f"store volatile <{len(part)} x {kind}> {one}, ptr {there}, align 8")
 
     def apart(self, kind: str, lanes: int, value: str) -> str:
         """Return a vector of which LLVM does not know that it is `value`, to choose lanes of.
