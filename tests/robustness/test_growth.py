@@ -162,6 +162,17 @@ def test_objects_of_many_functions_and_variables_take_work_in_proportion():
         assert calls(LONG) < MOST_GROWTH * calls(SHORT)
 
 
+def test_reading_calls_of_many_subroutines_takes_work_in_proportion():
+    def calls(count: int) -> int:
+        called = each(count, "call (M1, 16) S{n}\n") + RET
+        text = HEAD + called + each(count, '.function "S{n}"\nS{n}:\nret (M1, 16)\n')
+        data = write_isa(read_text(Source("growing", text)), platform=PVC)
+        return calls_of(lambda: read_isa(data, "growing", platform=PVC))
+
+    calls(SHORT)
+    assert calls(LONG) < MOST_GROWTH * calls(SHORT)
+
+
 def test_searching_an_archive_grows_with_its_members():
     kernel = f"{HEAD}fcall (M1, 16) f0 0 0\n{RET}".encode()
 

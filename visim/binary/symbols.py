@@ -100,6 +100,7 @@ class UnitTables:
         self.surfaces: list[SurfaceVariable] = []
         self.labels: list[StoredLabel] = []
         self.mentioned: set[str] = set()
+        self._external: set[str] = set()
         self._characters_left = MAX_CHARACTERS
 
     @property
@@ -145,7 +146,7 @@ class UnitTables:
 
     def is_external(self, label: str) -> bool:
         """Whether a label of this name is a kernel of another file."""
-        return any(entry.name == label and entry.kind == EXTERNAL for entry in self.labels)
+        return label in self._external
 
     def string(self, number: int) -> str:
         """Return a string of the pool."""
@@ -174,6 +175,8 @@ class UnitTables:
             while name in used:
                 name = f"{name}_{number}"
             used.add(name)
+            if kind == EXTERNAL:
+                self._external.add(name)
             self.labels.append(StoredLabel(name, stored, kind))
 
 
