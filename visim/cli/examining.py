@@ -184,5 +184,7 @@ def _checked_text(file: str, findings: Diagnostics, *, with_notes: bool) -> str:
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:
+    from visim.cli.files import name_of
+
     described = [failures.diagnostic_to_dict(finding) for finding in findings]
-    return {"file": file, "diagnostics": described}
+    return {"file": name_of(file), "diagnostics": described}

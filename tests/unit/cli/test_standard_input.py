@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from types import SimpleNamespace
 
@@ -52,6 +53,12 @@ def test_it_is_read_once_where_it_is_named_twice(given, capsys):
     given(TEXT)
     assert main(["check", "-", "-"]) == 0
     assert capsys.readouterr().out == "<stdin>: fine\n"
+
+
+def test_its_findings_are_named_in_json(given, capsys):
+    given(TEXT)
+    assert main(["check", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"][0]["file"] == "<stdin>"
 
 
 def test_what_has_no_gen_code_is_read_once(given, tmp_path, capsys):
