@@ -217,6 +217,15 @@ def concat(parts: tuple[Expr, ...]) -> Expr:
     return Expr(UOPS["concat"], parts[0].type, total, parts)
 
 
+def clock(elements: tuple[int, ...]) -> Expr:
+    """Return per channel an element of the time stamp, of which only the first one counts."""
+    found = Expr(UOPS["clock"], UD, len(elements), (), min(elements))
+    if len(set(elements)) == 1:
+        return found
+    counts = vector_constant(tuple(int(element == 0) for element in elements), BOOL)
+    return select(counts, found, bits_constant(0, UD, len(elements)))
+
+
 def take(a: Expr, indices: tuple[int, ...]) -> Expr:
     """Return the lanes of `a` with the given numbers."""
     return Expr(UOPS["take"], a.type, len(indices), (a,), indices)

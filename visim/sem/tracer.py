@@ -49,6 +49,7 @@ from visim.sem.expr import (
     absolute,
     bits_constant,
     broadcast,
+    clock,
     constant,
     lane_numbers,
     node,
@@ -176,15 +177,16 @@ class Tracer:
     def _read_general(self, variable: General, offset: int, region: Region) -> Expr:
         kind = variable.type
         root, base = variable.root()
+        width = min(region.w, self.lanes)
         if root.index == TSC:
-            return Expr(UOPS["clock"], UD, self.lanes, (), (base + offset) // 4)
+            steps = (n // width * (region.v or 0) + n % width * region.h for n in range(self.lanes))
+            return clock(tuple((base + offset + step * kind.bytes) // 4 for step in steps))
         if root.index == CE0:
             return broadcast(
                 Expr(UOPS["mask_bits"], UD, 1, (self.execution(0, CHANNELS),)), self.lanes
             )
         if root.index == NULL:
             return bits_constant(0, kind, self.lanes)
-        width = min(region.w, self.lanes)
         row_stride = (region.v or 0) * kind.bytes
         place = Place(
             root, base + offset, kind, self.lanes, width, row_stride, region.h * kind.bytes
