@@ -118,6 +118,18 @@ def reverse(value: int, kind: DataType) -> int:
     return sum(bit << place for place, bit in enumerate(bits_of(value, kind)[::-1]))
 
 
+def dot(kinds: Sequence[DataType], a: int, b: int, total: int) -> int:
+    """Return a number and the products of the bytes of two dwords, signed as their types."""
+    left, right = (
+        [
+            int.from_bytes(octet.to_bytes(), signed=kind.is_signed)
+            for octet in (value % 2**32).to_bytes(4, "little")
+        ]
+        for kind, value in zip(kinds, (a, b), strict=False)
+    )
+    return total + sum(x * y for x, y in zip(left, right, strict=True))
+
+
 COUNTS = {"popcount": popcount, "clz": leading_zeros, "reverse": reverse}
 
 
@@ -208,6 +220,8 @@ def evaluate(
         return clamp(args[0], kind)
     if name == "bitcast":
         return bitcast(sources[0], kind, args[0])
+    if name == "dot":
+        return wrap(dot(sources, args[0], args[1], args[2]), kind)
     if name in COUNTS:
         return COUNTS[name](args[0], kind)
     if name in INTEGERS:
@@ -234,7 +248,7 @@ SHAPES: dict[str, Callable[..., list[Any]]] = {
 
 PER_LANE = {
     *INTEGERS, *COUNTS, *RELATIONS, *ROUNDINGS, *ARITHMETIC, *CHOICES, *WITHOUT_MODE,
-    "convert", "clamp", "bitcast", "select", "ffma", "frac", "canonical",
+    "convert", "clamp", "bitcast", "select", "ffma", "frac", "canonical", "dot",
 }  # fmt: skip
 
 

@@ -59,6 +59,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     **_UFUNCS,
     "div": lanes.quotient,
     "rem": lanes.remainder,
+    "dot": lanes.dot,
     "popcount": lanes.popcount,
     "clz": lanes.leading_zeros,
     "reverse": lanes.reverse_bits,

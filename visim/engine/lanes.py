@@ -68,6 +68,15 @@ def all_ones(dtype: np.dtype[Any]) -> Any:
     return dtype.type(-1) if dtype.kind == "i" else np.iinfo(dtype).max
 
 
+def dot(a: Vector, b: Vector, total: Vector) -> Vector:
+    """Return a sum and the products of the bytes of dwords, which are signed as these are."""
+    left, right = (
+        np.ascontiguousarray(one).view(f"{one.dtype.kind}1").reshape(-1, 4).astype(np.int32)
+        for one in (a, b)
+    )
+    return total + (left * right).sum(axis=1, dtype=np.int32)
+
+
 def popcount(a: Vector) -> Vector:
     """Return the number of one bits."""
     return np.bitwise_count(a).astype(a.dtype)

@@ -6,7 +6,7 @@ from typing import Any
 
 from visim.operands import GeneralDestination, PredicateOperand, VectorDestination
 from visim.sem.exactness import Exactness
-from visim.sem.expr import Expr, absolute, constant, select
+from visim.sem.expr import Expr, absolute, constant, node, select
 from visim.sem.functions import canonical, reciprocal_of_root
 from visim.sem.nearest import Nearest
 from visim.sem.tracer import Tracer, Unexecutable, source_type
@@ -39,16 +39,14 @@ def one_where(condition: Expr, kind: DataType) -> Expr:
 def dot_product_4(t: Tracer, i: Any) -> None:
     """Record src0 + the dot product of the four bytes of src1 and src2."""
     total = t.modified(i.src0, D if source_type(i.src0).is_signed else UD)
-    total = total.to(_WIDE)
-    for byte in range(4):
-        total = total + _byte(t, i.src1, byte) * _byte(t, i.src2, byte)
-    t.write(i.dst, total, t.mask())
+    products = node("dot", D, *_dwords(t, i.src1, i.src2), constant(0, D, total.lanes))
+    t.write(i.dst, total.to(_WIDE) + products.to(_WIDE), t.mask())
 
 
-def _byte(t: Tracer, source: Any, index: int) -> Expr:
-    kind = D if source_type(source).is_signed else UD
-    value = t.read(source).bits_as(kind)
-    return ((value << (24 - 8 * index)) >> 24).to(_WIDE)
+def _dwords(t: Tracer, *sources: Any) -> list[Expr]:
+    """Return operands as dwords that are signed as their bytes."""
+    kinds = [D if source_type(source).is_signed else UD for source in sources]
+    return [t.read(one).bits_as(kind) for one, kind in zip(sources, kinds, strict=True)]
 
 
 def reciprocal(a: Expr) -> Expr:

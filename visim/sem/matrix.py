@@ -23,13 +23,15 @@ from visim.sem.expr import UOPS, Expr, concat, constant, node, take, vector_cons
 from visim.sem.nearest import RNE
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.target import Platform
-from visim.types import BF, HF, UB, UD, UW, B, D, DataType, F
+from visim.types import BF, HF, UB, UD, UW, D, DataType, F
 
 ACCUMULATION = Exactness(None, "order and rounding of the accumulation", "Matrix products")
 CHANNELS = {"dg2": 8, "pvc": 16}
 """The execution size of the devices that have the instructions."""
 FUSED_DEVICE = "dg2"
 DEPTHS = (1, 2, 4, 8)
+_TOGETHER = 4
+"""So many products of integers are added at once."""
 _TILES = {UD, D}
 
 
@@ -181,11 +183,41 @@ class _Tile:
         self.terms = range(i.depth * self.step)
 
     def integer_sum(self) -> Expr:
-        """Return C + A x B of integers, modulo 2**32."""
+        """Return C + A x B of integers, modulo 2**32: four elements of K after the other."""
         total = self.t.raw(self.i.src0, D, self.lanes)
-        for a, b in self._factors():
-            total = total + a * b
+        for group in range(len(self.terms) // _TOGETHER):
+            total = node("dot", D, self._activations(group), self._weights(group), total)
         return total
+
+    def _weights(self, group: int) -> Expr:
+        """Return four elements of B's columns as the bytes of dwords, repeated for each row."""
+        bits = self.weights.bits
+        register, bit = divmod(group * _TOGETHER * bits, 32)
+        value = self._column(self.weights.type, register, 0)
+        return _spread(value >> bit if bit else value, self.weights)
+
+    def _activations(self, group: int) -> Expr:
+        """Return four elements of A's rows as the bytes of dwords, repeated for each channel."""
+        groups = len(self.terms) // _TOGETHER
+        picks = (lane // self.channels * groups + group for lane in range(self.lanes))
+        return take(self._quartets, tuple(picks))
+
+    @cached_property
+    def _quartets(self) -> Expr:
+        """All of A, one row after another, four elements a dword."""
+        bits, kind = self.activations.bits, self.activations.type
+        count = self.i.repeats * len(self.terms) // _TOGETHER
+        if bits == 8:
+            return self._run(kind, count)
+        octets = self._run(UB, -(-count * _TOGETHER * bits // 8)).to(kind)
+        starts = [group * _TOGETHER * bits for group in range(count)]
+        value = take(octets, tuple(start // 8 for start in starts))
+        if bits == 4:
+            high = take(octets, tuple(start // 8 + 1 for start in starts))
+            value = value | high << 8
+        elif bits == 1:
+            value = value >> vector_constant(tuple(start % 8 for start in starts), kind)
+        return _spread(value, self.activations)
 
     def float_sum(self) -> Expr:
         """Return C + A x B of floats in the destination's type."""
@@ -205,36 +237,27 @@ class _Tile:
 
     def _weight(self, k: int) -> Expr:
         """Return element k of B's columns, repeated for each row."""
-        per_dword = 32 // self.weights.bits
-        operand = self.i.src1
-        register, bit = k // per_dword, k % per_dword * self.weights.bits
-        root, base = operand.variable.root()
-        start = base + operand.offset + register * self.t.platform.grf_bytes + bit // 8
-        kind = _stored(self.weights)
+        register, bit = divmod(k * self.weights.bits, 32)
+        return _element(self._column(_stored(self.weights), register, bit // 8), self.weights)
+
+    def _column(self, kind: DataType, register: int, byte: int) -> Expr:
+        """Return what stands at a byte of each channel's dword of B, repeated for each row."""
+        root, base = self.i.src1.variable.root()
+        start = base + self.i.src1.offset + register * self.t.platform.grf_bytes + byte
         place = Place(root, start, kind, self.lanes, self.channels, 0, 4)
-        value = Expr(UOPS["read"], place.type, self.lanes, (), place)
-        return _element(value, self.weights, constant(bit % 8, UD, self.lanes))
+        return Expr(UOPS["read"], kind, self.lanes, (), place)
 
     def _activation(self, k: int) -> Expr:
         """Return element k of A's rows, repeated for each channel."""
-        bits = self.activations.bits
-        row_bits = self.i.depth * self.step * bits
-        if bits >= 8:
-            terms, lanes = len(self.terms), range(self.lanes)
-            picks = tuple(lane // self.channels * terms + k for lane in lanes)
-            return take(self._activations, picks)
-        starts = [lane // self.channels * row_bits + k * bits for lane in range(self.lanes)]
-        octets = self._run(UB, -(-self.i.repeats * row_bits // 8))
-        value = take(octets, tuple(start // 8 for start in starts))
-        shifts = vector_constant(tuple(start % 8 for start in starts), UD)
-        return _element(value, self.activations, shifts)
+        terms = len(self.terms)
+        picks = (lane // self.channels * terms + k for lane in range(self.lanes))
+        return take(self._floats, tuple(picks))
 
     @cached_property
-    def _activations(self) -> Expr:
+    def _floats(self) -> Expr:
         """All of A, one row after another."""
         count = self.i.repeats * len(self.terms)
-        values = self._run(_stored(self.activations), count)
-        return _element(values, self.activations, constant(0, UD, count))
+        return _element(self._run(_stored(self.activations), count), self.activations)
 
     def _run(self, kind: DataType, count: int) -> Expr:
         """Return the first `count` elements of A, one after another, as `kind`."""
@@ -261,24 +284,34 @@ class _Tile:
 
 
 def _stored(precision: Precision) -> DataType:
-    """Return the type as which elements, or the bytes around them, are read."""
-    if precision.bits > 8:
-        return precision.type
-    return B if precision == PRECISIONS["s8"] else UB
+    """Return the type as which floats are read."""
+    return precision.type if precision.bits > 8 else UB
 
 
-def _element(value: Expr, precision: Precision, shift: Expr) -> Expr:
-    """Return the elements of a precision, F or D, that stand `shift` bits up in a stored value."""
+def _element(value: Expr, precision: Precision) -> Expr:
+    """Return the floats of a precision, as F, that are stored in a value."""
     if precision == PRECISIONS["bf8"]:
         return (value.to(UW) << 8).bits_as(HF).to(F)
     if precision == PRECISIONS["tf32"]:
         return (value.bits_as(UD) & 0xFFFF_E000).bits_as(F)
-    if precision.is_float:
-        return value.to(F)
-    if precision.bits == 8:
-        return value.to(D)
-    bits = value.to(UD) >> shift
+    return value.to(F)
+
+
+def _spread(value: Expr, precision: Precision) -> Expr:
+    """Return the four elements in the low bits of dwords as the bytes of dwords."""
+    bits = precision.bits
+    if bits == 8:
+        return value
+    value = value.bits_as(UD) & ((1 << _TOGETHER * bits) - 1)
+    for parts, width in ((2, 2 * bits), (4, bits)):
+        value = (value | value << (32 // parts - width)) & _every(parts, (1 << width) - 1)
     if precision.type == UD:
-        return (bits & ((1 << precision.bits) - 1)).bits_as(D)
-    left = 32 - precision.bits
-    return (bits << left).bits_as(D) >> left
+        return value
+    # A sign in bit n - 1 of a byte is copied to bits n to 7: 2**8 - 2**n.
+    sign = value & _every(_TOGETHER, 1 << bits - 1)
+    return (value | (sign << (8 - bits)) - sign << 1).bits_as(D)
+
+
+def _every(parts: int, bits: int) -> int:
+    """Return a dword with the same bits at the bottom of each of its equal parts."""
+    return sum(bits << 32 // parts * part for part in range(parts))

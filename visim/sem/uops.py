@@ -77,6 +77,9 @@ def _rows() -> tuple[Uop, ...]:
         Uop("mul",       g.INTEGER, 2, "product, modulo 2**n"),
         Uop("div",       g.INTEGER, 2, "quotient rounded to zero; by zero: all ones"),
         Uop("rem",       g.INTEGER, 2, "remainder with the dividend's sign; by zero: all ones"),
+        Uop("dot",       g.INTEGER, 3, "sum of the third operand and the products of the others' "
+                                       "bytes, signed as their dwords, modulo 2**32",
+            same_type=False),
         Uop("neg",       g.INTEGER, 1, "negative, modulo 2**n"),
         Uop("abs",       g.INTEGER, 1, "magnitude, modulo 2**n"),
         Uop("min",       g.INTEGER, 2, "smaller of two"),

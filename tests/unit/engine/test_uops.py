@@ -18,7 +18,7 @@ from visim.engine.modes import float_mode
 from visim.engine.plan import StepBuilder
 from visim.sem.expr import WIDE, Expr, broadcast, node, take, unsigned, vector_constant
 from visim.sem.uops import UOPS, Group, Role
-from visim.types import BF, BOOL, DF, HF, TYPES, UD, UQ, DataType, F, Q
+from visim.types import BF, BOOL, DF, HF, TYPES, UD, UQ, D, DataType, F, Q
 
 INTEGERS = [kind for kind in TYPES if kind.is_integer]
 UNSIGNED = [kind for kind in INTEGERS if not kind.is_signed]
@@ -172,6 +172,12 @@ def test_shifts(name: str, kind: DataType):
         agree(name, kind, [kind, kind], cases)
 
     property_holds()
+
+
+@named("left", [D, UD])
+@named("right", [D, UD])
+def test_products_of_bytes(left: DataType, right: DataType):
+    check("dot", D, [left, right, D])
 
 
 @pytest.mark.parametrize("name", ["popcount", "clz", "reverse"])

@@ -65,18 +65,18 @@ def test_nor_are_those_of_processors_that_are_named(
 
 @pytest.mark.skipif(not native.IS_X86, reason="the names are those of x86 processors")
 @pytest.mark.parametrize(
-    ("name", "masks", "gathers", "permuted", "lanes"),
+    ("name", "masks", "gathers", "permuted", "lanes", "byte_products"),
     [
-        ("x86-64", False, False, 0, 4),
-        ("x86-64-v2", False, False, 16, 4),
-        ("x86-64-v3", False, False, 16, 8),
-        ("x86-64-v4", True, False, 16, 16),
-        ("alderlake", False, True, 16, 8),
-        ("skylake-avx512", True, False, 16, 16),
-        ("icelake-server", True, False, 64, 16),
-        ("sapphirerapids", True, True, 64, 16),
-        ("znver3", False, False, 16, 8),
-        ("znver4", True, False, 64, 16),
+        ("x86-64", False, False, 0, 4, False),
+        ("x86-64-v2", False, False, 16, 4, False),
+        ("x86-64-v3", False, False, 16, 8, False),
+        ("x86-64-v4", True, False, 16, 16, False),
+        ("alderlake", False, True, 16, 8, True),
+        ("skylake-avx512", True, False, 16, 16, False),
+        ("icelake-server", True, False, 64, 16, True),
+        ("sapphirerapids", True, True, 64, 16, True),
+        ("znver3", False, False, 16, 8, False),
+        ("znver4", True, False, 64, 16, True),
     ],
 )
 def test_a_processor_that_is_named_has_its_features(
@@ -85,6 +85,7 @@ def test_a_processor_that_is_named_has_its_features(
     gathers: bool,
     permuted: int,
     lanes: int,
+    byte_products: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("VISIM_CPU", name)
@@ -92,6 +93,7 @@ def test_a_processor_that_is_named_has_its_features(
     assert native.has_gathers() is gathers
     assert native.permuted_bytes() == permuted
     assert native.vector_lanes() == lanes
+    assert native.has_byte_products() is byte_products
 
 
 def test_a_processor_that_llvm_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,6 +214,11 @@ def permuted_bytes() -> int:
     return 16 if "+ssse3" in features else 0
 
 
+def has_byte_products() -> bool:
+    """Whether the processor adds products of four bytes each at once (VNNI)."""
+    return bool({"+avx512vnni", "+avxvnni"} & set(processor().features.split(",")))
+
+
 def vector_lanes() -> int:
     """Return how many channels of 32 bits a register of the processor holds."""
     if has_mask_registers():

@@ -33,10 +33,26 @@ _PROBES = {
         f"%r = shufflevector <32 x i8> %a, <32 x i8> poison, <32 x i32> <{_lanes(32)}>",
         r"vpermb",
     ),
+    **{
+        name: (
+            "<16 x i8>",
+            """%x = zext <16 x i8> %a to <16 x i32>
+  %y = sext <16 x i8> %b to <16 x i32>
+  %m = mul <16 x i32> %x, %y
+  %s = call i32 @llvm.vector.reduce.add.v16i32(<16 x i32> %m)
+  %t = trunc i32 %s to i8
+  %r = insertelement <16 x i8> %a, i8 %t, i64 0""",
+            sign,
+        )
+        for name, sign in (
+            ("avx512vnni", r"(?<!\})\tvpdpbusd"),
+            ("avxvnni", r"\{vex\}\tvpdpbusd"),
+        )
+    },
     "avx512fp16": ("<8 x half>", "%r = fadd <8 x half> %a, %b", r"vaddph"),
 }
 
-PROBE_TEXT = "\n".join(
+PROBE_TEXT = "declare i32 @llvm.vector.reduce.add.v16i32(<16 x i32>)\n" + "\n".join(
     f"define {kind} @{name}({kind} %a, {kind} %b) {{\n  {body}\n  ret {kind} %r\n}}"
     for name, (kind, body, _) in _PROBES.items()
 )

@@ -124,6 +124,20 @@ class Weaver:
             return pieces[0]
         return self.text.shuffle(scalar, lanes, pieces[0], range(wanted))
 
+    def behind(self, scalar: str, sizes: Sequence[int], vectors: Sequence[str]) -> str:
+        """Return the lanes of vectors of several sizes one after another."""
+        lanes, found, position = sum(sizes), "poison", 0
+        for size, name in zip(sizes, vectors, strict=True):
+            wide = [lane if lane < size else "poison" for lane in range(lanes)]
+            spread = self.text.shuffle(scalar, size, name, wide)
+            order = [
+                lanes + lane - position if position <= lane < position + size else lane
+                for lane in range(lanes)
+            ]
+            found = self.text.shuffle_two(scalar, lanes, found, spread, order)
+            position += size
+        return found
+
     # Two elements of four lanes
 
     def _pairs_apart(self, rows: Sequence[str], scalar: str) -> list[str]:

@@ -29,20 +29,24 @@ class LaneTaker:
         What many lanes get goes through memory: to load a number into all lanes costs nothing
         beside what is computed, where exchanges in registers need a unit that multiplies, too.
         """
-        source, picks, scalar = expr.args[0], expr.attribute, scalar_type(expr.type)
+        source, scalar = expr.args[0], scalar_type(expr.type)
+        return self.taken(source, scalar, source.lanes, value, expr.attribute)
+
+    def taken(self, source: Expr, scalar: str, lanes: int, value: str, picks: Sequence[int]) -> str:
+        """Return lanes of a vector of `lanes`, which is always the same for a source."""
         run = _run_of(picks)
-        is_few = run < _LEAST_RUN or source.lanes <= _LEAST_RUN or expr.type.bytes < _LEAST_BYTES
+        is_few = run < _LEAST_RUN or lanes <= _LEAST_RUN or scalar_bytes(scalar) < _LEAST_BYTES
         if is_few or self.unit is None:
-            return self.text.shuffle(scalar, source.lanes, value, picks)
-        place = self._leave(self.unit, source, value)
+            return self.text.shuffle(scalar, lanes, value, picks)
+        place = self._leave(self.unit, source, scalar, lanes, value)
         parts = [self._everywhere(scalar, run, place, pick) for pick in picks[::run]]
         return Weaver(self.text).joined(parts, run, scalar)
 
-    def _leave(self, unit: UnitFrame, source: Expr, value: str) -> str:
+    def _leave(self, unit: UnitFrame, source: Expr, scalar: str, lanes: int, value: str) -> str:
         """Leave a vector in memory, if it is not there yet; return where it is."""
         if self._left is None or self._left[0] is not source:
-            place = unit.common_buffer(source.lanes * source.type.bytes)
-            self.text.leave(scalar_type(source.type), source.lanes, value, place)
+            place = unit.common_buffer(lanes * scalar_bytes(scalar))
+            self.text.leave(scalar, lanes, value, place)
             self._left = source, place
         return self._left[1]
 

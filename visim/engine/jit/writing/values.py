@@ -26,7 +26,9 @@ from visim.engine.jit.ir.text import (
     splat,
     vector_type,
 )
+from visim.engine.jit.ir.weaving import Weaver
 from visim.engine.jit.writing.calling import CallOutWriter
+from visim.engine.jit.writing.dots import DotWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.registers import RegisterAccess
 from visim.engine.jit.writing.taking import LaneTaker
@@ -255,6 +257,8 @@ class Values:
             return self._float(expr)
         if name == "broadcast":
             return self._broadcast(expr)
+        if name == "dot":
+            return DotWriter(self.unit.module, self.text, self.taker).write(self, expr)
         if is_seldom(expr):
             return self._choose_seldom(expr)
         if _is_number(expr) and not self.fresh:
@@ -450,7 +454,8 @@ class Values:
                 low = text.let(f"trunc i64 {wide} to i32")
                 return text.let(f"insertelement <1 x i32> poison, i32 {low}, i64 0")
             case _:
-                return self._concat(expr, args)
+                sizes = [arg.lanes for arg in expr.args]
+                return Weaver(text).behind(scalar_type(kind), sizes, args)
 
     def _choose_seldom(self, expr: Expr) -> str:
         """Choose, with a branch around what is seldom needed; what is found out there is lost."""
@@ -471,20 +476,6 @@ class Values:
         text.jump(done)
         text.label(done)
         return text.let(f"phi {vector} [ {found}, %{before} ], [ {special}, %{after} ]")
-
-    def _concat(self, expr: Expr, args: list[str]) -> str:
-        text, scalar, lanes = self.text, scalar_type(expr.type), expr.lanes
-        found, position = "poison", 0
-        for arg, name in zip(expr.args, args, strict=True):
-            wide = [lane if lane < arg.lanes else "poison" for lane in range(lanes)]
-            spread = text.shuffle(scalar, arg.lanes, name, wide)
-            order = [
-                lanes + lane - position if position <= lane < position + arg.lanes else lane
-                for lane in range(lanes)
-            ]
-            found = text.shuffle_two(scalar, lanes, found, spread, order)
-            position += arg.lanes
-        return found
 
 
 def _is_number(expr: Expr) -> bool:

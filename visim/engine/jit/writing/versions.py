@@ -29,10 +29,10 @@ class Version:
     range, `has_mask_registers` that the host's processor has registers for masks, `has_gathers`
     that it gathers lanes faster than it loads them one by one, `has_scatters` that it scatters them
     so, too, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks),
-    `permuted_bytes` how many bytes it permutes at once. `watched` are the events that observers
-    want of native code. `payload` says what threads start with that a loop of the module runs
-    (None: others start them), `filled` which registers others fill before threads start (None:
-    any).
+    `permuted_bytes` how many bytes it permutes at once, `has_byte_products` that it adds products
+    of four bytes each at once. `watched` are the events that observers want of native code.
+    `payload` says what threads start with that a loop of the module runs (None: others start them),
+    `filled` which registers others fill before threads start (None: any).
     """
 
     full: bool
@@ -48,6 +48,7 @@ class Version:
     has_scatters: bool = False
     vector_lanes: int = 0
     permuted_bytes: int = 0
+    has_byte_products: bool = False
     watched: tuple[str, ...] = ()
     payload: Payload | None = None
     filled: tuple[Span, ...] | None = None
