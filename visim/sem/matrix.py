@@ -19,7 +19,7 @@ from typing import Any
 from visim.operands import General
 from visim.sem.effects import FusedExchange, Place
 from visim.sem.exactness import Exactness
-from visim.sem.expr import UOPS, Expr, concat, constant, node, take, vector_constant
+from visim.sem.expr import UOPS, Expr, concat, constant, node, take, unsigned, vector_constant
 from visim.sem.nearest import RNE
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.target import Platform
@@ -193,7 +193,7 @@ class _Tile:
         """Return four elements of B's columns as the bytes of dwords, repeated for each row."""
         bits = self.weights.bits
         register, bit = divmod(group * _TOGETHER * bits, 32)
-        value = self._column(self.weights.type, register, 0)
+        value = self._column(self.weights.type, register)
         return _spread(value >> bit if bit else value, self.weights)
 
     def _activations(self, group: int) -> Expr:
@@ -237,13 +237,17 @@ class _Tile:
 
     def _weight(self, k: int) -> Expr:
         """Return element k of B's columns, repeated for each row."""
-        register, bit = divmod(k * self.weights.bits, 32)
-        return _element(self._column(_stored(self.weights), register, bit // 8), self.weights)
+        bits, kind = self.weights.bits, _stored(self.weights)
+        register, bit = divmod(k * bits, 32)
+        value = self._column(UD, register)
+        if bits < 32:
+            value = (value >> bit if bit else value).to(unsigned(bits))
+        return _element(value.bits_as(kind), self.weights)
 
-    def _column(self, kind: DataType, register: int, byte: int) -> Expr:
-        """Return what stands at a byte of each channel's dword of B, repeated for each row."""
+    def _column(self, kind: DataType, register: int) -> Expr:
+        """Return the dword of each channel in a register of B, repeated for each row."""
         root, base = self.i.src1.variable.root()
-        start = base + self.i.src1.offset + register * self.t.platform.grf_bytes + byte
+        start = base + self.i.src1.offset + register * self.t.platform.grf_bytes
         place = Place(root, start, kind, self.lanes, self.channels, 0, 4)
         return Expr(UOPS["read"], kind, self.lanes, (), place)
 
