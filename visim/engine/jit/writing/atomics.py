@@ -103,8 +103,15 @@ def _shared(operation: Op, bits: int) -> list[str]:
         ]
     if operation is Op.CMPXCHG:
         return [
+            f"  %first = load atomic {scalar}, ptr %p seq_cst, align {align}",
+            f"  %may = icmp eq {scalar} %first, %va",
+            "  br i1 %may, label %try, label %kept",
+            "try:",
             f"  %pair = cmpxchg ptr %p, {scalar} %va, {scalar} %vb seq_cst seq_cst, align {align}",
-            f"  %old = extractvalue {{ {scalar}, i1 }} %pair, 0",
+            f"  %seen = extractvalue {{ {scalar}, i1 }} %pair, 0",
+            "  br label %kept",
+            "kept:",
+            f"  %old = phi {scalar} [ %first, %body ], [ %seen, %try ]",
         ]
     return [
         f"  %first = load atomic {scalar}, ptr %p monotonic, align {align}",
