@@ -18,6 +18,8 @@ from visim.engine.jit.writing.bounds import Bounds
 _LINE = 64
 _LONGEST = 64
 """More bytes than what is loaded for a lane."""
+_CHANNELS = 32
+"""Messages for fewer channels are often one half of two, whose channels may all be off."""
 _AHEAD = 3072
 """How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
 KiB are slower (measured on Zen 3), and so is one request for two lines."""
@@ -167,11 +169,13 @@ class RowWriter:
     ) -> tuple[str, str]:
         """Return where a piece begins, and whether the lanes that are on are in range.
 
-        That are those from the lowest one to the highest. A piece without any begins anywhere.
+        That are those from the lowest one to the highest. Of several pieces one without any begins
+        anywhere; half a row without any is in range if all of it is.
         """
         text, stride, several = self.text, shape.form.stride, len(shape.cores) > 1
         bits = self._of_piece(shape.form, piece, some)
-        lowest, highest = self._ends(bits)
+        half = checked and not several and shape.form.piece < _CHANNELS
+        lowest, highest = self._ends(bits, shape.form.piece if half else 0)
         distance = text.let(f"sub i64 {highest}, {lowest}")
         rest = self.shapes.behind(shape, piece, lowest)
         low = self._offset(rest, 0, bounds)
@@ -194,12 +198,17 @@ class RowWriter:
             bits = self.text.let(f"lshr i64 {bits}, {piece * form.piece}")
         return self.text.let(f"and i64 {bits}, {low_bits(form.piece)}")
 
-    def _ends(self, bits: str) -> tuple[str, str]:
-        """Return the lowest and the highest lane of some; of none what is no lane: 64 and -1."""
+    def _ends(self, bits: str, piece: int) -> tuple[str, str]:
+        """Return the lowest and the highest lane of some.
+
+        Of none in a piece of some lanes they are its last and its first one, so that all of it is
+        looked at; if `piece` is 0 they are what is no lane: 64 and -1.
+        """
         text, places = self.text, list[str]()
-        for name in ("cttz", "ctlz"):
+        for name, end in (("cttz", piece - 1), ("ctlz", 0)):
+            ended = text.let(f"or i64 {bits}, {1 << end}") if piece else bits
             count = self.library.intrinsic(f"llvm.{name}.i64", "i64", "i64", "i1")
-            places.append(text.let(f"call i64 {count}(i64 {bits}, i1 false)"))
+            places.append(text.let(f"call i64 {count}(i64 {ended}, i1 false)"))
         return places[0], text.let(f"sub i64 63, {places[1]}")
 
     def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
