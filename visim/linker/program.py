@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visim import predefined
 from visim.diag import Diagnostic, Diagnostics, Severity
@@ -55,7 +56,7 @@ class LinkedUnit:
         return self.unit.body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinkedKernel:
     """A kernel and all functions of its program, ready for an engine.
 
@@ -89,7 +90,11 @@ class LinkedKernel:
 
     def function(self, name: str) -> LinkedUnit:
         """Return the function called `name`."""
-        return next(unit for unit in self.units[1:] if unit.unit.name == name)
+        return self._functions[name]
+
+    @cached_property
+    def _functions(self) -> dict[str, LinkedUnit]:
+        return {unit.unit.name: unit for unit in self.units[1:]}
 
     def address(self, name: str) -> int:
         """Return what `faddr` gives for `name`: a variable's address or a function's handle."""

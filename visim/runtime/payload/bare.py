@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from visim.engine.base import Machine, ThreadStart
+from visim.engine.base import Machine, SharedStarts, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
@@ -31,6 +31,7 @@ from visim.runtime.arguments.images import Image, sampler_argument
 from visim.runtime.arguments.values import Parameter, ValueType
 from visim.runtime.payload.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
 from visim.runtime.payload.threads import (
+    GROUP_FIELDS,
     LaunchPlan,
     Part,
     Register,
@@ -145,6 +146,11 @@ class _Preparation:
             found = values.memory(value, name)
             address = 0 if found is None else self.memory.add(found, name)
             return struct.pack("<Q", address)
+        if not isinstance(value, (int, float, bytes, bytearray, np.generic, np.ndarray)):
+            raise ArgumentError(
+                f"argument {name!r}: expected an array, a Buffer, None or an address, found "
+                f"{type(value).__name__}"
+            )
         return values.value_bytes(value, name, _value_type(variable))
 
     def _sampler_index(self, name: str, item: object) -> int:
@@ -240,13 +246,13 @@ class GroupDispatch:
         self._is_space = isinstance(geometry, ThreadSpace)
         self._walk = Walk((0, 0, 0), geometry.thread_groups, geometry.group_size)
         self._header = layout.header
+        self._common = shared
         self._in_header = tuple(layout.in_header)
         self._threads = geometry.threads
         self._mask = (1 << layout.linked.simd_size) - 1
         self.slm_bytes = layout.slm_bytes
         self._registers = [
-            shared
-            + _implicit_registers(layout, geometry, thread)
+            _implicit_registers(layout, geometry, thread)
             + layout.header.thread_registers(thread, self._mask)
             for thread in range(geometry.threads)
         ]
@@ -267,6 +273,10 @@ class GroupDispatch:
 
     def start(self, group: int, thread: int) -> ThreadStart:
         """Return how a thread starts."""
+        return ThreadStart(self._common + self._own(group, thread), self._mask)
+
+    def _own(self, group: int, thread: int) -> tuple[Register, ...]:
+        """Return all registers of a thread but the arguments."""
         x, y, z = self._walk.group_id(group)
         if self._is_space:
             r0 = self._header.media_r0(x, y)
@@ -280,7 +290,32 @@ class GroupDispatch:
                 (place.register, r0[place.start : place.start + place.size])
                 for place in self._in_header
             )
-        return ThreadStart(registers, self._mask)
+        return registers
+
+    def shared_starts(self) -> SharedStarts | None:
+        """Return what the threads of all groups have in common.
+
+        Threads of a space, where both coordinates are in one register, and inputs that have a part
+        of a coordinate are not described so.
+        """
+        places = None if self._is_space else self._places_of_group()
+        if places is None:
+            return None
+        starts = [ThreadStart(self._own(0, thread), self._mask) for thread in range(self._threads)]
+        walk = self._walk
+        return SharedStarts(tuple(starts), self._common, places, walk.first_group, walk.groups)
+
+    def _places_of_group(self) -> tuple[tuple[int, int], ...] | None:
+        """Return where the group's coordinates stand, and their axes; None: somewhere in part."""
+        places = [*self._header.group_places]
+        for given in self._in_header:
+            for field, axis in GROUP_FIELDS:
+                first = field - given.start
+                if first >= 0 and first + 4 <= given.size:
+                    places.append((given.register + first, axis))
+                elif first + 4 > 0 and first < given.size:
+                    return None
+        return tuple(places)
 
 
 def parameters(unit: Unit, grf_bytes: int) -> tuple[Parameter, ...]:

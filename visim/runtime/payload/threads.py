@@ -31,6 +31,9 @@ from visim.target import Platform
 Register = tuple[int, bytes]
 """Bytes, and the byte offset in the register image at which they stand."""
 
+GROUP_FIELDS = ((4, 0), (24, 1), (28, 2))
+"""Where the coordinates of a thread's group are in r0, in bytes, and their axes."""
+
 _R0 = struct.Struct("<8I")
 _UD = struct.Struct("<I")
 _DISPATCH_MASK = 8
@@ -94,7 +97,7 @@ class ThreadHeader:
         self._hw_id = place("%hw_id")
         self._sr0 = place("%sr0")
         self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
-        in_r0 = ((self._r0 + 4, 0), (self._r0 + 24, 1), (self._r0 + 28, 2))
+        in_r0 = [(self._r0 + field, axis) for field, axis in GROUP_FIELDS]
         self.group_places: tuple[tuple[int, int], ...] = (
             *in_r0,
             *((place, axis) for axis, place in enumerate(self._group_id)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.unit.runtime.kernels import image_bytes, linked, predefined, register, text_with
 from visim.errors import ArgumentError, UnsupportedError
 from visim.runtime.arguments.buffers import Buffer
+from visim.runtime.arguments.images import Image
 from visim.runtime.payload import bare
 from visim.runtime.payload.geometry import Sizes, thread_groups
 from visim.runtime.payload.threads import Tables
@@ -111,6 +113,43 @@ class TestArguments:
     def test_other_values_are_refused_by_name(self, kind, count, value):
         with pytest.raises(ArgumentError, match="'v'"):
             Launched(text_with([("v", kind, count, 64)]), [value])
+
+    def test_what_is_no_address_is_told_what_could_be_one(self):
+        with pytest.raises(ArgumentError, match="an array, a Buffer, None or an address, found Im"):
+            Launched(text_with([("v", "uq", 1, 64)]), [Image(np.zeros((2, 2), np.float32))])
+
+
+def header_text(*places):
+    """A kernel with inputs of so many bytes from so many bytes of r0 on, and an argument."""
+    text = HEAD + ".decl A v_type=G type=ud num_elts=1 align=dword\n.input A offset=64 size=4\n"
+    for number, (offset, size) in enumerate(places):
+        text += f".decl H{number} v_type=G type=ub num_elts={size} align=GRF\n"
+        text += f".input H{number} offset={offset} size={size}\n"
+    return text + BODY
+
+
+class TestSharedStarts:
+    """What groups have in common says the same as how each thread starts."""
+
+    @pytest.mark.parametrize("places", [(), [(0, 8)], [(4, 4), (16, 16)], [(24, 4)], [(8, 16)]])
+    def test_they_make_each_thread(self, places):
+        found = Launched(header_text(*places), [77], thread_groups=(3, 2, 2), group_size=(2, 2))
+        shared = found.dispatch.shared_starts()
+        size = found.kernel.register_bytes
+        for group in range(found.dispatch.group_count):
+            for thread in range(found.dispatch.threads(group)):
+                start = found.dispatch.start(group, thread)
+                given = shared.starts[thread]
+                registers = [*shared.common, *given.registers]
+                group_id = found.dispatch.group_id(group)
+                registers += [(at, struct.pack("<I", group_id[axis])) for at, axis in shared.places]
+                made = replace(given, registers=tuple(registers))
+                assert image_bytes(made, 0, size) == image_bytes(start, 0, size)
+                assert made.mask == start.mask
+
+    @pytest.mark.parametrize("place", [(2, 4), (4, 2), (20, 5), (30, 2)])
+    def test_parts_of_coordinates_are_not_described(self, place):
+        assert Launched(header_text(place), [77]).dispatch.shared_starts() is None
 
 
 class TestThreadState:
