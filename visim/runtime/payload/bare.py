@@ -146,7 +146,7 @@ class _Preparation:
             found = values.memory(value, name)
             address = 0 if found is None else self.memory.add(found, name)
             return struct.pack("<Q", address)
-        if not isinstance(value, (int, float, bytes, bytearray, np.generic, np.ndarray)):
+        if not _is_number(value):
             raise ArgumentError(
                 f"argument {name!r}: expected an array, a Buffer, None or an address, found "
                 f"{type(value).__name__}"
@@ -222,6 +222,10 @@ def _one_for_each(
             f"argument {name!r}: {len(items)} {what} given, expected {variable.count}"
         )
     return items
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, bytes, bytearray, np.generic, np.ndarray))
 
 
 def _dwords(indices: Sequence[int]) -> bytes:
