@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TypeVar
 
 from visim import predefined
@@ -100,7 +101,6 @@ class UnitTables:
         self.surfaces: list[SurfaceVariable] = []
         self.labels: list[StoredLabel] = []
         self.mentioned: set[str] = set()
-        self._external: set[str] = set()
         self._characters_left = MAX_CHARACTERS
 
     @property
@@ -148,6 +148,10 @@ class UnitTables:
         """Whether a label of this name is a kernel of another file."""
         return label in self._external
 
+    @cached_property
+    def _external(self) -> frozenset[str]:
+        return frozenset(entry.name for entry in self.labels if entry.kind == EXTERNAL)
+
     def string(self, number: int) -> str:
         """Return a string of the pool."""
         text = _entry(self.strings, number, 0, "string")
@@ -175,8 +179,6 @@ class UnitTables:
             while name in used:
                 name = f"{name}_{number}"
             used.add(name)
-            if kind == EXTERNAL:
-                self._external.add(name)
             self.labels.append(StoredLabel(name, stored, kind))
 
 
