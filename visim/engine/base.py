@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,23 +42,35 @@ class ThreadStart:
     scratch_base: int = 0
 
 
+class Coordinate(NamedTuple):
+    """Where a coordinate of a thread's group stands in the register image, little endian.
+
+    `axis` says which one (0 for x). To it is added the one in y, times `y_scale`: fields of both
+    are one register where threads make a space. `size` are the bytes: 4, or 2 for the low ones.
+    """
+
+    offset: int
+    axis: int
+    y_scale: int = 0
+    size: int = 4
+
+
 @record
 class SharedStarts:
     """What the threads of all groups of a dispatch have in common.
 
     `starts` says how each thread of a group starts, but for the registers `common` that are the
-    same in all of them, and for the group's coordinates, which stand as UD at `places`: pairs of a
-    byte offset in the register image and an axis (0 for x). Dispatches of a kernel with the same
-    `starts` have their `common` registers at the same places. Group number n has the coordinates
-    `first` plus n split by `groups`, x fastest. `private` has a row of memory for each thread,
-    which is zero when a thread starts. Its address stands as UQ in the registers at
-    `private_places` and nowhere else, so that engines can put another one there for groups that
+    same in all of them, and for the group's coordinates, which stand at `places`. Dispatches of a
+    kernel with the same `starts` have their `common` registers at the same places. Group number n
+    has the coordinates `first` plus n split by `groups`, x fastest. `private` has a row of memory
+    for each thread, which is zero when a thread starts. Its address stands as UQ in the registers
+    at `private_places` and nowhere else, so that engines can put another one there for groups that
     run at the same time (None: they cannot).
     """
 
     starts: tuple[ThreadStart, ...]
     common: tuple[tuple[int, bytes], ...]
-    places: tuple[tuple[int, int], ...]
+    places: tuple[Coordinate, ...]
     first: tuple[int, int, int]
     groups: tuple[int, int, int]
     private: NDArray[np.uint8] | None = None

@@ -68,8 +68,8 @@ class Context(IntEnum):
 class Work(IntEnum):
     """Fields of a range of groups that native code runs by itself.
 
-    `PLACES` are pairs of a byte offset in the registers and an axis, of which the first
-    `ROW_PLACES` differ between groups of a row. `MEMORY` says that threads start with registers or
+    `PLACES` have what `Coordinate` has, one behind the other; the first `ROW_PLACES` of them differ
+    between groups of a row. `MEMORY` says that threads start with registers or
     memory to be cleared, `TOGETHER` that successive groups of a row can be run by one call.
     A worker takes `CHUNK` groups at a time, at the end one of so many `SHARES` of those that are
     left, and at least `LEAST`. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from visim.engine.base import Machine, SharedStarts, ThreadStart
+from visim.engine.base import Coordinate, Machine, SharedStarts, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
@@ -31,7 +31,6 @@ from visim.runtime.arguments.images import Image, sampler_argument
 from visim.runtime.arguments.values import Parameter, ValueType
 from visim.runtime.payload.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
 from visim.runtime.payload.threads import (
-    GROUP_FIELDS,
     LaunchPlan,
     Part,
     Register,
@@ -40,6 +39,7 @@ from visim.runtime.payload.threads import (
     add_surfaces,
     bind_samplers,
     bind_surface,
+    moved,
 )
 from visim.types import BF, DataType
 
@@ -299,25 +299,27 @@ class GroupDispatch:
     def shared_starts(self) -> SharedStarts | None:
         """Return what the threads of all groups have in common.
 
-        Threads of a space, where both coordinates are in one register, and inputs that have a part
-        of a coordinate are not described so.
+        Inputs that have a part of a coordinate are not described so.
         """
-        places = None if self._is_space else self._places_of_group()
+        places = self._places()
         if places is None:
             return None
         starts = [ThreadStart(self._own(0, thread), self._mask) for thread in range(self._threads)]
         walk = self._walk
         return SharedStarts(tuple(starts), self._common, places, walk.first_group, walk.groups)
 
-    def _places_of_group(self) -> tuple[tuple[int, int], ...] | None:
-        """Return where the group's coordinates stand, and their axes; None: somewhere in part."""
-        places = [*self._header.group_places]
+    def _places(self) -> tuple[Coordinate, ...] | None:
+        """Return where the group's coordinates stand; None: somewhere in part."""
+        header = self._header
+        fields, places = header.group_fields, [*header.group_places]
+        if self._is_space:
+            fields, places = header.media_fields, [*header.media_places]
         for given in self._in_header:
-            for field, axis in GROUP_FIELDS:
-                first = field - given.start
-                if first >= 0 and first + 4 <= given.size:
-                    places.append((given.register + first, axis))
-                elif first + 4 > 0 and first < given.size:
+            for field in moved(fields, -given.start):
+                first, behind = field.offset, field.offset + field.size
+                if first >= 0 and behind <= given.size:
+                    places += moved([field], given.register)
+                elif behind > 0 and first < given.size:
                     return None
         return tuple(places)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim import predefined
-from visim.engine.base import Dispatch, Machine, ThreadStart
+from visim.engine.base import Coordinate, Dispatch, Machine, ThreadStart
 from visim.engine.schedule import Wave
 from visim.errors import ArgumentError, shown
 from visim.linker.program import LinkedKernel
@@ -30,9 +30,6 @@ from visim.target import Platform
 
 Register = tuple[int, bytes]
 """Bytes, and the byte offset in the register image at which they stand."""
-
-GROUP_FIELDS = ((4, 0), (24, 1), (28, 2))
-"""Where the coordinates of a thread's group are in r0, in bytes, and their axes."""
 
 _R0 = struct.Struct("<8I")
 _UD = struct.Struct("<I")
@@ -97,12 +94,21 @@ class ThreadHeader:
         self._hw_id = place("%hw_id")
         self._sr0 = place("%sr0")
         self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
-        in_r0 = [(self._r0 + field, axis) for field, axis in GROUP_FIELDS]
-        self.group_places: tuple[tuple[int, int], ...] = (
-            *in_r0,
-            *((place, axis) for axis, place in enumerate(self._group_id)),
+        self._y_scale = 1 << (12 if has_wide_thread_space(kernel.platform) else 16)
+        self.group_fields = (Coordinate(4, 0), Coordinate(24, 1), Coordinate(28, 2))
+        self.media_fields = (Coordinate(4, 0, self._y_scale),)
+        """Where the coordinates are in r0 itself, in groups and in a thread space."""
+        self.group_places = (
+            *moved(self.group_fields, self._r0),
+            *(Coordinate(place, axis) for axis, place in enumerate(self._group_id)),
         )
-        """Where `group_registers` puts the group's id: byte offsets in the image, and axes."""
+        """Where `group_registers` puts them."""
+        self.media_places = (
+            *moved(self.media_fields, self._r0),
+            Coordinate(self._group_id[0], 0, self._y_scale),
+            *(Coordinate(self._position[axis], axis, size=_UW.size) for axis in (0, 1)),
+        )
+        """Where `media_registers` puts them."""
 
     def r0(self, group_id: Triple, thread: int, *, implicit: int = 0, scratch: int = 0) -> bytes:
         """Return the bytes of r0.
@@ -136,8 +142,7 @@ class ThreadHeader:
 
     def media_r0(self, x: int, y: int) -> bytes:
         """Return the bytes of r0 of a thread of a thread space; its color is 0."""
-        shift = 12 if has_wide_thread_space(self._platform) else 16
-        return _R0.pack(0, x | y << shift, 0, 0, 0, 0, 0, 0) + self._padding
+        return _R0.pack(0, x + y * self._y_scale, 0, 0, 0, 0, 0, 0) + self._padding
 
     def media_registers(self, x: int, y: int, r0: bytes) -> tuple[Register, ...]:
         """Return the registers that differ from thread to thread of a thread space."""
@@ -161,6 +166,11 @@ class ThreadHeader:
             (self._sr0, _UD.pack(state)),
             (self._sr0 + _DISPATCH_MASK, _UD.pack(mask & 0xFFFF_FFFF)),
         )
+
+
+def moved(places: Iterable[Coordinate], offset: int) -> tuple[Coordinate, ...]:
+    """Return places that are so many bytes further on."""
+    return tuple(place._replace(offset=place.offset + offset) for place in places)
 
 
 def state_register(device: Platform, number: int) -> int:

@@ -13,7 +13,7 @@ from visim.errors import ArgumentError, UnsupportedError
 from visim.runtime.arguments.buffers import Buffer
 from visim.runtime.arguments.images import Image
 from visim.runtime.payload import bare
-from visim.runtime.payload.geometry import Sizes, thread_groups
+from visim.runtime.payload.geometry import Sizes, bare_geometry
 from visim.runtime.payload.threads import Tables
 
 R0 = 7
@@ -30,7 +30,7 @@ class Launched:
         grf = self.kernel.platform.grf_bytes
         self.parameters = bare.parameters(self.kernel.kernel, grf)
         assert len(self.parameters) == len(args)
-        geometry = thread_groups(Sizes(**sizes))
+        geometry = bare_geometry(Sizes(**sizes), self.kernel.platform)
         self.plan = bare.prepare(layout, list(args), geometry, Tables(surfaces or {}, {}))
         self.dispatch = self.plan.parts[0].dispatch
 
@@ -131,9 +131,13 @@ def header_text(*places):
 class TestSharedStarts:
     """What groups have in common says the same as how each thread starts."""
 
+    @pytest.mark.parametrize(
+        "sizes", [{"thread_groups": (3, 2, 2), "group_size": (2, 2)}, {"thread_space": (3, 5)}]
+    )
+    @pytest.mark.parametrize("device", ["skl", "tgllp"])
     @pytest.mark.parametrize("places", [(), [(0, 8)], [(4, 4), (16, 16)], [(24, 4)], [(8, 16)]])
-    def test_they_make_each_thread(self, places):
-        found = Launched(header_text(*places), [77], thread_groups=(3, 2, 2), group_size=(2, 2))
+    def test_they_make_each_thread(self, places, device, sizes):
+        found = Launched(header_text(*places), [77], device=device, **sizes)
         shared = found.dispatch.shared_starts()
         size = found.kernel.register_bytes
         for group in range(found.dispatch.group_count):
@@ -142,7 +146,9 @@ class TestSharedStarts:
                 given = shared.starts[thread]
                 registers = [*shared.common, *given.registers]
                 group_id = found.dispatch.group_id(group)
-                registers += [(at, struct.pack("<I", group_id[axis])) for at, axis in shared.places]
+                for place in shared.places:
+                    value = group_id[place.axis] + group_id[1] * place.y_scale
+                    registers.append((place.offset, value.to_bytes(place.size, "little")))
                 made = replace(given, registers=tuple(registers))
                 assert image_bytes(made, 0, size) == image_bytes(start, 0, size)
                 assert made.mask == start.mask

@@ -122,6 +122,65 @@ def test_registers_tell_where_a_thread_is(device, shift):
     assert [struct.unpack("<H", data)[0] for data in position] == [38, 29, 0]
 
 
+POSITION_HEAD = """\
+.decl found v_type=G type=ud num_elts=4 align=GRF
+.decl header v_type=G type=ud num_elts=1 align=dword
+.decl ARG v_type=G type=d num_elts=8 align=wordx32 alias=<%arg, 0>
+.input header offset=4 size=4
+"""
+# What a thread finds goes to out[16 * place].
+POSITION = """\
+    shl (M1_NM, 1) place(0,0)<1> place(0,0)<0;1,0> 0x4:ud
+    add (M1_NM, 1) at(0,0)<1> out(0,0)<0;1,0> place(0,0)<0;1,0>
+    mov (M1_NM, 1) found(0,0)<1> %r0(0,1)<0;1,0>
+    mov (M1_NM, 1) found(0,1)<1> %group_id_x(0,0)<0;1,0>
+    mov (M1_NM, 1) value(0,0)<1> %thread_y(0,0)<0;1,0>
+    shl (M1_NM, 1) value(0,0)<1> value(0,0)<0;1,0> 0x10:ud
+    add (M1_NM, 1) found(0,2)<1> value(0,0)<0;1,0> %thread_x(0,0)<0;1,0>
+    shl (M1_NM, 1) found(0,3)<1> %color(0,0)<0;1,0> 0x1:ud
+    add (M1_NM, 1) found(0,3)<1> found(0,3)<0;1,0> header(0,0)<0;1,0>
+"""
+STORE = "    svm_block_st (1) at(0,0)<0;1,0> found.0\n"
+RETURN = "    ret (M1, 1)\n"
+CALL = """\
+    mov (M1, 8) ARG(0,0)<1> 0x3:d
+    fcall (M1, 8) down 1 1
+"""
+FUNCTION = """\
+.global_function "down"
+.funcdecl "down"
+.decl ARG v_type=G type=d num_elts=8 align=wordx32 alias=<%arg, 0>
+.decl P1 v_type=P num_elts=8
+.function "down_0"
+down_0:
+    cmp.le (M1, 8) P1 ARG(0,0)<1;1,0> 0x1:d
+    (P1) fret (M1, 8)
+    add (M1, 8) ARG(0,0)<1> ARG(0,0)<1;1,0> -0x1:d
+    fcall (M1, 8) down 1 1
+    fret (M1, 8)
+"""
+"""It calls itself as often as its argument says: such kernels have threads on stacks."""
+
+
+@pytest.mark.parametrize("dependency", ["none", "wavefront", [(-1, 0)]])
+@pytest.mark.parametrize(
+    "end", [STORE + RETURN, CALL + STORE + RETURN + FUNCTION], ids=["alone", "calls"]
+)
+@pytest.mark.parametrize(("device", "shift"), [("skl", 16), ("tgllp", 12)])
+def test_threads_find_where_they_are(device, shift, end, dependency):
+    head = HEAD.replace(".input out", POSITION_HEAD + ".input out")
+    kernel = visim.assemble(head + POSITION + end, platform=device).kernels[0]
+    width, height = 37, 19
+    out = np.zeros((height, width, 4), np.uint32)
+    bound = kernel.bind([out, width], thread_space=(width, height), dependency=dependency)
+    for _ in range(2):
+        out[:] = 0
+        assert bound().threads == width * height
+        y, x = np.mgrid[:height, :width]
+        assert (out[..., [0, 1, 3]] == (x | y << shift)[..., None]).all()
+        assert (out[..., 2] == (x | y << 16)).all()
+
+
 def test_wait_belongs_to_thread_spaces_and_barriers_to_groups():
     head = HEAD.replace(".input out offset=64 size=8\n", "").replace(
         ".input width offset=72 size=4\n", ""

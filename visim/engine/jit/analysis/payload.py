@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from visim.engine.base import SharedStarts
+from visim.engine.base import Coordinate, SharedStarts
 from visim.engine.jit.analysis.affine import InputCore
 from visim.engine.jit.layout import Context, Thread, Work
 
@@ -33,12 +33,12 @@ class Payload:
     Attributes:
         alike: the parts that all threads of a launch start with alike.
         own: those in which they differ.
-        places: where the coordinates of a group stand, each a UD: offset and axis.
+        places: where the coordinates of a group stand.
     """
 
     alike: tuple[Span, ...]
     own: tuple[Span, ...]
-    places: tuple[tuple[int, int], ...]
+    places: tuple[Coordinate, ...]
 
     @classmethod
     def of(cls, shared: SharedStarts) -> Payload:
@@ -51,7 +51,7 @@ class Payload:
     @property
     def filled(self) -> tuple[Span, ...]:
         """All parts in which threads find something."""
-        coordinates = ((place, place + 4) for place, _ in self.places)
+        coordinates = ((place.offset, place.offset + place.size) for place in self.places)
         return tuple(sorted({*self.alike, *self.own, *coordinates}))
 
     def source(self, first: int, size: int) -> str | None:

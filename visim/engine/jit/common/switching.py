@@ -344,21 +344,34 @@ cleared:
   %places = load ptr, ptr %lp
   br label %head
 head:
-  %k = phi i64 [ 0, %cleared ], [ %next, %place ]
+  %k = phi i64 [ 0, %cleared ], [ %next, %place ], [ %next, %whole ]
   %end = icmp eq i64 %k, %count
   br i1 %end, label %out, label %place
 place:
-  %pair = shl i64 %k, 1
-  %op = getelementptr i64, ptr %places, i64 %pair
+  %four = shl i64 %k, 2
+  %op = getelementptr i64, ptr %places, i64 %four
   %offset = load i64, ptr %op
   %axp = getelementptr i64, ptr %op, i64 1
   %axis = load i64, ptr %axp
   %cp = getelementptr i64, ptr %ids, i64 %axis
   %coordinate = load i64, ptr %cp
-  %low = trunc i64 %coordinate to i32
+  %scp = getelementptr i64, ptr %op, i64 2
+  %scale = load i64, ptr %scp
+  %yp = getelementptr i64, ptr %ids, i64 1
+  %y = load i64, ptr %yp
+  %scaled = mul i64 %y, %scale
+  %value = add i64 %coordinate, %scaled
+  %szp = getelementptr i64, ptr %op, i64 3
+  %size = load i64, ptr %szp
   %register = getelementptr i8, ptr %image, i64 %offset
-  store i32 %low, ptr %register, align 1
+  %short = trunc i64 %value to i16
+  store i16 %short, ptr %register, align 1
   %next = add i64 %k, 1
+  %is.short = icmp eq i64 %size, 2
+  br i1 %is.short, label %head, label %whole
+whole:
+  %low = trunc i64 %value to i32
+  store i32 %low, ptr %register, align 1
   br label %head
 out:
   ret void

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from visim.engine.base import Coordinate
 from visim.engine.jit.ir.masks import Masks
 from visim.engine.jit.ir.places import Field, field_of, is_repeated, place_offsets
 from visim.engine.jit.ir.text import Text, numbers, scalar_type, signed, splat
@@ -299,19 +300,23 @@ class Storage:
             lines.extend(_bits_filling(f"%p{number}", place, source))
         return lines
 
-    def coordinates(self, places: Sequence[tuple[int, int]]) -> list[str]:
-        """Return the instructions that write the coordinates of the thread's group to registers.
-
-        Args:
-            places: offsets in the register image and axes.
-        """
+    def coordinates(self, places: Sequence[Coordinate]) -> list[str]:
+        """Return the instructions that write the coordinates of the thread's group to registers."""
         lines: list[str] = []
-        for number, (place, axis) in enumerate(places):
-            found = self._holding(place)
-            if found is not None:
-                name = f"%coordinate.{number}"
-                lines.append(f"  {name} = getelementptr i8, ptr {found[0]}, i64 {found[1]}")
-                lines.append(f"  store i32 %group.{axis}, ptr {name}, align 1")
+        for number, place in enumerate(places):
+            found = self._holding(place.offset)
+            if found is None:
+                continue
+            name, value = f"%coordinate.{number}", f"%group.{place.axis}"
+            lines.append(f"  {name} = getelementptr i8, ptr {found[0]}, i64 {found[1]}")
+            if place.y_scale:
+                lines.append(f"  {name}.y = mul i32 %group.1, {place.y_scale}")
+                lines.append(f"  {name}.v = add i32 {value}, {name}.y")
+                value = f"{name}.v"
+            if place.size < 4:
+                lines.append(f"  {name}.low = trunc i32 {value} to i{8 * place.size}")
+                value = f"{name}.low"
+            lines.append(f"  store i{8 * place.size} {value}, ptr {name}, align 1")
         return lines
 
     def _holding(self, place: int) -> tuple[str, int] | None:

@@ -99,7 +99,7 @@ class NativeWork:
         for slot, (record, start) in enumerate(zip(self.records, shared.starts, strict=True)):
             self._prepare(record, start, slot)
         self.pointers = np.array([record.address for record in self.records], np.uint64)
-        self.places = np.array(sorted(shared.places, key=lambda place: place[1]), np.uint64)
+        self.places = np.array(sorted(shared.places, key=lambda place: place.axis), np.uint64)
         chosen = runner.chosen(self.records)
         self.fields = words(int(Work.SIZE))
         self.totals = octets_of(self.fields)[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
@@ -117,7 +117,7 @@ class NativeWork:
     def _fill(self, shared: SharedStarts) -> None:
         """Write what all dispatches of a form have in common into the fields."""
         runner, private = self.runner, self.runner.private
-        along_row = sum(axis == 0 for _, axis in shared.places)
+        along_row = sum(place.axis == 0 for place in shared.places)
         private_bytes = 0 if private is None else private[0].nbytes
         image_bytes = runner.kernel.register_bytes if self.templates else 0
         scratch_bytes = runner.machine.scratch_bytes
