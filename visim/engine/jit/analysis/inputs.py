@@ -16,7 +16,6 @@ from visim.engine.jit.analysis.affine import InputShape, is_integer
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.slots import Row, row_of
 from visim.linker.program import LinkedKernel
-from visim.records import record
 from visim.sem.effects import WriteRegister, expressions
 
 _MOST_PIECES = 4
@@ -40,21 +39,6 @@ def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
     return tuple(sorted((row for row in found if row.variable not in written), key=str))
 
 
-@record
-class _Found:
-    """Shapes, and what they follow from: `common` are the common registers that hold rows."""
-
-    starts: tuple[ThreadStart, ...]
-    common: tuple[tuple[int, tuple[int, bytes]], ...]
-    shapes: tuple[InputShape, ...]
-
-    def holds(self, shared: SharedStarts) -> bool:
-        """Whether another dispatch has the same shapes."""
-        if shared.starts is not self.starts:
-            return False
-        return all(shared.common[number] == register for number, register in self.common)
-
-
 class Inputs:
     """Looks up the shapes of a kernel's inputs; those of a launch like an earlier one are known.
 
@@ -70,29 +54,25 @@ class Inputs:
             (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
         ]
         self._known: dict[object, tuple[InputShape, ...]] = {}
-        self._last: _Found | None = None
+        self._last: tuple[tuple[ThreadStart, ...], tuple[InputShape, ...]] = (), ()
 
     def shapes(self, shared: SharedStarts) -> tuple[InputShape, ...]:
-        """Return the shapes that rows have in every thread of a dispatch."""
-        last = self._last
-        if last is not None and last.holds(shared):
-            return last.shapes
-        held = [_holding(shared.common, place, row) for row, place in self._rows]
-        parts = [
-            _part(shared.starts, place, row)
-            if number is None
-            else _common_part(shared, place, number)
-            for number, (row, place) in zip(held, self._rows, strict=True)
-        ]
+        """Return the shapes that rows have in every thread of a dispatch.
+
+        Arguments have none: what is compiled in would be compiled for each value of theirs.
+        """
+        starts, shapes = self._last
+        if shared.starts is starts:
+            return shapes
+        parts = [_part(shared.starts, place, row) for row, place in self._rows]
         masks = tuple(start.mask for start in shared.starts)
         known = masks, tuple(parts)
         if known not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[known] = self._looked_up(np.array(masks, np.uint64), parts)
-        common = tuple((n, shared.common[n]) for n in held if n is not None)
-        self._last = _Found(shared.starts, common, self._known[known])
-        return self._last.shapes
+        self._last = shared.starts, self._known[known]
+        return self._known[known]
 
     def _looked_up(
         self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
@@ -111,11 +91,6 @@ class Inputs:
 
 _Part = tuple[int, tuple[bytes, ...]]
 """Where a row begins in a register that threads start with, and what each thread finds there."""
-
-
-def _common_part(shared: SharedStarts, place: int, number: int) -> _Part:
-    offset, data = shared.common[number]
-    return place - offset, (data,) * len(shared.starts)
 
 
 def _part(starts: Sequence[ThreadStart], place: int, row: Row) -> _Part | None:
