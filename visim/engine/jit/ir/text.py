@@ -94,21 +94,18 @@ def _float_text(value: float, kind: DataType) -> str:
 
 
 _FENCED_LANES = (2, 4, 8, 16, 32)
-_FENCED = {"i32": "float", "i64": "double"}
-
-
-def _fence_of(lanes: int, kind: str) -> str:
-    """Return the name of the function that keeps LLVM from looking into integers."""
-    return f"llvm.arithmetic.fence.v{lanes}f{kind[1:]}"
+_FENCED = {
+    (lanes, kind): (f"<{lanes} x {floats}>", f"v{lanes}f{kind[1:]}")
+    for kind, floats in (("i32", "float"), ("i64", "double"))
+    for lanes in _FENCED_LANES
+} | {(2, "i16"): ("float", "f32"), (4, "i16"): ("double", "f64")}
+"""Floats of the size of a vector of integers, as a type and in names: fences take floats."""
+_FENCE = "llvm.arithmetic.fence"
 
 
 def fences() -> list[str]:
     """Return the declarations of all functions that `Text.apart` calls."""
-    return [
-        f"declare <{lanes} x {floats}> @{_fence_of(lanes, kind)}(<{lanes} x {floats}>)"
-        for lanes in _FENCED_LANES
-        for kind, floats in _FENCED.items()
-    ]
+    return [f"declare {floats} @{_FENCE}.{name}({floats})" for floats, name in _FENCED.values()]
 
 
 class Text:
@@ -218,14 +215,12 @@ class Text:
         lanes of one of the two are chosen beside them; if the constant is in memory, it takes the
         wrong operand for it. The fence is no instruction.
         """
-        floats = _FENCED.get(kind)
-        if self.tests_bits or floats is None or lanes not in _FENCED_LANES or value[0] != "%":
+        if self.tests_bits or (lanes, kind) not in _FENCED or value[0] != "%":
             return value
-        vector, bits = f"<{lanes} x {floats}>", f"<{lanes} x {kind}>"
-        fence = _fence_of(lanes, kind)
-        found = self.let(f"bitcast {bits} {value} to {vector}")
-        found = self.let(f"call {vector} @{fence}({vector} {found})")
-        return self.let(f"bitcast {vector} {found} to {bits}")
+        (floats, name), bits = _FENCED[lanes, kind], f"<{lanes} x {kind}>"
+        found = self.let(f"bitcast {bits} {value} to {floats}")
+        found = self.let(f"call {floats} @{_FENCE}.{name}({floats} {found})")
+        return self.let(f"bitcast {floats} {found} to {bits}")
 
     def spread(self, kind: str, lanes: int, scalar: str) -> str:
         """Return a vector with a scalar in every lane."""

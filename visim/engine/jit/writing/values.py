@@ -37,8 +37,10 @@ from visim.engine.rounding import Rounding
 from visim.sem.effects import Place
 from visim.sem.expr import Expr, is_seldom, leaves_below
 from visim.sem.uops import WITHOUT_MODE, Group
-from visim.types import BOOL, DataType, W
+from visim.types import BOOL, DataType
 
+_FEW = {2, 4}
+"""Numbers of lanes of which words or bytes are less than a register of 128 bits, in `_limited`."""
 _PLAIN = {"add", "sub", "mul", "and", "or", "xor"}
 _ROUNDED = {"fadd", "fsub", "fmul", "fdiv", "fsqrt", "ffma"}
 _INTEGRAL = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
@@ -332,7 +334,7 @@ class Values:
             if not kind.is_signed:
                 return args[0]
             return self._intrinsic("abs", kind, lanes, args, ", i1 false")
-        return self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
+        return self._limited(name, kind, lanes, args)
 
     def _alone(self, name: str, args: list[str]) -> str:
         """Compute with scalars: doubling a vector of one 128-bit number ends LLVM's process."""
@@ -351,6 +353,17 @@ class Values:
         )
         joined = ", ".join(f"{vector} {arg}" for arg in args)
         return self.text.let(f"call {vector} {function}({joined}{flag})")
+
+    def _limited(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
+        """Return the smaller ("min") or larger ("max") of two integers.
+
+        LLVM 22 makes a shuffle of integers that are limited to the range of a narrower type, but
+        are in it anyway, and then cut to that type. If they have less than a register of 128 bits
+        and a mask of AVX-512 chooses some of them, it takes that for a whole register and ends the
+        process. Behind a fence they are not known to be in the range.
+        """
+        found = self._intrinsic(("s" if kind.is_signed else "u") + name, kind, lanes, args)
+        return self.text.apart(scalar_type(kind), lanes, found) if lanes in _FEW else found
 
     def _bits(self, name: str, kind: DataType, lanes: int, args: list[str]) -> str:
         text, vector = self.text, vector_type(kind, lanes)
@@ -410,14 +423,11 @@ class Values:
         high = (1 << target.bits - target.is_signed) - 1
         least = -(1 << source.bits - 1) if source.is_signed else 0
         most = (1 << source.bits - source.is_signed) - 1
-        sign, scalar = "s" if source.is_signed else "u", scalar_type(source)
+        scalar = scalar_type(source)
         if low > least:
-            arg = self._intrinsic(f"{sign}max", source, lanes, [arg, splat(scalar, lanes, low)])
+            arg = self._limited("max", source, lanes, [arg, splat(scalar, lanes, low)])
         if high < most:
-            arg = self._intrinsic(f"{sign}min", source, lanes, [arg, splat(scalar, lanes, high)])
-        if lanes == 2 and target == W:
-            # LLVM 22 ends the process where it makes one masked AVX-512 instruction of all this.
-            arg = self.text.let(f"freeze {vector_type(source, lanes)} {arg}")
+            arg = self._limited("min", source, lanes, [arg, splat(scalar, lanes, high)])
         return self._resize(arg, source, target, lanes)
 
     def _broadcast(self, expr: Expr) -> str:
