@@ -11,6 +11,10 @@ import pytest
 from tests.engine import harness
 from tests.engine.harness import Outcome, run
 from tests.engine.values import slot
+from visim.engine import jit
+from visim.engine.base import Machine, RunOptions
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
 
 THREADS = 4
 NATIVE = [name for name in harness.ENGINES_AND_STARTS if name != "interpreter"]
@@ -198,6 +202,38 @@ def test_a_signal_in_a_loop_counts_the_phase_that_it_is_in(monkeypatch):
 def test_a_thread_that_is_alone(body, monkeypatch):
     ended, order = same(f"{body}\n{TICKET}", monkeypatch, threads=1)
     assert (order == [0]) == (ended.exit.fault is None)
+
+
+class SecondLook:
+    """A flag that is set when somebody looks at it a second time, in the run."""
+
+    looks = 0
+
+    def is_set(self) -> bool:
+        self.looks += 1
+        return self.looks > 1
+
+
+@pytest.mark.parametrize("body", ["yield", "barrier", "sbarrier.signal\nsbarrier.wait"])
+def test_a_loop_that_gives_way_to_nobody_can_be_cancelled(body):
+    again = harness.body_lines(f"""
+        mov (M1_NM, 1) V45(0,0)<1> 0x1000000:ud
+        again:
+        {body}
+        add (M1_NM, 1) V45(0,0)<1> V45(0,0)<0;1,0> 0xffffffff:ud
+        cmp.gt (M1_NM, 1) P1 V45(0,0)<0;1,0> 0x0:ud
+        (P1) jmp (M1, 1) again
+        ret (M1, 1)
+    """)
+    lines = [
+        *(".version 4.1", '.kernel "k"', ".decl V45 v_type=G type=ud num_elts=1"),
+        *(".decl P1 v_type=P num_elts=32", ".kernel_attr SimdSize=16", '.function "k"', "k:"),
+    ]
+    kernel = harness.assemble("\n".join([*lines, *again]) + "\n", "pvc")
+    group = harness.GroupsAlike((harness.ThreadStart((), 0xFFFF),))
+    machine, options = Machine(Memory(), Surfaces()), RunOptions(stop=SecondLook())
+    ended = jit.Prepared(kernel.linked).run(range(1), group, machine, options)
+    assert ended.stopped is not None
 
 
 def test_a_computed_number_reaches_no_other_barrier(monkeypatch):

@@ -72,7 +72,7 @@ class SynchronizationWriter(StepWriter):
             case Yield() if self.unit.module.stacks:
                 self.unit.suspend()
             case _:
-                self.unit.begin_turn()
+                pass  # Nobody else is in the group; turns end where others look whether to stop.
 
     def _number(self, values: Values, expr: Expr) -> str:
         """Return the number of a named barrier, as i64."""
