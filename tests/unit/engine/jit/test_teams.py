@@ -24,6 +24,7 @@ from tests.unit.engine.jit.storing import (
 )
 from visim.engine.jit import LEAST_STEPS
 from visim.engine.jit.launch.teams import MOST_IDLE, MOST_TEAMS
+from visim.engine.jit.launch.work import NativeWork
 from visim.engine.observers import Observer
 
 
@@ -120,6 +121,27 @@ def test_a_team_that_comes_back_may_be_that_of_another_dispatch(launcher: Launch
     for at, out in enumerate(later):
         assert np.array_equal(out, expected(100 + at))
     assert len(launcher.made) == MOST_TEAMS
+
+
+def test_a_team_whose_aiming_was_interrupted_is_aimed_again(
+    launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outs = [array() for _ in range(MOST_TEAMS + 1)]
+    plans = [launcher.plan(out, at) for at, out in enumerate(outs)]
+    for plan in plans:
+        launcher.run(plan)
+
+    def interrupted(_work: NativeWork) -> None:
+        raise KeyboardInterrupt
+
+    # The first dispatch and the last one have the same team, which is aimed at the last one.
+    with monkeypatch.context() as patched:
+        patched.setattr(NativeWork, "aim", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            launcher.run(plans[0])
+    outs[-1].fill(0)
+    launcher.run(plans[-1])
+    assert np.array_equal(outs[-1], expected(MOST_TEAMS))
 
 
 def test_a_few_dispatches_of_many_forms_keep_their_teams(launcher: Launcher) -> None:

@@ -169,9 +169,9 @@ class NativeWork:
         if shared is None:
             raise InternalError("a dispatch whose groups have nothing in common")
         if shared.groups != self._groups or shared.first != self._first:
-            self._groups, self._first = shared.groups, shared.first
             extent = *shared.groups[:2], *shared.first
             _EXTENT.pack_into(octets_of(self.fields), 8 * Work.WIDTH, *extent)
+            self._groups, self._first = shared.groups, shared.first
         for octets in self._alike:
             for place, data in target.common:
                 octets[place] = data

@@ -59,7 +59,7 @@ class Team:
         self, runners: Sequence[Runner], halt: Halt, form: Hashable, target: Target
     ) -> None:
         self.runners = runners
-        self._target = ref(target)
+        self._target: ref[Target] | None = ref(target)
         self.form = form
         self._halt = halt
         self._interrupts = _Interrupts(halt)
@@ -100,7 +100,11 @@ class Team:
         return found
 
     def aim(self, targets: Sequence[Target]) -> None:
-        """Take over a launch, with a target for each worker."""
+        """Take over a launch, with a target for each worker.
+
+        Until all of it is done the team is aimed at nothing: a handler of Ctrl-C may end this.
+        """
+        self._target = None
         for runner, target in zip(self.runners, targets, strict=True):
             runner.aim(target)
         for work in self._works:
@@ -109,7 +113,7 @@ class Team:
 
     def is_aimed_at(self, target: Target) -> bool:
         """Whether the first worker's target is the one that it was aimed at last."""
-        return self._target() is target
+        return self._target is not None and self._target() is target
 
     def _abandon(self) -> None:
         self._halt.wanted = True
