@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.engine import harness
+from tests.engine.hardware import LEVELS, use_level
 from tests.engine.harness import assemble, run
 from tests.engine.test_matrix_products import DEVICES, INTEGERS, integers, multiply
 from tests.model import matrix
@@ -16,21 +17,15 @@ from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 
-LEVELS = {"x86-64": (), "x86-64-v3": ("avx2",), "x86-64-v4": ("avx512vl",), "": ()}
-"""Those that VISIM_CPU can name, with what they need; the last one is the host itself."""
 SIGNS = list(product(["s8", "u8"], repeat=2))
 DTYPES = {"s8": np.int8, "u8": np.uint8}
 
 
-@pytest.fixture(params=LEVELS, ids=lambda name: name or "host")
+@pytest.fixture(params=[*LEVELS, "host"])
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run natively, on code for a processor that this host can stand for."""
-    name = request.param
-    features = native.processor().features.split(",")
-    if not all(f"+{feature}" in features for feature in LEVELS[name]):
-        pytest.skip(f"this processor is no {name}")
-    if name:
-        monkeypatch.setenv("VISIM_CPU", name)
+    if request.param != "host":
+        use_level(request.param, monkeypatch)
     monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES["jit"])
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine import harness
 from tests.engine.harness import Outcome, run
+from tests.engine.tickets import TICKET
 from tests.engine.values import slot
 from visim.engine import jit
 from visim.engine.base import Machine, RunOptions
@@ -18,15 +19,6 @@ from visim.machine.surfaces import Surfaces
 
 THREADS = 4
 NATIVE = [name for name in harness.ENGINES_AND_STARTS if name != "interpreter"]
-TICKET = """
-    lsc_load.ugm (M1_NM, 1) V44:d32 flat[V41]:a64
-    add (M1_NM, 1) V44(0,0)<1> V44(0,0)<0;1,0> 0x1:ud
-    lsc_store.ugm (M1_NM, 1) flat[V41]:a64 V44:d32
-    shl (M1_NM, 1) V44(0,0)<1> V44(0,0)<0;1,0> 0x2:ud
-    add (M1_NM, 1) V61(0,0)<1> V41(0,0)<0;1,0> V44(0,0)<0;1,0>
-    lsc_store.ugm (M1_NM, 1) flat[V61]:a64 V40:d32
-"""
-"""Writes the thread's number, V40, behind what others have written."""
 
 
 class Program:

@@ -19,8 +19,8 @@ from visim.errors import UnsupportedError
 from . import harness
 from .both import arithmetic, compare, on_interpreter, on_jit, store_kernel
 from .generator import CHANGING, generate, inputs, text_of
+from .hardware import LEVELS, use_level
 
-LEVELS = {"x86-64": (), "x86-64-v3": ("avx2", "fma", "f16c"), "x86-64-v4": ("avx512vl",)}
 AARCH64 = "aarch64-unknown-linux-gnu"
 ELF_AARCH64 = 0xB7
 
@@ -28,12 +28,8 @@ ELF_AARCH64 = 0xB7
 @pytest.fixture(params=LEVELS)
 def level(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The level of x86-64 that code is made for, where this host has it."""
-    name = request.param
-    features = native.processor().features.split(",")
-    if not all(f"+{feature}" in features for feature in LEVELS[name]):
-        pytest.skip(f"this processor is no {name}")
-    monkeypatch.setenv("VISIM_CPU", name)
-    return name
+    use_level(request.param, monkeypatch)
+    return request.param
 
 
 def difference(seed: int) -> str | None:

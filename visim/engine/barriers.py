@@ -32,7 +32,7 @@ NAMED = 32
 FUSED = 64
 """The key of the first fused pair of threads, which meet as at a barrier of their own."""
 
-_BOTH, _PRODUCER, _CONSUMER = 0, 1, 2
+BOTH, _PRODUCER, _CONSUMER = 0, 1, 2
 
 
 class BarrierMisuse(Exception):
@@ -117,7 +117,7 @@ class Barriers:
         Raises:
             BarrierMisuse: it has not waited since it last did.
         """
-        self._signal(thread, GROUP, _BOTH, (self.threads, self.threads))
+        self._signal(thread, GROUP, BOTH, (self.threads, self.threads))
 
     def signal_named(self, thread: int, key: int, role: int, counts: tuple[int, int]) -> None:
         """Note that `thread` has reached named barrier `key`.
@@ -132,7 +132,7 @@ class Barriers:
             BarrierMisuse: a number is out of range, or does not fit what other threads say.
         """
         _check_named(key)
-        if role not in {_BOTH, _PRODUCER, _CONSUMER}:
+        if role not in {BOTH, _PRODUCER, _CONSUMER}:
             raise BarrierMisuse(f"{role} is not a role at a named barrier, expected 0, 1 or 2")
         for count, what in zip(counts, ("producers", "consumers"), strict=True):
             if not 1 <= count <= self.threads:
@@ -220,7 +220,7 @@ class Barriers:
         Threads 2n and 2n + 1 are a pair.
         """
         key = FUSED + thread // 2
-        self._signal(thread, key, _BOTH, (2, 2))
+        self._signal(thread, key, BOTH, (2, 2))
         return self.wait(thread, key)
 
     def wait(self, thread: int, key: int = GROUP) -> Ticket:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from visim.engine.barriers import NAMED
+
 
 class Context(IntEnum):
     """Fields of a worker's context.
@@ -259,8 +261,8 @@ class Mark(IntEnum):
 
 
 MARKED_PHASE = 4
-BARRIER_COUNT = 33
-"""How many barriers a group has: its own, and 32 that have numbers."""
+BARRIER_COUNT = 1 + NAMED
+"""How many barriers a group has: its own, and those that have numbers."""
 
 
 class FaultKind(IntEnum):

@@ -46,13 +46,15 @@ class ValueType:
     """The type of an argument that is passed by value.
 
     `dtype` is None for what is no number: structs, vectors, and types whose names say nothing;
-    `is_brain` marks BF, whose elements NumPy can only hold as bits.
+    `is_brain` marks BF, whose elements NumPy can only hold as bits. `wanted` says what is expected
+    of a caller, where that is more than the type's name tells.
     """
 
     name: str
     size: int
     dtype: np.dtype[Any] | None
     is_brain: bool = False
+    wanted: str = ""
 
 
 def arrange(given: object, parameters: Sequence[Parameter]) -> list[object]:
@@ -172,6 +174,8 @@ def value_bytes(value: object, name: str, kind: ValueType) -> bytes:
 
 
 def _described(kind: ValueType) -> str:
+    if kind.wanted:
+        return kind.wanted
     if kind.dtype is None:
         return f"bytes or numpy.void of {kind.size} bytes ({kind.name})"
     return f"a number of type {kind.name}"

@@ -11,7 +11,8 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -146,12 +147,8 @@ class _Preparation:
             found = values.memory(value, name)
             address = 0 if found is None else self.memory.add(found, name)
             return struct.pack("<Q", address)
-        if not _is_number(value):
-            raise ArgumentError(
-                f"argument {name!r}: expected an array, a Buffer, None or an address, found "
-                f"{type(value).__name__}"
-            )
-        return values.value_bytes(value, name, _value_type(variable))
+        kind = replace(_value_type(variable), wanted="an array, a Buffer, None or an address")
+        return values.value_bytes(value, name, kind)
 
     def _sampler_index(self, name: str, item: object) -> int:
         if _is_index(item):
@@ -222,10 +219,6 @@ def _one_for_each(
             f"argument {name!r}: {len(items)} {what} given, expected {variable.count}"
         )
     return items
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, bytes, bytearray, np.generic, np.ndarray))
 
 
 def _dwords(indices: Sequence[int]) -> bytes:
@@ -304,9 +297,15 @@ class GroupDispatch:
         places = self._places()
         if places is None:
             return None
-        starts = [ThreadStart(self._own(0, thread), self._mask) for thread in range(self._threads)]
         walk = self._walk
-        return SharedStarts(tuple(starts), self._common, places, walk.first_group, walk.groups)
+        return SharedStarts(self._first, self._common, places, walk.first_group, walk.groups)
+
+    @cached_property
+    def _first(self) -> tuple[ThreadStart, ...]:
+        """How the threads of the first group start, but for the arguments."""
+        return tuple(
+            ThreadStart(self._own(0, thread), self._mask) for thread in range(self._threads)
+        )
 
     def _places(self) -> tuple[Coordinate, ...] | None:
         """Return where the group's coordinates stand; None: somewhere in part."""

@@ -45,7 +45,7 @@ class ProductWriter:
     """Writes such sums, of `lanes` dwords."""
 
     def __init__(self, text: Text, library: Library, host: Host, lanes: int, signs: Signs) -> None:
-        self.text, self.library, self.host = text, library, host
+        self.text, self.library = text, library
         self.lanes, self.signs = lanes, signs
         sizes = _VNNI if host.has_byte_products else _WORDS if host.is_x86 else {}
         fitting = (size for size in sizes if size <= host.lanes and not lanes % size)

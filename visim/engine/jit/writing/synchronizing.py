@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from visim.engine.barriers import BOTH
 from visim.engine.jit.layout import REFUSED, Context, Status, Thread
 from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.values import Values
@@ -22,8 +23,6 @@ from visim.sem.uops import UOPS
 
 _OF_GROUP = 0
 """The number of the group's own barrier; named ones follow."""
-_BOTH = 0
-"""Producers and consumers as which threads signal: at the group's barrier each thread is both."""
 
 
 class SynchronizationWriter(StepWriter):
@@ -87,7 +86,7 @@ class SynchronizationWriter(StepWriter):
             shown = [self._wide(values, expr) for expr in counts]
         else:
             threads = self.unit.context(Context.THREADS)
-            shown = [str(_BOTH), threads, threads]
+            shown = [str(BOTH), threads, threads]
         given = ", ".join(f"i64 {name}" for name in (number, *shown))
         well = self.text.let(f"call i1 @signal(ptr %ctx, ptr %thread, {given})")
         self._explain_unless(well, values, effect)
