@@ -39,10 +39,12 @@ class Gatherer:
         self._weaver = Weaver(text)
 
     @staticmethod
-    def suits(lanes: int, scalar: str, parts: int, scale: int) -> bool:
-        """Whether lanes of so many elements can be gathered."""
+    def suits(lanes: int, scalar: str, parts: int, scale: int, *, stores: bool = False) -> bool:
+        """Whether lanes of so many elements can be gathered, or scattered if it `stores`."""
         size = parts * scalar_bytes(scalar)
-        if parts > 2 or (parts == 2 and size != 8):
+        if parts == 3 and size == 12 and not stores:
+            size = 4
+        elif parts > 2 or (parts == 2 and size != 8):
             return False
         return size in {4, 8} and not lanes * size % _BYTES and scale in _SCALES
 
@@ -50,8 +52,10 @@ class Gatherer:
         self, base: str, index: str, lanes: int, scalar: str, parts: int, scale: int, mask: str
     ) -> list[str]:
         """Return `parts` vectors of the elements of lanes; `mask` is a vector, or empty: all on."""
-        if parts == 1:
-            return [self._gather(base, index, lanes, scalar, scale, mask)]
+        if parts != 2:
+            size = scalar_bytes(scalar)
+            places = [self.text.at(base, part * size) for part in range(parts)]
+            return [self._gather(at, index, lanes, scalar, scale, mask) for at in places]
         both = self._gather(base, index, lanes, _LONG, scale, mask)
         kind, count = f"<{2 * lanes} x {scalar}>", 2 * lanes
         whole = self.text.let(f"bitcast <{lanes} x {_LONG}> {both} to {kind}")

@@ -345,7 +345,7 @@ class RowWriter:
             return False
         if form.stride == len(values) * scalar_bytes(scalar):
             return False
-        return gatherer.suits(form.piece, scalar, len(values), 1)
+        return gatherer.suits(form.piece, scalar, len(values), 1, stores=True)
 
     def scatter(self, rows: Rows, scalar: str, values: list[str], mask: str) -> None:
         """Store lanes by scatters; `mask` are those that are on, as a vector (empty: all)."""

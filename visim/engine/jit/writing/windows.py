@@ -132,10 +132,12 @@ class WindowWriter:
         data = self._call("load", window, size)
         return self.rows.load(pieces_of_rows(lanes, lanes, size, [data]), scalar, parts)
 
-    def _by_hardware(self, window: Window, scalar: str, parts: int) -> Gatherer | None:
-        """Return what gathers the lanes of a window; None if the host does not, or not fast."""
-        gatherer = self.rows.gatherer
-        if gatherer is None or not gatherer.suits(window.lanes, scalar, parts, window.scale):
+    def _by_hardware(
+        self, window: Window, scalar: str, parts: int, *, stores: bool = False
+    ) -> Gatherer | None:
+        """Return what moves the lanes of a window; None if the host does not, or not fast."""
+        gatherer, lanes, scale = self.rows.gatherer, window.lanes, window.scale
+        if gatherer is None or not gatherer.suits(lanes, scalar, parts, scale, stores=stores):
             return None
         return gatherer
 
@@ -179,7 +181,7 @@ class WindowWriter:
 
     def _scatter(self, window: Window, scalar: str, values: list[str]) -> bool:
         """Store the lanes of a window by the host's scatters; whether that can be done."""
-        gatherer = self._by_hardware(window, scalar, len(values))
+        gatherer = self._by_hardware(window, scalar, len(values), stores=True)
         if gatherer is None or not gatherer.scatters:
             return False
         lanes, mask = window.lanes, window.mask or ""
@@ -229,7 +231,7 @@ class WindowWriter:
         if size % window.scale or lanes % most:
             return []
         found = [(most, size), (2, size)] if most > 2 else [(most, size)]
-        gatherer = self._by_hardware(window, scalar, parts)
+        gatherer = self._by_hardware(window, scalar, parts, stores=not loads)
         if gatherer is not None and (loads or gatherer.scatters):
             return found[:1]
         if parts == 1 and self.skips and window.near and lanes % 2 == 0:
