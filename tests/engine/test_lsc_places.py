@@ -134,6 +134,25 @@ class TestPlaces:
         )
         assert ended["V"][0] == 0
 
+    @pytest.mark.parametrize("channels", ["xyzw", "yz", "xw"])
+    def test_behind_the_last_offset_of_32_bits_no_surface_begins_again(self, channels: str):
+        data, stored = words(8), words(64)
+        before, surfaces = data.copy(), Surfaces()
+        surfaces.bind(5, data, "x")
+        ended = run(
+            f"""
+            lsc_load_quad.ugm (M1, 8) V:d32.{channels} bti(0x5)[A]:a32
+            lsc_store_quad.ugm (M1, 8) bti(0x5)[A]:a32 W:d32.{channels}
+            """,
+            {"V": words(32, 9), "W": stored, "A": np.full(8, 2**32 - 4, np.uint32)},
+            simd=8,
+            platform="dg2",
+            surfaces=surfaces,
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert not ended["V"][: 8 * len(channels)].any()
+        assert np.array_equal(data, before)
+
     def test_addresses_of_16_bits(self):
         ended = run(
             """

@@ -88,6 +88,40 @@ class TestGatherAndScatter:
         assert np.array_equal(data[4:], octets(64, 3)[:4])
 
 
+class TestEndOfOffsets:
+    """What lies behind the last offset of 32 bits is out of range, not the surface's start."""
+
+    LAST = 2**32 - 4
+
+    @pytest.mark.parametrize("channels", ["R", "RG", "RGB", "RGBA", "RB", "GBA", "A"])
+    def test_gather4_scaled(self, channels: str):
+        data, before = octets(64, 1), octets(256, 2)
+        offsets = np.full(16, self.LAST, np.uint32)
+        offsets[0] = 16
+        line = f"gather4_scaled.{channels} (M1_NM, 16) T6 0x0:ud A.0 V.0"
+        found = on_surface(line, data, A=offsets, V=before)["V"].reshape(4, 16, 4)
+        for position, letter in enumerate(channels):
+            start = 16 + 4 * "RGBA".index(letter)
+            assert np.array_equal(found[position, 0], data[start : start + 4])
+            assert not found[position, 1:].any()
+
+    @pytest.mark.parametrize("channels", ["RG", "RGBA", "RB", "GBA"])
+    def test_scatter4_scaled(self, channels: str):
+        data = octets(64, 1)
+        before, values = data.copy(), octets(256, 2)
+        line = f"scatter4_scaled.{channels} (M1_NM, 16) T6 0x0:ud A.0 V.0"
+        on_surface(line, data, A=np.full(16, self.LAST, np.uint32), V=values)
+        assert np.array_equal(data, before)
+
+    def test_owords(self):
+        data = octets(64, 1)
+        before, values = data.copy(), octets(16, 2)
+        body = "oword_ld (1) T6 0x10000000:ud V.0\noword_st (1) T6 0x10000001:ud W.0"
+        ended = on_surface(body, data, V=octets(16, 3), W=values)
+        assert not ended["V"].any()
+        assert np.array_equal(data, before)
+
+
 class TestBlocks:
     """Pages OWORD_LD, OWORD_ST, OWORD_LD_UNALIGNED."""
 

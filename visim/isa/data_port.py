@@ -9,7 +9,7 @@ the vISA instructions; a descriptor that asks for something else is refused.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from visim.isa.surfaces import SLM_ADDRESS_BITS, loaded
+from visim.isa.surfaces import SLM_ADDRESS_BITS, load_slots, loaded, store_slots
 from visim.operands import RawOperand
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import Atomic, Fence, Load, LoadBlock, Space, Store, StoreBlock
@@ -159,20 +159,20 @@ def _channels(t: Tracer, m: RawMessage) -> list[int]:
 def _read_channels(t: Tracer, m: RawMessage, target: _Target) -> None:
     slots = _channels(t, m)
     addresses = target.addresses(t, m, t.lanes)
-    for position, slot in enumerate(slots):
-        load = Load(target.space, target.index, addresses + 4 * slot, UD, 1, t.mask())
-        t.emit(load)
-        _respond(t, m, loaded(load, UD, t.lanes), position * _registers(t, UD), load.mask)
+    found = load_slots(t, target.space, target.index, addresses, slots, UD)
+    for position, value in enumerate(found):
+        _respond(t, m, value, position * _registers(t, UD), t.mask())
 
 
 def _write_channels(t: Tracer, m: RawMessage, target: _Target) -> None:
     slots = _channels(t, m)
     addresses = target.addresses(t, m, t.lanes)
     first = _registers(t, target.kind)
-    for position, slot in enumerate(slots):
-        value = m.payload(t, first + position * _registers(t, UD), UD, t.lanes)
-        place = addresses + 4 * slot
-        t.emit(Store(target.space, target.index, place, (value,), t.mask()))
+    values = [
+        m.payload(t, first + position * _registers(t, UD), UD, t.lanes)
+        for position in range(len(slots))
+    ]
+    store_slots(t, target.space, target.index, addresses, slots, values)
 
 
 # Bytes, dwords and qwords
@@ -273,7 +273,8 @@ def _block(t: Tracer, m: RawMessage, unit: int) -> tuple[_Target, Expr, int]:
     if m.function == DATA_CACHE_1:
         return _flat(m), m.payload(t, 0, UQ, 1), 4 * owords
     operand, _ = m.parts[0]
-    return _surface(m), t.raw(operand, UD, 1, 2 * UD.bytes) * unit, 4 * owords
+    offset = t.raw(operand, UD, 1, 2 * UD.bytes)
+    return _surface(m), offset if unit == 1 else offset.to(UQ) * unit, 4 * owords
 
 
 def _read_block(t: Tracer, m: RawMessage, unit: int = 1) -> None:

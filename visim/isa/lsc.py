@@ -11,7 +11,14 @@ from visim.isa.forms import Exec, Pred
 from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, QUAD, SHAPE, STRIDED
 from visim.isa.raw_kinds import RAW_LSC
 from visim.isa.registry import Category, Instruction, form
-from visim.isa.surfaces import SLM_ADDRESS_BITS, block_bytes, loaded, surface_of_state
+from visim.isa.surfaces import (
+    SLM_ADDRESS_BITS,
+    block_bytes,
+    load_slots,
+    loaded,
+    store_slots,
+    surface_of_state,
+)
 from visim.isa.sync import SFIDS
 from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
@@ -304,12 +311,10 @@ def lsc_load_quad(t: Tracer, i: LscLoadQuad) -> None:
     space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
-    for position, slot in enumerate(_slots(i.shape)):
-        place = addresses + slot * element.memory.bytes
-        effect = Load(space, index, place, element.memory, 1, t.mask())
-        t.emit(effect)
-        value = element.from_memory(loaded(effect, element.memory, t.lanes))
-        t.write_raw(i.dst, value, effect.mask, position * block_bytes(t, element.register.bytes))
+    found = load_slots(t, space, index, addresses, _slots(i.shape), element.memory)
+    for position, value in enumerate(found):
+        place = position * block_bytes(t, element.register.bytes)
+        t.write_raw(i.dst, element.from_memory(value), t.mask(), place)
 
 
 def _slots(shape: LscShape) -> list[int]:
@@ -345,13 +350,7 @@ def lsc_store_quad(t: Tracer, i: LscStoreQuad) -> None:
     addresses = addresses_of(t, i.address, space)
     slots = _slots(i.shape)
     values = _components(t, i.data, element, len(slots))
-    first = addresses + slots[0] * element.memory.bytes
-    if slots == list(range(slots[0], slots[0] + len(slots))):
-        t.emit(Store(space, index, first, values, t.mask()))
-        return
-    for slot, value in zip(slots, values, strict=True):
-        place = addresses + slot * element.memory.bytes
-        t.emit(Store(space, index, place, (value,), t.mask()))
+    store_slots(t, space, index, addresses, slots, values)
 
 
 @TABLE.effect(

@@ -14,7 +14,9 @@ from visim.isa.registry import Category, Instruction, form
 from visim.isa.surfaces import (
     block_bytes,
     in_space,
+    load_slots,
     loaded,
+    store_slots,
     surface_space,
 )
 from visim.isa.table import Table
@@ -246,12 +248,9 @@ def gather4_scaled(t: Tracer, i: ScaledChannels) -> None:
     """Load dwords at offset + 0, 4, 8, 12 of each channel, as R, G, B, A say."""
     space, index = surface_space(i.surface)
     slots = [_ORDER.index(letter) for letter in i.channels]
-    addresses = _surface_addresses(t, i)
-    for position, slot in enumerate(slots):
-        effect = Load(space, index, addresses + 4 * slot, UD, 1, t.mask())
-        t.emit(effect)
-        offset = position * block_bytes(t, 4)
-        t.write_raw(i.data, loaded(effect, UD, t.lanes), effect.mask, offset)
+    found = load_slots(t, space, index, _surface_addresses(t, i), slots, UD)
+    for position, value in enumerate(found):
+        t.write_raw(i.data, value, t.mask(), position * block_bytes(t, 4))
 
 
 @TABLE.effect(0x75, ScaledChannels, example="scatter4_scaled.R (M1, 16) T6 0x0:ud V40.0 V41.0")
@@ -260,28 +259,12 @@ def scatter4_scaled(t: Tracer, i: ScaledChannels) -> None:
     space, index = surface_space(i.surface)
     addresses = _surface_addresses(t, i)
     values = _component_values(t, i.data, UD, len(i.channels))
-    _store_slots(t, space, index, addresses, [_ORDER.index(c) for c in i.channels], values)
+    store_slots(t, space, index, addresses, [_ORDER.index(c) for c in i.channels], values)
 
 
 def _component_values(t: Tracer, data: RawOperand, kind: DataType, count: int) -> tuple[Expr, ...]:
     size = block_bytes(t, kind.bytes)
     return tuple(t.raw(data, kind, t.lanes, position * size) for position in range(count))
-
-
-def _store_slots(
-    t: Tracer,
-    space: Space,
-    index: Expr | None,
-    addresses: Expr,
-    slots: list[int],
-    values: tuple[Expr, ...],
-) -> None:
-    """Store components; successive ones together, so that a later channel wins as a whole."""
-    if slots == list(range(len(slots))):
-        t.emit(Store(space, index, addresses, values, t.mask()))
-        return
-    for slot, value in zip(slots, values, strict=True):
-        t.emit(Store(space, index, addresses + 4 * slot, (value,), t.mask()))
 
 
 @TABLE.effect(0x78, ScaledBytes, example="gather_scaled.2 (M1, 16) T6 0x0:ud V40.0 V41.0")
@@ -312,7 +295,8 @@ def _oword_address(
     t: Tracer, i: OwordLoad | UnalignedOwordLoad | OwordStore, unit: int
 ) -> tuple[Space, Expr | None, Expr]:
     space, index = surface_space(i.surface)
-    return space, index, in_space(t.scalar(i.offset, UD) * unit, i.surface)
+    offset = t.scalar(i.offset, UD)
+    return space, index, in_space(offset if unit == 1 else offset.to(UQ) * unit, i.surface)
 
 
 def _load_owords(t: Tracer, i: OwordLoad | UnalignedOwordLoad, unit: int) -> None:
@@ -397,12 +381,10 @@ def _svm_channel_addresses(t: Tracer, i: SvmChannels) -> Expr:
 )  # fmt: skip
 def svm_gather4scaled(t: Tracer, i: SvmChannels) -> None:
     """Load dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
-    addresses = _svm_channel_addresses(t, i)
-    for position, letter in enumerate(i.channels):
-        effect = Load(Space.FLAT, None, addresses + 4 * _ORDER.index(letter), UD, 1, t.mask())
-        t.emit(effect)
-        offset = position * block_bytes(t, 4)
-        t.write_raw(i.data, loaded(effect, UD, t.lanes), effect.mask, offset)
+    slots = [_ORDER.index(letter) for letter in i.channels]
+    found = load_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, UD)
+    for position, value in enumerate(found):
+        t.write_raw(i.data, value, t.mask(), position * block_bytes(t, 4))
 
 
 @TABLE.effect(
@@ -413,7 +395,7 @@ def svm_scatter4scaled(t: Tracer, i: SvmChannels) -> None:
     """Store dwords at address + offset + 0, 4, 8, 12, as R, G, B, A say."""
     values = _component_values(t, i.data, UD, len(i.channels))
     slots = [_ORDER.index(letter) for letter in i.channels]
-    _store_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, values)
+    store_slots(t, Space.FLAT, None, _svm_channel_addresses(t, i), slots, values)
 
 
 def narrow_atomic(i: Any, platform: Platform | None) -> str | None:

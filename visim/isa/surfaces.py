@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from visim.operands import SurfaceVariable
-from visim.sem.effects import FIRST_COUNTER, Space
+from visim.sem.effects import FIRST_COUNTER, Load, Space, Store
 from visim.sem.expr import UOPS, Expr
 from visim.sem.tracer import Tracer
-from visim.types import UD, DataType
+from visim.types import UD, UQ, DataType
 
 SLM, BINDLESS, SCRATCH = 0, 4, 5
 SLM_ADDRESS_BITS = 0x0FFF_FFFF
@@ -51,3 +53,62 @@ def in_space(addresses: Expr, surface: SurfaceVariable) -> Expr:
 def loaded(effect: object, kind: DataType, lanes: int, component: int = 0) -> Expr:
     """Return one component of what a load or atomic brings."""
     return Expr(UOPS["loaded"], kind, lanes, (), (effect, component))
+
+
+def load_slots(
+    t: Tracer,
+    space: Space,
+    index: Expr | None,
+    addresses: Expr,
+    slots: Sequence[int],
+    kind: DataType,
+) -> list[Expr]:
+    """Load the elements with these numbers behind each channel's address."""
+    found: list[Expr] = []
+    for first, count in _runs(slots):
+        place = _displaced(addresses, first * kind.bytes, space)
+        effect = Load(space, index, place, kind, count, t.mask())
+        t.emit(effect)
+        found += (loaded(effect, kind, t.lanes, component) for component in range(count))
+    return found
+
+
+def store_slots(
+    t: Tracer,
+    space: Space,
+    index: Expr | None,
+    addresses: Expr,
+    slots: Sequence[int],
+    values: Sequence[Expr],
+) -> None:
+    """Store the elements with these numbers behind each channel's address.
+
+    Successive ones are stored together, so that a later channel wins as a whole.
+    """
+    position = 0
+    for first, count in _runs(slots):
+        some = tuple(values[position : position + count])
+        place = _displaced(addresses, first * some[0].type.bytes, space)
+        t.emit(Store(space, index, place, some, t.mask()))
+        position += count
+
+
+def _runs(slots: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the successive ones among ascending numbers: the first, and how many follow it."""
+    start = 0
+    for end in range(1, len(slots) + 1):
+        if end == len(slots) or slots[end] != slots[end - 1] + 1:
+            yield slots[start], end - start
+            start = end
+
+
+def _displaced(addresses: Expr, distance: int, space: Space) -> Expr:
+    """Return addresses so many bytes further on.
+
+    The elements behind an offset of 32 bits do not begin again at the surface's start. Those of
+    SLM have fewer bits.
+    """
+    if not distance:
+        return addresses
+    wide = addresses if space is Space.SLM else addresses.to(UQ)
+    return wide + distance
