@@ -48,14 +48,17 @@ Data = Annotated[RawOperand, RAW_LSC]
 def message_layout(*, elements: str = "count") -> str:
     """Return the bytes that all messages with addresses begin with.
 
-    An object has the elements of a vector, or the channels of a quad message, twice. A raw operand
-    that a message does not have is 6 bytes that are 0.
+    An object has the elements of a vector, or the channels of a quad message, twice; a strided
+    message has no channels there. A raw operand that a message does not have is 6 bytes that are 0.
     """
-    return (
-        "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
-        "{address.bits} {shape.data} {shape.transposed} "
-        f"{{shape.{elements}}} {{shape.{elements}}} {{address.surface}}"
-    )
+    return f"{_HEAD} {{shape.{elements}}} {{shape.{elements}}} {{address.surface}}"
+
+
+_HEAD = (
+    "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
+    "{address.bits} {shape.data} {shape.transposed}"
+)
+_STRIDED_HEAD = f"{_HEAD} {{shape.count}} 0? {{address.surface}}"
 
 
 _LOAD = "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}"
@@ -121,7 +124,7 @@ def _with_pitch(address: LscAddress, shape: LscShape) -> LscAddress:
     return replace(address, pitch=Immediate(DATA_SIZES[shape.data][0] * shape.count, UD))
 
 
-@form(_LOAD, layout=f"{message_layout()} {{dst}} {{address.base}} {{address.pitch}} null")
+@form(_LOAD, layout=f"{_STRIDED_HEAD} {{dst}} {{address.base}} {{address.pitch}} null")
 class LscLoadStrided(Instruction):
     """A load from addresses at the same distance from each other."""
 
@@ -138,7 +141,7 @@ class LscLoadStrided(Instruction):
         object.__setattr__(self, "address", _with_pitch(self.address, self.shape))
 
 
-@form(_STORE, layout=f"{message_layout()} null {{address.base}} {{address.pitch}} {{data}}")
+@form(_STORE, layout=f"{_STRIDED_HEAD} null {{address.base}} {{address.pitch}} {{data}}")
 class LscStoreStrided(Instruction):
     """A store at addresses at the same distance from each other."""
 
