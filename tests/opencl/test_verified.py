@@ -1,14 +1,19 @@
-"""What Intel's compiler emits without optimisation has no errors; load would refuse it otherwise.
+"""What Intel's compiler emits has no errors, and rare forms of it no warnings.
 
-It keeps what optimised code rarely has: calls, copies of %r0, products of bytes.
+Load refuses programs with errors. Code that was not optimised keeps what optimised code rarely
+has: calls, copies of %r0, products of bytes.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from tests.opencl.building import built_anew
+from tests.opencl.building import built, built_anew
 from tests.opencl.cases import CASES
+from visim.check import verify_module
+from visim.diag import Severity, Source
+from visim.target import platform
+from visim.text import read_text
 
 CHOSEN = [case for case in CASES if not case.keeps_state][::7]
 
@@ -19,3 +24,22 @@ def test_unoptimised_programs_are_loaded(case, device):
     if device not in case.devices:
         pytest.skip(case.devices_why)
     assert built_anew(case.text, device, f"{case.options} -cl-opt-disable").kernels
+
+
+COPY_OF_BYTES = """
+__attribute__((intel_reqd_sub_group_size(8)))
+kernel void copy(global const uchar *from, global uchar *to)
+{
+    uint first = get_group_id(0) * 8;
+    intel_sub_group_block_write_uc(to + first, intel_sub_group_block_read_uc(from + first));
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["dg2", "tgllp", "skl"])
+def test_one_byte_for_each_of_eight_channels_is_two_dwords(device: str) -> None:
+    text = built(COPY_OF_BYTES, device)["copy"].source
+    assert "gather_scaled.4 (M1_NM, 2)" in text
+    assert "scatter_scaled.4 (M1_NM, 2)" in text
+    findings = verify_module(read_text(Source("copy", text)), platform(device))
+    assert [found for found in findings if found.severity is not Severity.NOTE] == []

@@ -6,7 +6,7 @@ Signed integers stand beside unsigned ones, and UD beside UQ, where compilers us
 from collections.abc import Mapping
 
 from visim.isa.operand_types import DWORDS, Types
-from visim.types import DF, HF, UB, UD, UQ, UW, D, DataType, F, Q, W
+from visim.types import DF, HF, UB, UD, UQ, UW, B, D, DataType, F, Q, W
 
 Fields = Mapping[str, Types]
 
@@ -18,6 +18,8 @@ def _types(*kinds: DataType) -> Types:
 _UD, _UQ, _F = _types(UD), _types(UQ), _types(F)
 _DATA = _types(UD, D, F)
 _OFFSETS: Fields = {"offset": _UD, "offsets": _UD, "data": _DATA}
+# Compilers read and write eight bytes, one for each of eight channels, as two dwords.
+_BYTES: Fields = {**_OFFSETS, "data": _DATA | _types(B, UB)}
 _OWORDS: Fields = {"offset": _UD}
 _FLAT: Fields = {"addresses": _UQ}
 _SCALED: Fields = {"address": _types(UD, UQ), "offsets": _UQ}
@@ -28,8 +30,8 @@ _QWORDS: Fields = {"offsets": _UD, "data": _types(Q, UQ, DF)}
 _BLOCK: Fields = {"address": _UQ}
 _PLACE: Fields = {"x": DWORDS, "y": DWORDS}
 _BY_PAGE: Mapping[str, Fields] = {
-    **dict.fromkeys(("GATHER", "SCATTER", "GATHER_SCALED", "SCATTER_SCALED"), _OFFSETS),
-    **dict.fromkeys(("GATHER4_SCALED", "SCATTER4_SCALED"), _OFFSETS),
+    **dict.fromkeys(("GATHER", "SCATTER", "GATHER4_SCALED", "SCATTER4_SCALED"), _OFFSETS),
+    **dict.fromkeys(("GATHER_SCALED", "SCATTER_SCALED"), _BYTES),
     **dict.fromkeys(("QW_GATHER", "QW_SCATTER"), _QWORDS),
     **dict.fromkeys(("OWORD_LD", "OWORD_LD_UNALIGNED", "OWORD_ST"), _OWORDS),
     **dict.fromkeys(("SVM_BLOCK_LD", "SVM_BLOCK_ST"), _BLOCK),
