@@ -19,7 +19,7 @@ from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.messages import MessageWriter
 from visim.engine.jit.writing.ready import Ready
-from visim.engine.jit.writing.rows import Rows
+from visim.engine.jit.writing.rows import Rows, choose
 from visim.sem.effects import (
     Effect,
     Load,
@@ -129,9 +129,6 @@ class JointWriter:
             for one in waiting:
                 one.finish()
 
-    def _fits(self, waiting: list[_Waiting]) -> str:
-        return self.text.all_of([one.way.fits for one in waiting])
-
     def _load(self, waiting: list[_Waiting]) -> None:
         """Load what waits, behind one check, and write what needs it.
 
@@ -139,16 +136,16 @@ class JointWriter:
         where they are, in their array or where the general form has left them. Others are loaded in
         each branch.
         """
-        text, fits = self.text, self._fits(waiting)
+        text = self.text
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
-        before, moving = text.block, [one for one in waiting if not _stays(one)]
-        text.likely(fits, direct if moving else join, general)
-        moved = dict[int, list[str]]()
-        if moving:
-            text.label(direct)
-            moved = {id(one): self._loaded(one, one.way) for one in moving}
-            before = text.block
-            text.jump(join)
+        ways = choose(text, [one.way for one in waiting], direct, general)
+        moved = {
+            id(one): self._loaded(one, way)
+            for one, way in zip(waiting, ways, strict=True)
+            if not _stays(one)
+        }
+        before = text.block
+        text.jump(join)
         text.label(general)
         regions = _regions(waiting)
         others = self._general(waiting, regions)
@@ -156,10 +153,8 @@ class JointWriter:
         text.jump(join)
         text.label(join)
         own = [
-            [regions[id(one)].pointer]
-            if id(one) in regions
-            else moved.get(id(one), one.way.pointers)
-            for one in waiting
+            [regions[id(one)].pointer] if id(one) in regions else moved.get(id(one), way.pointers)
+            for one, way in zip(waiting, ways, strict=True)
         ]
         joined = self._joined(waiting, (before, own), (after, others))
         for one, names in zip(waiting, joined, strict=True):
@@ -242,10 +237,9 @@ class JointWriter:
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
-        text.likely(self._fits(waiting), direct, general)
-        text.label(direct)
-        for one in waiting:
-            one.writer.store_rows(one.ready, one.way)
+        ways = choose(text, [one.way for one in waiting], direct, general)
+        for one, way in zip(waiting, ways, strict=True):
+            one.writer.store_rows(one.ready, way)
         text.jump(join)
         text.label(general)
         for one in waiting:

@@ -24,7 +24,7 @@ from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Passed, Ready
-from visim.engine.jit.writing.rows import Rows, RowWriter
+from visim.engine.jit.writing.rows import Rows, RowWriter, choose
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
 from visim.engine.jit.writing.values import Values
@@ -146,11 +146,12 @@ class MessageWriter:
             loaded[id(ready.effect)] = self._load_candidate(ready, way)
             return
         direct, general, join = self.text.labels("direct", "general", "join")
-        text.likely(way.fits, direct, general)
-        text.label(direct)
         if isinstance(way, Rows):
-            found = self.rows.load(way, access.scalar, access.parts)
+            [rows] = choose(text, [way], direct, general)
+            found = self.rows.load(rows, access.scalar, access.parts)
         else:
+            text.likely(way.fits, direct, general)
+            text.label(direct)
             found = self.moves.load(way, access.scalar, access.parts)
         direct = text.block
         text.jump(join)
@@ -176,11 +177,12 @@ class MessageWriter:
             self._store_candidate(ready, way)
             return
         direct, general, join = self.text.labels("direct", "general", "join")
-        text.likely(way.fits, direct, general)
-        text.label(direct)
         if isinstance(way, Rows):
-            self.store_rows(ready, way)
+            [rows] = choose(text, [way], direct, general)
+            self.store_rows(ready, rows)
         else:
+            text.likely(way.fits, direct, general)
+            text.label(direct)
             self.moves.store(way, ready.access.scalar, ready.given)
         text.jump(join)
         text.label(general)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer, distances
@@ -18,8 +19,6 @@ from visim.engine.jit.writing.bounds import Bounds
 _LINE = 64
 _LONGEST = 64
 """More bytes than what is loaded for a lane."""
-_CHANNELS = 32
-"""Messages for fewer channels are often one half of two, whose channels may all be off."""
 _AHEAD = 3072
 """How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
 KiB are slower (measured on Zen 3), and so is one request for two lines."""
@@ -45,12 +44,14 @@ class Rows:
         pointers: where the pieces begin in the host's memory.
         fits: whether all lanes are in range and all pieces linear.
         near: for each piece, if it is known from an anchor, how.
+        again: looks once more, only at lanes that are on, where not all lanes are in range.
     """
 
     shape: Shape
     pointers: list[str]
     fits: str = "true"
     near: tuple[Near | None, ...] = ()
+    again: Callable[[], Rows] | None = None
 
     @property
     def are_asked_for(self) -> bool:
@@ -87,15 +88,18 @@ class RowWriter:
     ) -> Rows:
         """Look where the pieces of a shape are; without `checked` all are taken to be in range.
 
-        With `some`, the bits of the lanes that are on, the others may be in the bounds' margin.
-        Where there is no margin and nobody checks, rows fit if all lanes are on, since those that
-        are off may be anywhere. Those with the bounds that are named in `near` are looked at
-        together.
+        With `some`, the bits of the lanes that are on, the others may be in the bounds' margin: if
+        not all lanes are in range, another look can tell. Where there is no margin and nobody
+        checks, rows fit if all lanes are on, since those that are off may be anywhere. Those with
+        the bounds that are named in `near` are looked at together.
         """
         text, form = self.text, shape.form
         is_short = abs(form.stride) * form.piece < bounds.margin - _LONGEST
+        again = None
         if some and form.stride and is_short:
-            return self._in_part(shape, bounds, some, checked=checked)
+            again = partial(self._in_part, shape, bounds, some, checked=checked)
+            if not checked:
+                return again()
         tests = [self._enough(shape, some)] if some and not checked else []
         pointers, nears = list[str](), list[Near | None]()
         starts = list(zip(shape.cores, shape.offsets, strict=True))
@@ -117,7 +121,7 @@ class RowWriter:
                 tests += self._within(first, form.stride * (form.piece - 1), bounds)
             if near is not None:
                 near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
-        return Rows(shape, pointers, self.text.all_of(tests), tuple(nears))
+        return Rows(shape, pointers, self.text.all_of(tests), tuple(nears), again)
 
     def _in_part(self, shape: Shape, bounds: Bounds, some: str, *, checked: bool) -> Rows:
         """Look where the pieces of a shape are, of which lanes that are off may be in a margin."""
@@ -169,13 +173,11 @@ class RowWriter:
     ) -> tuple[str, str]:
         """Return where a piece begins, and whether the lanes that are on are in range.
 
-        That are those from the lowest one to the highest. Of several pieces one without any begins
-        anywhere; half a row without any is in range if all of it is.
+        That are those from the lowest one to the highest. A piece without any begins anywhere.
         """
-        text, stride, several = self.text, shape.form.stride, len(shape.cores) > 1
+        text, stride = self.text, shape.form.stride
         bits = self._of_piece(shape.form, piece, some)
-        half = checked and not several and shape.form.piece < _CHANNELS
-        lowest, highest = self._ends(bits, shape.form.piece if half else 0)
+        lowest, highest = self._ends(bits)
         distance = text.let(f"sub i64 {highest}, {lowest}")
         rest = self.shapes.behind(shape, piece, lowest)
         low = self._offset(rest, 0, bounds)
@@ -186,10 +188,9 @@ class RowWriter:
             tests += self._within(text.let(f"add i64 {low}, {reach}"), 0, bounds)
         fits = text.all_of([fits, *filter(None, tests)])
         first = text.let(f"sub i64 {low}, {text.let(f'mul i64 {lowest}, {stride}')}")
-        if several or not checked:
-            none = text.let(f"icmp eq i64 {bits}, 0")
-            fits = text.let(f"or i1 {fits}, {none}")
-            first = text.let(f"select i1 {none}, i64 0, i64 {first}")
+        none = text.let(f"icmp eq i64 {bits}, 0")
+        fits = text.let(f"or i1 {fits}, {none}")
+        first = text.let(f"select i1 {none}, i64 {_nowhere(bounds, stride)}, i64 {first}")
         return self.pointer(first, bounds), fits
 
     def _of_piece(self, form: Form, piece: int, bits: str) -> str:
@@ -198,17 +199,12 @@ class RowWriter:
             bits = self.text.let(f"lshr i64 {bits}, {piece * form.piece}")
         return self.text.let(f"and i64 {bits}, {low_bits(form.piece)}")
 
-    def _ends(self, bits: str, piece: int) -> tuple[str, str]:
-        """Return the lowest and the highest lane of some.
-
-        Of none in a piece of some lanes they are its last and its first one, so that all of it is
-        looked at; if `piece` is 0 they are what is no lane: 64 and -1.
-        """
+    def _ends(self, bits: str) -> tuple[str, str]:
+        """Return the lowest and the highest lane of some; of none what is no lane: 64 and -1."""
         text, places = self.text, list[str]()
-        for name, end in (("cttz", piece - 1), ("ctlz", 0)):
-            ended = text.let(f"or i64 {bits}, {1 << end}") if piece else bits
+        for name in ("cttz", "ctlz"):
             count = self.library.intrinsic(f"llvm.{name}.i64", "i64", "i64", "i1")
-            places.append(text.let(f"call i64 {count}(i64 {ended}, i1 false)"))
+            places.append(text.let(f"call i64 {count}(i64 {bits}, i1 false)"))
         return places[0], text.let(f"sub i64 63, {places[1]}")
 
     def _offset(self, shape: Shape, piece: int, bounds: Bounds) -> str:
@@ -392,6 +388,39 @@ class RowWriter:
             self.text.do(
                 f"call void {function}({vector} {one}, ptr align 1 {pointer}, {bools} {on})"
             )
+
+
+def choose(text: Text, ways: Sequence[Rows], direct: str, general: str) -> list[Rows]:
+    """Go on at `direct` if all rows fit, else at `general`; return the rows there."""
+    fits = text.all_of([way.fits for way in ways])
+    if not any(way.again for way in ways):
+        text.likely(fits, direct, general)
+        text.label(direct)
+        return list(ways)
+    again, first = text.fresh("again"), text.block
+    text.likely(fits, direct, again)
+    text.label(again)
+    others = [way if way.again is None else way.again() for way in ways]
+    text.likely(text.all_of([other.fits for other in others]), direct, general)
+    second = text.block
+    text.label(direct)
+    found = list[Rows]()
+    for way, other in zip(ways, others, strict=True):
+        pairs = list(zip(way.pointers, other.pointers, strict=True))
+        names = {
+            (a, b): text.let(f"phi ptr [ {a}, %{first} ], [ {b}, %{second} ]")
+            for a, b in dict.fromkeys(pairs)
+        }
+        found.append(replace(way, pointers=[names[pair] for pair in pairs]))
+    return found
+
+
+def _nowhere(bounds: Bounds, stride: int) -> int:
+    """Return an offset in a margin from which a row stays in the margin.
+
+    Nothing is stored there in part, for which processors would wait where they load a row.
+    """
+    return -bounds.margin if stride > 0 else -_LONGEST
 
 
 def pieces_of_rows(lanes: int, piece: int, stride: int, pointers: list[str]) -> Rows:
