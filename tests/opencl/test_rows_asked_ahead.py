@@ -23,6 +23,10 @@ kernel void pairs(global double *out, global const double *in) {
 kernel void plane(global float *out, global const float *in) {
     int i = get_global_id(1) * get_global_size(0) + get_global_id(0);
     out[i] = in[i] + 1;
+}
+kernel void more(global float *out, global const float *in) {
+    int i = get_global_id(0);
+    out[i] += in[i] + 1;
 }"""
 ITEMS = 256
 
@@ -36,6 +40,8 @@ ITEMS = 256
         ("line", (ITEMS, 1), (64, 1), False, 3072),
         ("plane", (64, 4), (32, 4), True, 3072),
         ("plane", (64, 4), (32, 1), True, 1024),
+        # What is stored has been asked for when it was loaded.
+        ("more", (ITEMS, 1), (64, 1), True, 1024),
     ],
 )
 def test_rows_are_asked_for_at_the_distance_of_some_threads(

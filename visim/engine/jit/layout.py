@@ -74,7 +74,8 @@ class Work(IntEnum):
     between groups of a row. `MEMORY` says that threads start with registers or
     memory to be cleared, `TOGETHER` that successive groups of a row can be run by one call.
     A worker takes `CHUNK` groups at a time, at the end one of so many `SHARES` of those that are
-    left, and at least `LEAST`. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
+    left, and at least `LEAST`. `FIRSTS` are first elements of rows in which threads differ. The
+    fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
     GROUPS = 0
@@ -104,6 +105,7 @@ class Work(IntEnum):
     TOGETHER = 24
     LEAST = 25
     SHARES = 26
+    FIRSTS = 27
     SIZE = 32
 
 

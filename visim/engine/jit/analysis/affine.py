@@ -448,6 +448,11 @@ class InputCore:
     kind: str
     place: int
 
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return int(self.kind[1:]) // 8
+
 
 def input_cores(affine: Affine, kernel: LinkedKernel, unit: LinkedUnit) -> Iterator[InputCore]:
     """Return the scalars that a thread reads of its inputs when it starts."""

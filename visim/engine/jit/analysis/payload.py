@@ -2,7 +2,9 @@
 
 What all threads of a launch start with alike is read before the loop, the coordinates of groups are
 its own variables, and only what differs from thread to thread within a group is read from the
-registers that Python has filled. Groups come by rows (`groups`).
+registers that Python has filled. Where local ids are rows, only their first elements are needed:
+Python has put those of all threads side by side, since three loads that wait for each other in
+front of each address are most of what a short thread takes. Groups come by rows (`groups`).
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class Loop:
         image_bytes: the size of a register image.
         spans: the parts of it, places and sizes, that all threads start with alike.
         cores: the scalars of their shapes.
+        own: the scalars in which threads differ.
         full: the mask of every thread; None: threads say it.
         slm_bytes: the size of the groups' shared local memory.
     """
@@ -76,6 +79,7 @@ class Loop:
     image_bytes: int
     spans: tuple[Span, ...]
     cores: tuple[InputCore, ...]
+    own: tuple[InputCore, ...]
     full: int | None
     slm_bytes: int
 
@@ -96,6 +100,9 @@ class Loop:
         for core in self.cores:
             yield f"  {core.name}.at = getelementptr i8, ptr %image.0, i64 {core.place}"
             yield f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1"
+        if self.own:
+            yield f"  %firsts.at = getelementptr i64, ptr %work, i64 {int(Work.FIRSTS)}"
+            yield "  %firsts = load ptr, ptr %firsts.at"
         if self.slm_bytes:
             yield f"  %slm.at = getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}"
             yield "  %slm = load ptr, ptr %slm.at"
@@ -105,6 +112,10 @@ class Loop:
             yield f"  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, {size}, i1 false)"
         yield _THREAD
         yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
+        for place, core in enumerate(self.own):
+            row = f"getelementptr [{len(self.own)} x i64], ptr %firsts, i64 %number"
+            yield f"  {core.name}.at = {row}, i64 {place}"
+            yield f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 8"
 
 
 def _spans(registers: Iterable[tuple[int, bytes]]) -> tuple[Span, ...]:
@@ -162,12 +173,19 @@ thread.runs:
 """The channels of a thread, if they are not the same for all; one without channels is left out."""
 
 TAIL = f"""
+wrong:
+  %executed.so.far = load i64, ptr %executed
+  %count.wrong = load i64, ptr %clock
+  %executed.at.last = add i64 %executed.so.far, %count.wrong
+  store i64 %executed.at.last, ptr %executed
+  %number.one = add i64 %number, 1
+  br label %out
+right:
   %executed.before = load i64, ptr %executed
+  %count = load i64, ptr %clock
   %executed.now = add i64 %executed.before, %count
   store i64 %executed.now, ptr %executed
-  %number.one = add i64 %number, 1
-  %is.wrong = icmp ne i32 %faulted, 0
-  br i1 %is.wrong, label %out, label %thread.ends
+  br label %thread.ends
 thread.ends:
   %number.next = add i64 %number, 1
   %more.threads = icmp ult i64 %number.next, %threads
@@ -177,8 +195,8 @@ group.ends:
   %more.groups = icmp ult i64 %group.next, %groups
   br i1 %more.groups, label %group.begins, label %out
 out:
-  %ended = phi i64 [ %group.next, %group.ends ], [ %group, %leave ]
-  %begun = phi i64 [ 0, %group.ends ], [ %number.one, %leave ]
+  %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ]
+  %begun = phi i64 [ 0, %group.ends ], [ %number.one, %wrong ]
   %whole = mul i64 %ended, %threads
   %started = add i64 %whole, %begun
   %started.at = getelementptr i64, ptr %work, i64 {int(Work.STARTED)}
@@ -194,4 +212,4 @@ out:
   store i64 %number, ptr %fault.at
   ret i64 %ended
 """
-"""What follows a thread that has executed `%count` instructions and maybe `%faulted`."""
+"""What follows a thread that has ended well, at `right`, or has faulted, at `wrong`."""

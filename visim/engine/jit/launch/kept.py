@@ -38,8 +38,8 @@ class Facts:
     """What Python has to know of a module to run it.
 
     `places` are the unit and the program counter of each message and call-out, by number. `blocks`
-    and `forms` are those of `ModuleText`, `watched` and `alike_once` too; `adding` and `surfaces`
-    are those of `Sites`.
+    and `forms` are those of `ModuleText`, `watched`, `alike_once` and `firsts` too; `adding` and
+    `surfaces` are those of `Sites`.
     """
 
     entry: str
@@ -51,6 +51,7 @@ class Facts:
     adding: tuple[int, ...]
     surfaces: int | None
     alike_once: bool
+    firsts: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
@@ -66,6 +67,7 @@ class Facts:
             tuple(module.sites.adding),
             module.sites.surfaces,
             module.alike_once,
+            module.firsts,
         )
 
 
@@ -209,6 +211,7 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     blocks = tuple(BlockPlace(*place) for place in known["blocks"])
     watched = tuple(AccessSite(**site) for site in known["watched"])
     lists = places, blocks, forms, watched, tuple(known["adding"])
-    others = known["surfaces"], known["alike_once"]
+    firsts = tuple((place, size) for place, size in known["firsts"])
+    others = known["surfaces"], known["alike_once"], firsts
     facts = Facts(known["entry"], known["exchange_bytes"], *lists, *others)
     return facts, data[start:]

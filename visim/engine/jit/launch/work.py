@@ -107,6 +107,7 @@ class NativeWork:
         way = "stacked" if runner.has_stacks else "direct"
         function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
+        self.firsts = self._firsts(chosen[0].facts.firsts)
         self._fill(shared)
         self._alike = self.starts
         self.aim()
@@ -132,9 +133,20 @@ class NativeWork:
             Work.PRIVATE_BYTES: private_bytes,
             Work.SCRATCH_BYTES: scratch_bytes,
             Work.SLM_BYTES: runner.dispatch.slm_bytes,
+            Work.FIRSTS: self.firsts.ctypes.data,
         }
         for name, value in values.items():
             self.fields[int(name)] = value
+
+    def _firsts(self, places: Sequence[tuple[int, int]]) -> NDArray[np.uint64]:
+        """Return what each thread's registers hold at some places, one thread behind the other."""
+        found = words(len(self.starts) * len(places))
+        found[:] = [
+            int.from_bytes(octets[place : place + size], "little")
+            for octets in self.starts
+            for place, size in places
+        ]
+        return found
 
     def _follow(self, context: NDArray[np.uint64]) -> None:
         """Say which thread has its turn after which; observers are told of each turn instead."""

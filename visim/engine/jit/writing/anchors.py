@@ -59,6 +59,7 @@ class Anchors:
     def __init__(self, text: Text) -> None:
         self._distances = text.distances
         self._known: dict[Hashable, Anchor] = {}
+        self._asked = set[Hashable]()
 
     def near(self, shape: Shape, piece: int, where: Hashable) -> Near | None:
         """Return the anchor that a piece of a shape is near to, if its bounds are checked."""
@@ -83,6 +84,13 @@ class Anchors:
         root, _ = self._distances.place(core)
         bits = root.bits if isinstance(root, Extended) else shape.form.core_bits
         self._known[key] = Anchor(core, base, first, pointer, bounds, cores, bases, bits)
+
+    def is_new(self, shape: Shape, piece: int) -> bool:
+        """Note that what is behind a piece is asked for; return whether nobody has before."""
+        asked = self._key(shape, piece, shape.form)
+        is_new = asked not in self._asked
+        self._asked.add(asked)
+        return is_new
 
     def _key(self, shape: Shape, piece: int, where: Hashable) -> tuple[Hashable, int, int]:
         form = shape.form

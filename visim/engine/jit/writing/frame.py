@@ -49,7 +49,7 @@ class ModuleFrame:
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
     own, which those do not need that `may_wait` but are alone in their groups. `barriers` is how
     many barriers a group has if threads signal and wait for any apart, else 0. `adding` are the
-    messages that may be tallied. `alike_once` is what `ModuleText` says.
+    messages that may be tallied. `alike_once` and `firsts` are what `ModuleText` says.
     """
 
     kernel: LinkedKernel
@@ -71,6 +71,7 @@ class ModuleFrame:
     frame_bytes: int = 0
     adding: frozenset[int] = frozenset()
     alike_once: bool = False
+    firsts: tuple[tuple[int, int], ...] = ()
 
     @property
     def way(self) -> str:

@@ -283,7 +283,8 @@ class MessageWriter:
             near = self.passed.anchors, where
             rows = self.rows.rows(shape, bounds, checked=access.checked, some=some, near=near)
             if self._is_followed(effect):
-                self.rows.prefetch(rows, follow=self.unit.module.goes_along_rows)
+                follow = self.unit.module.goes_along_rows
+                self.rows.prefetch(rows, self.passed.anchors, follow=follow)
             return rows
         if access.parts > MOST_PARTS:
             return None

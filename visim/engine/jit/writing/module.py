@@ -70,7 +70,8 @@ class ModuleWriter(ModuleFrame):
         )
         watched = self.watched_sites.sites
         blocks = self.numbers.places
-        return ModuleText(text, entry, self.sites, blocks, self.forms, watched, self.alike_once)
+        read = self.alike_once, self.firsts
+        return ModuleText(text, entry, self.sites, blocks, self.forms, watched, *read)
 
     def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
         """Whether additions may be tallied: nobody calls, watches or has switched checks off."""

@@ -219,11 +219,12 @@ class RowWriter:
         address = self.text.let(f"add i64 {offset}, {bounds.host}")
         return self.text.let(f"inttoptr i64 {address} to ptr")
 
-    def prefetch(self, rows: Rows, *, follow: bool) -> None:
+    def prefetch(self, rows: Rows, anchors: Anchors, *, follow: bool) -> None:
         """Ask for the rows at a distance, which need not be memory of anybody.
 
         Of longer rows most lines are between what lanes move, and those that go down are behind.
-        `follow` says that rows of threads follow each other.
+        What is stored where it was loaded has been asked for, which `anchors` know. `follow` says
+        that rows of threads follow each other.
         """
         form = rows.shape.form
         span = form.stride * form.piece
@@ -234,6 +235,8 @@ class RowWriter:
             ahead = min(_AHEAD, max(_LEAST_AHEAD, _THREADS_AHEAD * span))
         function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
         for pointer in dict.fromkeys(rows.pointers):
+            if not anchors.is_new(rows.shape, rows.pointers.index(pointer)):
+                continue
             for line in range(0, span, _LINE):
                 place = self.text.at(pointer, ahead + line)
                 self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")

@@ -51,6 +51,7 @@ class UnitWriter(UnitFrame):
         kind, parameters, prologue = "i32", "ptr %ctx, ptr %thread, i32 %mask", self._prologue()
         if self.payload is not None:
             self.module.alike_once = not self._mixes(self.payload)
+            self.module.firsts = tuple((core.place, core.size) for core in self._own_cores())
             kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
         head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
@@ -136,7 +137,7 @@ class UnitWriter(UnitFrame):
         """Return the instructions that read the shapes of inputs, and the group's coordinates."""
         lines: list[str] = []
         for core in self._input_cores():
-            if not self._is_alike(core):
+            if self.payload is None:
                 lines.append(f"  {core.name}.at = getelementptr i8, ptr %image, i64 {core.place}")
                 lines.append(f"  {core.name}.v = load {core.kind}, ptr {core.name}.at, align 1")
             lines.append(f"  store {core.kind} {core.name}.v, ptr {core.name}")
@@ -146,6 +147,10 @@ class UnitWriter(UnitFrame):
 
     def _input_cores(self) -> list[InputCore]:
         return list(affine.input_cores(self.affine, self.kernel, self.unit))
+
+    def _own_cores(self) -> tuple[InputCore, ...]:
+        """Return those scalars of inputs in which the threads of a group differ."""
+        return tuple(core for core in self._input_cores() if not self._is_alike(core))
 
     def _is_alike(self, core: InputCore) -> bool:
         return self._source(core.place, 1) == "%payload"
@@ -163,6 +168,7 @@ class UnitWriter(UnitFrame):
             self.kernel.register_bytes,
             tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
             tuple(core for core in self._input_cores() if self._is_alike(core)),
+            self._own_cores(),
             self._start_mask(),
             self.slm_bytes,
         )
@@ -203,16 +209,20 @@ class UnitWriter(UnitFrame):
         lines = ["finish:"]
         for n, _, size in self._own_spans():
             lines.append(copying(f"%own.{n}", f"%saved.{n}", size))
+        saves = self.is_kernel and self.module.version.saving
+        if self.payload is not None and not saves:
+            # Threads that end well go on at once: nothing asks again whether they have.
+            return [*lines, "  br label %right", "failed:", "  br label %wrong", TAIL]
         lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
         lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
-        if not self.module.has_calls:
-            lines.append("  %count = load i64, ptr %clock")
-        if self.is_kernel and self.module.version.saving:
+        if saves:
             lines += self.storage.saving("%image")
         if self.payload is not None:
-            return [*lines, TAIL]
+            lines.append("  %is.wrong = icmp ne i32 %faulted, 0")
+            return [*lines, "  br i1 %is.wrong, label %wrong, label %right", TAIL]
         if not self.module.has_calls:
             lines += [
+                "  %count = load i64, ptr %clock",
                 f"  %counted = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}",
                 "  store i64 %count, ptr %counted",
             ]

@@ -103,7 +103,8 @@ class ModuleText:
     `entry` is the name of the function that runs the kernel, for one thread or for groups of them;
     `places` are the blocks by number, `forms` what one execution of each counts, `watched` the
     sites by their numbers in logs. `alike_once` says that what all threads start with alike is read
-    from the registers of the first one only.
+    from the registers of the first one only; `firsts` are the places and sizes of first elements of
+    rows in which the threads of a group differ.
     """
 
     text: str
@@ -113,3 +114,4 @@ class ModuleText:
     forms: list[tuple[str, ...]]
     watched: list[AccessSite]
     alike_once: bool
+    firsts: tuple[tuple[int, int], ...]
