@@ -64,6 +64,23 @@ class TestGatherAndScatter:
         on_surface(line, data, A=offsets, V=values)
         assert np.array_equal(data, expected)
 
+    @pytest.mark.parametrize("channels", ["RG", "RGB", "RGBA", "RB", "GBA"])
+    def test_dwords_of_channels(self, channels: str):
+        """Pages GATHER4_SCALED, SCATTER4_SCALED."""
+        data, before = octets(1024, 1), octets(256, 2)
+        offsets = (np.random.default_rng(3).permutation(60)[:16] * 16).astype(np.uint32)
+        expected, stored = before.copy(), data.copy()
+        for position, letter in enumerate(channels):
+            for i in filter(is_on, range(16)):
+                at, slot = int(offsets[i]) + 4 * "RGBA".index(letter), 64 * position + 4 * i
+                expected[slot : slot + 4] = data[at : at + 4]
+                stored[at : at + 4] = before[slot : slot + 4]
+        operands = f"{channels} (M1, 16) T6 0x0:ud A.0 V.0"
+        ended = on_surface(f"gather4_scaled.{operands}", data, A=offsets, V=before)
+        assert np.array_equal(ended["V"], expected)
+        on_surface(f"scatter4_scaled.{operands}", data, A=offsets, V=before)
+        assert np.array_equal(data, stored)
+
     def test_qwords(self):
         data, before = octets(256, 1), octets(128, 2)
         offsets = (np.random.default_rng(3).permutation(16) * 9).astype(np.uint32)
