@@ -58,7 +58,7 @@ _CACHES: dict[type, tuple[str, frozenset[tuple[str, str]]]] = {
     **dict.fromkeys(_ATOMICS, ("atomics", _PAIRS_OF_ATOMICS)),
 }
 _VECTOR_DATA = frozenset({"d32", "d64", "d8c32", "d16c32"})
-_MOST_ELEMENTS = 4
+_MOST_ELEMENTS, _MOST_DWORDS, _CHANNELS_OF_DWORDS = 4, 8, 16
 _BLOCK_COUNTS = {1: (1, 2, 4), 2: (1, 2, 4), 4: (1, 2)}
 _WIDEST, _HIGHEST = 64, 32
 _DWORD, _QUAD_BYTES = 4, 8
@@ -195,7 +195,8 @@ def atomic_data(at: Site) -> Iterator[Wrong]:
 def vector_data(at: Site) -> Iterator[Wrong]:
     """Vectors have elements of 32 or 64 bits in registers, and more than 4 only transposed.
 
-    Devices have no others. The same holds of the components of quad and typed messages.
+    Devices have no others but 8 of 32 bits for up to 16 channels, which compilers for pvc write.
+    The same holds of the components of quad and typed messages.
     """
     item = at.instruction
     if not isinstance(item, (*_SHAPED, *_TYPED)):
@@ -203,8 +204,14 @@ def vector_data(at: Site) -> Iterator[Wrong]:
     shape = item.shape
     if (shape.count > 1 or shape.channels) and shape.data not in _VECTOR_DATA:
         yield Wrong(f"a vector of {len(shape.channels) or shape.count} elements of {shape.data}")
-    elif shape.count > _MOST_ELEMENTS and not shape.transposed:
+    elif not shape.transposed and shape.count > _most_elements(shape, item.exec.size):
         yield Wrong(f"a vector of {shape.count} elements that is not transposed")
+
+
+def _most_elements(shape: LscShape, channels: int) -> int:
+    """Return how many elements each of a message's channels has at most."""
+    few = shape.data == "d32" and channels <= _CHANNELS_OF_DWORDS
+    return _MOST_DWORDS if few else _MOST_ELEMENTS
 
 
 @rules.instruction(
