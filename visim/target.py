@@ -10,7 +10,7 @@ from typing import cast
 
 from visim.errors import ArgumentError, shown
 
-_FIRST_WITH_BF16 = _FIRST_WITHOUT_DIVISION = 4
+_FIRST_WITH_BF16 = _FIRST_WITH_LSC = _FIRST_WITHOUT_DIVISION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class Platform:
     def has_bf16(self) -> bool:
         """Whether it computes with BF: from dg2 on."""
         return self.order >= _FIRST_WITH_BF16
+
+    @property
+    def has_lsc(self) -> bool:
+        """Whether it has the load and store cache, which LSC messages go to: from dg2 on."""
+        return self.order >= _FIRST_WITH_LSC
 
     @property
     def divides_integers(self) -> bool:

@@ -144,3 +144,21 @@ def test_others_say_what_they_ask_for(line, parts):
     ended = run(line, {"V": np.zeros(64, np.uint32)})
     assert ended.fault.category == "unsupported"
     assert [part for part in parts if part not in ended.fault.message] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [
+        (
+            "raw_sends.15.1.0.8 (M1, 1) 0x0:ud 0x2800403:ud V.0 %null.0 V.0",
+            ["function 15 (ugm, operation 0x3)", "where they are lsc_ instructions"],
+        ),
+        ("raw_sends.14.1.0.1 (M1, 8) 0x0:ud V(0,1)<0;1,0> V.0 %null.0 V.0", ["14 (slm), "]),
+        ("raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000004:ud V.0 %null.0 %null.0", ["gateway, type"]),
+    ],
+)
+def test_messages_to_the_load_and_store_cache_name_it_and_what_they_do(line, parts):
+    """Code for SYCL has such messages in inline assembly."""
+    ended = run(line, {"V": np.zeros(256, np.uint32)}, platform="pvc")
+    assert ended.fault.category == "unsupported"
+    assert [part for part in parts if part not in ended.fault.message] == []

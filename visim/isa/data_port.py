@@ -34,6 +34,8 @@ FUNCTIONS = {
     13: "typed or refinement unit",
 }
 """Shared functions by number."""
+FUNCTIONS_OF_LSC = {1: "ugml", 13: "tgm", 14: "slm", 15: "ugm"}
+"""Shared functions that take LSC messages, on devices that have those, by number."""
 
 _SLM_INDEX, _LAST_INDEX = 254, 239
 _FLAT_INDICES = (253, 255)
@@ -80,6 +82,11 @@ class RawMessage:
     def kind(self) -> int:
         """The message's type, as the data port numbers them."""
         return self.field(18, 14)
+
+    @property
+    def operation(self) -> int:
+        """What an LSC message does, as LSC numbers it."""
+        return self.field(5, 0)
 
     @property
     def has_header(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from visim.isa.codecs import Absent, Codec, Older
-from visim.isa.data_port import FUNCTIONS, RawMessage, perform
+from visim.isa.data_port import FUNCTIONS, FUNCTIONS_OF_LSC, RawMessage, perform
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SOURCE
 from visim.isa.registry import Category, Instruction, Names, form
@@ -168,11 +168,16 @@ def _perform(t: Tracer, message: RawMessage, extended: str, descriptor: VectorSo
     """Record what a message does, or say what it asks for."""
     if perform(t, message):
         return
-    name = FUNCTIONS.get(message.function, "not known")
-    kind = "" if message.descriptor is None else f", type 0x{message.kind:x}"
+    name, word, kind = FUNCTIONS.get(message.function, "not known"), "type", message.kind
+    hint = ""
+    if t.platform.has_lsc and message.function in FUNCTIONS_OF_LSC:
+        name, word = FUNCTIONS_OF_LSC[message.function], "operation"
+        kind = message.operation
+        hint = "; LSC messages are executed where they are lsc_ instructions"
+    what = "" if message.descriptor is None else f", {word} 0x{kind:x}"
     raise Unexecutable(
-        f"a raw message to shared function {message.function} ({name}{kind}), "
-        f"descriptor {_shown(descriptor)}, extended descriptor {extended}"
+        f"a raw message to shared function {message.function} ({name}{what}), "
+        f"descriptor {_shown(descriptor)}, extended descriptor {extended}{hint}"
     )
 
 
