@@ -113,8 +113,11 @@ def _wrong_device(i: Any, platform: Platform) -> str | None:
 
 def _wrong_place(i: Any, platform: Platform) -> str | None:
     """Tell which tile does not start where it should, or does not fit in its variable."""
-    step = elements_per_step(PRECISIONS[i.weights], PRECISIONS[i.activations])
-    row = i.depth * step * PRECISIONS[i.activations].bits // 8
+    weights, activations = PRECISIONS[i.weights], PRECISIONS[i.activations]
+    elements = i.depth * elements_per_step(weights, activations)
+    row = elements * activations.bits // 8
+    # A dword of narrow weights lasts for several stages.
+    column = -(-elements * weights.bits // 32) * 4
     shared = 2 if i.op.mnemonic == "dpasw" else 1
     start = i.src2.row * platform.grf_bytes + i.src2.col * i.src2.variable.type.bytes
     rows = i.repeats * i.exec.size
@@ -127,7 +130,7 @@ def _wrong_place(i: Any, platform: Platform) -> str | None:
             platform.grf_bytes,
             rows * i.src0.variable.type.bytes,
         ),
-        ("src1", i.src1.variable, i.src1.offset, platform.grf_bytes, 4 * i.depth * i.exec.size),
+        ("src1", i.src1.variable, i.src1.offset, platform.grf_bytes, column * i.exec.size),
         ("src2", i.src2.variable, start, row, -(-i.repeats // shared) * row),
     )
     for name, variable, offset, unit, size in tiles:
