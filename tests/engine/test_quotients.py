@@ -240,6 +240,10 @@ FOUND = {
     "the numerator": (WIDE_N, f"{DIVISOR}\n{NO_N}"),
     "both": (f"{ONCE}\n{WIDE_N}", NO_N),
     "both, in blocks of their own": (f"{ONCE}\nnext:\n{WIDE_N}", NO_N),
+    "a reciprocal that all channels share": (
+        SCALAR + "\n".join(ONCE.splitlines()[2:4]).replace("V41(0,0)<1;1,0>", "V41(0,0)<0;1,0>"),
+        SUMS.replace("V44(0,0)<1;1,0>", "V58(0,0)<0;1,0>"),
+    ),
     "nothing, but a numerator of words": ("", f"{DIVISOR}\n{SUMS}".replace("V40", "V60")),
     "nothing, but a product as the numerator": (
         "",
@@ -257,10 +261,6 @@ NOT_FOUND = {
     "a reciprocal of another time": (
         f"{ONCE}\n",
         f"{SUMS}\n{STEP}\n" + "\n".join([*LINES[:2], LINES[4]]),
-    ),
-    "a reciprocal of other lanes": (
-        SCALAR + "\n".join(ONCE.splitlines()[2:4]).replace("V41(0,0)<1;1,0>", "V41(0,0)<0;1,0>"),
-        SUMS.replace("V44(0,0)<1;1,0>", "V58(0,0)<0;1,0>"),
     ),
     "a numerator that no integer became": (
         WIDE_N.replace("V40", "V42"),
@@ -432,6 +432,11 @@ ENDS = {
     add (M1, 16) V57(0,0)<1> V54(0,0)<1;1,0> V50(0,0)<1;1,0>
     add3 (M1, 16) V59(0,0)<1> V57(0,0)<1;1,0> V59(0,0)<1;1,0> (-)V56(0,0)<1;1,0>
 """,
+    "remainder by bits": """
+    cmp.ge (M1, 16) V56(0,0)<1> V58(0,0)<1;1,0> V41(0,0)<1;1,0>
+    and (M1, 16) V56(0,0)<1> V60(0,0)<1;1,0> V56(0,0)<1;1,0>
+    add3 (M1, 16) V59(0,0)<1> V55(0,0)<1;1,0> V59(0,0)<1;1,0> (-)V56(0,0)<1;1,0>
+""",
     "remainder": """
     cmp.lt (M1, 16) P2 V58(0,0)<1;1,0> V41(0,0)<1;1,0>
     (P2) sel (M1, 16) V56(0,0)<1> 0x0:d V60(0,0)<1;1,0>
@@ -439,10 +444,12 @@ ENDS = {
 """,
 }
 QUOTIENT, REMAINDER = ENDS["quotient"], ENDS["remainder"]
+BY_BITS = ENDS["remainder by bits"]
 OTHER_ENDS = {
     "signed rests": (SINGLES, QUOTIENT.replace("V58", "V55")),
     "a correction too much": (SINGLES, QUOTIENT.replace("(-)V56", "V56")),
     "another correction": (SINGLES, REMAINDER.replace("0x0:d", "0x1:d")),
+    "other bits of the divisor": (SINGLES, BY_BITS.replace("V60", "V46")),
     "another condition": (SINGLES, REMAINDER.replace(".lt", ".le")),
     "sums to the nearest": (SINGLES.replace("0x30:ud", "0x0:ud"), QUOTIENT),
     "another factor": (SINGLES.replace("0xb4c00000", "0xb4c00001"), QUOTIENT),
@@ -495,3 +502,75 @@ def test_one_divisor_for_all_channels_gives_the_same(divisions: list[Effect], en
         given["V41"] = np.roll(given["V41"], seed)
         assert compare(kernel, given, 0xF7FF) is None
     assert divisions
+
+
+D = "add (M1, 16) V41(0,0)<1> V62(0,0)<1;1,0> V63(0,0)<1;1,0>\n"
+CHANGE = "add (M1, 16) V62(0,0)<1> V62(0,0)<1;1,0> 0x3:ud\n"
+SOME = "cmp.lt (M1, 16) P3 V59(0,0)<1;1,0> 0x0:d\n(P3) goto (M1, 16) on\n"
+NOT_ZERO = "cmp.eq (M1, 16) P2 V41(0,0)<1;1,0> 0x0:ud\n(P2) goto (M1, 16) over\n"
+OTHERS_FIRST = "mul (M1, 16) V59(0,0)<1> V59(0,0)<1;1,0> 0x3:d\n"
+SUM_IN_FRONT = {
+    "behind a jump": (D + NOT_ZERO, ""),
+    "behind another block": (D + SOME + OTHERS_FIRST + "on:\n" + NOT_ZERO, ""),
+    "behind a block that jumps": (D + NOT_ZERO + SOME + OTHERS_FIRST + "on:\n", ""),
+}
+SUM_OF_OTHERS = {
+    "a sum that some channels pass by": (SOME + D + "on:\n" + NOT_ZERO, ""),
+    "a term that some channels change": (D + SOME + CHANGE + "on:\n" + NOT_ZERO, ""),
+    "a term that changes": (D + NOT_ZERO + CHANGE, ""),
+    "a sum of the turn before": (NOT_ZERO, D),
+    "a sum that others change": (
+        D + SOME + CHANGE.replace("V62", "V41") + "on:\n" + NOT_ZERO,
+        "",
+    ),
+}
+
+
+def divides_by_a_sum(front: str, behind: str) -> str:
+    """Return a loop that divides by V41, of which part of the code knows only of which sum it is.
+
+    Some channels pass by the division; what is added changes from turn to turn.
+    """
+    head, body = SINGLES.split("k:\n")
+    names = [f".decl V{n} v_type=G type=ud num_elts=16 align=wordx32\n" for n in (62, 63, 64)]
+    names += [".decl P3 v_type=P num_elts=16\n", ".decl P4 v_type=P num_elts=1\n"]
+    known = "add (M1, 16) V43(0,0)<1> V41(0,0)<1;1,0> (-)V43"
+    assert known in body
+    body = body.replace(known, "add3 (M1, 16) V43(0,0)<1> V62(0,0)<1;1,0> V63(0,0)<1;1,0> (-)V43")
+    return (
+        head.replace(".decl P2", f"{''.join(names)}.decl P2")
+        + f"k:\nagain:\n{front}{body}{QUOTIENT}over:\n{behind}"
+        + CHANGE
+        + "add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> V59(0,0)<1;1,0>\n"
+        + "add (M1_NM, 1) V64(0,0)<1> V64(0,0)<0;1,0> 0x1:ud\n"
+        + "cmp.lt (M1_NM, 1) P4 V64(0,0)<0;1,0> 0x3:ud\n"
+        + "(P4) jmp (M1, 1) again\nret (M1, 1)\n"
+    )
+
+
+def terms(seed: int) -> dict[str, np.ndarray]:
+    """Return what `halves` does, with the divisor as a sum of V62 and V63."""
+    given = halves(seed)
+    other = np.random.default_rng(seed).integers(0, 1 << 32, 16, dtype=np.uint32)
+    sums = {"V62": given["V41"] - other, "V63": other, "V64": np.zeros(16, np.uint32)}
+    return given | sums
+
+
+@pytest.mark.parametrize("name", SUM_IN_FRONT)
+def test_what_blocks_in_front_have_added_is_known(divisions: list[Effect], name: str) -> None:
+    kernel = harness.assemble(divides_by_a_sum(*SUM_IN_FRONT[name]), "dg2")
+    for seed in range(6):
+        for mask in (0xFFFF, 0x81A5):
+            assert compare(kernel, terms(seed), mask) is None
+    assert divisions
+
+
+@pytest.mark.parametrize("name", SUM_OF_OTHERS)
+def test_what_others_may_have_changed_since_is_not_known(
+    divisions: list[Effect], name: str
+) -> None:
+    kernel = harness.assemble(divides_by_a_sum(*SUM_OF_OTHERS[name]), "dg2")
+    for seed in range(3):
+        for mask in (0xFFFF, 0x81A5):
+            assert compare(kernel, terms(seed), mask) is None
+    assert not divisions

@@ -1,9 +1,15 @@
-"""Floats that variables hold from one chain of nodes on, for the divisions of others.
+"""What variables hold from one chain of nodes on, for the divisions of others.
+
+A chain knows what those have left that come first on every path, one after the other, as long as
+nobody may have written it since and only channels run that have run there: sums, of which a divisor
+may be one, and all else that divisions are made of. A few of them are looked at.
+
+Some floats are known further on.
 
 Compilers move out of loops what does not change there, and compute once what several blocks need.
-Of a division that is any of the conversions and the reciprocal, but not the sums, around which the
-rounding mode is switched. Such a variable has one instruction that writes it, which comes first on
-every path and for every channel; what it holds is concluded from that, if it is so at any time
+Of a division those are any of the conversions and the reciprocal, but not the sums, around which
+the rounding mode is switched. Such a variable has one instruction that writes it, which comes first
+on every path and for every channel; what it holds is concluded from that, if it is so at any time
 later:
 
 - What is an integer converted to DF is one whenever the instruction has run.
@@ -15,7 +21,8 @@ So each chain has inputs of its own here for each set of lanes, also where a var
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 
@@ -25,10 +32,14 @@ from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.analysis.symbols import Elements, Symbols, Value, ValueFollower, elements_of
 from visim.engine.jit.ir.places import place_span
 from visim.linker.program import LinkedKernel
-from visim.sem.effects import WriteRegister
+from visim.sem.effects import Goto, Jump, Switch, WriteIndirect, WriteRegister
 
 _STATES = 1 << 32
 """The distance between the first states of variables of two chains."""
+
+_MOST_BEFORE = 4
+"""What so many chains have left is known, of those that come first on every path: in front of an
+integer division the divisor is looked at, and other divisions come first."""
 
 _Lanes = tuple[int, int]
 """For which lanes a write is: the channel of the first one, and how many."""
@@ -52,7 +63,9 @@ class LastingValues:
         self._paths = paths
         self._symbols = Symbols()
         self._chains = {node.key: chain for chain in chains for node in chain}
+        self._nodes = flow.nodes
         self._numbers = count()
+        self._ends: dict[tuple[Key, int], ValueFollower | None] = {}
         self._made: dict[tuple[Key, _Lanes], dict[Elements, Value]] = {}
         self._writes: dict[int, list[tuple[Key, WriteRegister]]] = {}
         self._reached = kernel.reached(flow.code.unit)
@@ -64,8 +77,46 @@ class LastingValues:
                         self._writes.setdefault(index, []).append((key, effect))
 
     def follower(self, chain: Sequence[Node]) -> ValueFollower:
-        """Return what follows the values of a chain."""
-        return self._follower(partial(self._of, chain))
+        """Return what follows the values of a chain, which knows what those before it have left."""
+        return replace(self._begun(chain, _MOST_BEFORE), lasting=partial(self._of, chain))
+
+    def _begun(self, chain: Sequence[Node], most: int) -> ValueFollower:
+        """Return what is known where a chain begins, from so many others that come first."""
+        key = chain[0].key
+        above = self._paths.above(key) if most else None
+        if above is None or not self._paths.keeps_channels(frozenset({above}), key):
+            return self._follower(None)
+        between = self._paths.between(above, key)
+        written = None if between is None else self._written_in(between)
+        ended = self._ended(self._chains[above], most - 1)
+        if written is None or ended is None:
+            return self._follower(None)
+        return ended.behind(written, next(self._numbers) * _STATES)
+
+    def _ended(self, chain: Sequence[Node], most: int) -> ValueFollower | None:
+        """Return what is known where a chain ends, if the modes in it are."""
+        place = chain[0].key, most
+        if place not in self._ends:
+            self._ends[place] = None
+            if self._written_in(node.key for node in chain) is not None:
+                self._ends[place] = ended = self._begun(chain, most)
+                for node in chain:
+                    for step in node.block.before:
+                        ended.pass_by(step, ended.written(step, mode_of(node)))
+        return self._ends[place]
+
+    def _written_in(self, nodes: Iterable[Key]) -> set[int] | None:
+        """Return the variables that nodes write; None if they write others than they say."""
+        found = set[int]()
+        for key in nodes:
+            node = self._nodes[key]
+            effects = [effect for step in node.block.steps for effect in step.effects]
+            if is_dynamic(node) or any(isinstance(effect, WriteIndirect) for effect in effects):
+                return None
+            if not isinstance(node.block.transfer, Goto | Jump | Switch | None):
+                return None
+            found |= {e.place.variable.index for e in effects if isinstance(e, WriteRegister)}
+        return found
 
     def _follower(self, lasting: partial[Value | None] | None) -> ValueFollower:
         return ValueFollower(

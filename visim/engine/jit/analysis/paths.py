@@ -23,7 +23,7 @@ class Paths:
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._before = _turned(flow)
-        self._spans = _dominated(flow, self._before)
+        self._above, self._spans = _dominated(flow, self._before)
         self._left = MOST_STEPS
         self._known: dict[tuple[frozenset[Key], Key], bool] = {}
 
@@ -31,6 +31,22 @@ class Paths:
         """Whether every path from the start to a node goes through another one, or is it."""
         low, high = self._spans[first]
         return low <= self._spans[key][0] < high
+
+    def above(self, key: Key) -> Key | None:
+        """Return the last node that every path to a node goes through; None for the first."""
+        found = self._above[key]
+        return None if found == key else found
+
+    def between(self, source: Key, key: Key) -> set[Key] | None:
+        """Return which nodes may run between the last run of a source and a node; None: any.
+
+        Every path to the node has to go through the source. The node itself may have run, too.
+        """
+        region, _ = self._between(frozenset({source}), key)
+        if self._left <= 0:
+            return None
+        comes_back = not region.isdisjoint(self._flow.edges.get(key, ()))
+        return region if comes_back else region - {key}
 
     def keeps_channels(self, sources: frozenset[Key], key: Key) -> bool:
         """Whether only channels can be active at a node that were so at the last of `sources`.
@@ -91,8 +107,11 @@ def _turned(flow: Flow) -> dict[Key, list[Key]]:
     return before
 
 
-def _dominated(flow: Flow, before: _Edges) -> dict[Key, tuple[int, int]]:
-    """Number the nodes so that each one and those that it dominates are a range; return these."""
+def _dominated(flow: Flow, before: _Edges) -> tuple[dict[Key, Key], dict[Key, tuple[int, int]]]:
+    """Return the last node that dominates each one, the first itself, and ranges of numbers.
+
+    Nodes are numbered so that each one and those that it dominates are a range.
+    """
     order = _reverse_postorder(flow)
     place = {key: number for number, key in enumerate(order)}
     above: dict[Key, Key] = {flow.start: flow.start}
@@ -113,7 +132,7 @@ def _dominated(flow: Flow, before: _Edges) -> dict[Key, tuple[int, int]]:
         low = free.get(owner, spans[owner][0] + 1)
         free[owner] = low + sizes[key]
         spans[key] = (low, low + sizes[key])
-    return spans
+    return above, spans
 
 
 def _common(above: Mapping[Key, Key], place: Mapping[Key, int], some: Sequence[Key]) -> Key:

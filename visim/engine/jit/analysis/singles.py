@@ -69,8 +69,8 @@ class SingleQuotients:
         nothing = symbols.number(0)
         match symbols.parts(condition):
             case ("le", kind, int(d), int(rest)) if kind == UD:
-                corrects = (chosen, other) == (symbols.number(MINUS_ONE), nothing)
-                is_quotient = True
+                is_quotient = chosen == symbols.number(MINUS_ONE)
+                corrects = (is_quotient or chosen == d) and other == nothing
             case ("lt", kind, int(rest), int(d)) if kind == UD:
                 corrects, is_quotient = (chosen, other) == (nothing, d), False
             case _:
@@ -106,6 +106,9 @@ class SingleQuotients:
 
     def _sum(self, found: Expr, others: Symbol, value: Expr) -> Expr | None:
         """Return a result and what the compiler adds to it besides."""
+        known = self._expression(others, value)
+        if known is not None:
+            return node("add", UD, found, known).bits_as(value.type)
         for term, factor in self.symbols.terms(others).items():
             more = self._expression(term, value)
             if more is None or factor not in {1, MINUS_ONE}:

@@ -9,7 +9,7 @@ an input: the elements of a variable, as long as nobody writes to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from struct import unpack
 from typing import cast
 
@@ -144,9 +144,10 @@ class ValueFollower:
     """Follows the values of successive instructions that run with the same channels.
 
     With `keeps_sums` sums of inputs are followed as well, and products with powers of two. Without,
-    such a sum is an input once it stands in a variable, which can be read again. `lasting` tells
-    which floats a variable holds that none of these instructions writes; `first` is the number of
-    the first state of variables, by which inputs are told apart from those of other followers.
+    such a sum is an input once it stands in a variable, which can be read again; only those who
+    come behind know it as a sum. `lasting` tells which floats a variable holds that none of these
+    instructions writes; `first` is the number of the first state of variables, by which inputs are
+    told apart from those of other followers.
     """
 
     keeps_sums: bool = False
@@ -154,6 +155,7 @@ class ValueFollower:
     lasting: Callable[[Elements], Value | None] | None = None
     first: int = 0
     _values: dict[Elements, Value] = field(default_factory=dict[Elements, Value])
+    _sums: dict[Elements, Value] = field(default_factory=dict[Elements, Value])
     _bits: dict[tuple[str, int, int], Value] = field(
         default_factory=dict[tuple[str, int, int], Value]
     )
@@ -188,15 +190,34 @@ class ValueFollower:
             return
         number = write.place.variable.index
         self._writes[number] = self._version(number) + 1
-        for elements in [one for one in self._values if one[0] == number]:
-            del self._values[elements]
-        if known and symbol is not None and not self._is_plain_sum(symbol):
+        for values in (self._values, self._sums):
+            for elements in [one for one in values if one[0] == number]:
+                del values[elements]
+        if known and symbol is not None:
+            values = self._sums if self._is_plain_sum(symbol) else self._values
             kind = _as_unsigned(write.place.type)
-            self._values[elements_of(write.place)] = Value(kind, channel, symbol)
+            values[elements_of(write.place)] = Value(kind, channel, symbol)
+
+    def behind(self, written: set[int], state: int) -> ValueFollower:
+        """Return what follows instructions that come later, for the same channels or for some.
+
+        `written` are the variables that others may have written since, `state` the number of the
+        state that they are in then. Only what the later instructions read can be read again.
+        """
+        values = self._sums | self._values
+        return replace(
+            self,
+            _values={one: values[one] for one in values if one[0] not in written},
+            _sums={},
+            _bits={},
+            _writes=self._writes | dict.fromkeys(written, state),
+            _reads={},
+        )
 
     def forget(self) -> None:
         """Forget all values: any variable may have been written."""
         self._values.clear()
+        self._sums.clear()
         self._bits.clear()
         self._reads.clear()
         self.first = 1 + max(self._writes.values(), default=self.first)
@@ -326,8 +347,21 @@ class ValueFollower:
                 return symbols.of(name, *args)
             case "shl" | "and" if self.keeps_sums:
                 return self._bits_of(name, *args)
+            case "and":
+                return self._chosen_by_bits(*args) or self._chosen_by_bits(*args[::-1])
             case _:
                 return None
+
+    def _chosen_by_bits(self, bits: Symbol, value: Symbol) -> Symbol | None:
+        """Return the symbol of a value where a comparison has set all bits, and 0 elsewhere."""
+        symbols = self.symbols
+        match symbols.parts(bits):
+            case ("select", int(condition), int(every), int(none)):
+                if (every, none) == (symbols.number(MINUS_ONE), symbols.number(0)):
+                    return symbols.of("select", condition, value, none)
+            case _:
+                pass
+        return None
 
     def _same_bits(self, kind: DataType, bits: Symbol) -> Symbol:
         """Return the symbol of bits as another type; integers in DF are conversions of numbers."""
