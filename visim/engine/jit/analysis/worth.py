@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.contents import Contents
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.slots import Row, Slots, channel_of, channel_within, row_of
+from visim.engine.jit.analysis.walks import walk_of
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text
 from visim.sem.effects import Goto, Load, LoadBlock, WritePredicate, WriteRegister
@@ -36,7 +38,9 @@ def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
     Without checks nobody notes where allocations are, which loads of flat memory need for it.
     """
     slots = affine.slots
-    found = RegionFinder(slots.flow, slots.kernel.simd_size).regions()
+    flow, channels = slots.flow, slots.kernel.simd_size
+    loops = RegionFinder(flow, channels).regions()
+    found = [region for region in loops if Contents(region, flow, channels).fit()]
     possible = [region for region in found if checked or not region.reaches_flat_memory]
     data = _data(slots.flow) if possible else {}
     return [region for region in possible if _is_worth(region, affine, data)]
@@ -53,15 +57,19 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
 
 
 def _is_worth(region: Region, affine: Affine, data: _Ages) -> bool:
-    if not _follows(region, data):
+    messages = (*region.loads, *region.stores)
+    if region.stores:
+        if walk_of(region) is None:
+            return False
+    elif region.together or not _follows(region, data):
         return False
     scattered = 0
-    for node, number, load in region.loads:
+    for node, number, message in messages:
         storage = Storage(affine.slots.kernel, affine.slots.flow.code.unit, Text())
         reader = ShapeReader(storage.text, storage, affine, node.key, number)
-        shape = reader.shape(load.addresses, channel_within(load.mask))
+        shape = reader.shape(message.addresses, channel_within(message.mask))
         scattered += shape is None or shape.form.ragged
-    if 2 * scattered <= len(region.loads) or _is_chase(region):
+    if 2 * scattered <= len(messages) or _is_chase(region):
         return False
     return _operations(region) <= _MOST_OPERATIONS * scattered
 

@@ -234,7 +234,9 @@ class AloneWriter:
 
     def row(self, row: Row) -> str:
         """Return its element of a row as an integer."""
-        return self.text.let(f"load <1 x i{8 * row.size}>, ptr {self._own_row(row)}")
+        whole = self.region.parts.get(row, row)
+        place = self.text.at(self._own_row(whole), row.offset - whole.offset)
+        return self.text.let(f"load <1 x i{8 * row.size}>, ptr {place}")
 
     def _values(self, node: Node) -> Values:
         active = str(self.unit.all_on)

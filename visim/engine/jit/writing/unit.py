@@ -9,11 +9,13 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
+from visim.engine.jit.analysis.walks import walk_of
 from visim.engine.jit.analysis.worth import scattered_loops, tear
 from visim.engine.jit.ir.masks import Masks, meets_too_many
 from visim.engine.jit.ir.pieces import FRAME
 from visim.engine.jit.ir.storage import copying
 from visim.engine.jit.layout import Thread
+from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
 from visim.engine.jit.writing.nodes import NodeWriter
@@ -32,7 +34,11 @@ class UnitWriter(UnitFrame):
     def __init__(self, module: ModuleFrame, flow: Flow) -> None:
         slots, affine, regions = _analysis(module, flow)
         super().__init__(module, flow, slots, affine, regions)
-        self.loops = {region.header.key: AloneWriter(self, region) for region in regions}
+        self.loops = {region.header.key: self._loop(region) for region in regions}
+
+    def _loop(self, region: Region) -> AloneWriter | AbreastWriter:
+        walk = walk_of(region)
+        return AloneWriter(self, region) if walk is None else AbreastWriter(self, region, walk)
 
     def write(self) -> str:
         """Return the function's text."""

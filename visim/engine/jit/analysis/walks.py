@@ -1,0 +1,224 @@
+"""Walks: loops in which each channel reads and writes memory of its own, step by step.
+
+A channel that runs a loop alone may store only what no other channel touches, since in vector form
+all of them do one turn before any does the next; and nothing may be a fault, since what is stored
+stays. Both can be known before a number of turns is made if an address only grows, or only falls,
+from turn to turn: then it lies between that of the first of them and that of the last.
+
+So an address is followed back to what variables have when a turn begins, as a *ramp*: a sum of
+numbers that stay what they are in the loop, and of counters to which each turn adds the same, with
+what keeps their order on the way (extensions, shifts to the left, minima, maxima).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from visim.engine.jit.analysis.apart import Region
+from visim.engine.jit.analysis.flow import Node
+from visim.engine.jit.analysis.slots import Row, channel_of, row_of
+from visim.engine.jit.ir.places import is_repeated, place_span
+from visim.sem.effects import Load, Place, Store, WriteRegister
+from visim.sem.expr import Expr, known_integer
+from visim.types import DataType
+
+What = Row | tuple[int, int, int]
+"""What a ramp begins with: a row, or the variable and the bytes of what all channels share."""
+
+_MOST_PARTS = 64
+"""Numbers that are made of more are not followed; sums of sums double with each instruction."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ramp:
+    """An integer as a number of the turn.
+
+    Attributes:
+        word: "constant", "place", "add", "neg", "shl", "min", "max", or "as": as another type.
+        type: its type, whose range it must not leave.
+        args: what it is made of.
+        number: of a constant; by how much is shifted.
+        place: where it is when a turn begins.
+        what: the same as what ramps begin with.
+        size: how many ramps it is made of, itself included.
+    """
+
+    word: str
+    type: DataType
+    args: tuple[Ramp, ...] = ()
+    number: int = 0
+    place: Place | None = None
+    what: What | None = None
+    size: int = 1
+
+    def begins(self) -> Iterator[Ramp]:
+        """Return what it begins with."""
+        if self.word == "place":
+            yield self
+        for arg in self.args:
+            yield from arg.begins()
+
+    @property
+    def is_own(self) -> bool:
+        """Whether each channel has its own."""
+        return any(isinstance(one.what, Row) for one in self.begins())
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A message of a walk: its block, its address, whether that grows (1), falls (-1) or stays."""
+
+    node: Node
+    effect: Load | Store
+    address: Ramp
+    way: int
+
+
+@dataclass
+class Walk:
+    """The messages of a loop, and how much a turn adds to what their addresses begin with."""
+
+    accesses: list[Access] = field(default_factory=list[Access])
+    steps: dict[What, int] = field(default_factory=dict[What, int])
+
+
+def walk_of(region: Region) -> Walk | None:
+    """Return a loop that stores as a walk; None if it is not known to be one."""
+    forks = any(node.key not in region.steady for node in region.nodes)
+    if not region.stores or not region.together or forks or region.bits_entering:
+        return None
+    return _WalkReader(region).walk()
+
+
+class _WalkReader:
+    """Follows, through a turn, what variables have."""
+
+    def __init__(self, region: Region) -> None:
+        self._region = region
+        self._now: dict[What, Ramp | None] = {}
+        self._found: list[tuple[Node, Load | Store, Ramp]] = []
+
+    def walk(self) -> Walk | None:
+        """Return the walk, if the loop is one."""
+        for node, _, step in self._region.steps():
+            for effect in step.effects:
+                if isinstance(effect, Load | Store):
+                    address = self._ramp(effect.addresses)
+                    if address is None or channel_of(effect.mask) is None:
+                        return None
+                    self._found.append((node, effect, address))
+            writes = [effect for effect in step.effects if isinstance(effect, WriteRegister)]
+            values = [self._ramp(write.value) for write in writes]
+            for write, value in zip(writes, values, strict=True):
+                plain = write.mask is None or channel_of(write.mask) is not None
+                self._now[_what(write.place)] = value if plain else None
+        walk = Walk()
+        for node, effect, address in self._found:
+            for begin in address.begins():
+                if begin.what is None or not self._learn(walk, begin.what):
+                    return None
+            way = _way(address, walk.steps)
+            if way is None:
+                return None
+            walk.accesses.append(Access(node, effect, address, way))
+        return walk
+
+    def _ramp(self, expr: Expr) -> Ramp | None:
+        """Return what an expression has, from what variables have when a turn begins."""
+        kind, known = expr.type, known_integer(expr)
+        if kind.is_float:
+            return None
+        if known is not None:
+            negative = kind.is_signed and known >> kind.bits - 1
+            return Ramp("constant", kind, number=known - (1 << kind.bits) if negative else known)
+        match expr.uop.name:
+            case "read":
+                return self._read(expr.attribute, kind)
+            case "broadcast":
+                return self._ramp(expr.args[0])
+            case "convert":
+                return _made("as", kind, self._ramp(expr.args[0]))
+            case "neg" | "add" | "min" | "max":
+                return _made(expr.uop.name, kind, *map(self._ramp, expr.args))
+            case "sub":
+                one, other = map(self._ramp, expr.args)
+                return _made("add", kind, one, _made("neg", kind, other))
+            case "not" if kind.is_signed:
+                negative = _made("neg", kind, self._ramp(expr.args[0]))
+                return _made("add", kind, negative, Ramp("constant", kind, number=-1))
+            case "shl":
+                count = known_integer(expr.args[1])
+                return (
+                    None
+                    if count is None
+                    else _made("shl", kind, self._ramp(expr.args[0]), number=count)
+                )
+            case _:
+                return None
+
+    def _read(self, place: Place, kind: DataType) -> Ramp | None:
+        if row_of(place) is None and place.lanes > 1 and not is_repeated(place):
+            return None
+        what = _what(place)
+        if what in self._region.parts:
+            return None
+        if what not in self._now:
+            return Ramp("place", kind, place=place, what=what)
+        return _made("as", kind, self._now[what])
+
+    def _learn(self, walk: Walk, what: What) -> bool:
+        """Note how much a turn adds to what a ramp begins with; whether that is known."""
+        if what not in walk.steps:
+            if what not in self._now:
+                walk.steps[what] = 0
+                return True
+            ends = self._now[what]
+            step = None if ends is None else _added(ends, what)
+            if step is None:
+                return False
+            walk.steps[what] = step
+        return True
+
+
+def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ramp | None:
+    """Return what is made of ramps, if they are known and not too many."""
+    found = tuple(arg for arg in args if arg is not None)
+    size = sum(arg.size for arg in found) + 1
+    if len(found) < len(args) or size > _MOST_PARTS:
+        return None
+    return Ramp(word, kind, found, number, size=size)
+
+
+def _what(place: Place) -> What:
+    return row_of(place) or (place.variable.index, *place_span(place))
+
+
+def _added(ramp: Ramp, what: What) -> int | None:
+    """Return what a ramp is more than what it begins with, if that is a known number."""
+    match ramp.word:
+        case "place":
+            return 0 if ramp.what == what else None
+        case "as" if ramp.type.bits >= ramp.args[0].type.bits:
+            return _added(ramp.args[0], what)
+        case "add":
+            one, other = ramp.args
+            if other.word != "constant":
+                one, other = other, one
+            found = _added(one, what)
+            return None if found is None or other.word != "constant" else found + other.number
+        case _:
+            return None
+
+
+def _way(ramp: Ramp, steps: dict[What, int]) -> int | None:
+    """Return whether a ramp grows (1), falls (-1) or stays (0); None: that is not known."""
+    if ramp.word == "place":
+        step = steps[ramp.what] if ramp.what is not None else 0
+        return (step > 0) - (step < 0)
+    found = 0
+    for way in (_way(arg, steps) for arg in ramp.args):
+        if way is None or way * found < 0:
+            return None
+        found = found or way
+    return -found if ramp.word == "neg" else found

@@ -1,0 +1,158 @@
+"""Ramps as LLVM IR: exact numbers in the first turn of a loop, or in a later one.
+
+Numbers are i64, one for all channels or a vector of one for each. Those of 64 bits are numbers
+modulo 2**64, taken as signed ones. That nothing leaves the range of its type on the way is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.walks import Ramp, What
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.types import DataType
+
+_BITS = 64
+WORD = "i64"
+
+
+class RampWriter:
+    """Writes ramps.
+
+    Attributes:
+        fits: vectors of tests, one for each channel: whether types hold its numbers.
+        all_fit: such tests of numbers that all channels share.
+    """
+
+    def __init__(self, unit: UnitFrame, steps: Mapping[What, int]) -> None:
+        self.unit = unit
+        self.text = unit.text
+        self.fits: list[str] = []
+        self.all_fit: list[str] = []
+        self._steps = steps
+        self._lanes = unit.kernel.simd_size
+        self.vector = f"<{self._lanes} x {WORD}>"
+        self._values: dict[tuple[Ramp, bool], str] = {}
+
+    def spread(self, number: str) -> str:
+        """Return a number for each channel."""
+        return self.text.spread(WORD, self._lanes, number)
+
+    def value_of_all(self, ramp: Ramp, last: str) -> str:
+        """Return what each channel has in the first turn, or in turn `last` if there is a name."""
+        found = self._value(ramp, last)
+        return found if ramp.is_own else self.spread(found)
+
+    def _value(self, ramp: Ramp, last: str) -> str:
+        """Return a number in the first turn, or in turn `last`; note whether its type holds it."""
+        key = ramp, bool(last)
+        if key not in self._values:
+            self._values[key] = self._made(ramp, last)
+        return self._values[key]
+
+    def _made(self, ramp: Ramp, last: str) -> str:
+        if ramp.word == "constant":
+            return str(ramp.number)
+        if ramp.word == "place":
+            return self._begin(ramp, last)
+        kind = self.vector if ramp.is_own else WORD
+        number = self.value_of_all if ramp.is_own else self._value
+        args = [number(arg, last) for arg in ramp.args]
+        match ramp.word:
+            case "add" | "neg":
+                operands = args if ramp.word == "add" else [self._zero(kind), *args]
+                return self._sum("sub" if ramp.word == "neg" else "add", kind, operands, ramp.type)
+            case "shl":
+                count = self._like(kind, ramp.number)
+                made = self.text.let(f"shl {kind} {args[0]}, {count}")
+                back = self.text.let(f"ashr {kind} {made}, {count}")
+                self._note(kind, self.text.let(f"icmp eq {kind} {back}, {args[0]}"))
+                return self._held(made, kind, ramp.type)
+            case "min" | "max":
+                if ramp.type.bits == _BITS and not ramp.type.is_signed:
+                    for arg in args:
+                        self._note(
+                            kind, self.text.let(f"icmp sge {kind} {arg}, {self._zero(kind)}")
+                        )
+                return self.combined(f"s{ramp.word}", args[0], args[1], kind)
+            case _:
+                source = ramp.args[0].type
+                if _holds(ramp.type, source):
+                    return args[0]
+                return self._held(args[0], kind, ramp.type)
+
+    def _begin(self, ramp: Ramp, last: str) -> str:
+        """Return what a variable has when a turn begins."""
+        text, kind, place = self.text, ramp.type, ramp.place
+        if place is None or ramp.what is None:
+            raise TypeError("a ramp that begins nowhere")
+        step, own = self._steps[ramp.what], isinstance(ramp.what, Row)
+        if not own:
+            place = replace(place, lanes=1, width=1, row_stride=0, stride=0)
+        found = self.unit.storage.read(place)
+        if not own:
+            found = text.let(f"extractelement <1 x i{kind.bits}> {found}, i64 0")
+        vector = self.vector if own else WORD
+        if kind.bits < _BITS:
+            narrow = f"<{self._lanes} x i{kind.bits}>" if own else f"i{kind.bits}"
+            word = "sext" if kind.is_signed else "zext"
+            found = text.let(f"{word} {narrow} {found} to {vector}")
+        if not step or not last:
+            return found
+        more = text.let(f"mul i64 {last}, {step}")
+        return self._sum("add", vector, [found, self.spread(more) if own else more], kind)
+
+    def _sum(self, word: str, kind: str, args: list[str], held: DataType) -> str:
+        """Return a sum, or a difference; note whether a type holds it."""
+        if held.bits < _BITS:
+            return self._held(self.text.let(f"{word} {kind} {args[0]}, {args[1]}"), kind, held)
+        bits = f"<{self._lanes} x i1>" if kind == self.vector else "i1"
+        pair, suffix = f"{{ {kind}, {bits} }}", self._suffix(kind)
+        name = f"llvm.s{word}.with.overflow.{suffix}"
+        function = self.unit.module.library.intrinsic(name, pair, kind, kind)
+        both = self.text.let(f"call {pair} {function}({kind} {args[0]}, {kind} {args[1]})")
+        over = self.text.let(f"extractvalue {pair} {both}, 1")
+        self._note(kind, self.text.let(f"icmp eq {bits} {over}, {self._zero(kind)}"))
+        return self.text.let(f"extractvalue {pair} {both}, 0")
+
+    def _held(self, value: str, kind: str, held: DataType) -> str:
+        """Note whether a type holds a number, and return the number."""
+        if held.bits == _BITS:
+            return value
+        low = -(1 << held.bits - 1) if held.is_signed else 0
+        high = (1 << held.bits - held.is_signed) - 1
+        above = self.text.let(f"icmp sge {kind} {value}, {self._like(kind, low)}")
+        below = self.text.let(f"icmp sle {kind} {value}, {self._like(kind, high)}")
+        self._note(kind, above)
+        self._note(kind, below)
+        return value
+
+    def _note(self, kind: str, test: str) -> None:
+        (self.fits if kind == self.vector else self.all_fit).append(test)
+
+    def _like(self, kind: str, number: int) -> str:
+        return f"splat (i64 {number})" if kind == self.vector else str(number)
+
+    def _zero(self, kind: str) -> str:
+        return "zeroinitializer" if kind == self.vector else "0"
+
+    def _suffix(self, kind: str) -> str:
+        return f"v{self._lanes}i64" if kind == self.vector else WORD
+
+    def combined(self, word: str, one: str, other: str, kind: str = "") -> str:
+        """Return what one of LLVM's functions of two numbers gives."""
+        kind = kind or self.vector
+        name = f"llvm.{word}.{self._suffix(kind)}"
+        function = self.unit.module.library.intrinsic(name, kind, kind, kind)
+        return self.text.let(f"call {kind} {function}({kind} {one}, {kind} {other})")
+
+
+def _holds(kind: DataType, other: DataType) -> bool:
+    """Whether a type holds all numbers of another one, as numbers modulo 2**64."""
+    if kind.bits == _BITS:
+        return True
+    if kind.is_signed == other.is_signed:
+        return kind.bits >= other.bits
+    return kind.is_signed and kind.bits > other.bits
