@@ -6,6 +6,7 @@ variable has a number in its class, whatever its scope.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -37,6 +38,7 @@ _FIRST: dict[type[Variable], int] = {
     SamplerVariable: 0,
     SurfaceVariable: len(predefined.SURFACES),
 }
+_COMPILERS_NAMES = re.compile(r"[A-Z]+\d+")
 _WORDS: dict[type[Variable], str] = {
     General: "general",
     AddressVariable: "address",
@@ -132,7 +134,7 @@ class Symbols:
         if name in self._scopes[-1] or name in self._file_variables:
             message = f"{name} is declared twice"
             line = self._lines.get(name)
-            first = f"the first one is in line {line}" if line else None
+            first = f"the first one is in line {line}{_hint(name)}" if line else None
             raise _failure(cursor, position, name, "duplicate-declaration", message, first)
         if len(self.declared[kind]) >= LIMITS[kind]:
             message = f"more than {LIMITS[kind]} {_WORDS[kind]} variables"
@@ -152,6 +154,17 @@ class Symbols:
         if name not in self._visible:
             self._scopes[-1][name] = None
             self._visible[name] = variable
+
+
+def _hint(name: str) -> str:
+    """Return what else to say of a name that is declared twice.
+
+    Names that compilers do not give come from inline assembly, whose scopes they leave out when
+    they write a kernel's text.
+    """
+    if _COMPILERS_NAMES.fullmatch(name):
+        return ""
+    return f"; in inline assembly write '{name}%=' or the like, for compilers drop its scopes"
 
 
 def _failure(

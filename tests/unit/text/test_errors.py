@@ -159,6 +159,7 @@ def test_an_error_shows_its_line_with_a_caret():
     ]
 
 
+DECLARED = ".decl t v_type=G type=ud num_elts=1"
 HELPED = [
     ("MOV (M1, 16) V32(0,0)<1> 0x1:d", "unknown instruction 'MOV'", "did you mean 'mov'?"),
     ("fence (M1, 1)", "unknown instruction 'fence'", "did you mean 'fence_sw'?"),
@@ -175,6 +176,7 @@ HELPED = [
     (".decl V90 v_type=X num_elts=1", "unknown v_type 'X'", "there are: G, A, P, S, T"),
     (".decl V90 v_type=G type=ud num_elts=1 align=foo", "alignment 'foo'", "there are: byte, word"),
     (".decl V32 v_type=P num_elts=1", "V32 is declared twice", "the first one is in line"),
+    (f"{DECLARED}\n{DECLARED}", "t is declared twice", "the first one is in line 9; in inline"),
     (".input V32 offset=64\n.input V32 offset=96", "V32 is already", "the first one is in line 9"),
     ("fence_local.X", "unknown option 'X'", "there are: E, I, S, C, R, L1"),
     ("svm_atomic.add.8 (M1, 1) V32.0 V32.0 V32.0 V0.0", "unknown width '8'", "there are: 16, 64"),
