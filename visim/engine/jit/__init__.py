@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from math import isqrt
 from threading import Lock
-from weakref import WeakMethod
+from weakref import WeakMethod, ref
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from visim.engine.jit.analysis.affine import InputShape
 from visim.engine.jit.analysis.inputs import Inputs
 from visim.engine.jit.analysis.payload import Payload
 from visim.engine.jit.common.ahead import AHEAD
-from visim.engine.jit.launch.answers import Halt, Target
+from visim.engine.jit.launch.answers import Aim, Halt, Target
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
@@ -28,7 +28,7 @@ from visim.engine.jit.launch.run import Runner, shared_starts, weakly
 from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
-from visim.engine.jit.launch.workers import Team, available_workers
+from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
 from visim.engine.jit.writing.tracing import ACCESSES, PATHS
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
@@ -36,11 +36,11 @@ from visim.linker.program import LinkedKernel
 
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
-LEAST_STEPS = 64_000
-"""Native code does fewer instructions in less than what it costs to ask another worker.
+LEAST_STEPS = 16_000
+"""Native code does fewer instructions in less than what it costs to ask another worker that is
+awake, with its tables: an instruction of a hardware thread takes a fifth of a nanosecond to two.
 
-That is about 25 us, also where the other one is awake in time; an instruction of a hardware thread
-takes half a nanosecond to two.
+Fewer than `SMALL_STEPS` are done in less than what waking a worker takes; see `handover`.
 """
 STEPS_OF_ONE = 4_000
 """Instructions done in the 3 to 4 us for which who launches is busy with one worker more: waking
@@ -149,35 +149,37 @@ class Prepared:
         given, shown = weakly(dispatch), self._teams.same(Contents.of(machine))
         common = () if shared is None else _placed(shared.common)
         targets = [Target(given, shared, machine, own, shown, common) for own in private]
+        aims = [ref(target) for target in targets]
         inputs = () if shared is None else self._inputs.shapes(shared)
         form = None if shared is None else _form(shared, inputs, targets, options)
         team = None if form is None else self._teams.made_before(form)
         if team is None:
-            team = self._new_team(form, inputs, targets, options)
+            team = self._new_team(form, inputs, targets[0], Aim(aims), options)
         else:
-            team.aim(targets)
-        self._teams.keep(team, dispatch, targets, groups, options)
+            team.aim(aims)
+        self._teams.keep(team, dispatch, targets, aims, groups, options)
         return team
 
     def _new_team(
         self,
         form: Hashable,
         inputs: tuple[InputShape, ...],
-        targets: Sequence[Target],
+        first: Target,
+        aim: Aim,
         options: RunOptions,
     ) -> Team:
         """Return workers for launches of a form, one for each target."""
-        version = self._version(targets[0].dispatch, targets[0].shared, inputs, options)
+        version = self._version(first.dispatch, first.shared, inputs, options)
 
         def provide(full: bool, cr0: int) -> Compiled:
             return self.code.compiled(replace(version, full=full, cr0=cr0))
 
-        halt, first = Halt(), self._first
+        halt, traits_of_all = Halt(), self._first
         runners = [
-            Runner(self.kernel, provide, first, target, options, halt, stacks)
-            for target, stacks in zip(targets, self._worker_stacks(len(targets)), strict=True)
+            Runner(self.kernel, provide, traits_of_all, aim, number, options, halt, stacks)
+            for number, stacks in enumerate(self._worker_stacks(len(aim.targets)))
         ]
-        team = Team(runners, halt, form, targets[0])
+        team = Team(runners, halt, form, aim, self._teams.trial(form))
         self._teams.add(team)
         return team
 
@@ -225,7 +227,8 @@ class Prepared:
         if shared.private is not None and shared.private_places is None:
             return 1
         steps = groups * len(shared.starts) * self._first.weight
-        if steps < LEAST_STEPS:
+        # In which order small launches update memory stays as it is in the interpreter.
+        if steps < (SMALL_STEPS if self._first.has_atomics else LEAST_STEPS):
             return 1
         most = min(available_workers(options), groups)
         return most if self._first.has_loops else min(most, isqrt(steps // STEPS_OF_ONE))

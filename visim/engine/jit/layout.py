@@ -73,9 +73,10 @@ class Work(IntEnum):
     `PLACES` have what `Coordinate` has, one behind the other; the first `ROW_PLACES` of them differ
     between groups of a row. `MEMORY` says that threads start with registers or
     memory to be cleared, `TOGETHER` that successive groups of a row can be run by one call.
-    A worker takes `CHUNK` groups at a time, at the end one of so many `SHARES` of those that are
-    left, and at least `LEAST`. `FIRSTS` are first elements of rows in which threads differ. The
-    fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
+    A worker takes `CHUNK` groups of a part at a time, at the end one of so many `SHARES` of those
+    that are left, and at least `LEAST`. It begins with its `OWN` of the `PARTS`. `ALIKE` is the
+    image from which it reads what all threads start with alike, `FIRSTS` are first elements of
+    rows in which threads differ. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
     GROUPS = 0
@@ -106,37 +107,74 @@ class Work(IntEnum):
     LEAST = 25
     SHARES = 26
     FIRSTS = 27
+    OWN = 28
+    PARTS = 29
+    ALIKE = 30
     SIZE = 32
 
 
 class Shared(IntEnum):
-    """Fields that all workers of a run use: the next group that nobody has, whether to stop."""
+    """Fields that all workers of a run use: the `END` of its groups, and parts of them.
+
+    A group that faults is the end from then on: all in front of it are run. From `PARTS` on is, in
+    a cache line for each part, the `NEXT` group of it that nobody has, and the end of the part.
+    """
+
+    END = 0
+    PARTS = 8
+
+
+class Part(IntEnum):
+    """Fields of a part of the groups of a run: those that one worker begins with."""
 
     NEXT = 0
-    STOP = 8
-    SIZE = 16
+    END = 1
+    SIZE = 8
 
 
 class Call(IntEnum):
-    """Fields of a call of native code: a function, its arguments, what it has returned."""
+    """Fields of a call of native code: a function, its arguments, what it has returned.
+
+    The first one of some that are made together says whether all of them are `SMALL`.
+    """
 
     FUNCTION = 0
     CONTEXT = 1
     WORK = 2
     ANSWER = 3
-    SIZE = 4
+    SMALL = 4
+    SIZE = 8
 
 
 class Box(IntEnum):
     """Fields that tell a thread which call to make; of `STATE` the first four bytes count.
 
-    `PROCESSOR` is the one on which the thread that asks runs.
+    `PROCESSOR` is the one on which the thread that asks runs, `PATIENCE` for how many nanoseconds
+    more than usual to look for the next call, `THREAD` the system's number of the thread.
     """
 
     STATE = 0
     CALL = 8
     PROCESSOR = 9
+    PATIENCE = 10
+    THREAD = 11
     SIZE = 16
+
+
+class Gang(IntEnum):
+    """Fields of what a thread that leads knows of those that it asks.
+
+    `BOXES` are where it finds their boxes, `COUNT` how many there are. `ENDED` is when calls ended
+    last, `STREAK` how often they have followed each other quickly; below 0 the threads are left
+    alone where calls are small. From `PROCESSORS` on is a set of those on which they may run.
+    """
+
+    BOXES = 0
+    COUNT = 1
+    ENDED = 2
+    STREAK = 3
+    PROCESSORS = 8
+    SIZE = 24
 
 
 class BoxState(IntEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from threading import Barrier, Thread, current_thread
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 
 import visim
 from tests.unit.runtime.launching.numbering import HEAD, STORE
+from visim.engine.jit.common.entries import FUNCTION, Function, address_of
 from visim.engine.jit.launch import workers
-from visim.engine.jit.launch.crew import Crew
+from visim.engine.jit.launch.crew import _SERVED, Calls, Crew
+from visim.engine.jit.layout import Box, BoxState
 
 PATIENCE_S = 20
 FORKING = """
@@ -95,6 +98,63 @@ def test_an_exception_is_raised_again_when_all_have_ended() -> None:
         with pytest.raises(ValueError, match="wrong"):
             Crew().run_jobs(jobs, lambda: abandoned.append(1))
     assert (ended, abandoned) == ([1, 1], [1, 1])
+
+
+class SmallCalls:
+    """Two small calls of Python's functions, which note that they have been made."""
+
+    def __init__(self, first_s: float = 0.0, second_s: float = 0.0) -> None:
+        self.made = [0, 0]
+        self.seconds = [first_s, second_s]
+        self._callbacks = [FUNCTION(self._call(place)) for place in range(2)]
+        self.calls = Calls([(address_of(callback), 0, 0) for callback in self._callbacks])
+        self.calls.are_small(True)
+
+    def _call(self, place: int) -> Function:
+        def call(*_: int) -> int:
+            self.made[place] += 1
+            time.sleep(self.seconds[place])
+            return 1
+
+        return call
+
+    def run_until_both_are_made(self, crew: Crew) -> None:
+        """Run them until a helper was awake in time."""
+        end = time.monotonic() + PATIENCE_S
+        while not self.made[1] and time.monotonic() < end:
+            crew.run(self.calls, nothing)
+
+
+def asleep(crew: Crew) -> Crew:
+    """Return a crew with one thread, when that sleeps."""
+    crew.run_jobs([nothing] * 2, nothing)
+    end = time.monotonic() + PATIENCE_S
+    while _SERVED[-1].fields[Box.STATE] != BoxState.ASLEEP and time.monotonic() < end:
+        time.sleep(0.001)
+    return crew
+
+
+def test_a_small_call_wakes_nobody() -> None:
+    crew, small = asleep(Crew()), SmallCalls()
+    assert crew.run(small.calls, nothing) == [1, 0]
+    assert small.made == [1, 0]
+    assert _SERVED[-1].fields[Box.STATE] == BoxState.ASLEEP
+
+
+def test_small_calls_that_follow_each_other_quickly_wake_a_thread() -> None:
+    crew, small = asleep(Crew()), SmallCalls(first_s=0.002)
+    small.run_until_both_are_made(crew)
+    assert small.made[1]
+
+
+def test_a_thread_that_holds_small_calls_up_is_left_alone() -> None:
+    crew, small = asleep(Crew()), SmallCalls(first_s=0.002, second_s=0.05)
+    small.run_until_both_are_made(crew)
+    assert small.made[1]
+    quick = SmallCalls(first_s=0.001)
+    for _ in range(50):
+        crew.run(quick.calls, nothing)
+    assert quick.made == [50, 0]
 
 
 def test_launches_go_on_after_a_fork() -> None:

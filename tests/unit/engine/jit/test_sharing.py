@@ -8,6 +8,7 @@ import pytest
 from tests.unit.engine.jit.storing import THREADS, Launcher, array, expected
 from visim.engine.jit.launch import workers as teamwork
 from visim.engine.jit.launch.work import Task
+from visim.engine.jit.layout import Part, Shared
 
 GROUPS = 20_000
 
@@ -21,6 +22,17 @@ def test_several_workers_take_smaller_parts_at_the_end() -> None:
 def test_parts_are_never_empty(groups: int) -> None:
     task = Task.of(range(groups), 3)
     assert 1 <= task.least <= task.chunk
+
+
+def test_each_worker_begins_with_a_part_of_its_own() -> None:
+    task = Task.of(range(10), 3)
+    task.begin()
+    parts = task.shared.tolist()[Shared.PARTS :]
+    assert [parts[at : at + 2] for at in range(0, len(parts), Part.SIZE)] == [
+        [0, 3],
+        [3, 6],
+        [6, 10],
+    ]
 
 
 def test_one_worker_takes_all_groups_at_once() -> None:
@@ -43,7 +55,7 @@ def test_every_group_of_a_large_launch_runs_once(
 
 
 @pytest.mark.parametrize("workers", [2, 3])
-@pytest.mark.parametrize("end", [GROUPS - 10, GROUPS - 1])
+@pytest.mark.parametrize("end", [7, GROUPS // 2 + 5, GROUPS - 10, GROUPS - 1])
 def test_the_lowest_fault_is_reported_where_parts_are_small(
     monkeypatch: pytest.MonkeyPatch, end: int, workers: int
 ) -> None:

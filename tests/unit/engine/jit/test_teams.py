@@ -25,6 +25,7 @@ from tests.unit.engine.jit.storing import (
 from visim.engine.jit import LEAST_STEPS
 from visim.engine.jit.launch.teams import MOST_IDLE, MOST_TEAMS
 from visim.engine.jit.launch.work import NativeWork
+from visim.engine.jit.launch.workers import SMALL_STEPS
 from visim.engine.observers import Observer
 
 
@@ -62,6 +63,23 @@ def test_many_dispatches_that_are_launched_by_turns_share_teams(launcher: Launch
             found = launcher.run(plan)
             assert found.groups == len(out) // THREADS
             assert np.array_equal(out, expected(10 * at, found.groups))
+    assert len(launcher.made) == MOST_TEAMS
+
+
+@pytest.mark.parametrize("head", [HEAD, TOGETHER])
+def test_all_workers_of_a_shared_team_work_for_the_dispatch_that_is_launched(
+    monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    launcher = Launcher(monkeypatch, FLAT, head)
+    groups = 1 + SMALL_STEPS // (THREADS * launcher.prepared.code.traits.weight)
+    outs = [array(groups + number % 3) for number in range(MOST_TEAMS + 3)]
+    plans = [launcher.plan(out, 10 * at, len(out) // THREADS) for at, out in enumerate(outs)]
+    for _ in range(3):
+        for at, (plan, out) in enumerate(zip(plans, outs, strict=True)):
+            out.fill(0)
+            found = launcher.run(plan, workers=2)
+            assert np.array_equal(out, expected(10 * at, found.groups))
+    assert {len(team.runners) for team in launcher.made} == {2}
     assert len(launcher.made) == MOST_TEAMS
 
 
@@ -221,7 +239,7 @@ def test_surfaces_are_those_of_the_launch(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize(
     ("share", "available", "expected"),
-    [(0.99, 64, 1), (1.01, 64, 4), (1.01, 2, 2), (4.1, 64, 8), (40, 64, 25), (40, 16, 16)],
+    [(0.99, 64, 1), (1.01, 64, 2), (4.04, 2, 2), (16.4, 64, 8), (160, 64, 25), (160, 16, 16)],
 )
 def test_large_launches_get_more_workers_than_small_ones(
     launcher: Launcher,

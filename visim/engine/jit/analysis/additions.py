@@ -33,6 +33,16 @@ def additions(flows: Iterable[Flow]) -> frozenset[int]:
     return frozenset(found)
 
 
+def has_atomics(flows: Iterable[Flow]) -> bool:
+    """Whether a kernel updates memory that all groups share."""
+    steps = (step for flow in flows for node in flow.nodes.values() for step in node.block.steps)
+    return any(
+        isinstance(effect, Atomic) and effect.space in {Space.FLAT, Space.SURFACE}
+        for step in steps
+        for effect in step.effects
+    )
+
+
 def _adds(effect: Atomic, nodes: Sequence[Expr]) -> bool:
     """Whether a message only adds to 32-bit numbers that are found by address."""
     plain = effect.space is Space.FLAT and effect.type.bits == 32

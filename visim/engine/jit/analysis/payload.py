@@ -132,8 +132,8 @@ _BEFORE = f"""
   %memory.at = getelementptr i64, ptr %work, i64 {int(Work.MEMORY)}
   %memory = load i64, ptr %memory.at
   %has.memory = icmp ne i64 %memory, 0
-  %thread.0 = load ptr, ptr %records
-  %image.0 = load ptr, ptr %thread.0
+  %image.at = getelementptr i64, ptr %work, i64 {int(Work.ALIKE)}
+  %image.0 = load ptr, ptr %image.at
   %group.1 = trunc i64 %y to i32
   %group.2 = trunc i64 %z to i32
 """

@@ -93,8 +93,6 @@ It returns whether the run goes on.
 GROUPS = r"""
 define i64 @run_groups_$WAY$(ptr %ctx, ptr %work, i64 %unused) #0 {
 entry:
-  %gp = getelementptr i64, ptr %work, i64 $W_GROUPS$
-  %n = load i64, ptr %gp
   %np = getelementptr i64, ptr %work, i64 $W_NUMBERS$
   %numbers = load ptr, ptr %np
   %chp = getelementptr i64, ptr %work, i64 $W_CHUNK$
@@ -105,7 +103,10 @@ entry:
   %shares = load i64, ptr %sap
   %shp = getelementptr i64, ptr %work, i64 $W_SHARED$
   %shared = load ptr, ptr %shp
-  %stop = getelementptr i64, ptr %shared, i64 $H_STOP$
+  %op = getelementptr i64, ptr %work, i64 $W_OWN$
+  %own = load i64, ptr %op
+  %ptp = getelementptr i64, ptr %work, i64 $W_PARTS$
+  %parts = load i64, ptr %ptp
   %tp = getelementptr i64, ptr %work, i64 $W_THREADS$
   %threads = load i64, ptr %tp
   %rp = getelementptr i64, ptr %work, i64 $W_RECORDS$
@@ -133,25 +134,43 @@ entry:
   %tgp = getelementptr i64, ptr %work, i64 $W_TOGETHER$
   %together.field = load i64, ptr %tgp
   %together = icmp ne i64 %together.field, 0
+  br label %part
+part:
+  %part.now = phi i64 [ %own, %entry ], [ %part.after, %other ]
+  %seen = phi i64 [ 0, %entry ], [ %seen.now, %other ]
+  %row.left = phi i64 [ $NO_ROW$, %entry ], [ %row.before, %other ]
+  %part.word = mul i64 %part.now, $P_SIZE$
+  %part.place = add i64 %part.word, $H_PARTS$
+  %part.at = getelementptr i64, ptr %shared, i64 %part.place
+  %part.end.at = getelementptr i64, ptr %part.at, i64 $P_END$
+  %part.end = load i64, ptr %part.end.at
   br label %take
 take:
-  %row.before = phi i64 [ $NO_ROW$, %entry ], [ %row.now, %head ]
-  %stopped = load atomic i64, ptr %stop acquire, align 8
-  %go = icmp eq i64 %stopped, 0
-  br i1 %go, label %chunk.take, label %good
+  %row.before = phi i64 [ %row.left, %part ], [ %row.now, %head ]
+  %end.now = load atomic i64, ptr %shared acquire, align 8
+  %n = call i64 @llvm.umin.i64(i64 %part.end, i64 %end.now)
+  %taken = load atomic i64, ptr %part.at monotonic, align 8
+  %go = icmp ult i64 %taken, %n
+  br i1 %go, label %chunk.take, label %other
 chunk.take:
-  %taken = load atomic i64, ptr %shared monotonic, align 8
-  %left = call i64 @llvm.usub.sat.i64(i64 %n, i64 %taken)
+  %left = sub i64 %n, %taken
   %fair = udiv i64 %left, %shares
   %most.fair = call i64 @llvm.umin.i64(i64 %chunk, i64 %fair)
   %size = call i64 @llvm.umax.i64(i64 %most.fair, i64 %least)
-  %first = atomicrmw add ptr %shared, i64 %size monotonic, align 8
+  %first = atomicrmw add ptr %part.at, i64 %size monotonic, align 8
   %some = icmp ult i64 %first, %n
-  br i1 %some, label %chunk.run, label %good
+  br i1 %some, label %chunk.run, label %other
 chunk.run:
   %limit = add i64 %first, %size
-  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %n)
+  %last = call i64 @llvm.umin.i64(i64 %limit, i64 %part.end)
   br label %head
+other:
+  %seen.now = add i64 %seen, 1
+  %part.next = add i64 %part.now, 1
+  %is.behind = icmp uge i64 %part.next, %parts
+  %part.after = select i1 %is.behind, i64 0, i64 %part.next
+  %all.seen = icmp uge i64 %seen.now, %parts
+  br i1 %all.seen, label %good, label %part
 head:
   %i = phi i64 [ %first, %chunk.run ], [ %j, %next ]
   %row.now = phi i64 [ %row.before, %chunk.run ], [ %row, %next ]
@@ -198,17 +217,19 @@ bad:
   call void @add_up(ptr %ctx)
   %fgp = getelementptr i64, ptr %work, i64 $W_FAULT_GROUP$
   store i64 %j, ptr %fgp
-  store atomic i64 1, ptr %stop release, align 8
+  %end.before = atomicrmw umin ptr %shared, i64 %j release, align 8
   ret i64 %failed
 }
 """
 """`run_groups_$WAY$` runs groups of a range until none is left or somebody has stopped the run.
 
-At `take` a worker takes its next chunk from the counter that all workers share. Within a row of
-groups only x changes; at `row.new` the other coordinates are computed from a group's number.
-`$RUN$` runs the group, or several of its row: it leaves in `%ran` how many have ended well, in
-`%wrong` and `%failed` whether the run fails, and how. Then all workers are told to stop. The answer
-is 0, or how the run has failed.
+At `take` a worker takes its next chunk of a part of the groups, its own one first. Launches that
+follow each other on the same arrays find these in the worker's cache then; fetching half of 256 KB
+from another processor's takes 30 us. Where a part is done the worker goes on to the `other`
+ones. Within a row of groups only x changes; at `row.new` the other coordinates are computed from a
+group's number. `$RUN$` runs the group, or several of its row: it leaves in `%ran` how many have
+ended well, in `%wrong` and `%failed` whether the run fails, and how. Then no worker takes groups
+behind that one. The answer is 0, or how the run has failed.
 """
 
 RUN_STACKED = r"""

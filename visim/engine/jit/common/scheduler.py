@@ -37,6 +37,7 @@ from visim.engine.jit.layout import (
     Context,
     FaultKind,
     Mark,
+    Part,
     Shared,
     Status,
     Thread,
@@ -89,6 +90,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"C_{field.name}": int(field) for field in Context}
     fields |= {f"W_{field.name}": int(field) for field in Work}
     fields |= {f"H_{field.name}": int(field) for field in Shared}
+    fields |= {f"P_{field.name}": int(field) for field in Part}
     fields |= {f"S_{status.name}": int(status) for status in Status}
     fields |= {f"BARRIER_{field.name}": int(field) for field in Barrier}
     fields |= {f"M_{bit.name}": int(bit) for bit in Mark}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from weakref import ref
 
@@ -48,8 +48,9 @@ class Target:
     The launch keeps it, and workers refer to it weakly: it goes with the launch, and with it all
     that they have of the launch's memory. `shared` is None where Python starts the threads, else
     `common` are the registers that all threads start with alike: their places in the image, and
-    their bytes. `shown` is what tables have of that memory. `host` does call-outs on it, once
-    there has been one.
+    their bytes. `shown` is what tables have of that memory; `is_plain` says that there is nothing
+    beside them to be shown, neither images nor implicit arguments. `host` does call-outs on that
+    memory, once there has been one, through an exchange area.
     """
 
     dispatch: Dispatch
@@ -58,7 +59,12 @@ class Target:
     private: NDArray[np.uint8] | None
     shown: Contents
     common: Sequence[tuple[slice, bytes]] = ()
-    host: Host | None = None
+    host: tuple[NDArray[np.uint8], Host] | None = None
+    is_plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        machine = self.machine
+        self.is_plain = not machine.surfaces.images and machine.implicit_arguments is None
 
     @property
     def arguments(self) -> Space | None:
@@ -75,6 +81,13 @@ def alive(target: ref[Target]) -> Target:
     return found
 
 
+@dataclass(slots=True)
+class Aim:
+    """What the workers of a team are aimed at: a target for each of them, which a launch keeps."""
+
+    targets: Sequence[ref[Target]]
+
+
 @dataclass
 class Halt:
     """Whether the workers of a run have to stop soon, whatever the launch's options say."""
@@ -86,6 +99,11 @@ class Stoppable(Protocol):
     """A run that can be told to stop, and says whether it has to, and how its barriers stand."""
 
     halt: Halt
+
+    @property
+    def target(self) -> Target:
+        """What the worker is aimed at."""
+        ...
 
     @property
     def is_stopped(self) -> bool:
@@ -140,24 +158,18 @@ class Answers:
     def use(self, exchange: NDArray[np.uint8]) -> None:
         """Take an area through which values are exchanged."""
         self._exchange = exchange
-        alive(self._target).host = None
-
-    def aim(self, target: ref[Target]) -> None:
-        """Take the memory of a launch."""
-        self._target = target
-        # What did its call-outs before may have the exchange area of another worker.
-        alive(target).host = None
 
     @property
     def _host(self) -> Host:
         """What does call-outs on the memory of the launch."""
-        target = alive(self._target)
-        if target.host is None:
+        target = self._run.target
+        # What did its call-outs before may have the exchange area of another worker.
+        if target.host is None or target.host[0] is not self._exchange:
             context = Context(np.zeros(0, np.uint8), np.zeros(0, np.bool_))
             context.flat, context.surfaces = target.machine.memory, target.machine.surfaces
             context.slm, context.arguments = self._slm, target.arguments
-            target.host = Host(self._kernel, self._exchange, context)
-        return target.host
+            target.host = self._exchange, Host(self._kernel, self._exchange, context)
+        return target.host[1]
 
     def meet(self, threads: int) -> None:
         """Begin a group of so many threads."""
@@ -300,21 +312,21 @@ class Answers:
     def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
         match kind:
             case SpaceKind.FLAT:
-                return alive(self._target).machine.memory
+                return self._run.target.machine.memory
             case SpaceKind.SURFACE:
-                return alive(self._target).machine.surfaces
+                return self._run.target.machine.surfaces
             case SpaceKind.SLM:
                 return self._slm
             case SpaceKind.SCRATCH:
                 return self._scratch(thread)
             case SpaceKind.ARGUMENT:
-                arguments = alive(self._target).arguments
+                arguments = self._run.target.arguments
                 if arguments is None:
                     raise InternalError("implicit arguments are read, but the launch has none")
                 return arguments
 
     def _scratch(self, thread: ThreadRecord) -> Space:
-        machine = alive(self._target).machine
+        machine = self._run.target.machine
         parts = [Allocation("scratch", thread.scratch, True, thread.scratch_base)]
         if machine.implicit_arguments is not None:
             data = machine.implicit_arguments

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from ctypes import c_int64, c_void_p
 from functools import partial
 from threading import Thread
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from visim.engine.jit.common.entries import FUNCTION, Function, address_of, function_at, scheduler
 from visim.engine.jit.launch.records import octets_of, words
-from visim.engine.jit.layout import Box, Call
+from visim.engine.jit.layout import Box, Call, Gang
 
 
 class Calls:
@@ -42,6 +41,10 @@ class Calls:
         self.make_first = partial(function_at(function), *map(c_void_p, places), c_int64(0))
         """Makes the first call alone; returns what it returns."""
 
+    def are_small(self, small: bool) -> None:
+        """Say whether waking other threads would take as long as the calls."""
+        self._octets[Call.SMALL] = small
+
     @property
     def answers(self) -> list[int]:
         """What all calls have returned."""
@@ -54,8 +57,6 @@ class _Box:
     def __init__(self) -> None:
         self.fields = words(int(Box.SIZE))
         self.address = int(self.fields.ctypes.data)
-        self.thread = 0
-        """The number that the system gives the thread."""
 
 
 class _Gang:
@@ -63,10 +64,11 @@ class _Gang:
 
     def __init__(self) -> None:
         self._boxes: list[_Box] = []
-        self._processors = os.sched_getaffinity(0)
         self._table: NDArray[np.uint64] = np.zeros(0, np.uint64)
-        self._place = 0
-        self._functions = scheduler().functions
+        self._fields = words(int(Gang.SIZE))
+        self._place = int(self._fields.ctypes.data)
+        functions = scheduler().functions
+        self._lead, self._settle = functions["lead"], functions["settle"]
 
     def _reserve(self, count: int) -> None:
         """Have so many threads."""
@@ -74,30 +76,23 @@ class _Gang:
             # One by one: a thread that waits needs its box, also if the next one does not start.
             self._boxes.append(_start())
         self._table = np.array([box.address for box in self._boxes], np.uint64)
-        self._place = int(self._table.ctypes.data)
-
-    def _follow(self) -> None:
-        """Let the threads run where the one that leads may, from which they also have started."""
-        processors = os.sched_getaffinity(0)
-        if processors != self._processors:
-            for box in self._boxes:
-                with suppress(OSError):  # Some of these processors may have gone just now.
-                    os.sched_setaffinity(box.thread, processors)
-            self._processors = processors
+        fields = self._fields
+        fields[Gang.BOXES], fields[Gang.COUNT] = self._table.ctypes.data, self._table.size
+        # They are told where they may run, which may not be where those before may.
+        fields[Gang.PROCESSORS :] = 0
 
     def run(self, calls: Calls, abandon: Callable[[], None]) -> list[int]:
         others = calls.count - 1
-        self._follow()
         if self._table.size < others:
             self._reserve(others)
-        step, raised, left = self._functions["lead"], None, 1
+        step, raised, left = self._lead, None, 1
         while left:
             try:
                 left = step(self._place, calls.address, others)
             except BaseException as error:
                 raised = error
                 abandon()
-            step = self._functions["settle"]
+            step = self._settle
         if raised is not None:
             raise raised
         return calls.answers
@@ -167,7 +162,7 @@ def _start() -> _Box:
     serve = scheduler().functions["serve"]
     thread = Thread(target=serve, args=(box.address, 0, 0), name="visim worker", daemon=True)
     thread.start()
-    box.thread = thread.native_id or 0
+    box.fields[Box.THREAD] = thread.native_id or 0
     return box
 
 

@@ -18,7 +18,7 @@ from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts,
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.analysis.blocks import ANY_MODE, CR0
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.launch.answers import Answers, Halt, Target, alive
+from visim.engine.jit.launch.answers import Aim, Answers, Halt, Target, alive
 from visim.engine.jit.launch.barriers import KeptBarriers
 from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.images import Images
@@ -61,7 +61,8 @@ _MOST_BUDGET = (1 << 63) - 1
 class Runner:
     """One worker of a launch: runs ranges of its groups on compiled code.
 
-    It is made for launches of one form (see `teams`), and aimed at one of them at a time.
+    It is made for launches of one form (see `teams`), and aimed at one of them at a time: at the
+    target that `aim` has for its `number`.
     """
 
     def __init__(
@@ -69,7 +70,8 @@ class Runner:
         kernel: LinkedKernel,
         provide: Callable[[bool, int], Compiled],
         first: Traits,
-        target: Target,
+        aim: Aim,
+        number: int,
         options: RunOptions,
         halt: Halt,
         stacks: Stacks,
@@ -85,6 +87,8 @@ class Runner:
         self.exit = Exit()
         self.compile_s = 0.0
         self.full_mask = (1 << kernel.simd_size) - 1
+        self._aim, self._number = aim, number
+        target = self.target
         self.slm = _local_memory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
@@ -99,18 +103,16 @@ class Runner:
         self._counters: list[tuple[Compiled, NDArray[np.uint64]]] = []
         self._memory: tuple[int, ...] = ()
         self.block_counts: Counter[BlockPlace] = Counter()
+        self._fresh_for: RunOptions | None = None
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
         threads = None if target.shared is None else len(target.shared.starts)
         self.has_stacks = first.needs_stacks(threads)
-        self.aim(target)
+        self.show()
 
-    def aim(self, target: Target) -> None:
-        """Take over a launch; nothing of the one before is left."""
-        self.dispatch = target.dispatch
-        self._target = weakref.ref(target)
-        self.watcher.dispatch = self.dispatch
-        self.answers.aim(self._target)
+    def show(self) -> None:
+        """Show native code the memory of the launch that it is aimed at, and no other."""
+        target = self.target
         if self.tables.show(target.shown):
             for cache in self._caches:
                 cache.fill(0)
@@ -129,22 +131,27 @@ class Runner:
     @property
     def target(self) -> Target:
         """What the worker is aimed at."""
-        return alive(self._target)
+        return alive(self._aim.targets[self._number])
+
+    @property
+    def dispatch(self) -> Dispatch:
+        """The launch's groups."""
+        return self.target.dispatch
 
     @property
     def shared(self) -> SharedStarts | None:
         """What the threads of all groups of the launch have in common, if anything."""
-        return alive(self._target).shared
+        return self.target.shared
 
     @property
     def machine(self) -> Machine:
         """The launch's memory."""
-        return alive(self._target).machine
+        return self.target.machine
 
     @property
     def private(self) -> NDArray[np.uint8] | None:
         """Private memory of the worker's threads."""
-        return alive(self._target).private
+        return self.target.private
 
     def rest(self) -> None:
         """End a run: say what native code has counted, let go of those that have observed it."""
@@ -157,6 +164,16 @@ class Runner:
         if self.watcher.observers is not NOBODY:
             self.watcher.watch(())
 
+    def begin_again(self, options: RunOptions) -> None:
+        """Begin another run, of which nothing is noted here unless it ends before its time."""
+        if options is self._fresh_for and self.answers.failure is None:
+            self.options = options
+            return
+        self.begin(options)
+        # Options with observers would keep these alive.
+        notes = self.counts or options.observers or options.stop is not None
+        self._fresh_for = None if notes else options
+
     def begin(self, options: RunOptions) -> None:
         """Forget the run before."""
         self.options = options
@@ -164,6 +181,7 @@ class Runner:
         self.compile_s = 0.0
         answers, watcher = self.answers, self.watcher
         if options.observers or watcher.observers is not NOBODY:
+            watcher.dispatch = self.dispatch
             watcher.watch(options.observers)
         answers.refusal = answers.failure = None
         self.counts = options.count_forms
@@ -234,6 +252,7 @@ class Runner:
 
     def end(self, fault: Fault, group: int) -> None:
         """Note the fault, or the cancellation, that ends the run in a group."""
+        self._fresh_for = None
         place = self.dispatch.group_id(group)
         found = replace(fault, kernel=self.kernel.name, group=place)
         if found.category == CANCELLED.category:

@@ -19,6 +19,7 @@ from weakref import ref
 from visim.engine.base import Dispatch, Machine, RunOptions
 from visim.engine.jit.launch.answers import Target
 from visim.engine.jit.launch.tables import Contents
+from visim.engine.jit.launch.trials import Trial
 from visim.engine.jit.launch.workers import Team
 from visim.engine.observers import Observers
 
@@ -49,6 +50,7 @@ class _Lease:
     teams: Teams
     team: Team
     targets: Sequence[Target]
+    aims: Sequence[ref[Target]]
     machine: Machine
     allocations: int
     groups: int
@@ -89,8 +91,8 @@ class Teams:
             and (lease.options is options or lease.traits == traits(options))
         ):
             team = lease.team
-            if not team.is_aimed_at(lease.targets[0]):
-                team.aim(lease.targets)
+            if not team.is_aimed_at(lease.aims[0]):
+                team.aim(lease.aims)
             return team
         return None
 
@@ -120,6 +122,12 @@ class Teams:
                 return team
         return None
 
+    def trial(self, form: Hashable) -> Trial:
+        """Return how small launches of a form are run: all teams of a form find that out."""
+        teams = [one() for one in self._made]
+        known = [team.trial for team in teams if team is not None and team.form == form]
+        return known[0] if known and form is not None else Trial()
+
     def add(self, team: Team) -> None:
         """Note a team that was made."""
         alive = [one for one in self._made if one() is not None]
@@ -130,6 +138,7 @@ class Teams:
         team: Team,
         dispatch: Dispatch,
         targets: Sequence[Target],
+        aims: Sequence[ref[Target]],
         groups: int,
         options: RunOptions,
     ) -> None:
@@ -138,7 +147,7 @@ class Teams:
         known = None if options.observers else options
         machine = targets[0].machine
         count = machine.memory.allocation_count
-        lease = _Lease(self, team, targets, machine, count, groups, traits(options), known)
+        lease = _Lease(self, team, targets, aims, machine, count, groups, traits(options), known)
         if team.form is not None:
             lease.back = _Return(lease, self._idle.append)
             lease.back.team = team

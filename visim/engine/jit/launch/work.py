@@ -10,18 +10,17 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.base import Machine, SharedStarts, ThreadStart
+from visim.engine.base import Exit, Machine, SharedStarts, ThreadStart
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.launch.records import ThreadRecord, octets_of, unstarted, words
 from visim.engine.jit.launch.run import Runner
-from visim.engine.jit.layout import Context, Shared, Status, Thread, Work
+from visim.engine.jit.layout import Context, Part, Shared, Status, Thread, Work
 from visim.errors import InternalError
 from visim.machine.allocations import aligned_zeros
 
 _EXTENT = Struct("5Q")
 """The fields of a range of groups from `Work.WIDTH` to `Work.FIRST_Z`."""
 
-_NEXT, _STOP = int(Shared.NEXT), int(Shared.STOP)
 _NOTHING_DONE = octets_of(np.zeros(3, np.uint64))
 """What native code adds up, from `Work.DONE_GROUPS` to `Work.EXECUTED`, before it begins."""
 
@@ -35,8 +34,9 @@ _LEAST_PART = 8
 class Task:
     """Groups that workers share: each takes the next ones until none is left.
 
-    It takes `chunk` at a time, at the end one of so many `shares` of those that are left, and at
-    least so many.
+    Each has a part of its own, and goes on to the others' when nothing of that is left. It takes
+    `chunk` at a time, at the end one of so many `shares` of those that are left of a part, and at
+    least so many. `fresh` is what they share before anybody has taken any.
     """
 
     groups: Sequence[int]
@@ -44,7 +44,9 @@ class Task:
     chunk: int
     least: int
     shares: int
+    parts: int
     shared: memoryview
+    fresh: memoryview
     shared_at: int
 
     @classmethod
@@ -58,9 +60,14 @@ class Task:
         if workers > 1:
             chunk = max(1, numbers.size // (workers * CHUNKS))
             least = max(1, chunk // _LEAST_PART)
-        shared = words(int(Shared.SIZE))
-        sizes = chunk, least, 2 * workers
-        return cls(groups, numbers, *sizes, octets_of(shared), int(shared.ctypes.data))
+        shared = words(Shared.PARTS + Part.SIZE * workers)
+        shared[Shared.END] = numbers.size
+        ends = [numbers.size * part // workers for part in range(workers + 1)]
+        shared[Shared.PARTS + Part.NEXT :: Part.SIZE] = ends[:-1]
+        shared[Shared.PARTS + Part.END :: Part.SIZE] = ends[1:]
+        sizes = chunk, least, 2 * workers, workers
+        views = octets_of(shared), octets_of(shared.copy())
+        return cls(groups, numbers, *sizes, *views, int(shared.ctypes.data))
 
     @property
     def is_consecutive(self) -> bool:
@@ -68,8 +75,8 @@ class Task:
         return isinstance(self.groups, range) and self.groups.step == 1
 
     def begin(self) -> None:
-        """Let workers take groups from the first one on."""
-        self.shared[_NEXT] = self.shared[_STOP] = 0
+        """Let workers take groups from the first ones on."""
+        self.shared[:] = self.fresh
 
 
 def private_memory(
@@ -86,9 +93,15 @@ def private_memory(
 
 
 class NativeWork:
-    """Ranges of groups that native code runs by itself, with a record for each thread."""
+    """Ranges of groups that native code runs by itself, with a record for each thread.
 
-    def __init__(self, runner: Runner) -> None:
+    Args:
+        runner: the worker.
+        own: which part of the groups it begins with.
+        first: the first worker's, if this is another one's.
+    """
+
+    def __init__(self, runner: Runner, own: int = 0, first: NativeWork | None = None) -> None:
         self.runner = runner
         shared = self._shared()
         runner.reserve(len(shared.starts))
@@ -107,12 +120,16 @@ class NativeWork:
         way = "stacked" if runner.has_stacks else "direct"
         function = scheduler().address(f"run_groups_{way}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
+        self.fields[Work.OWN] = own
         self.firsts = self._firsts(chosen[0].facts.firsts)
         self._fill(shared)
         self._alike = self.starts
         self.aim()
         if chosen[0].facts.alike_once:
             self._alike = self.starts[:1]
+            if first is not None and runner.private is None and not self.templates:
+                self._alike = []
+                self.fields[Work.ALIKE] = first.fields[Work.ALIKE]
         self._follow(chosen[1])
 
     def _fill(self, shared: SharedStarts) -> None:
@@ -134,6 +151,7 @@ class NativeWork:
             Work.SCRATCH_BYTES: scratch_bytes,
             Work.SLM_BYTES: runner.dispatch.slm_bytes,
             Work.FIRSTS: self.firsts.ctypes.data,
+            Work.ALIKE: self.records[0].image.ctypes.data,
         }
         for name, value in values.items():
             self.fields[int(name)] = value
@@ -206,18 +224,19 @@ class NativeWork:
             fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
             fields[Work.LEAST], fields[Work.SHARES] = task.least, task.shares
+            fields[Work.PARTS] = task.parts
             fields[Work.TOGETHER] = task.is_consecutive and not watcher.is_ordered
             self.task = task
 
-    def end(self, task: Task, answer: int) -> int | None:
-        """Note what native code has done; return the place of a group that faulted."""
+    def end(self, task: Task, answer: int, total: Exit) -> int | None:
+        """Add what native code has done to a total; return the place of a group that faulted."""
         runner, fields = self.runner, self.fields
         if runner.answers.failure is not None:
             raise runner.answers.failure
         groups, threads, executed = self.totals.tolist()
-        runner.exit.groups += groups
-        runner.exit.threads += threads
-        runner.exit.executed += executed
+        total.groups += groups
+        total.threads += threads
+        total.executed += executed
         if runner.counts:
             runner.take_counts()
         faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
@@ -228,7 +247,7 @@ class NativeWork:
         if faulted is not None:
             fault = runner.fault_of(self.records[faulted])
             if runner.has_stacks:
-                runner.exit.threads -= unstarted(self.records)
+                total.threads -= unstarted(self.records)
         else:
             live = [r for r in self.records if int(r.fields[Thread.STATUS]) != Status.DONE]
             fault = runner.deadlock(self.records, live)

@@ -13,13 +13,18 @@ from weakref import ref
 
 from visim.engine.base import Exit, RunOptions
 from visim.engine.faults import CANCELLED
-from visim.engine.jit.launch.answers import Halt, Target
+from visim.engine.jit.launch.answers import Aim, Halt, Target, alive
 from visim.engine.jit.launch.crew import CREW, Calls
 from visim.engine.jit.launch.run import Runner
+from visim.engine.jit.launch.tables import Contents
+from visim.engine.jit.launch.trials import Trial
 from visim.engine.jit.launch.work import CHUNKS, NativeWork, Task
 
 _THREADS_BETWEEN_LOOKS = 1 << 16
 """So many threads each worker runs at first before somebody looks whether to stop."""
+SMALL_STEPS = 64_000
+"""Fewer instructions take less than waking other workers does, about 25 us: only those that are
+awake are asked."""
 _QUICK_S = 0.01
 """Where they take less there are twice as many before the next look: ends and beginnings of ranges
 take a tenth of a millisecond, in which workers wait for each other."""
@@ -52,22 +57,32 @@ class Team:
         runners: one for each worker.
         halt: makes all of them stop soon.
         form: what dispatches have in common that the team can be aimed at; None: only the first.
-        target: what the first of the workers is aimed at.
+        aim: what the workers are aimed at.
+        trial: whether small launches of that form are run by all of the workers.
     """
 
     def __init__(
-        self, runners: Sequence[Runner], halt: Halt, form: Hashable, target: Target
+        self, runners: Sequence[Runner], halt: Halt, form: Hashable, aim: Aim, trial: Trial
     ) -> None:
         self.runners = runners
-        self._target: ref[Target] | None = ref(target)
+        self.trial = trial
+        self._first, *others = runners
+        self._others = tuple(others)
+        self._helping: Sequence[Runner] = ()
+        self._aim = aim
+        self._target: ref[Target] | None = aim.targets[0]
+        self._shown: Contents | None = None
         self.form = form
         self._halt = halt
         self._interrupts = _Interrupts(halt)
         self._task: Task | None = None
+        self._task_of_all: Task | None = None
         self._works: list[NativeWork] = []
         shared = runners[0].shared
         self._is_native = shared is not None
         threads = len(shared.starts) if shared is not None else 0
+        steps = threads * runners[0].first.weight if len(runners) > 1 else 0
+        self._small = SMALL_STEPS // steps if steps else 0
         self._between_looks = max(1, _THREADS_BETWEEN_LOOKS * len(runners) // max(1, threads))
 
     def run(self, groups: Sequence[int], options: RunOptions) -> Exit:
@@ -77,8 +92,14 @@ class Team:
             KeyboardInterrupt: Ctrl-C ended the run; a note says where.
         """
         self._halt.wanted = False
-        for runner in self.runners:
-            runner.begin(options)
+        first, began, helping = self._first, 0.0, self._others
+        if 0 < len(groups) < self._small:
+            began = self.trial.begin()
+            helping = helping if self.trial.together else ()
+        first.begin(options)
+        for runner in helping:
+            runner.begin_again(options)
+        self._helping = helping
         before = self._interrupts.before()
         try:
             if before is not None:
@@ -93,27 +114,35 @@ class Team:
                 except BaseException:
                     _SIGNALS.signal(signal.SIGINT, before)
                     raise
-            for runner in self.runners:
+            first.rest()
+            for runner in helping:
                 runner.rest()
         if self._interrupts.came:
             self._interrupts.raise_again(before, found)
+        if began:
+            self.trial.end(began, len(groups))
         return found
 
-    def aim(self, targets: Sequence[Target]) -> None:
+    def aim(self, targets: Sequence[ref[Target]]) -> None:
         """Take over a launch, with a target for each worker.
 
         Until all of it is done the team is aimed at nothing: a handler of Ctrl-C may end this.
         """
         self._target = None
-        for runner, target in zip(self.runners, targets, strict=True):
-            runner.aim(target)
+        self._aim.targets = targets
+        first = alive(targets[0])
+        if first.shown is not self._shown or not first.is_plain:
+            self._shown = None
+            for runner in self.runners:
+                runner.show()
+            self._shown = first.shown if first.is_plain else None
         for work in self._works:
             work.aim()
-        self._target = ref(targets[0])
+        self._target = targets[0]
 
-    def is_aimed_at(self, target: Target) -> bool:
+    def is_aimed_at(self, target: ref[Target]) -> bool:
         """Whether the first worker's target is the one that it was aimed at last."""
-        return self._target is not None and self._target() is target
+        return self._target is target
 
     def _abandon(self) -> None:
         self._halt.wanted = True
@@ -125,7 +154,7 @@ class Team:
 
         Between ranges of them somebody looks whether the launch was cancelled.
         """
-        first, done, count, end = self.runners[0], 0, len(groups), None
+        first, done, count, end = self._first, 0, len(groups), None
         if count <= self._between_looks and not first.is_stopped:
             done, end = self._share(groups)
         while done < count and end is None:
@@ -138,39 +167,62 @@ class Team:
             done += ended
             if ended == step and time.perf_counter() - began < _QUICK_S:
                 self._between_looks *= 2
-        if len(self.runners) == 1:
-            return first.exit
-        total = Exit(done)
+        total = first.exit
+        if not self._helping:
+            return total
+        total.groups = done
         if end is not None:
             total.fault, total.stopped = end.fault, end.stopped
-        for runner in self.runners:
-            total.add_work(runner.exit)
+        if first.counts:
+            for runner in self._helping:
+                total.add_work(runner.exit)
         return total
 
     def _share(self, groups: Sequence[int]) -> tuple[int, Exit | None]:
-        """Run groups; return how many ended well before the first fault, and that, if any."""
-        task, works = self._task, self._works
+        """Run groups; return how many ended well before the first fault, and that, if any.
+
+        What has been done is added to the first worker's exit.
+        """
+        helping, works = self._helping, self._works
+        task = self._task_of_all if helping else self._task
         if task is None or task.groups != groups:
-            task = self._task = Task.of(groups, len(self.runners))
+            task = self._new_task(groups)
         if not works:
-            works = [NativeWork(runner) for runner in self.runners]
-            self._calls = Calls([work.call for work in works])
-            self._works = works
+            works = self._make_works()
         task.begin()
-        if len(works) == 1:
+        calls, total = self._calls, self._first.exit
+        if not helping:
             work = works[0]
             work.begin(task)
-            place = work.end(task, self._calls.make_first())
-            return (len(groups), None) if place is None else (place, work.runner.exit)
+            place = work.end(task, calls.make_first(), total)
+            return (len(groups), None) if place is None else (place, total)
         for work in works:
             work.begin(task)
-        answers = CREW.run(self._calls, self._abandon)
+        calls.are_small(len(groups) < self._small)
+        answers = CREW.run(calls, self._abandon)
         count, end = len(groups), None
         for work, answer in zip(works, answers, strict=True):
-            place = work.end(task, answer)
+            place = work.end(task, answer, total)
             if place is not None and (end is None or place < count):
                 count, end = place, work.runner.exit
         return count, end
+
+    def _new_task(self, groups: Sequence[int]) -> Task:
+        """Return a task for the workers at hand, and keep it."""
+        task = Task.of(groups, 1 + len(self._helping))
+        if self._helping:
+            self._task_of_all = task
+        else:
+            self._task = task
+        return task
+
+    def _make_works(self) -> list[NativeWork]:
+        """Make the workers' tables of threads, and the calls that run them."""
+        works = [NativeWork(self._first)]
+        works += [NativeWork(one, own, works[0]) for own, one in enumerate(self._others, start=1)]
+        self._calls = Calls([work.call for work in works])
+        self._works = works
+        return works
 
     # Threads that Python starts
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from visim.engine.base import CALL_DEPTH
-from visim.engine.jit.analysis.additions import additions
+from visim.engine.jit.analysis.additions import additions, has_atomics
 from visim.engine.jit.analysis.blocks import ANY_MODE, UnitCode
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
@@ -101,6 +101,7 @@ class ModuleWriter(ModuleFrame):
             frame_bytes=self.frame_bytes,
             weight=_weight(flows.values()),
             steps=_steps(flows.values()),
+            has_atomics=has_atomics(flows.values()),
         )
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:

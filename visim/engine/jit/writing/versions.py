@@ -68,7 +68,8 @@ class Traits:
     Python decides which threads have a turn, `barriers` how many barriers a group has if threads
     signal and wait for any apart. `frame_bytes` is the memory that the open calls of subroutines
     need which call themselves. `rows` are what threads may find in inputs that has a shape,
-    `weight` is about how many instructions a thread executes, `steps` how many there are.
+    `weight` is about how many instructions a thread executes, `steps` how many there are;
+    `has_atomics` says that some of them update memory that groups share.
     """
 
     may_wait: bool
@@ -80,6 +81,7 @@ class Traits:
     frame_bytes: int
     weight: int
     steps: int
+    has_atomics: bool
 
     @property
     def has_loops(self) -> bool:
