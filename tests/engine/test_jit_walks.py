@@ -168,6 +168,7 @@ class Walks(Case):
             }
             given = tuple((kernel.place(name), one.tobytes()) for name, one in registers.items())
             mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, 0x1FFF, rng.getrandbits(LANES) | 1])
+            mask &= (1 << kernel.linked.simd_size) - 1
             starts.append(harness.ThreadStart(given, mask))
         self.group = harness.GroupsAlike(tuple(starts))
 
@@ -208,6 +209,14 @@ def test_walks_read_what_they_write(reads: str) -> None:
     text = whole_kernel("a row and what all count", reads, "all together")
     assert "abreast" in _text(text)
     assert False in _agree(text)
+
+
+@pytest.mark.parametrize("index", INDICES)
+def test_threads_of_16_channels_walk(index: str) -> None:
+    text = whole_kernel(index, "another array", "all together")
+    half = text.replace(", 32)", ", 16)").replace("SimdSize=32", "SimdSize=16")
+    assert "abreast" in _text(half)
+    assert False in _agree(half)
 
 
 def test_an_end_of_memory_is_met_in_the_turn_in_which_all_together_meet_it() -> None:

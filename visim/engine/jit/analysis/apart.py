@@ -145,7 +145,9 @@ class RegionFinder:
 
     def _is_plain(self, goto: Goto) -> bool:
         mask = goto.mask
-        return mask is None or (not goto.offset and mask.lanes == self._channels)
+        if mask is None or is_uniform(mask):
+            return True
+        return not goto.offset and mask.lanes == self._channels
 
     def _inside(self, header: Node, tail: Node) -> tuple[list[Node], list[int]] | None:
         """Return the blocks that channels pass before they leave, and where they then go."""
