@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from visim.engine import jit
-from visim.engine.base import Machine, RunOptions
+from visim.engine.base import Machine, RunOptions, SharedStarts
+from visim.engine.jit.analysis.affine import InputShape
+from visim.engine.jit.analysis.inputs import Inputs
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -97,3 +99,81 @@ def test_halves_that_are_off_may_be_anywhere(mask: int) -> None:
         assert found[0] == found[1], start
         faults.add(found[0][0] is not None)
     assert faults == {False, True}
+
+
+HALVES = f""".version 4.1
+.kernel "k"
+.decl V40 v_type=G type=uq num_elts=2 align=wordx32
+.decl V42 v_type=G type=uw num_elts=16 align=wordx32
+.decl V43 v_type=G type=uw num_elts=16 align=wordx32
+.decl V50 v_type=G type=ud num_elts=16 align=wordx32
+.decl V51 v_type=G type=uq num_elts=16 align=wordx32
+.decl V52 v_type=G type=ud num_elts=16 align=wordx32
+.decl V53 v_type=G type=uq num_elts=16 align=wordx32
+.input V42 offset=64 size=32
+.input V43 offset=128 size=32
+.kernel_attr SimdSize={LANES}
+.function "k"
+k:
+"""
+
+
+def copy_of(reads: list[tuple[str, str]]) -> str:
+    """Return a kernel that copies the elements with the numbers that variables have."""
+    lines = list[str]()
+    for number, (mask, ids) in enumerate(reads):
+        lines += [
+            f"shl ({mask}, 16) V50(0,0)<1> {ids}(0,0)<1;1,0> 0x2:ud",
+            f"mov ({mask}, 16) V51(0,0)<1> V50(0,0)<1;1,0>",
+            f"add ({mask}, 16) V53(0,0)<1> V51(0,0)<1;1,0> {256 * number:#x}:q",
+            f"add ({mask}, 16) V51(0,0)<1> V51(0,0)<1;1,0> V40(0,0)<0;1,0>",
+            f"add ({mask}, 16) V53(0,0)<1> V53(0,0)<1;1,0> V40(0,1)<0;1,0>",
+            f"lsc_load.ugm ({mask}, 16)  V52:d32  flat[V51]:a64",
+            f"lsc_store.ugm ({mask}, 16)  flat[V53]:a64  V52:d32",
+        ]
+    return HALVES + "".join(f"    {line}\n" for line in [*lines, "ret (M1, 1)"])
+
+
+@pytest.mark.parametrize(
+    ("reads", "rows"),
+    [
+        ([("M1", "V42"), ("M5", "V43")], 2),
+        ([("M5", "V43"), ("M1", "V42"), ("M1", "V43")], 1),
+        ([("M5", "V42")], 1),
+    ],
+)
+def test_ids_of_the_upper_half_are_rows_for_its_channels(
+    reads: list[tuple[str, str]], rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last thread of a group has channels that are off, whose ids are no row."""
+    found, shapes = list[InputShape](), Inputs.shapes
+
+    def noted(self: Inputs, shared: SharedStarts) -> tuple[InputShape, ...]:
+        found[:] = shapes(self, shared)
+        return tuple(found)
+
+    monkeypatch.setattr(Inputs, "shapes", noted)
+    kernel = harness.assemble(copy_of(reads), "pvc")
+    memory, data = Memory(), np.arange(ELEMENTS, dtype=np.uint32) * np.uint32(7)
+    out = np.zeros(4 * ELEMENTS, np.uint32)
+    bases = np.array([memory.add(data, "data"), memory.add(out, "out")], np.uint64).tobytes()
+    ids = np.arange(ELEMENTS, dtype=np.uint16).reshape(2, 2, 16)
+    ids[1, 1, 4:] = 3
+    starts = tuple(
+        harness.ThreadStart(
+            (
+                (kernel.place("V40"), bases),
+                (kernel.place("V42"), low.tobytes()),
+                (kernel.place("V43"), high.tobytes()),
+            ),
+            mask,
+        )
+        for (low, high), mask in zip(ids, (0xFFFFFFFF, 0xFFFFF), strict=True)
+    )
+    group, left = harness.GroupsAlike(starts), list[list[int]]()
+    for engine in (kernel.prepared, jit.Prepared(kernel.linked)):
+        out[:] = 0
+        assert engine.run([0], group, Machine(memory, Surfaces()), RunOptions()).fault is None
+        left.append(out.tolist())
+    assert left[0] == left[1]
+    assert len(found) == rows

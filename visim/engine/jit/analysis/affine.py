@@ -50,13 +50,15 @@ class InputShape:
     """What a launch says of an input variable: in every thread, neighbours differ by `step`.
 
     Each thread's row is made of pieces of `piece` lanes; within one, sums do not wrap. `alike` says
-    for each piece which one is the first that begins with the same number, in every thread.
+    for each piece which one is the first that begins with the same number, in every thread. Where
+    some channels are off, lanes are those of the channels from `channel` on, and others may differ.
     """
 
     row: Row
     piece: int
     step: int
     alike: tuple[int, ...] = ()
+    channel: int = 0
 
 
 class _Later(Exception):
@@ -150,7 +152,7 @@ class Affine:
         if not slot.definitions:
             slot.form = Form(one.piece, bits, bits, one.step, exact=True)
             slot.alike = one.alike or tuple(slot.pieces())
-            slot.definitions.append(Definition(None, -1, None, whole, 0))
+            slot.definitions.append(Definition(None, -1, None, whole, one.channel))
 
     # Forms
 

@@ -7,6 +7,7 @@ nothing is assumed about where local ids stand or how they are ordered.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,29 +15,39 @@ from numpy.typing import NDArray
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.engine.jit.analysis.affine import InputShape, is_integer
 from visim.engine.jit.analysis.flow import Flow
-from visim.engine.jit.analysis.slots import Row, row_of
+from visim.engine.jit.analysis.slots import Row, reads, row_of
 from visim.linker.program import LinkedKernel
-from visim.sem.effects import WriteRegister, expressions
+from visim.sem.effects import WriteRegister
 
 _MOST_PIECES = 4
 _MOST_KNOWN = 64
 
 
-def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[Row, ...]:
+class InputRow(NamedTuple):
+    """A row that a kernel reads, and the channel of lane 0 where its lanes are of channels."""
+
+    row: Row
+    channel: int
+
+
+def input_rows(kernel: LinkedKernel, flow: Flow) -> tuple[InputRow, ...]:
     """Return the rows of input variables that a kernel reads and never writes."""
     inputs = {entry.variable.index for entry in kernel.kernel.inputs}
     inputs -= kernel.reached(kernel.units[0])
-    found: set[Row] = set()
+    found: dict[Row, set[int]] = {}
     written: set[int] = set()
     for node in flow.nodes.values():
         effects = [effect for step in node.block.steps for effect in step.effects]
         written |= {e.place.variable.index for e in effects if isinstance(e, WriteRegister)}
-        for expr in expressions(effects):
-            if expr.uop.name == "read" and is_integer(expr.type):
-                row = row_of(expr.attribute)
-                if row is not None and row.variable in inputs:
-                    found.add(row)
-    return tuple(sorted((row for row in found if row.variable not in written), key=str))
+        for place, channel in (one for effect in effects for one in reads(effect)):
+            row = row_of(place) if is_integer(place.type) else None
+            if row is not None and row.variable in inputs:
+                found.setdefault(row, set()).update([] if channel is None else [channel])
+    return tuple(
+        InputRow(row, min(channels, default=0))
+        for row, channels in sorted(found.items(), key=str)
+        if row.variable not in written
+    )
 
 
 class Inputs:
@@ -47,11 +58,12 @@ class Inputs:
         rows: what its threads find in inputs that may have a shape.
     """
 
-    def __init__(self, kernel: LinkedKernel, rows: Sequence[Row]) -> None:
+    def __init__(self, kernel: LinkedKernel, rows: Sequence[InputRow]) -> None:
         variables = {one.index: one for one in kernel.units[0].unit.generals}
         first = kernel.units[0]
         self._rows = [
-            (row, kernel.offset(first, variables[row.variable]) + row.offset) for row in rows
+            (one, kernel.offset(first, variables[one.row.variable]) + one.row.offset)
+            for one in rows
         ]
         self._known: dict[object, tuple[InputShape, ...]] = {}
         self._last: tuple[tuple[ThreadStart, ...], tuple[InputShape, ...]] = (), ()
@@ -64,7 +76,7 @@ class Inputs:
         starts, shapes = self._last
         if shared.starts is starts:
             return shapes
-        parts = [_part(shared.starts, place, row) for row, place in self._rows]
+        parts = [_part(shared.starts, place, one.row) for one, place in self._rows]
         masks = tuple(start.mask for start in shared.starts)
         known = masks, tuple(parts)
         if known not in self._known:
@@ -78,12 +90,12 @@ class Inputs:
         self, masks: NDArray[np.uint64], parts: Sequence[_Part | None]
     ) -> tuple[InputShape, ...]:
         found: list[InputShape] = []
-        for (row, _), part in zip(self._rows, parts, strict=True):
+        for (one, _), part in zip(self._rows, parts, strict=True):
             if part is None:
                 continue
-            lanes = np.arange(row.lanes, dtype=np.uint64)
-            active = (masks[:, None] >> lanes & np.uint64(1)).astype(np.bool_)
-            shape = _shape(row, _values(part, row), active)
+            channels = np.arange(one.channel, one.channel + one.row.lanes, dtype=np.uint64)
+            active = (masks[:, None] >> channels & np.uint64(1)).astype(np.bool_)
+            shape = _shape(one, _values(part, one.row), active)
             if shape is not None:
                 found.append(shape)
         return tuple(found)
@@ -121,8 +133,11 @@ def _values(part: _Part, row: Row) -> NDArray[np.int64]:
     return table[:, picks].copy().view(f"<u{row.size}")[:, :, 0].astype(np.int64)
 
 
-def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> InputShape | None:
-    step = int(values[0, 1] - values[0, 0])
+def _shape(
+    found: InputRow, values: NDArray[np.int64], active: NDArray[np.bool_]
+) -> InputShape | None:
+    row, thread = found.row, int(active[:, :2].all(axis=1).argmax())
+    step = int(values[thread, 1] - values[thread, 0])
     piece = row.lanes
     while piece >= 4 and row.lanes // piece <= _MOST_PIECES:
         blocks = values.reshape(len(values), -1, piece)
@@ -130,6 +145,7 @@ def _shape(row: Row, values: NDArray[np.int64], active: NDArray[np.bool_]) -> In
         same = (blocks == wanted) | ~active.reshape(blocks.shape)
         if bool(same.all()):
             starts = [one.tobytes() for one in blocks[:, :, 0].T]
-            return InputShape(row, piece, step, tuple(map(starts.index, starts)))
+            alike = tuple(map(starts.index, starts))
+            return InputShape(row, piece, step, alike, found.channel)
         piece //= 2
     return None

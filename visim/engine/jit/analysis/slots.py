@@ -333,10 +333,10 @@ class Slots:
             block = node.block
             for number, step in enumerate(block.steps):
                 for effect in step.effects:
-                    for place, channel in _reads(effect):
+                    for place, channel in reads(effect):
                         self._hear(key, number, place, channel)
             if block.transfer is not None:
-                for place, _ in _reads(block.transfer):
+                for place, _ in reads(block.transfer):
                     self._hear(key, len(block.steps), place, None)
 
     def _hear(self, key: Key, step: int, place: Place, channel: int | None) -> None:
@@ -386,7 +386,7 @@ def _writes(flow: Flow) -> Iterator[tuple[Key, int, WriteRegister]]:
                     yield key, number, effect
 
 
-def _reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
+def reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
     """Return the places that an effect reads, with the channel of lane 0.
 
     None stands for reads whose lanes do not belong to channels, or to channels that may be off.

@@ -18,6 +18,7 @@ from typing import Any
 
 from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.callouts import CallOut
+from visim.engine.jit.analysis.inputs import InputRow
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
@@ -128,7 +129,8 @@ class Kept:
                 cache.put(key, json.dumps(asdict(found)).encode())
                 return found
         known = json.loads(data)
-        return Traits(**known | {"rows": tuple(Row(*row) for row in known["rows"])})
+        rows = tuple(InputRow(Row(*row), channel) for row, channel in known["rows"])
+        return Traits(**known | {"rows": rows})
 
     def compiled(self, version: Version, write: Callable[[], ModuleText]) -> Compiled:
         """Return a version of the kernel as machine code; `write` writes its module."""

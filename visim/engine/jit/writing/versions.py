@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.affine import InputShape
+from visim.engine.jit.analysis.inputs import InputRow
 from visim.engine.jit.analysis.payload import Payload, Span
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.observers import BlockPlace
 
@@ -77,7 +77,7 @@ class Traits:
     barriers: int
     has_calls: bool
     writes_image: bool
-    rows: tuple[Row, ...]
+    rows: tuple[InputRow, ...]
     frame_bytes: int
     weight: int
     steps: int
