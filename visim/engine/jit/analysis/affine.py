@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.slots import (
     Slot,
     Slots,
     channel_of,
+    contains,
     row_of,
 )
 from visim.engine.jit.analysis.wide import WideProducts
@@ -93,8 +94,8 @@ class Affine:
         Raises:
             _Later: its form is not known yet.
         """
-        for slot in self.slots.around(row):
-            if self._shows(slot, row, key, step, channel):
+        for slot in self.slots.seen(row.variable, key, step):
+            if contains(slot.row, row) and self._shows(slot, row, key, step, channel):
                 return slot
         return None
 
@@ -120,7 +121,7 @@ class Affine:
         self, row: Row, key: Key, step: int, channel: int | None
     ) -> tuple[Slot, Row] | None:
         """Return a slot that holds the first lanes of a row, and these."""
-        for slot in self.slots.by_variable.get(row.variable, ()):
+        for slot in self.slots.seen(row.variable, key, step):
             distance = row.offset - slot.row.offset
             alike = (slot.row.stride, slot.row.size) == (row.stride, row.size)
             if not alike or distance < 0 or distance % row.stride or slot.row.end <= row.offset:
@@ -152,7 +153,7 @@ class Affine:
         if not slot.definitions:
             slot.form = Form(one.piece, bits, bits, one.step, exact=True)
             slot.alike = one.alike or tuple(slot.pieces())
-            slot.definitions.append(Definition(None, -1, None, whole, one.channel))
+            slot.define(Definition(None, -1, None, whole, one.channel))
 
     # Forms
 

@@ -7,12 +7,16 @@ answer is the one that is right in any case.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
 from visim.engine.jit.analysis.flow import Flow, Key
 
 MOST_STEPS = 2_000_000
 """How many nodes are looked at for all questions about a unit together: a second in Python."""
+
+Spans = Sequence[tuple[int, int]]
+"""Numbers of nodes, from each first one to before each second one, in order."""
 
 _Edges = Mapping[Key, Iterable[Key]]
 
@@ -47,6 +51,20 @@ class Paths:
             return None
         comes_back = not region.isdisjoint(self._flow.edges.get(key, ()))
         return region if comes_back else region - {key}
+
+    def spans(self, keys: Iterable[Key]) -> Spans:
+        """Return which nodes are behind one of some on every path, as spans of their numbers."""
+        found: list[tuple[int, int]] = []
+        for low, high in sorted(self._spans[key] for key in keys):
+            if not found or low >= found[-1][1]:
+                found.append((low, high))
+        return found
+
+    def goes_through(self, spans: Spans, key: Key) -> bool:
+        """Whether every path to a node goes through another one of those that have these spans."""
+        number = self._spans[key][0]
+        place = bisect_left(spans, (number,))
+        return place > 0 and number < spans[place - 1][1]
 
     def keeps_channels(self, sources: frozenset[Key], key: Key) -> bool:
         """Whether only channels can be active at a node that were so at the last of `sources`.
@@ -172,4 +190,4 @@ def _reverse_postorder(flow: Flow) -> list[Key]:
     return found[::-1]
 
 
-__all__ = ["Paths"]
+__all__ = ["Paths", "Spans"]

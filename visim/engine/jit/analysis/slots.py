@@ -9,14 +9,15 @@ Then nobody looks at the others, and the write need not keep what they had.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count, pairwise
 from typing import NamedTuple
 
 from visim.engine.jit.analysis.flow import Flow, Key
-from visim.engine.jit.analysis.paths import Paths
+from visim.engine.jit.analysis.paths import Paths, Spans
 from visim.engine.jit.ir.places import Layout, layout, place_span
 from visim.engine.jit.ir.shapes import Form
 from visim.linker.program import LinkedKernel
@@ -83,6 +84,7 @@ class Slot:
         torn: whether parts of it are written, or lanes under masks of their own.
         quiet: whether nobody looks at lanes for whose channels the last write was not.
         until: the instruction that overwrites the only definition in its node; None: none does.
+        steps: the first instruction that writes it in each node.
     """
 
     row: Row
@@ -95,11 +97,34 @@ class Slot:
     torn: bool = False
     quiet: bool = True
     until: int | None = None
+    steps: dict[Key | None, int] = field(default_factory=dict[Key | None, int], init=False)
+    _partial: Definition | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        for one in self.definitions:
+            self._note(one)
+
+    def define(self, one: Definition) -> None:
+        """Add a definition."""
+        self.definitions.append(one)
+        self._note(one)
+
+    def _note(self, one: Definition) -> None:
+        self.steps.setdefault(one.key, one.step)
+        if self._partial is None and not one.whole:
+            self._partial = one
+
+    def redefine(self, definitions: Sequence[Definition]) -> None:
+        """Have other definitions than before."""
+        self.definitions, self._partial = [], None
+        self.steps.clear()
+        for one in definitions:
+            self.define(one)
 
     @property
     def whole(self) -> bool:
         """Whether the shape holds for all channels, not only for active ones."""
-        return all(one.whole for one in self.definitions)
+        return self._partial is None
 
     @property
     def is_input(self) -> bool:
@@ -109,7 +134,7 @@ class Slot:
     @property
     def channel(self) -> int:
         """The channel of lane 0, where the shape holds for active channels only."""
-        return next(one.channel for one in self.definitions if not one.whole)
+        return 0 if self._partial is None else self._partial.channel
 
     def pieces(self) -> range:
         """Return the numbers of the pieces."""
@@ -118,6 +143,22 @@ class Slot:
     def firsts(self) -> list[int]:
         """Return the numbers of those pieces that are not like one before."""
         return sorted(set(self.alike))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The nodes that write a slot, and the spans of those that come behind one of them."""
+
+    keys: frozenset[Key]
+    spans: Spans
+
+
+_NONE: list[Slot] = []
+
+
+def _defined(slot: Slot) -> int:
+    """Return which instruction of its node writes a slot that has one definition."""
+    return slot.definitions[0].step
 
 
 def row_of(place: Place) -> Row | None:
@@ -173,6 +214,9 @@ class Slots:
         self.known: dict[Row, Slot] = {}
         self.by_variable: dict[int, list[Slot]] = {}
         self.passing: dict[tuple[Row, Key], list[Slot]] = {}
+        self._parts_of: dict[int, list[Slot]] = {}
+        self._sources: dict[int, Sources] = {}
+        self._parted: dict[tuple[int, Key], list[Row]] = {}
         self._written = set[int]()
         self._numbers = count()
         self.paths = Paths(flow)
@@ -189,6 +233,8 @@ class Slots:
         self.known.clear()
         self.by_variable.clear()
         self.passing.clear()
+        self._parts_of.clear()
+        self._parted.clear()
 
     def every(self) -> Iterator[Slot]:
         """Return all slots, also those of definitions that are overwritten in their node."""
@@ -206,14 +252,34 @@ class Slots:
         row = row_of(place)
         if row is None or row not in self.known:
             return None
-        for slot in (self.known[row], *self.passing.get((row, key), ())):
-            if any(one.key == key and one.step == step for one in slot.definitions):
-                return slot
-        return None
+        slot = self.known[row]
+        if slot.steps.get(key) == step:
+            return slot
+        passing = self.passing.get((row, key), ())
+        index = bisect_left(passing, step, key=_defined)
+        found = passing[index] if index < len(passing) else None
+        return found if found and _defined(found) == step else None
 
     def around(self, row: Row) -> list[Slot]:
         """Return the slots that contain a row."""
-        return [slot for slot in self.by_variable.get(row.variable, ()) if _contains(slot.row, row)]
+        return [slot for slot in self.of(row.variable) if contains(slot.row, row)]
+
+    def of(self, variable: int) -> list[Slot]:
+        """Return all slots of a variable."""
+        return [*self.by_variable.get(variable, ()), *self._parts_of.get(variable, ())]
+
+    def seen(self, variable: int, key: Key, step: int) -> list[Slot]:
+        """Return the slots of a variable that an instruction may see, in order of their numbers.
+
+        Of definitions that are overwritten in their node it sees one at most: code that writes a
+        register in place has as many of them as instructions.
+        """
+        known = self.by_variable.get(variable, _NONE)
+        rows = self._parted.get((variable, key))
+        if not rows:
+            return known
+        found = (self._passing(row, key, step) for row in rows)
+        return sorted((*known, *(one for one in found if one)), key=lambda one: one.number)
 
     def holds(self, slot: Slot, row: Row, key: Key, step: int, channel: int | None) -> bool:
         """Whether an instruction that reads a row sees only lanes of the slot's last write.
@@ -233,26 +299,22 @@ class Slots:
 
     def _sees_last(self, slot: Slot, key: Key, step: int) -> bool:
         """Whether the last write of a slot had all channels that an instruction can have."""
-        if any(one.key == key and one.step < step for one in slot.definitions):
+        if slot.steps.get(key, step) < step:
             return True
-        if not any(self._comes_first(one, key) for one in slot.definitions):
+        sources = self._sources.get(slot.number)
+        if sources is None:
+            keys = frozenset(one for one in slot.steps if one is not None)
+            sources = self._sources[slot.number] = Sources(keys, self.paths.spans(keys))
+        if None not in slot.steps and not self.paths.goes_through(sources.spans, key):
             return False
-        if slot.whole:
-            return True
-        sources = frozenset(one.key for one in slot.definitions if one.key is not None)
-        return self.paths.keeps_channels(sources, key)
-
-    def _comes_first(self, one: Definition, key: Key) -> bool:
-        if one.key is None:
-            return True
-        return one.key != key and self.paths.dominates(one.key, key)
+        return slot.whole or self.paths.keeps_channels(sources.keys, key)
 
     def _passing(self, row: Row, key: Key, step: int) -> Slot | None:
         """Return the slot of a definition that an instruction sees and a later one overwrites."""
-        for slot in self.passing.get((row, key), ()):
-            if slot.until is not None and slot.definitions[0].step < step <= slot.until:
-                return slot
-        return None
+        passing = self.passing.get((row, key), ())
+        index = bisect_left(passing, step, key=_defined)
+        slot = passing[index - 1] if index else None
+        return slot if slot and slot.until is not None and step <= slot.until else None
 
     def stays(self, variable: General) -> bool:
         """Whether a variable is known to keep what it starts with."""
@@ -272,7 +334,7 @@ class Slots:
     # Collection
 
     def _collect(self) -> None:
-        spans: dict[int, list[tuple[int, int, Row | None]]] = {}
+        spans: dict[int, set[tuple[int, int, Row | None]]] = {}
         reached = self.kernel.reached(self.flow.code.unit)
         for key, step, write in _writes(self.flow):
             self._written.add(write.place.variable.index)
@@ -280,7 +342,7 @@ class Slots:
                 continue
             row = row_of(write.place)
             low, high = place_span(write.place)
-            spans.setdefault(write.place.variable.index, []).append((low, high, row))
+            spans.setdefault(write.place.variable.index, set()).add((low, high, row))
             if row is not None:
                 self._define(row, key, step, write)
         for slot in self.known.values():
@@ -296,7 +358,7 @@ class Slots:
     def _define(self, row: Row, key: Key, step: int, write: WriteRegister) -> None:
         slot, mask = self.slot(row), write.mask
         if mask is None:
-            slot.definitions.append(Definition(key, step, write, True, 0))
+            slot.define(Definition(key, step, write, True, 0))
             return
         channel = channel_of(mask)
         if channel is None:
@@ -305,7 +367,7 @@ class Slots:
         node = self.flow.nodes[key]
         inside = channel + row.lanes <= self.kernel.simd_size
         whole = inside and key[0] in self.full and not node.waiting
-        slot.definitions.append(Definition(key, step, write, whole, channel))
+        slot.define(Definition(key, step, write, whole, channel))
 
     def _part(self, slot: Slot) -> None:
         """Make slots of their own for definitions that are overwritten in their node.
@@ -316,14 +378,16 @@ class Slots:
         by_node: dict[Key | None, list[Definition]] = {}
         for one in slot.definitions:
             by_node.setdefault(one.key, []).append(one)
-        slot.definitions = [max(some, key=lambda one: one.step) for some in by_node.values()]
+        slot.redefine([max(some, key=lambda one: one.step) for some in by_node.values()])
         for key, some in by_node.items():
             for one, after in pairwise(sorted(some, key=lambda one: one.step)):
                 if key is None:
                     continue
                 part = Slot(slot.row, next(self._numbers), [one], until=after.step)
                 self.passing.setdefault((slot.row, key), []).append(part)
-                self.by_variable[slot.row.variable].append(part)
+                self._parts_of.setdefault(slot.row.variable, []).append(part)
+            if key is not None and len(some) > 1:
+                self._parted.setdefault((slot.row.variable, key), []).append(slot.row)
 
     def _listen(self) -> None:
         """Find the slots at whose other lanes somebody looks."""
@@ -355,7 +419,8 @@ class Slots:
         return not met or (len(met) == 1 and self._holds(slot, met[0], key, step, channel))
 
 
-def _contains(row: Row, part: Row) -> bool:
+def contains(row: Row, part: Row) -> bool:
+    """Whether a row has all elements of another one."""
     if part.size != row.size or part.stride != row.stride:
         return False
     distance = part.offset - row.offset

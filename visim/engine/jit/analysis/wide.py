@@ -149,7 +149,7 @@ class WideProducts:
 
     def _beginning(self, row: Row, now: _Moment) -> _Part | None:
         """Return the lanes of a slot that a row begins with."""
-        for slot in self.slots.by_variable.get(row.variable, ()):
+        for slot in self.slots.seen(row.variable, now.key, now.step):
             distance = row.offset - slot.row.offset
             alike = (slot.row.stride, slot.row.size) == (row.stride, row.size)
             if not alike or distance < 0 or distance % row.stride or slot.row.end <= row.offset:

@@ -69,8 +69,8 @@ class NodeWriter(SynchronizationWriter):
         found = division_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
         if found is None or (found.hides and version.saving):
             return
-        slots = self.unit.affine.slots.by_variable
-        known = (slot for number in found.variables() for slot in slots.get(number, ()))
+        slots = self.unit.affine.slots
+        known = (slot for number in found.variables() for slot in slots.of(number))
         if all(slot.dead or slot.form is None for slot in known):
             BitwiseWriter(self, found).write()
 
@@ -343,7 +343,7 @@ class NodeWriter(SynchronizationWriter):
     def _call_function(self, call: CallFunction) -> None:
         unit, text = self.unit, self.text
         chosen = self._some_chosen(call.mask, call.offset)
-        done = text.fresh("called")
+        done = text.fresh("back")
         unit.pause(self.node.block.next - 1)
         if call.target is None:
             self._deeper(1)
@@ -426,7 +426,7 @@ class NodeWriter(SynchronizationWriter):
         if entry in unit.flow.recursive:
             unit.pop_activation(entry)
         nowhere = text.fresh("nowhere")
-        labels = [text.fresh("site") for _ in sites]
+        labels = [text.fresh("caller") for _ in sites]
         cases = " ".join(
             f"i32 {site.number}, label %{label}" for site, label in zip(sites, labels, strict=True)
         )
