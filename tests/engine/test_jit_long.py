@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +13,10 @@ from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.analysis.flow import Explorer, Flow, Key, Node, cyclic
 from visim.engine.jit.analysis.paths import Paths
+from visim.engine.jit.common import native
 from visim.engine.jit.ir import masks
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -145,3 +150,74 @@ def test_an_array_of_masks_is_kept_in_memory() -> None:
     assert "getelementptr i8, ptr %masks, i64 0" in together.variable("%p0", 64)
     assert "getelementptr i8, ptr %masks, i64 8" in together.variable("%wait.0.1", 32)
     assert any("alloca [16 x i8]" in line for line in together.array())
+
+
+@pytest.mark.parametrize("padding", range(4))
+def test_subroutines_have_names_of_their_own_wherever_they_begin(padding: int) -> None:
+    last = 64
+    calls = ["    call (M1, 16) S0\n"] + ["    ret (M1, 1)\n"] * (1 + padding)
+    for n in range(last + 1):
+        add = f"    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x{n:x}:d\n"
+        onwards = f"    call (M1, 16) S{n + 1}\n" if n < last else ""
+        calls.append(f'.function "S{n}"\nS{n}:\n{add}{onwards}    ret (M1, 16)\n')
+    kernel = harness.assemble(HEAD + "".join(calls), "pvc")
+    place, lanes = kernel.place("V40"), np.arange(16, dtype=np.int32)
+    group = harness.Group((harness.ThreadStart(((place, lanes.tobytes()),), 0xFFFF),))
+    ended, image = harness.OnJit().run(kernel, group, Machine(Memory(), Surfaces()), RunOptions())
+    assert ended.fault is None
+    total = image[place : place + lanes.nbytes].view(np.int32)
+    assert np.array_equal(total, lanes + last * (last + 1) // 2)
+
+
+def test_units_where_many_channels_wait_have_their_masks_in_one_array() -> None:
+    assert not masks.meets_too_many([2] * 100, 20)
+    assert masks.meets_too_many([50] * 100, 20)
+
+
+CHAIN = """
+import threading
+from visim.engine.jit.common import native
+
+LAST = 2000
+lines = ["define i32 @f(i64 %v0, i32 %c) {", "entry:", "  br label %b0", "b0:"]
+for i in range(LAST):
+    lines += [f"  %d{i} = add i32 %c, {i}", f"  %k{i} = icmp sgt i32 %d{i}, 7"]
+    lines += [f"  br i1 %k{i}, label %t{i}, label %b{i + 1}", f"t{i}:"]
+    lines += [f"  call void @g(i32 {i})", f"  br label %b{i + 1}", f"b{i + 1}:"]
+    lines += [f"  %v{i + 1} = phi i64 [ %v{i}, %b{i} ], [ {5 * i}, %t{i} ]"]
+lines += [f"  %r = trunc i64 %v{LAST} to i32", "  ret i32 %r", "}", "declare void @g(i32)", ""]
+threading.stack_size(1 << 18)
+made = []
+worker = threading.Thread(
+    target=lambda: made.append(native.object_code("\\n".join(lines), native.processor()))
+)
+worker.start()
+worker.join()
+print(len(made[0]) > 0)
+"""
+
+
+def test_long_chains_of_branches_need_no_stack_of_the_thread_that_compiles() -> None:
+    """In another process, since LLVM ends it where the stack does."""
+    ran = subprocess.run([sys.executable, "-c", CHAIN], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "True\n")
+
+
+@pytest.mark.parametrize(("loops", "off"), [(2, False), (40, True)])
+def test_counters_of_many_loops_stay_as_they_are(
+    loops: int, off: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM's time for them grew with the third power of the number of loops."""
+    chosen: dict[str, bool] = {}
+
+    def switch(_: object, option: str, *, off: bool) -> None:
+        chosen[option] = off
+
+    monkeypatch.setattr(native, "_switch", switch)
+    loop = "L{n}:\n    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:d\n"
+    loop += "    cmp.lt (M1, 16) P1 V40(0,0)<1;1,0> 0x{n:x}:d\n    (P1) goto (M1, 16) L{n}\n"
+    body = "".join(loop.format(n=n) for n in range(loops)) + "    ret (M1, 1)\n"
+    linked = harness.assemble(HEAD + body, "pvc").linked
+    text = ModuleWriter(linked, Version(full=True, slm_bytes=0)).write().text
+    native.object_code(text, native.any_processor())
+    assert chosen["-disable-lsr"] is off

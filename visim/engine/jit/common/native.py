@@ -6,7 +6,9 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -40,6 +42,15 @@ _HOISTING = "-disable-machine-licm"
 _MOST_BRANCHES = 2000
 """In longer modules constants are not moved in front of loops: where a loop has thousands of
 blocks, each would need a register, or memory, in all of them, and LLVM twice the time or more."""
+_REDUCING = "-disable-lsr"
+_MOST_LOOPS = 32
+"""With more loops addresses are not made induction variables: what a loop counts on from is for
+LLVM what all loops in front of it have counted, and each looks at all of that several times."""
+_AGAIN = "call i32 @pause("
+"""What stands in front of each jump back."""
+_LONG_STACK_BYTES = 1 << 29
+"""What LLVM finds out by following values goes as deep as chains of branches are long, with some
+two kilobytes for each; that is memory only where it is touched."""
 _GATHERING = {
     *("alderlake", "raptorlake", "meteorlake", "arrowlake", "arrowlake-s", "lunarlake"),
     *("pantherlake", "wildcatlake", "novalake", "sapphirerapids", "emeraldrapids"),
@@ -287,7 +298,8 @@ def compiler() -> str:
     import llvmlite
 
     return (
-        f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTIONS} {_MOST_BRANCHES}"
+        f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTIONS} "
+        f"{_MOST_BRANCHES} {_MOST_LOOPS}"
     )
 
 
@@ -303,7 +315,45 @@ def _compiled(machine: Any, text: str) -> bytes:
     """Return the object file of a module."""
     binding = _llvm()
     is_long = text.count("\n  br ") > _MOST_BRANCHES
-    binding.set_option("visim", f"{_HOISTING}={str(is_long).lower()}")
+    _switch(binding, _HOISTING, off=is_long)
+    _switch(binding, _REDUCING, off=text.count(_AGAIN) > _MOST_LOOPS)
+    if is_long:
+        return _on_long_stack(lambda: _object(binding, machine, text))
+    return _object(binding, machine, text)
+
+
+def _switch(binding: Any, option: str, *, off: bool) -> None:
+    binding.set_option("visim", f"{option}={str(off).lower()}")
+
+
+def _on_long_stack(work: Callable[[], bytes]) -> bytes:
+    """Return what work returns that needs more of a stack than threads have."""
+    found: Future[bytes] = Future()
+
+    def do_it() -> None:
+        try:
+            found.set_result(work())
+        except BaseException as error:
+            found.set_exception(error)
+
+    before = threading.stack_size(_LONG_STACK_BYTES)
+    try:
+        worker = threading.Thread(target=do_it, name="visim LLVM")
+        worker.start()
+    finally:
+        threading.stack_size(before)
+    interrupt: KeyboardInterrupt | None = None
+    while worker.is_alive():
+        try:
+            worker.join()
+        except KeyboardInterrupt as error:
+            interrupt = error  # LLVM does one thing at a time, so it is let end
+    if interrupt is not None:
+        raise interrupt
+    return found.result()
+
+
+def _object(binding: Any, machine: Any, text: str) -> bytes:
     module = binding.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)

@@ -7,10 +7,15 @@ all masks are in one array, which stays in memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MOST_MEETING = 1 << 18
 """How many masks times blocks a unit may have whose masks are variables of their own."""
+
+MOST_WAITING = 1 << 12
+"""How many masks of channels that wait its blocks may have, all blocks together: LLVM tells those
+apart wherever blocks meet."""
 
 _ARRAY = "%masks"
 _BYTES = 8
@@ -49,9 +54,14 @@ class Masks:
         ]
 
 
-def meets_too_many(blocks: int, masks: int) -> bool:
-    """Whether a unit's masks have to be in one array."""
-    return blocks * masks > MOST_MEETING
+def meets_too_many(waiting: Sequence[int], masks: int) -> bool:
+    """Whether a unit's masks have to be in one array.
+
+    Args:
+        waiting: at how many places channels wait, for each block.
+        masks: how many masks there are.
+    """
+    return len(waiting) * masks > MOST_MEETING or sum(waiting) > MOST_WAITING
 
 
 __all__ = ["Masks", "meets_too_many"]

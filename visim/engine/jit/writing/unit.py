@@ -107,7 +107,7 @@ class UnitWriter(UnitFrame):
 
     def _meets_too_many(self) -> bool:
         masks = len(self.flow.slots) + len(self.storage.predicates)
-        return meets_too_many(len(self.flow.nodes), masks)
+        return meets_too_many([len(node.waiting) for node in self.flow.nodes.values()], masks)
 
     def _first_turn(self) -> list[str]:
         """Note until when a thread that starts may run; functions that are called share that."""
