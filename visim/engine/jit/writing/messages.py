@@ -281,7 +281,10 @@ class MessageWriter:
             some = "" if mask[0] is None or stores else mask[1]
             where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
             near = self.passed.anchors, where
-            rows = self.rows.rows(shape, bounds, checked=access.checked, some=some, near=near)
+            read = access.parts * access.size if access.verb == "load" else 0
+            rows = self.rows.rows(
+                shape, bounds, checked=access.checked, some=some, near=near, read=read
+            )
             if self._is_followed(effect):
                 follow = self.unit.module.goes_along_rows
                 self.rows.prefetch(rows, self.passed.anchors, follow=follow)

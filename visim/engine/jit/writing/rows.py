@@ -17,6 +17,8 @@ from visim.engine.jit.writing.anchors import Anchors, Near, start_near
 from visim.engine.jit.writing.bounds import Bounds
 
 _LINE = 64
+_PAGE = 4096
+"""Memory can be read by so many bytes, or not at all; some hosts have larger pages."""
 _LONGEST = 64
 """More bytes than what is loaded for a lane."""
 _AHEAD = 3072
@@ -85,12 +87,14 @@ class RowWriter:
         checked: bool,
         some: str = "",
         near: tuple[Anchors, Hashable] | None = None,
+        read: int = 0,
     ) -> Rows:
         """Look where the pieces of a shape are; without `checked` all are taken to be in range.
 
         With `some`, the bits of the lanes that are on, the others may be in the bounds' margin: if
         not all lanes are in range, another look can tell. Where there is no margin and nobody
-        checks, rows fit if all lanes are on, since those that are off may be anywhere. Those with
+        checks, rows fit if all lanes are on, since those that are off may be anywhere; those of
+        which a lane reads `read` bytes fit within a page that a lane reads, too. Those with
         the bounds that are named in `near` are looked at together.
         """
         text, form = self.text, shape.form
@@ -100,7 +104,8 @@ class RowWriter:
             again = partial(self._in_part, shape, bounds, some, checked=checked)
             if not checked:
                 return again()
-        tests = [self._enough(shape, some)] if some and not checked else []
+        enough = self._enough(shape, some) if some and not checked else ""
+        tests = [enough] if enough and not read else []
         pointers, nears = list[str](), list[Near | None]()
         starts = list(zip(shape.cores, shape.offsets, strict=True))
         for piece, start in enumerate(starts):
@@ -119,6 +124,9 @@ class RowWriter:
             pointers.append(self.pointer(first, bounds))
             if checked:
                 tests += self._within(first, form.stride * (form.piece - 1), bounds)
+            elif enough and read:
+                can = self._can_be_read(pointers[-1], form, self._of_piece(form, piece, some), read)
+                tests.append(text.let(f"or i1 {enough}, {can}"))
             if near is not None:
                 near[0].add(shape, piece, near[1], first, pointers[-1], bounds)
         return Rows(shape, pointers, self.text.all_of(tests), tuple(nears), again)
@@ -167,6 +175,20 @@ class RowWriter:
         if not shape.form.stride and len(shape.cores) == 1:
             return self.text.let(f"icmp ne i64 {some}, 0")
         return self.text.let(f"icmp eq i64 {some}, {low_bits(shape.lanes)}")
+
+    def _can_be_read(self, pointer: str, form: Form, bits: str, read: int) -> str:
+        """Return whether a lane that is on reads of the only page that a piece is in.
+
+        Then lanes that are off can be read, too, wherever they are: memory comes in pages.
+        """
+        text, reach = self.text, form.stride * (form.piece - 1)
+        first = text.let(f"ptrtoint ptr {pointer} to i64")
+        low, high = (
+            text.let(f"add i64 {first}, {n}") for n in (min(reach, 0), max(reach, 0) + read - 1)
+        )
+        differ = text.let(f"xor i64 {low}, {high}")
+        within = text.let(f"icmp ult i64 {differ}, {_PAGE}")
+        return text.let(f"and i1 {within}, {text.let(f'icmp ne i64 {bits}, 0')}")
 
     def _partly(
         self, shape: Shape, piece: int, bounds: Bounds, some: str, *, checked: bool
