@@ -256,3 +256,47 @@ def test_loops_with_addresses_that_data_make_are_no_walks() -> None:
         "    lsc_store.ugm", "    (P2) lsc_store.ugm", 1
     )
     assert "abreast" not in _text(masked)
+
+
+def _stepping(reads: str, step: str) -> str:
+    """Return a kernel in which each channel adds to an unsigned number of its own."""
+    text = whole_kernel("each channel counts", reads, "all together")
+    text = text.replace(
+        ".decl V50 ", ".decl V45 v_type=G type=uq num_elts=32 align=wordx32\n.decl V50 "
+    )
+    text = text.replace("LOOP:", f"    mov (M1, 32) V45(0,0)<1> V41{ALL}\nLOOP:")
+    text = text.replace(
+        f"add (M1, 32) V42(0,0)<1> V42{ALL} 0x2:w",
+        f"add (M1, 32) V45(0,0)<1> V45{ALL} {step}:uq",
+    )
+    return text.replace(f"V51(0,0)<1> V42{ALL}", f"V51(0,0)<1> V45{ALL}")
+
+
+@pytest.mark.parametrize("reads", READS)
+def test_unsigned_numbers_fall_by_what_is_added(reads: str) -> None:
+    text = _stepping(reads, "0xffffffffffffffff")
+    assert "abreast" in _text(text)
+    assert False in _agree(text)
+
+
+def test_steps_that_come_back_to_where_they_began_are_no_walks() -> None:
+    """Four steps of a quarter of all numbers are none, but what lies between is no memory."""
+    assert "abreast" in _text(_stepping("another array", "0x100000"))
+    assert "abreast" not in _text(_stepping("another array", "0x4000000000000000"))
+
+
+def test_channels_that_store_to_one_place_are_no_walks() -> None:
+    text = whole_kernel("what all count, in 64 bits", "another array", "all together")
+    one = text.replace(
+        f"add (M1, 32) V51(0,0)<1> V51{ALL} V62{ONE}", f"mov (M1, 32) V51(0,0)<1> V62{ONE}"
+    )
+    assert one != text
+    version = {"has_gathers": True, "has_scatters": True}
+    for found in (
+        one,
+        one.replace(
+            f"mov (M1, 32) V51(0,0)<1> V62{ONE}", f"min (M1, 32) V51(0,0)<1> V62{ONE} {CLAMP}"
+        ),
+    ):
+        assert "abreast" not in _text(found, **version)
+        assert False in _agree(found)

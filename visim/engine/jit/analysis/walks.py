@@ -29,6 +29,9 @@ What = Row | tuple[int, int, int]
 _MOST_PARTS = 64
 """Numbers that are made of more are not followed; sums of sums double with each instruction."""
 
+_LONGEST_STEP = 1 << 48
+"""Longer ones leave any memory; of these a few thousand are still a number of 64 bits."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ramp:
@@ -38,7 +41,7 @@ class Ramp:
         word: "constant", "place", "add", "neg", "shl", "min", "max", or "as": as another type.
         type: its type, whose range it must not leave.
         args: what it is made of.
-        number: of a constant; by how much is shifted.
+        number: of a constant, signed if it has 64 bits; by how much is shifted.
         place: where it is when a turn begins.
         what: the same as what ramps begin with.
         size: how many ramps it is made of, itself included.
@@ -107,6 +110,8 @@ class _WalkReader:
                     address = self._ramp(effect.addresses)
                     if address is None or channel_of(effect.mask) is None:
                         return None
+                    if isinstance(effect, Store) and not address.is_own:
+                        return None  # all channels store to one place
                     self._found.append((node, effect, address))
             writes = [effect for effect in step.effects if isinstance(effect, WriteRegister)]
             values = [self._ramp(write.value) for write in writes]
@@ -130,7 +135,7 @@ class _WalkReader:
         if kind.is_float:
             return None
         if known is not None:
-            negative = kind.is_signed and known >> kind.bits - 1
+            negative = (kind.is_signed or kind.bits == 64) and known >> kind.bits - 1
             return Ramp("constant", kind, number=known - (1 << kind.bits) if negative else known)
         match expr.uop.name:
             case "read":
@@ -175,7 +180,7 @@ class _WalkReader:
                 return True
             ends = self._now[what]
             step = None if ends is None else _added(ends, what)
-            if step is None:
+            if step is None or abs(step) > _LONGEST_STEP:
                 return False
             walk.steps[what] = step
         return True
