@@ -17,6 +17,7 @@ ON_BOTH = {
     "test_lsc_places",
     "test_older_messages",
     "test_operands",
+    "test_raw_lsc",
     "test_reciprocal_roots",
     "test_rectangles",
     "test_synchronization",

@@ -150,8 +150,8 @@ def test_others_say_what_they_ask_for(line, parts):
     ("line", "parts"),
     [
         (
-            "raw_sends.15.1.0.8 (M1, 1) 0x0:ud 0x2800403:ud V.0 %null.0 V.0",
-            ["function 15 (ugm, operation 0x3)", "where they are lsc_ instructions"],
+            "raw_sends.15.1.0.8 (M1, 1) 0x0:ud 0x280041e:ud V.0 %null.0 V.0",
+            ["function 15 (ugm, operation 0x1e)", "descriptor 0x280041e"],
         ),
         ("raw_sends.14.1.0.1 (M1, 8) 0x0:ud V(0,1)<0;1,0> V.0 %null.0 V.0", ["14 (slm), "]),
         ("raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000004:ud V.0 %null.0 %null.0", ["gateway, type"]),

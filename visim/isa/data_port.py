@@ -34,8 +34,6 @@ FUNCTIONS = {
     13: "typed or refinement unit",
 }
 """Shared functions by number."""
-FUNCTIONS_OF_LSC = {1: "ugml", 13: "tgm", 14: "slm", 15: "ugm"}
-"""Shared functions that take LSC messages, on devices that have those, by number."""
 
 _SLM_INDEX, _LAST_INDEX = 254, 239
 _FLAT_INDICES = (253, 255)
@@ -65,12 +63,14 @@ class RawMessage:
     Attributes:
         function: The shared function's number.
         descriptor: The message descriptor, None if only the run knows it.
+        extended: The extended message descriptor, likewise.
         parts: Payloads, each with its registers.
         dst: Where the response goes.
     """
 
     function: int
     descriptor: int | None
+    extended: int | None
     parts: tuple[tuple[RawOperand, int], ...]
     dst: RawOperand
 

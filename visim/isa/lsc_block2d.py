@@ -65,6 +65,11 @@ class LscStoreBlock(Instruction):
     data: Data
 
 
+def vnni_group(size: int) -> int:
+    """Return how many elements of `size` bytes stand together in a VNNI transformed block."""
+    return max(1, 4 // size)
+
+
 def arrangement(block: LscBlock, grf_bytes: int) -> tuple[Cell | None, ...]:
     """Return which cell stands in each of the registers' elements; None where there is padding.
 
@@ -72,7 +77,7 @@ def arrangement(block: LscBlock, grf_bytes: int) -> tuple[Cell | None, ...]:
     VNNI transformed block has the elements of one dword from successive rows (columns).
     """
     size = DATA_SIZES[block.data][0]
-    group = max(1, 4 // size) if block.vnni else 1
+    group = vnni_group(size) if block.vnni else 1
     outer, inner = block.height, block.width
     if block.transposed:
         outer, inner = inner, outer
@@ -98,7 +103,7 @@ def _cells(t: Tracer, block: LscBlock) -> tuple[Cell | None, ...]:
     return arrangement(block, t.platform.grf_bytes)
 
 
-def _enabled(t: Tracer) -> Expr | None:
+def enabled_of(t: Tracer) -> Expr | None:
     """Return whether the one message takes place: any channel is on (None: always)."""
     mask = t.mask()
     return None if mask is None else take(unary("any", mask), (0,))
@@ -123,38 +128,50 @@ def _rectangle(t: Tracer, plane: LscPlane, cells: tuple[Cell | None, ...], size:
         pitch=_pitch(t, plane),
         x=t.scalar(plane.x, D),
         y=t.scalar(plane.y, D),
-        enabled=_enabled(t),
+        enabled=enabled_of(t),
         cells=cells,
         size=size,
     )
 
 
-def _elements(rectangle: Rectangle) -> tuple[Expr, Expr]:
-    """Return the addresses of cells, and which of them are inside of the surface and enabled."""
-    cells, size = rectangle.cells, rectangle.size
-    lanes = len(cells)
+def elements_at(
+    numbers: tuple[Expr, ...], rows: Expr, columns: Expr, size: int
+) -> tuple[Expr, list[Expr]]:
+    """Return the addresses of cells and what must be true of those inside of the surface.
+
+    `numbers` are those of a `Rectangle`; `rows` and `columns` (Q) count from where the block
+    begins.
+    """
+    base, width, height, pitch, x, y = numbers
+    lanes = rows.lanes
 
     def spread(value: Expr) -> Expr:
         return broadcast(value.to(Q), lanes)
 
-    def offsets(part: int) -> Expr:
-        return vector_constant(tuple(cell[part] if cell else 0 for cell in cells), Q)
-
-    row = spread(rectangle.y) + offsets(0)
-    start = (spread(rectangle.x) + offsets(1)) * size
+    row = spread(y) + rows
+    start = (spread(x) + columns) * size
     inside = [
         row.ge(0),
-        row.le(spread(rectangle.height)),
+        row.le(spread(height)),
         start.ge(0),
-        (start + (size - 1)).le(spread(rectangle.width)),
+        (start + (size - 1)).le(spread(width)),
     ]
+    place = row * spread(pitch) + start
+    return broadcast(base, lanes) + place.to(UQ), inside
+
+
+def _elements(rectangle: Rectangle) -> tuple[Expr, Expr]:
+    """Return the addresses of cells, and which of them are inside of the surface and enabled."""
+    cells = rectangle.cells
+    rows, columns = (
+        vector_constant(tuple(cell[part] if cell else 0 for cell in cells), Q) for part in (0, 1)
+    )
+    addresses, inside = elements_at(rectangle.numbers, rows, columns, rectangle.size)
     if None in cells:
         inside.append(vector_constant(tuple(int(cell is not None) for cell in cells), UD).ne(0))
     if rectangle.enabled is not None:
-        inside.append(broadcast(rectangle.enabled, lanes))
-    base = broadcast(rectangle.base, lanes)
-    place = row * spread(rectangle.pitch) + start
-    return base + place.to(UQ), reduce(lambda a, b: a & b, inside)
+        inside.append(broadcast(rectangle.enabled, len(cells)))
+    return addresses, reduce(lambda a, b: a & b, inside)
 
 
 @TABLE.effect(

@@ -1,8 +1,8 @@
 """Raw messages to shared functions.
 
 Compilers write them for what vISA has no instruction for; what their descriptors mean depends on
-the device and is not part of the specification (RAW_SEND, RAW_SENDS). Those to the data port that
-`visim.isa.data_port` knows are executed, others stop with what they ask for.
+the device and is not part of the specification (RAW_SEND, RAW_SENDS). Those that
+`visim.isa.data_port` and `visim.isa.lsc_raw` know are executed, others stop with what they ask for.
 """
 
 import re
@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa import data_port, lsc_raw
 from visim.isa.codecs import Absent, Codec, Older
-from visim.isa.data_port import FUNCTIONS, FUNCTIONS_OF_LSC, RawMessage, perform
+from visim.isa.data_port import FUNCTIONS, RawMessage
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.kinds import SOURCE
 from visim.isa.registry import Category, Instruction, Names, form
@@ -166,18 +167,17 @@ def _shown(value: VectorSource) -> str:
 
 def _perform(t: Tracer, message: RawMessage, extended: str, descriptor: VectorSource) -> None:
     """Record what a message does, or say what it asks for."""
-    if perform(t, message):
+    to_lsc = lsc_raw.takes(t, message)
+    if (lsc_raw if to_lsc else data_port).perform(t, message):
         return
     name, word, kind = FUNCTIONS.get(message.function, "not known"), "type", message.kind
-    hint = ""
-    if t.platform.has_lsc and message.function in FUNCTIONS_OF_LSC:
-        name, word = FUNCTIONS_OF_LSC[message.function], "operation"
+    if to_lsc:
+        name, word = lsc_raw.FUNCTIONS_OF_LSC[message.function], "operation"
         kind = message.operation
-        hint = "; LSC messages are executed where they are lsc_ instructions"
     what = "" if message.descriptor is None else f", {word} 0x{kind:x}"
     raise Unexecutable(
         f"a raw message to shared function {message.function} ({name}{what}), "
-        f"descriptor {_shown(descriptor)}, extended descriptor {extended}{hint}"
+        f"descriptor {_shown(descriptor)}, extended descriptor {extended}"
     )
 
 
@@ -187,13 +187,14 @@ def _number(value: VectorSource) -> int | None:
 
 def _send(t: Tracer, i: RawSend) -> None:
     function, parts = i.extended & _SHARED_FUNCTION, ((i.src, i.src_count),)
-    message = RawMessage(function, _number(i.descriptor), parts, i.dst)
+    message = RawMessage(function, _number(i.descriptor), i.extended, parts, i.dst)
     _perform(t, message, f"0x{i.extended:x}", i.descriptor)
 
 
 def _split_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
     parts = ((i.src0, i.counts.src0), (i.src1, i.counts.src1))
-    message = RawMessage(i.counts.sfid, _number(i.descriptor), parts, i.dst)
+    numbers = _number(i.descriptor), _number(i.extended)
+    message = RawMessage(i.counts.sfid, *numbers, parts, i.dst)
     _perform(t, message, _shown(i.extended), i.descriptor)
 
 
