@@ -10,6 +10,7 @@ from typing import cast
 
 from visim.errors import ArgumentError, shown
 
+_FIRST_WITH_NAMED_BARRIERS = 5
 _FIRST_WITH_BF16 = _FIRST_WITH_LSC = _FIRST_WITHOUT_DIVISION = 4
 
 
@@ -37,6 +38,11 @@ class Platform:
     def has_lsc(self) -> bool:
         """Whether it has the load and store cache, which LSC messages go to: from dg2 on."""
         return self.order >= _FIRST_WITH_LSC
+
+    @property
+    def has_named_barriers(self) -> bool:
+        """Whether its message gateway has named barriers: from pvc on."""
+        return self.order >= _FIRST_WITH_NAMED_BARRIERS
 
     @property
     def divides_integers(self) -> bool:

@@ -154,11 +154,12 @@ def test_others_say_what_they_ask_for(line, parts):
             ["function 15 (ugm, operation 0x1e)", "descriptor 0x280041e"],
         ),
         ("raw_sends.14.1.0.1 (M1, 8) 0x0:ud V(0,1)<0;1,0> V.0 %null.0 V.0", ["14 (slm), "]),
-        ("raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000004:ud V.0 %null.0 %null.0", ["gateway, type"]),
+        ("raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000008:ud V.0 %null.0 %null.0", ["gateway, type"]),
+        ("(P1) raw_send (M1, 1) 0x3 1 0 0x2000004:ud V.0 %null.0", ["under a predicate"]),
     ],
 )
 def test_messages_to_the_load_and_store_cache_name_it_and_what_they_do(line, parts):
     """Code for SYCL has such messages in inline assembly."""
-    ended = run(line, {"V": np.zeros(256, np.uint32)}, platform="pvc")
+    ended = run(line, {"V": np.zeros(256, np.uint32)}, {"P1": 1}, platform="pvc")
     assert ended.fault.category == "unsupported"
     assert [part for part in parts if part not in ended.fault.message] == []

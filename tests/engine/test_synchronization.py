@@ -23,7 +23,8 @@ STORE = """
 def launch(body: str, threads: int, *, seed: int = 0, budget: int | None = None):
     """Run `threads` threads; V40 is a thread's number, V41 the address of one word for each."""
     out = np.full(threads, 99, np.uint32)
-    given = {name: np.zeros(1, np.uint32) for name in ("V42", "V43", "V44", "V45", "V60")}
+    given = {name: np.zeros(1, np.uint32) for name in ("V42", "V43", "V44", "V60")}
+    given |= {"V45": np.zeros(16, np.uint32)}
     given |= {"V61": np.zeros(1, np.uint64), "V40": slot(range(threads))}
     ended = run(
         body,
@@ -111,6 +112,42 @@ def test_producers_and_consumers_meet_at_named_barriers(seed, rounds):
     assert ended.exit.fault is None
     triangle = rounds * (rounds + 1) // 2
     assert out.tolist() == [0, 0, 10 * triangle, 11 * triangle]
+
+
+RAW_SIGNAL = """
+    mov (M1_NM, 1) V45(0,2)<1> 0x{word:x}:ud
+    raw_sends.3.1.0.0 (M1, 1) 0x3:ud 0x2000004:ud V45.0 %null.0 %null.0
+"""
+
+
+@SEEDS
+def test_a_raw_message_signals_as_the_instruction_does(seed):
+    """A producer signals by message, the consumer by instruction; the counts have to agree."""
+
+    def body(producers: int) -> str:
+        return f"""
+            mov (M1_NM, 1) V45(0,0)<1> 0x2a:ud
+            cmp.eq (M1_NM, 1) P1 V40(0,0)<0;1,0> 0x0:ud
+            (!P1) jmp (M1, 1) consumer
+            mov (M1_NM, 1) V60(0,0)<1> 0x0:ud
+            lsc_store.slm (M1_NM, 1) flat[V60]:a32 V45:d32
+            {RAW_SIGNAL.format(word=5 | 1 << 14 | producers << 16 | 1 << 24)}
+            jmp (M1, 1) end
+            consumer:
+            nbarrier.signal 0x5:ub 0x2:uw 0x1:ub 0x1:ub
+            nbarrier.wait 0x5:ub
+            mov (M1_NM, 1) V60(0,0)<1> 0x0:ud
+            lsc_load.slm (M1_NM, 1) V44:d32 flat[V60]:a32
+            end:
+            shl (M1_NM, 1) V60(0,0)<1> V40(0,0)<0;1,0> 0x2:ud
+            {STORE}
+        """
+
+    ended, out = launch(body(1), 2, seed=seed)
+    assert ended.exit.fault is None, ended.exit.fault
+    assert out[1] == 42
+    other, _ = launch(body(3), 2, seed=seed)
+    assert other.fault.category == "undefined"
 
 
 def test_the_short_form_of_a_signal_has_one_number_of_threads():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from visim.isa.surfaces import SLM_ADDRESS_BITS, load_slots, loaded, store_slots
-from visim.operands import RawOperand
+from visim.operands import Immediate, RawOperand, VectorSource
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import Atomic, Fence, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr, constant, unsigned
@@ -63,20 +63,25 @@ class RawMessage:
     Attributes:
         function: The shared function's number.
         descriptor: The message descriptor, None if only the run knows it.
-        extended: The extended message descriptor, likewise.
+        extended: The extended message descriptor.
         parts: Payloads, each with its registers.
         dst: Where the response goes.
     """
 
     function: int
     descriptor: int | None
-    extended: int | None
+    extended: VectorSource
     parts: tuple[tuple[RawOperand, int], ...]
     dst: RawOperand
 
     def field(self, high: int, low: int) -> int:
         """Return bits of the descriptor."""
         return (self.descriptor or 0) >> low & (1 << high - low + 1) - 1
+
+    @property
+    def known_extended(self) -> int | None:
+        """The extended message descriptor, None if only the run knows it."""
+        return self.extended.bits if isinstance(self.extended, Immediate) else None
 
     @property
     def kind(self) -> int:

@@ -2,7 +2,8 @@
 
 Compilers write them for what vISA has no instruction for; what their descriptors mean depends on
 the device and is not part of the specification (RAW_SEND, RAW_SENDS). Those that
-`visim.isa.data_port` and `visim.isa.lsc_raw` know are executed, others stop with what they ask for.
+`visim.isa.data_port`, `visim.isa.lsc_raw` and `visim.isa.gateway` know are executed, others stop
+with what they ask for.
 """
 
 import re
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from visim.isa import data_port, lsc_raw
+from visim.isa import data_port, gateway, lsc_raw
 from visim.isa.codecs import Absent, Codec, Older
 from visim.isa.data_port import FUNCTIONS, RawMessage
 from visim.isa.forms import Exec, Pred, Raw, Src
@@ -22,6 +23,7 @@ from visim.lex import Cursor
 from visim.operands import Immediate, VectorSource
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.target import Platform
+from visim.types import UD
 
 TABLE = Table(Category.MEMORY)
 
@@ -165,10 +167,10 @@ def _shown(value: VectorSource) -> str:
     return f"0x{value.bits:x}" if isinstance(value, Immediate) else f"in {SOURCE.show(value)}"
 
 
-def _perform(t: Tracer, message: RawMessage, extended: str, descriptor: VectorSource) -> None:
+def _perform(t: Tracer, message: RawMessage, descriptor: VectorSource) -> None:
     """Record what a message does, or say what it asks for."""
     to_lsc = lsc_raw.takes(t, message)
-    if (lsc_raw if to_lsc else data_port).perform(t, message):
+    if (lsc_raw if to_lsc else data_port).perform(t, message) or gateway.perform(t, message):
         return
     name, word, kind = FUNCTIONS.get(message.function, "not known"), "type", message.kind
     if to_lsc:
@@ -177,7 +179,7 @@ def _perform(t: Tracer, message: RawMessage, extended: str, descriptor: VectorSo
     what = "" if message.descriptor is None else f", {word} 0x{kind:x}"
     raise Unexecutable(
         f"a raw message to shared function {message.function} ({name}{what}), "
-        f"descriptor {_shown(descriptor)}, extended descriptor {extended}"
+        f"descriptor {_shown(descriptor)}, extended descriptor {_shown(message.extended)}"
     )
 
 
@@ -187,15 +189,14 @@ def _number(value: VectorSource) -> int | None:
 
 def _send(t: Tracer, i: RawSend) -> None:
     function, parts = i.extended & _SHARED_FUNCTION, ((i.src, i.src_count),)
-    message = RawMessage(function, _number(i.descriptor), i.extended, parts, i.dst)
-    _perform(t, message, f"0x{i.extended:x}", i.descriptor)
+    extended = Immediate(i.extended, UD)
+    _perform(t, RawMessage(function, _number(i.descriptor), extended, parts, i.dst), i.descriptor)
 
 
 def _split_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
     parts = ((i.src0, i.counts.src0), (i.src1, i.counts.src1))
-    numbers = _number(i.descriptor), _number(i.extended)
-    message = RawMessage(i.counts.sfid, *numbers, parts, i.dst)
-    _perform(t, message, _shown(i.extended), i.descriptor)
+    message = RawMessage(i.counts.sfid, _number(i.descriptor), i.extended, parts, i.dst)
+    _perform(t, message, i.descriptor)
 
 
 def _last_send(t: Tracer, i: RawSends | RawSendsConditional) -> None:
