@@ -134,6 +134,22 @@ class TestBlocks:
         assert faults[0].category == faults[1].category
         assert faults[0].message == faults[1].message
 
+    def test_a_store_that_leaves_its_memory_has_stored_the_registers_before(self):
+        memory, data = np.zeros(5 * 64 - 4, np.uint8), octets(512, 5)
+        ended = run(
+            """
+            mov (M1_NM, 1) BASE(0,0)<1> M(0,0)<0;1,0>
+            raw_sends.15.1.8.0 (M1, 1) 0x0:ud 0x2000407:ud A.0 V.0 %null.0
+            """,
+            {"A": np.array([0, 0, 63, 7, 63, 0, 0, 15 | 7 << 8], np.int32), "V": data},
+            declarations=".decl BASE v_type=G type=uq num_elts=1 alias=<A, 0>",
+            platform="pvc",
+            buffers={"M": memory},
+        )
+        assert "flat store of 4 bytes" in ended.fault.message
+        assert "by channel 15: out of range (0 bytes past the end of 'M')" in ended.fault.message
+        assert memory[:256].tobytes() == data[:256].tobytes()
+
 
 # Instruction, shared function, registers of both payloads and the response, descriptors.
 # A has addresses in flat memory, O offsets, D data, V the response. The finalizer counts 32
