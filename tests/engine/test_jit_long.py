@@ -203,6 +203,16 @@ def test_long_chains_of_branches_need_no_stack_of_the_thread_that_compiles() -> 
     assert (ran.returncode, ran.stdout) == (0, "True\n")
 
 
+def test_code_is_compiled_where_there_is_no_memory_for_a_long_stack(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native, "_LONG_STACK_BYTES", 1 << 47)
+    monkeypatch.setattr(native, "_MOST_BRANCHES", 0)
+    kernel = harness.assemble(HEAD + JOINS, "pvc")
+    text = ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0)).write().text
+    assert native.object_code(text, native.processor())
+
+
 @pytest.mark.parametrize(("loops", "off"), [(2, False), (40, True)])
 def test_counters_of_many_loops_stay_as_they_are(
     loops: int, off: bool, monkeypatch: pytest.MonkeyPatch

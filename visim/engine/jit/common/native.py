@@ -327,7 +327,10 @@ def _switch(binding: Any, option: str, *, off: bool) -> None:
 
 
 def _on_long_stack(work: Callable[[], bytes]) -> bytes:
-    """Return what work returns that needs more of a stack than threads have."""
+    """Return what work returns that may need more of a stack than threads have.
+
+    Where there is no memory for such a stack it has to do with what there is.
+    """
     found: Future[bytes] = Future()
 
     def do_it() -> None:
@@ -340,6 +343,8 @@ def _on_long_stack(work: Callable[[], bytes]) -> bytes:
     try:
         worker = threading.Thread(target=do_it, name="visim LLVM")
         worker.start()
+    except RuntimeError:
+        return work()
     finally:
         threading.stack_size(before)
     interrupt: KeyboardInterrupt | None = None
