@@ -205,8 +205,8 @@ class JointWriter:
             if _stays(one):
                 found.append(self._left(one, offset))
             else:
-                one.writer.general(one.ready)
-                found.append(one.writer.results(one.ready.access))
+                one.writer.general.move(one.ready)
+                found.append(one.writer.general.results(one.ready.access))
             offset += size
         self.unit.module.sites.reserve(offset)
         return found
@@ -222,13 +222,13 @@ class JointWriter:
         Return where the pieces are, as they would be where they came from.
         """
         access, form = one.ready.access, one.way.shape.form
-        one.writer.general(one.ready, offset, firsts=0 if form.step else form.piece)
+        one.writer.general.move(one.ready, offset, firsts=0 if form.step else form.piece)
         area = self.unit.context_pointer(Context.EXCHANGE)
         size = access.size * (form.piece if form.step else 1)
         pointers = one.way.pointers
         places = [self.text.at(area, offset + piece * size) for piece in range(len(pointers))]
         if form.step and access.parts > 1:
-            found = one.writer.results(access, offset)
+            found = one.writer.general.results(access, offset)
             one.writer.rows.store(places, access.lanes, access.scalar, found)
         if one.ready.mask is None:  # every lane of pieces that are alike has been loaded
             return [places[pointers.index(pointer)] for pointer in pointers]
@@ -243,7 +243,7 @@ class JointWriter:
         text.jump(join)
         text.label(general)
         for one in waiting:
-            one.writer.general(one.ready)
+            one.writer.general.move(one.ready)
         text.jump(join)
         text.label(join)
 

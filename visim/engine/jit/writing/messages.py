@@ -2,7 +2,7 @@
 
 `ready` chooses the way and writes its checks, which branch nowhere; `finish` writes what moves the
 lanes behind them. Where a check fails, and where no way does all lanes at once, a message is done
-in the general form, which all kernels share.
+in the general form (`exchanging`), which all kernels share.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
-from visim.engine.jit.common.moving import packed_widths, together
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
-from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, candidate
+from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Passed, Ready
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
-from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
+from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.values import Values
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
@@ -67,20 +66,13 @@ class MessageWriter:
         gatherer, spacer = module.gatherer(text), module.spacer(text)
         self.rows = RowWriter(text, module.library, gatherer, spacer)
         self.bounds = BoundsWriter(unit, values, bindings)
-        self.moves = WindowWriter(
-            self.rows,
-            self._exchange,
-            unrolls=repeats,
-            skips=not repeats,
-        )
+        self.general = ExchangeWriter(unit, values, self.bounds, self.rows, pc)
+        area = self.general.area
+        self.moves = WindowWriter(self.rows, area, unrolls=repeats, skips=not repeats)
         self.scattered = ScatterWriter(self.rows, self.moves)
         families = {} if values.shapes is None else values.shapes.indices.families
         self.butterflies = ButterflyWriter(self.rows, passed.butterflies, families)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
-
-    def _exchange(self, size: int) -> str:
-        self.unit.module.sites.reserve(size)
-        return self.unit.context_pointer(Context.EXCHANGE)
 
     def ready(self, effect: Load | Store) -> Ready:
         """Look where all lanes of a message are; this branches nowhere."""
@@ -135,12 +127,12 @@ class MessageWriter:
         text, access, way = self.text, ready.access, ready.way
         loaded = self.values.loaded
         if way is None:
-            self.general(ready)
-            loaded[id(ready.effect)] = self.results(ready.access)
+            self.general.move(ready)
+            loaded[id(ready.effect)] = self.general.results(ready.access)
             return
         if isinstance(way, Distant):
-            self._distant(ready, way)
-            loaded[id(ready.effect)] = self.results(ready.access)
+            self.general.distant(ready, way)
+            loaded[id(ready.effect)] = self.general.results(ready.access)
             return
         if isinstance(way, Candidate):
             loaded[id(ready.effect)] = self._load_candidate(ready, way)
@@ -156,8 +148,8 @@ class MessageWriter:
         direct = text.block
         text.jump(join)
         text.label(general)
-        self.general(ready)
-        others, general = self.results(ready.access), text.block
+        self.general.move(ready)
+        others, general = self.general.results(ready.access), text.block
         text.jump(join)
         text.label(join)
         loaded[id(ready.effect)] = [
@@ -168,10 +160,10 @@ class MessageWriter:
     def _store(self, ready: Ready) -> None:
         text, way = self.text, ready.way
         if way is None:
-            self.general(ready)
+            self.general.move(ready)
             return
         if isinstance(way, Distant):
-            self._distant(ready, way)
+            self.general.distant(ready, way)
             return
         if isinstance(way, Candidate):
             self._store_candidate(ready, way)
@@ -186,7 +178,7 @@ class MessageWriter:
             self.moves.store(way, ready.access.scalar, ready.given)
         text.jump(join)
         text.label(general)
-        self.general(ready)
+        self.general.move(ready)
         text.jump(join)
         text.label(join)
 
@@ -301,7 +293,7 @@ class MessageWriter:
             return self.scattered.window(shape, bounds, mask, checked=access.checked)
         if not access.checked:
             return None
-        addresses = self._addresses(effect, None)
+        addresses = self.general.addresses(effect, None)
         return self.scattered.far_window(addresses, access.lanes, bounds, mask)
 
     def _is_followed(self, effect: Load | Store | Atomic) -> bool:
@@ -318,132 +310,7 @@ class MessageWriter:
             return shapes.ragged(expr, 64, signed=False)
         return found
 
-    # The general form
-
-    def general(self, ready: Ready, to: int = EXCHANGE_DATA, *, firsts: int = 0) -> None:
-        """Do a message that has been looked at in its general form.
-
-        What it loads is left at byte `to` of the exchange area, vector by vector; with `firsts` one
-        element for so many lanes.
-        """
-        shape = None if ready.way is None else ready.way.shape
-        if isinstance(ready.way, Rows):
-            shape = self.rows.reached(ready.way)
-        self._mask = ready.bits
-        form = ready.access.form | together(firsts)
-        self._general(
-            ready.access,
-            ready.effect,
-            ready.bounds,
-            ready.site | to << 32,
-            form,
-            shape,
-            ready.given,
-        )
-
-    def _general(
-        self,
-        access: Access,
-        effect: Load | Store | Atomic,
-        bounds: Bounds,
-        where: int,
-        form: int,
-        shape: Shape | None,
-        values: Sequence[str] = (),
-    ) -> None:
-        """Call the function that does a message whatever its addresses and mask are."""
-        area = self._area(access, values)
-        self._leave_addresses(area, effect, shape)
-        function = general_function(self.unit.module.library, access, self.unit.module.way)
-        given = self._given(access, effect, bounds, where, form)
-        self.unit.failed_unless(self.text.let(f"call preserve_mostcc i1 @{function}({given})"))
-
-    def _distant(self, ready: Ready, way: Distant) -> None:
-        """Call the function that looks where lanes are, and moves them."""
-        effect, access, shape, lanes = ready.effect, ready.access, way.shape, ready.access.lanes
-        self._mask = ready.bits
-        area = self._area(access, ready.given)
-        if shape is None:
-            bits, vector = 64, self._addresses(effect, None)
-        else:
-            bits, vector = 32, shape.cores[0]
-        self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
-        module, surface = self.unit.module, self.bounds.surface(effect)
-        place = self.pc | self.unit.unit.number << 32
-        known = ready.site | EXCHANGE_DATA << 32, place, access.form
-        facts = known_facts(module, ready.site, known)
-        function = shared_function(module, access, way, masked=ready.mask is not None)
-        bounds = ready.bounds
-        others = [bounds.start, bounds.limit, bounds.host, surface]
-        if access.flat:
-            others = ["poison"] * 4
-        given = ", ".join(f"i64 {number}" for number in (way.offset, *others))
-        well = self.text.let(
-            f"call i1 @{function}(ptr %ctx, ptr %thread, i64 {ready.bits}, ptr {facts}, {given})"
-        )
-        self.unit.failed_unless(well)
-
-    def _area(self, access: Access, values: Sequence[str]) -> str:
-        """Return the pointer to the exchange area, where values are left."""
-        area = self._exchange(EXCHANGE_DATA + access.parts * access.vector_bytes)
-        for part, value in enumerate(values):
-            place = self.text.at(area, EXCHANGE_DATA + part * access.vector_bytes)
-            self.text.do(f"store {access.vector} {value}, ptr {place}, align 8")
-        return area
-
-    def _given(
-        self,
-        access: Access,
-        effect: Load | Store | Atomic,
-        bounds: Bounds,
-        where: int,
-        form: int,
-    ) -> str:
-        """Return what functions for messages are told."""
-        surface = self.bounds.surface(effect)
-        known = (bounds.start, bounds.limit, bounds.host)
-        if access.flat:
-            known = ("0", "0" if access.checked else "-1", "0")
-        elif not access.checked:
-            known = (bounds.start, "-1", bounds.host)
-        place = self.pc | self.unit.unit.number << 32
-        numbers = [self._mask, where, place, form, *known, surface]
-        return ", ".join(["ptr %ctx", "ptr %thread", *(f"i64 {one}" for one in numbers)])
-
-    def _leave_addresses(
-        self, area: str, effect: Load | Store | Atomic, shape: Shape | None
-    ) -> None:
-        """Leave all addresses in the exchange area, as 64-bit numbers."""
-        text, lanes = self.text, effect.addresses.lanes
-        if shape is None or shape.form.ragged:
-            text.do(f"store <{lanes} x i64> {self._addresses(effect, shape)}, ptr {area}, align 8")
-            return
-        form = shape.form
-        widths = packed_widths(form.piece, form.core_bits, form.bits, signed=form.extends_sign)
-        for piece, numbers in enumerate(self.rows.shapes.wide(shape)):
-            place = text.at(area, 8 * piece * form.piece)
-            given = ", ".join(
-                f"i64 {number}" for number in (*numbers, form.step, form.scale, widths)
-            )
-            text.do(f"call void @visim_row(ptr {place}, {given})")
-
-    def _addresses(self, effect: Load | Store | Atomic, shape: Shape | None) -> str:
-        """Return all addresses as 64-bit numbers."""
-        if shape is None:
-            bits, vector = effect.addresses.type.bits, self.values.value(effect.addresses)
-        else:
-            bits, vector = shape.form.bits, self.rows.shapes.vector(shape)
-        if bits == 64:
-            return vector
-        lanes = effect.addresses.lanes
-        return self.text.let(f"zext <{lanes} x i{bits}> {vector} to <{lanes} x i64>")
-
-    def results(self, access: Access, first: int = EXCHANGE_DATA) -> list[str]:
-        """Read what the general form has left at a byte of the exchange area, by component."""
-        text = self.text
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        places = [text.at(area, first + part * access.vector_bytes) for part in range(access.parts)]
-        return [text.let(f"load {access.vector}, ptr {place}, align 8") for place in places]
+    # Atomic operations
 
     def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:
         lanes, scalar = effect.addresses.lanes, scalar_type(effect.type)
@@ -454,8 +321,8 @@ class MessageWriter:
         bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         if not isinstance(way, Window):
-            self._general(access, effect, bounds, site, access.form, None, values)
-            self.values.loaded[id(effect)] = self.results(access)
+            self.general.update(effect, site, access, bounds, self._mask, None, values)
+            self.values.loaded[id(effect)] = self.general.results(access)
             return
         text, (direct, general, join) = self.text, self.text.labels("direct", "general", "join")
         aligned = self.scattered.aligned(way, access.size)
@@ -467,10 +334,10 @@ class MessageWriter:
         found, direct = self.scattered.atomic(way, access, values), text.block
         text.jump(join)
         text.label(general)
-        self._general(access, effect, bounds, site, access.form, way.shape, values)
+        self.general.update(effect, site, access, bounds, self._mask, way.shape, values)
         if adds:
             text.do(f"call void @visim_tally(ptr %ctx, i64 {site})")
-        (other,), general = self.results(access), text.block
+        (other,), general = self.general.results(access), text.block
         text.jump(join)
         text.label(join)
         if not returns:
