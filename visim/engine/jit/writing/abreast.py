@@ -10,23 +10,21 @@ All channels leave such a loop together, in the same turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.flow import Node, is_uniform, mode_of, passed
-from visim.engine.jit.analysis.lanewise import Bits
+from visim.engine.jit.analysis.flow import Node, passed
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.walks import Access, Walk
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
+from visim.engine.jit.writing.attempts import Attempt, OneChannel
 from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
+from visim.engine.jit.writing.cuts import Cutter, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.values import Values
 from visim.engine.jit.writing.walking import WalkWriter, access_bytes
-from visim.sem.effects import Effect, Goto, Load, Store, WritePredicate, WriteRegister
+from visim.sem.effects import Load, Store, WritePredicate, WriteRegister
 
 ABREAST = 4
 """How many channels go side by side."""
@@ -38,110 +36,17 @@ _PAUSE = 256
 """How many turns channels make together after an attempt that failed."""
 
 
-@dataclass
-class _Lane:
-    """One of the channels that run: where it has its elements of rows, and its bits."""
-
-    unit: UnitFrame
-    region: Region
-    rows: dict[Row, str] = field(default_factory=dict[Row, str])
-    bits: dict[Bits, str] = field(default_factory=dict[Bits, str])
-    strip: int = 1
-
-    def execution(self) -> str:
-        """Return which channels of this one are active."""
-        return "splat (i1 true)"
-
-    def own_row(self, row: Row) -> str:
-        """Return the pointer to its element of a row."""
-        if row not in self.rows:
-            self.rows[row] = self.unit.buffer(row.size)
-        return self.rows[row]
-
-    def row(self, row: Row) -> str:
-        """Return its element of a row as an integer."""
-        text, whole = self.unit.text, self.region.parts.get(row, row)
-        place = text.at(self.own_row(whole), row.offset - whole.offset)
-        return text.let(f"load <1 x i{8 * row.size}>, ptr {place}")
-
-    def own_bit(self, bits: Bits) -> str:
-        """Return the pointer to its bit of a predicate, a byte."""
-        if bits not in self.bits:
-            self.bits[bits] = self.unit.buffer(1)
-        return self.bits[bits]
-
-    def predicate(self, bits: Bits) -> str:
-        """Return its bit of a predicate."""
-        text = self.unit.text
-        found = text.let(f"load i8, ptr {self.own_bit(bits)}")
-        one = text.let(f"trunc i8 {found} to i1")
-        return text.let(f"insertelement <1 x i1> poison, i1 {one}, i64 0")
-
-    def write(self, write: WriteRegister | WritePredicate, value: str, mask: str | None) -> None:
-        """Write its element of a row, or its bit of a predicate."""
-        text = self.unit.text
-        if isinstance(write, WritePredicate):
-            bits = write.variable.name, write.offset
-            if mask is not None:
-                old = self.predicate(bits)
-                value = text.let(f"select <1 x i1> {mask}, <1 x i1> {value}, <1 x i1> {old}")
-            one = text.let(f"extractelement <1 x i1> {value}, i64 0")
-            text.do(f"store i8 {text.let(f'zext i1 {one} to i8')}, ptr {self.own_bit(bits)}")
-            return
-        row = place_row(write.place)
-        kind = f"<1 x i{8 * row.size}>"
-        value = as_integers(text, value, write.place.type, 1)
-        if mask is not None:
-            value = text.let(f"select <1 x i1> {mask}, {kind} {value}, {kind} {self.row(row)}")
-        text.do(f"store {kind} {value}, ptr {self.own_row(row)}")
-
-
-class AbreastWriter:
+class AbreastWriter(Attempt):
     """Writes one walk for a few channels at a time."""
 
     def __init__(self, unit: UnitFrame, region: Region, walk: Walk) -> None:
-        self.unit = unit
-        self.region = region
-        self.text = unit.text
-        self.storage = unit.storage
+        super().__init__(unit, region, "abreast", _MOST_TURNS, _PAUSE)
         self._walk = walk
-        self._name = self.text.fresh("abreast")
-        self._pause = unit.counter()
-        self._turn, self._most, self._channel = (unit.buffer(8) for _ in range(3))
-        self._last, self._where = unit.buffer(8), unit.buffer(8)
-        self._turns = ""
-        self._lanes = [_Lane(unit, region) for _ in range(ABREAST)]
+        self._channel, self._last, self._where = (unit.buffer(8) for _ in range(3))
+        self._lanes = [OneChannel(unit, region) for _ in range(ABREAST)]
         self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
         self._bounds: dict[int, Bounds] = {}
         self._shifts: dict[int, str] = {}
-
-    def _label(self, what: str) -> str:
-        return f"{self._name}.{what}"
-
-    def _body(self, place: int) -> str:
-        return self._label(str(place))
-
-    # Where a turn begins
-
-    def enter(self) -> None:
-        """Write whether the channels try to go abreast; what follows is for all together."""
-        text, unit = self.text, self.unit
-        turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
-        self._turns = self._combined("umin", turns, str(_MOST_TURNS))
-        paused = text.let(f"load i64, ptr {self._pause}")
-        some = text.let(f"icmp ne i64 {turns}, 0")
-        ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
-        text.branch(ready, self._name, self._label("pausing"))
-        text.label(self._label("pausing"))
-        left = self._combined("usub.sat", paused, "1")
-        text.do(f"store i64 {left}, ptr {self._pause}")
-        text.jump(self._label("together"))
-        text.label(self._label("together"))
-
-    def _combined(self, word: str, a: str, b: str) -> str:
-        name = f"llvm.{word}.i64"
-        function = self.unit.module.library.intrinsic(name, "i64", "i64", "i64")
-        return self.text.let(f"call i64 {function}(i64 {a}, i64 {b})")
 
     # The attempt
 
@@ -168,8 +73,7 @@ class AbreastWriter:
             self.storage.write(place, value, None)
         text.do(f"store i64 0, ptr {self._turn}")
         text.jump(self._body(region.header.key[1]))
-        for number, node in enumerate(region.nodes, 1):
-            self._node(node, number)
+        self._nodes(self._lanes[0])
         self._finish()
         self._end()
 
@@ -186,8 +90,7 @@ class AbreastWriter:
         none = text.let(f"icmp eq i64 {text.let(f'load i64, ptr {self._most}')}, 0")
         text.branch(none, self._label("bail"), self._label("begin"))
         text.label(self._label("bail"))
-        text.do(f"store volatile i64 {_PAUSE}, ptr {self._pause}")
-        text.jump(self._label("together"))
+        self._give_up()
         text.label(self._label("begin"))
 
     def _bounds_of(self, access: Access) -> Bounds:
@@ -196,10 +99,6 @@ class AbreastWriter:
         bindings = self.region.bindings[id(effect)]
         writer = BoundsWriter(self.unit, self._values(access.node), bindings)
         return writer.of(effect, site, access_bytes(effect))
-
-    def _values(self, node: Node) -> Values:
-        active = str(self.unit.all_on)
-        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
 
     def _choose(self, channel: str) -> None:
         """Take what the channels from one on have."""
@@ -214,44 +113,12 @@ class AbreastWriter:
         there = self.text.let(f"getelementptr i8, ptr {self._buffers[row]}, i64 {place}")
         return self.text.at(there, number * row.size)
 
-    # Blocks
+    # Where channels leave
 
-    def _node(self, node: Node, number: int) -> None:
-        """Write a block of the loop, and where it goes on."""
-        text = self.text
-        text.label(self._body(node.key[1]))
-        for step in node.block.steps:
-            self._step(node, step)
-        following = node.block.next
-        match node.block.transfer:
-            case Goto(label=label, mask=mask) if mask is not None and is_uniform(mask):
-                yes, no = text.labels("yes", "no")
-                found = Cutter(self._lanes[0], self._values(node)).value(mask.args[0])
-                bit = text.let(f"extractelement <1 x i1> {found}, i64 0")
-                text.branch(bit, yes, no)
-                text.label(yes)
-                self._go(number, self.unit.flow.label(label))
-                text.label(no)
-                self._go(number, following)
-            case Goto(label=label):
-                self._go(number, self.unit.flow.label(label))
-            case _:
-                self._go(number, following)
+    def _leave_for(self, number: int, place: int) -> None:
+        self._leave(number, 1 + self.region.exits.index(place))
 
-    def _go(self, number: int, place: int) -> None:
-        """Go from block `number` to a place."""
-        text, header = self.text, self.region.header.key[1]
-        if place in self.region.exits:
-            self._leave(number, 1 + self.region.exits.index(place))
-            return
-        if place != header:
-            text.jump(self._body(place))
-            return
-        turn = text.let(f"add i64 {text.let(f'load i64, ptr {self._turn}')}, 1")
-        text.do(f"store i64 {turn}, ptr {self._turn}")
-        stays, most = text.fresh("stays"), text.let(f"load i64, ptr {self._most}")
-        text.branch(text.let(f"icmp ult i64 {turn}, {most}"), self._body(header), stays)
-        text.label(stays)
+    def _stay(self, most: str) -> None:
         self._leave(0, 0)
 
     def _leave(self, number: int, where: int) -> None:
@@ -261,6 +128,9 @@ class AbreastWriter:
         self.text.jump(self._label("finish"))
 
     # Instructions
+
+    def _begin(self, node: Node) -> None:
+        """Nothing is noted of blocks."""
 
     def _step(self, node: Node, step: Step) -> None:
         writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
@@ -279,11 +149,6 @@ class AbreastWriter:
             found = [(w, cutter.value(w.value), cutter.mask(w.mask)) for w in writes]
             for each in found:
                 lane.write(*each)
-
-    def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
-        singles = [write for write in writes if isinstance(write, WriteRegister)]
-        for write, value in [(write, values.value(write.value)) for write in singles]:
-            self.storage.write(write.place, value, None)
 
     def _pointer(self, cutter: Cutter, effect: Load | Store) -> str:
         """Return where a channel loads or stores."""

@@ -10,21 +10,21 @@ others run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.flow import Node, mode_of
+from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
-from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
+from visim.engine.jit.writing.attempts import Attempt, OneChannel
+from visim.engine.jit.writing.cuts import Cutter, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.lone import Hoist, LoneLoads
-from visim.engine.jit.writing.values import Values
-from visim.sem.effects import Effect, Goto, Load, WritePredicate, WriteRegister
+from visim.sem.effects import Load, WritePredicate, WriteRegister
 
 _Found = TypeVar("_Found")
 
@@ -43,28 +43,18 @@ _PAUSE = 64
 """How many turns channels make together after an attempt that failed."""
 
 
-class AloneWriter:
+class AloneWriter(Attempt):
     """Writes one loop for channels that run apart, one at a time."""
 
-    strip = 1
-
     def __init__(self, unit: UnitFrame, region: Region) -> None:
-        self.unit = unit
-        self.region = region
-        self.text = unit.text
-        self.storage = unit.storage
-        self._name = self.text.fresh("alone")
-        self._pause = unit.counter()
-        self._turn, self._left, self._staying = (unit.buffer(8) for _ in range(3))
+        super().__init__(unit, region, "alone", _MOST_TURNS, _PAUSE)
+        self._left, self._staying = unit.buffer(8), unit.buffer(8)
         self._channel, self._last, self._furthest = (unit.buffer(8) for _ in range(3))
-        self._most = unit.buffer(8)
         self._exits = {place: unit.buffer(8) for place in region.exits}
-        self._turns = ""
         self._ahead: list[str] = []
         hoist = Hoist(self._hoisted, self._combined, self._values)
         self._loads = LoneLoads(unit, region, hoist, self._label("bail"))
-        self._own_rows: dict[Row, str] = {}
-        self._own_bits: dict[Bits, str] = {}
+        self._lane = OneChannel(unit, region)
         self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
         self._words = {bits: unit.buffer(8) for bits in region.bits_entering}
         self._before: list[str] = []
@@ -75,22 +65,8 @@ class AloneWriter:
 
     # Where a turn begins
 
-    def enter(self) -> None:
-        """Write whether the channels try to run apart; what follows is for all together."""
-        text, unit = self.text, self.unit
-        turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
-        self._turns = self._combined("umin", turns, str(_MOST_TURNS))
-        paused = text.let(f"load i64, ptr {self._pause}")
-        some = text.let(f"icmp ne i64 {turns}, 0")
-        ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
-        if self._is_gathered():
-            ready = text.let(f"and i1 {ready}, {self._are_few()}")
-        text.branch(ready, self._name, self._label("pausing"))
-        text.label(self._label("pausing"))
-        left = self._combined("usub.sat", paused, "1")
-        text.do(f"store i64 {left}, ptr {self._pause}")
-        text.jump(self._label("together"))
-        text.label(self._label("together"))
+    def _wanted(self, ready: str) -> str:
+        return self.text.let(f"and i1 {ready}, {self._are_few()}") if self._is_gathered() else ready
 
     def _is_gathered(self) -> bool:
         """Whether the host gathers what the loop loads: many channels are better together then.
@@ -108,18 +84,6 @@ class AloneWriter:
         active = text.let("load i32, ptr %active")
         return text.let(f"icmp ule i32 {text.let(f'call i32 {ctpop}(i32 {active})')}, {most}")
 
-    def _label(self, what: str) -> str:
-        return f"{self._name}.{what}"
-
-    def _body(self, place: int) -> str:
-        return self._label(str(place))
-
-    def _combined(self, word: str, a: str, b: str) -> str:
-        """Return what one of LLVM's functions of two numbers gives."""
-        name = f"llvm.{word}.i64"
-        function = self.unit.module.library.intrinsic(name, "i64", "i64", "i64")
-        return self.text.let(f"call i64 {function}(i64 {a}, i64 {b})")
-
     def _hoisted(self, write: Callable[[], _Found]) -> _Found:
         """Write something in front of the first channel."""
         inside, self.text.lines = self.text.lines, self._ahead
@@ -135,24 +99,22 @@ class AloneWriter:
         outside, text.lines = text.lines, []
         self._next()
         begun, text.lines = text.lines, []
-        for number, node in enumerate(self.region.nodes, 1):
-            self._node(node, number)
+        self._nodes(self._lane)
         self._finish()
         turns, text.lines = text.lines, begun
         self._start()
         text.lines += turns
         self._hoisted(self._loads.write)
         body, text.lines = text.lines, outside
-        self._begin()
+        self._copy()
         text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
         self._end()
         text.label(self._label("bail"))
         for place, before in zip(self.region.singles, self._before, strict=True):
             self.storage.write(place, before, None)
-        text.do(f"store volatile i64 {_PAUSE}, ptr {self._pause}")
-        text.jump(self._label("together"))
+        self._give_up()
 
-    def _begin(self) -> None:
+    def _copy(self) -> None:
         """Copy what channels have of variables."""
         text, region = self.text, self.region
         text.label(self._name)
@@ -186,12 +148,12 @@ class AloneWriter:
             kind = f"<1 x i{8 * row.size}>"
             place = text.let(f"getelementptr {kind}, ptr {buffer}, i64 {channel}")
             one = text.let(f"load {kind}, ptr {place}, align {row.size}")
-            text.do(f"store {kind} {one}, ptr {self._own_row(row)}")
+            text.do(f"store {kind} {one}, ptr {self._lane.own_row(row)}")
         for bits, word in self._words.items():
             found = text.let(f"load i64, ptr {word}")
             moved = text.let(f"lshr i64 {found}, {self._position(bits, channel)}")
             one = text.let(f"trunc i64 {text.let(f'and i64 {moved}, 1')} to i8")
-            text.do(f"store i8 {one}, ptr {self._own_bit(bits)}")
+            text.do(f"store i8 {one}, ptr {self._lane.own_bit(bits)}")
         for place in region.singles:
             self._before.append(self._hoisted(partial(self.storage.read, place)))
             self.storage.write(place, self._before[-1], None)
@@ -199,7 +161,7 @@ class AloneWriter:
     def _start(self) -> None:
         """Look how many turns of the chosen channel are in range, and begin the first."""
         text, header = self.text, self._body(self.region.header.key[1])
-        most = self._loads.turns(self._turns, self.row)
+        most = self._loads.turns(self._turns, self._lane.row)
         text.do(f"store i64 {most}, ptr {self._most}")
         if most == self._turns:
             text.jump(header)
@@ -209,66 +171,13 @@ class AloneWriter:
     def _position(self, bits: Bits, channel: str) -> str:
         return self.text.let(f"add i64 {channel}, {bits[1]}") if bits[1] else channel
 
-    def _own_row(self, row: Row) -> str:
-        if row not in self._own_rows:
-            self._own_rows[row] = self.unit.buffer(row.size)
-        return self._own_rows[row]
-
-    def _own_bit(self, bits: Bits) -> str:
-        if bits not in self._own_bits:
-            self._own_bits[bits] = self.unit.buffer(1)
-        return self._own_bits[bits]
-
-    # The channel that runs, for expressions
-
-    def execution(self) -> str:
-        """Return which channels of this one are active."""
-        return "splat (i1 true)"
-
-    def predicate(self, bits: Bits) -> str:
-        """Return its bit of a predicate."""
-        found = self.text.let(f"load i8, ptr {self._own_bit(bits)}")
-        return self.text.let(
-            f"insertelement <1 x i1> poison, i1 {self.text.let(f'trunc i8 {found} to i1')}, i64 0"
-        )
-
-    def row(self, row: Row) -> str:
-        """Return its element of a row as an integer."""
-        whole = self.region.parts.get(row, row)
-        place = self.text.at(self._own_row(whole), row.offset - whole.offset)
-        return self.text.let(f"load <1 x i{8 * row.size}>, ptr {place}")
-
-    def _values(self, node: Node) -> Values:
-        active = str(self.unit.all_on)
-        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
-
     # Blocks
 
-    def _node(self, node: Node, number: int) -> None:
-        """Write a block of the loop for one channel, and where it goes on."""
-        text = self.text
-        text.label(self._body(node.key[1]))
+    def _begin(self, node: Node) -> None:
         self._loads.begin(node)
         if node.key in self._seen:
-            turn = text.let(f"load i64, ptr {self._turn}")
+            turn = self.text.let(f"load i64, ptr {self._turn}")
             self._add_bit(self._seen[node.key], turn)
-        for step in node.block.steps:
-            self._step(node, step)
-        following = node.block.next
-        match node.block.transfer:
-            case Goto(label=label, mask=None):
-                self._go(number, self.unit.flow.label(label))
-            case Goto(label=label, mask=mask) if mask is not None:
-                yes, no = text.fresh("yes"), text.fresh("no")
-                found = Cutter(self, self._values(node)).value(mask)
-                bit = text.let(f"extractelement <1 x i1> {found}, i64 0")
-                text.branch(bit, yes, no)
-                text.label(yes)
-                self._go(number, self.unit.flow.label(label))
-                text.label(no)
-                self._go(number, following)
-            case _:
-                self._go(number, following)
 
     def _add_bit(self, word: str, position: str) -> None:
         text = self.text
@@ -276,21 +185,11 @@ class AloneWriter:
         before = text.let(f"load i64, ptr {word}")
         text.do(f"store i64 {text.let(f'or i64 {before}, {bit}')}, ptr {word}")
 
-    def _go(self, number: int, place: int) -> None:
-        """Let the channel go from block `number` to a place."""
-        text, header = self.text, self.region.header.key[1]
-        if place in self._exits:
-            self._leave(number, self._exits[place])
-            return
-        if place != header:
-            text.jump(self._body(place))
-            return
-        turn = text.let(f"load i64, ptr {self._turn}")
-        turn = text.let(f"add i64 {turn}, 1")
-        text.do(f"store i64 {turn}, ptr {self._turn}")
-        stays, most = text.fresh("stays"), text.let(f"load i64, ptr {self._most}")
-        text.branch(text.let(f"icmp ult i64 {turn}, {most}"), self._body(header), stays)
-        text.label(stays)
+    def _leave_for(self, number: int, place: int) -> None:
+        self._leave(number, self._exits[place])
+
+    def _stay(self, most: str) -> None:
+        text = self.text
         whole, made = text.fresh("whole"), text.let(f"icmp eq i64 {most}, {self._turns}")
         text.branch(made, whole, self._label("bail"))
         text.label(whole)
@@ -308,7 +207,7 @@ class AloneWriter:
 
     def _step(self, node: Node, step: Step) -> None:
         values = self._values(node)
-        cutter = Cutter(self, values)
+        cutter = Cutter(self._lane, values)
         for effect in step.effects:
             if isinstance(effect, Load):
                 values.loaded[id(effect)] = self._loads.load(node, cutter, effect)
@@ -318,33 +217,9 @@ class AloneWriter:
             return
         found = [(w, cutter.value(w.value), cutter.mask(w.mask)) for w in writes]
         for write, value, mask in found:
-            if isinstance(write, WritePredicate):
-                self._write_bit(write, value, mask)
-            else:
-                self._write_row(write, value, mask)
+            self._lane.write(write, value, mask)
+            if isinstance(write, WriteRegister):
                 self._loads.note(cutter, write, mask)
-
-    def _write_singles(self, writes: Sequence[Effect], values: Values) -> None:
-        singles = [write for write in writes if isinstance(write, WriteRegister)]
-        for write, value in [(write, values.value(write.value)) for write in singles]:
-            self.storage.write(write.place, value, None)
-
-    def _write_row(self, write: WriteRegister, value: str, mask: str | None) -> None:
-        text, row = self.text, place_row(write.place)
-        kind = f"<1 x i{8 * row.size}>"
-        value = as_integers(text, value, write.place.type, 1)
-        if mask is not None:
-            old = self.row(row)
-            value = text.let(f"select <1 x i1> {mask}, {kind} {value}, {kind} {old}")
-        text.do(f"store {kind} {value}, ptr {self._own_row(row)}")
-
-    def _write_bit(self, write: WritePredicate, value: str, mask: str | None) -> None:
-        text, bits = self.text, (write.variable.name, write.offset)
-        if mask is not None:
-            old = self.predicate(bits)
-            value = text.let(f"select <1 x i1> {mask}, <1 x i1> {value}, <1 x i1> {old}")
-        one = text.let(f"extractelement <1 x i1> {value}, i64 0")
-        text.do(f"store i8 {text.let(f'zext i1 {one} to i8')}, ptr {self._own_bit(bits)}")
 
     # What an attempt leaves
 
@@ -377,11 +252,11 @@ class AloneWriter:
         for row in rows:
             kind = f"<1 x i{8 * row.size}>"
             place = text.let(f"getelementptr {kind}, ptr {self._buffers[row]}, i64 {channel}")
-            text.do(f"store {kind} {self.row(row)}, ptr {place}, align {row.size}")
+            text.do(f"store {kind} {self._lane.row(row)}, ptr {place}, align {row.size}")
 
     def _finish_bit(self, bits: Bits, position: str) -> None:
         text, word = self.text, self._words[bits]
-        found = text.let(f"zext i8 {text.let(f'load i8, ptr {self._own_bit(bits)}')} to i64")
+        found = text.let(f"zext i8 {text.let(f'load i8, ptr {self._lane.own_bit(bits)}')} to i64")
         moved = text.let(f"shl i64 {found}, {position}")
         others = text.let(f"xor i64 {text.let(f'shl i64 1, {position}')}, -1")
         kept = text.let(f"and i64 {text.let(f'load i64, ptr {word}')}, {others}")

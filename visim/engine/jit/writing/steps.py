@@ -20,9 +20,8 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import Context, FaultKind
-from visim.engine.jit.writing.abreast import AbreastWriter
-from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.anchors import Anchors
+from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
@@ -53,9 +52,7 @@ from visim.sem.expr import Expr, is_seldom
 class StepWriter:
     """Writes the instructions of one chain of nodes of the graph."""
 
-    def __init__(
-        self, unit: UnitFrame, chain: Sequence[Node], loop: AloneWriter | AbreastWriter | None
-    ) -> None:
+    def __init__(self, unit: UnitFrame, chain: Sequence[Node], loop: Attempt | None) -> None:
         self.unit = unit
         self.text = unit.text
         self.loop = loop
