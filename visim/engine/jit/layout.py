@@ -79,7 +79,7 @@ class Work(IntEnum):
     rows in which threads differ. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
-    GROUPS = 0
+    PARTS = 0
     NUMBERS = 1
     THREADS = 2
     RECORDS = 3
@@ -108,8 +108,7 @@ class Work(IntEnum):
     SHARES = 26
     FIRSTS = 27
     OWN = 28
-    PARTS = 29
-    ALIKE = 30
+    ALIKE = 29
     SIZE = 32
 
 

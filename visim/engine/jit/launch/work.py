@@ -221,10 +221,9 @@ class NativeWork:
         if watcher.is_ordered:
             watcher.begin_range(self.records, direct=not self.runner.has_stacks)
         if task is not self.task:
-            fields[Work.GROUPS], fields[Work.NUMBERS] = task.numbers.size, task.numbers.ctypes.data
+            fields[Work.NUMBERS], fields[Work.PARTS] = task.numbers.ctypes.data, task.parts
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
             fields[Work.LEAST], fields[Work.SHARES] = task.least, task.shares
-            fields[Work.PARTS] = task.parts
             fields[Work.TOGETHER] = task.is_consecutive and not watcher.is_ordered
             self.task = task
 
