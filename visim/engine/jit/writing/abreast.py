@@ -216,9 +216,7 @@ class AbreastWriter(Attempt):
         if not between:
             text.jump(self.unit.merge_label((header.entry, place, header.after)))
             return
-        slot = f"%wait.{header.entry}.{place}"
-        active, before = (text.let(f"load i32, ptr {name}") for name in ("%active", slot))
-        text.do(f"store i32 {text.let(f'or i32 {before}, {active}')}, ptr {slot}")
+        self.unit.wait(header, place, text.let("load i32, ptr %active"))
         self.unit.wake(header, [*between, place])
 
     def _count(self) -> None:

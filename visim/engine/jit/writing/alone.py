@@ -275,11 +275,9 @@ class AloneWriter(Attempt):
             kind = f"<1 x {scalar_type(place.type)}>"
             self.storage.write(place, text.let(f"load {kind}, ptr {after}"), None)
         self._count()
-        entry = region.header.entry
         for place, word in self._exits.items():
             found = text.let(f"trunc i64 {text.let(f'load i64, ptr {word}')} to i32")
-            before = text.let(f"load i32, ptr %wait.{entry}.{place}")
-            text.do(f"store i32 {text.let(f'or i32 {before}, {found}')}, ptr %wait.{entry}.{place}")
+            self.unit.wait(region.header, place, found)
         staying = text.let(f"load i64, ptr {self._staying}")
         staying = text.let(f"trunc i64 {staying} to i32")
         text.do(f"store i32 {staying}, ptr %active")

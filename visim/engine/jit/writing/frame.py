@@ -438,6 +438,12 @@ class UnitFrame:
         text.do(f"store i32 {waiting}, ptr %active")
         text.jump(f"b{number}")
 
+    def wait(self, node: Node, place: int, channels: str) -> None:
+        """Let channels wait at a place, besides those that do already."""
+        text, slot = self.text, f"%wait.{node.entry}.{place}"
+        before = text.let(f"load i32, ptr {slot}")
+        text.do(f"store i32 {text.let(f'or i32 {before}, {channels}')}, ptr {slot}")
+
     def wake(self, node: Node, places: Sequence[int]) -> None:
         """Go on at the first of some places where channels wait; at the last they surely do."""
         text = self.text

@@ -173,11 +173,6 @@ class NodeWriter(SynchronizationWriter):
     def _set_active(self, value: str) -> None:
         self.text.do(f"store i32 {value}, ptr %active")
 
-    def _wait(self, pc: int, channels: str) -> None:
-        slot, text = f"%wait.{self.node.entry}.{pc}", self.text
-        before = text.let(f"load i32, ptr {slot}")
-        text.do(f"store i32 {text.let(f'or i32 {before}, {channels}')}, ptr {slot}")
-
     def _chosen(self, mask: Expr, offset: int, values: Values) -> str:
         """Return the active channels that a transfer takes, as i32."""
         text = self.text
@@ -217,7 +212,7 @@ class NodeWriter(SynchronizationWriter):
             if not between:
                 self.text.jump(self.unit.merge_label(self._key(target)))
                 return
-            self._wait(target, self.active)
+            self.unit.wait(self.node, target, self.active)
             self.unit.wake(self.node, [*between, target])
             return
         self._forward(goto, between, target, taken, onwards)
@@ -234,7 +229,7 @@ class NodeWriter(SynchronizationWriter):
         some = text.let(f"icmp ne i32 {chosen}, 0")
         text.branch(some, taken, onwards)
         text.label(taken)
-        self._wait(following, self._rest(chosen))
+        self.unit.wait(self.node, following, self._rest(chosen))
         self._set_active(chosen)
         self.unit.pause(following - 1)
         text.jump(body)
@@ -251,7 +246,7 @@ class NodeWriter(SynchronizationWriter):
             return
         chosen = self._chosen(goto.mask, goto.offset, self.new_values())
         rest = self._rest(chosen)
-        self._wait(target, chosen)
+        self.unit.wait(self.node, target, chosen)
         self._set_active(rest)
         some = text.let(f"icmp ne i32 {rest}, 0")
         text.branch(some, onwards, taken)
