@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
+from visim.engine.jit.analysis.settings import COMPARISONS, Settings
 from visim.engine.jit.analysis.slots import (
     LEAST_LANES,
     Definition,
@@ -37,7 +38,6 @@ from visim.engine.jit.ir.shapes import (
 )
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
-from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Place
 from visim.sem.expr import WIDE, Expr
 from visim.types import BOOL, DataType
@@ -77,6 +77,7 @@ class Affine:
     def __init__(self, slots: Slots, inputs: Sequence[InputShape], *, inputs_whole: bool) -> None:
         self.slots = slots
         self.products = WideProducts(slots)
+        self.settings = Settings(slots.flow)
         for slot in slots.every():
             slot.dead = slot.torn
         for one in inputs if slots.known else ():
@@ -282,8 +283,53 @@ class ShapeReader:
                 return None if one is None else self.writer.scaled(one, -1)
             case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr":
                 return self._binary(expr, channel)
+            case "min" | "max":
+                return self._extreme(expr, channel)
+            case "select":
+                return self._selection(expr, channel)
             case _:
                 return None
+
+    # Choices
+
+    def _extreme(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return the smaller or the larger of two numbers that all channels share."""
+        a, b = (self.shape(arg, channel) for arg in expr.args)
+        if a is None or b is None:
+            return None
+        smaller = self.writer.compared("lt", a, b, signed=expr.type.is_signed)
+        if smaller is None:
+            return None
+        return self.writer.chosen(smaller, *((a, b) if expr.uop.name == "min" else (b, a)))
+
+    def _selection(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return a choice between two shapes of one form that all channels make alike."""
+        a, b = (self.shape(arg, channel) for arg in expr.args[1:])
+        if a is None or b is None:
+            return None
+        condition = self._condition(expr.args[0], channel)
+        return condition and self.writer.chosen(condition, a, b)
+
+    def _condition(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return a comparison of numbers that all channels share, as a shape of single bits."""
+        if expr.uop.name == "predicate":
+            return self._setting(expr, channel)
+        if expr.uop.name == "not":
+            one = self._condition(expr.args[0], channel)
+            return one and self.writer.combined("xor", one, uniform(expr.lanes, 1, "1"))
+        if expr.uop.name not in COMPARISONS or not is_integer(expr.args[0].type):
+            return None
+        a, b = (self.shape(arg, channel) for arg in expr.args)
+        if a is None or b is None:
+            return None
+        return self.writer.compared(expr.uop.name, a, b, signed=expr.args[0].type.is_signed)
+
+    def _setting(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return what a predicate has been set to, in lanes from `channel` on that are active."""
+        setting = self.affine.settings.seen(expr, self.key, self.step)
+        if setting is None or (setting.mask is not None and channel_of(setting.mask) != channel):
+            return None
+        return self._condition(setting.value, channel)
 
     def _convert(self, expr: Expr, channel: int | None) -> Shape | None:
         source = expr.args[0]
@@ -430,43 +476,6 @@ class ShapeReader:
     def _store(self, slot: Slot, kind: str, scalar: str, variable: str) -> None:
         self.text.do(f"store {kind} {scalar}, ptr {variable}")
         self.text.distances.keep(variable, scalar, once=len(slot.definitions) == 1)
-
-
-def allocations(affine: Affine) -> list[str]:
-    """Return the instructions that make room for the scalars of all slots."""
-    lines: list[str] = []
-    for slot, form in affine.shaped():
-        for piece in slot.firsts():
-            lines.append(f"  %core.{slot.number}.{piece} = alloca {form.core_type}")
-            if form.signed is not None:
-                lines.append(f"  %base.{slot.number}.{piece} = alloca i{form.bits}")
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class InputCore:
-    """A scalar of an input's shape: its variable `name`, its type, its place in the registers."""
-
-    name: str
-    kind: str
-    place: int
-
-    @property
-    def size(self) -> int:
-        """Its bytes."""
-        return int(self.kind[1:]) // 8
-
-
-def input_cores(affine: Affine, kernel: LinkedKernel, unit: LinkedUnit) -> Iterator[InputCore]:
-    """Return the scalars that a thread reads of its inputs when it starts."""
-    variables = {one.index: one for one in unit.unit.generals}
-    for slot, form in affine.shaped():
-        if slot.definitions[0].key is not None:
-            continue
-        first = kernel.offset(unit, variables[slot.row.variable]) + slot.row.offset
-        for piece in slot.firsts():
-            place = first + piece * form.piece * slot.row.stride
-            yield InputCore(f"%core.{slot.number}.{piece}", f"i{form.bits}", place)
 
 
 def _row_of_constants(values: list[int], bits: int) -> Shape | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from visim.engine.base import Coordinate, SharedStarts
-from visim.engine.jit.analysis.affine import InputCore
+from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.layout import Context, Thread, Work
 
 Span = tuple[int, int]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.affine import is_integer
+from visim.engine.jit.analysis.settings import Part, overlaps
 from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, row_of
 from visim.engine.jit.ir.places import place_span
 from visim.engine.jit.ir.text import Text, low_bits
@@ -25,9 +26,6 @@ Bits = tuple[str, int | None]
 Bits of channels that are off may be any.
 """
 
-Part = tuple[str, int, int]
-"""A predicate's name, the first of some of its bits, and how many they are."""
-
 Compare = Callable[[Expr, Expr | None], str | None]
 """Returns the bits of a comparison of shapes for the lanes of a mask."""
 
@@ -37,7 +35,7 @@ class Truths:
     """What is known of conditions in code that runs with the same channels."""
 
     rows: dict[Row, Bits] = field(default_factory=dict[Row, Bits])
-    predicates: dict[Part, Bits] = field(default_factory=dict["Part", Bits])
+    predicates: dict[Part, Bits] = field(default_factory=dict[Part, Bits])
 
     def note(self, write: RegisterWrite, bits: str | None) -> None:
         """Note what an instruction has written; `bits` are those of its value, if scalars tell."""
@@ -64,11 +62,6 @@ class Truths:
         for row in list(self.rows):
             if row.variable == place.variable.index and low < row.end and row.offset < high:
                 del self.rows[row]
-
-
-def overlaps(part: Part, name: str, first: int, lanes: int) -> bool:
-    """Whether a part of a predicate has some bits of another part."""
-    return part[0] == name and part[1] < first + lanes and first < part[1] + part[2]
 
 
 class TruthReader:

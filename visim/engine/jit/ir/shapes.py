@@ -211,6 +211,48 @@ class ShapeWriter:
         a, b = self._aligned(a, b)
         return self._linear(a, self._pairs(word, a.form.bits, a.cores, b.cores), 0)
 
+    def compared(self, relation: str, a: Shape, b: Shape, *, signed: bool) -> Shape | None:
+        """Return whether a relation of two uniform shapes holds, as a shape of single bits.
+
+        Args:
+            relation: `eq`, `ne`, `lt` or `le`.
+            a: the left side.
+            b: the right side, as wide.
+            signed: whether elements are signed.
+        """
+        if not (is_uniform(a) and is_uniform(b)):
+            return None
+        a, b = self._aligned(a, b)
+        if relation in {"lt", "le"}:
+            relation = ("s" if signed else "u") + relation
+        holds = self._pairs(f"icmp {relation}", a.form.bits, a.cores, b.cores)
+        return linear(a.lanes, 1, holds, 0, exact=True)
+
+    def chosen(self, condition: Shape, a: Shape, b: Shape) -> Shape | None:
+        """Return the first shape where a condition holds, else the second one, of the same form."""
+        piece = min(one.form.piece for one in (condition, a, b))
+        if a.form.ragged or b.form.ragged:
+            return None
+        condition, a, b = (self.refine(one, piece) for one in (condition, a, b))
+        exact = a.form.exact and b.form.exact
+        form = replace(a.form, exact=exact)
+        if form != replace(b.form, exact=exact):
+            return None
+        cores = self._choices(form.core_bits, condition, a.cores, b.cores)
+        offsets = self._choices(form.bits, condition, a.offsets, b.offsets)
+        return Shape(form, a.lanes, cores, offsets)
+
+    def _choices(
+        self, bits: int, condition: Shape, a: tuple[str, ...], b: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Return for each piece one of two scalars."""
+        return tuple(
+            one
+            if one == other
+            else self.text.let(f"select i1 {bit}, i{bits} {one}, i{bits} {other}")
+            for bit, one, other in zip(condition.cores, a, b, strict=True)
+        )
+
     def convert(self, a: Shape, bits: int, *, signed: bool) -> Shape | None:
         """Return a shape as integers of another width; `signed` says how they are extended."""
         form = a.form

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from visim.engine.base import TURN
-from visim.engine.jit.analysis import affine
-from visim.engine.jit.analysis.affine import Affine, InputCore
+from visim.engine.jit.analysis import cores
+from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region
+from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
@@ -84,7 +85,7 @@ class UnitWriter(UnitFrame):
         variables = self.storage.allocations(self._source, masks)
         waiting = self._waiting(masks)
         lines += [*masks.array(), *variables]
-        lines += [*affine.allocations(self.affine), *self._inputs()]
+        lines += [*cores.allocations(self.affine), *self._inputs()]
         lines += ["  %active = alloca i32", "  store i32 %mask, ptr %active"]
         lines += ["  %self = alloca ptr", "  store ptr %thread, ptr %self"]
         for entry in sorted({0, *self.flow.sites}):
@@ -152,7 +153,7 @@ class UnitWriter(UnitFrame):
         return lines
 
     def _input_cores(self) -> list[InputCore]:
-        return list(affine.input_cores(self.affine, self.kernel, self.unit))
+        return list(cores.input_cores(self.affine, self.kernel, self.unit))
 
     def _own_cores(self) -> tuple[InputCore, ...]:
         """Return those scalars of inputs in which the threads of a group differ."""
