@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
@@ -31,9 +30,9 @@ from visim.engine.jit.ir.shapes import (
     ShapeWriter,
     is_literal,
     is_uniform,
-    linear,
     literal,
     ragged,
+    row_of_constants,
     uniform,
 )
 from visim.engine.jit.ir.storage import Storage
@@ -270,7 +269,7 @@ class ShapeReader:
             case "constant":
                 return uniform(lanes, bits, str(signed(int(expr.attribute), bits)))
             case "vector":
-                return _row_of_constants([int(value) for value in expr.attribute], bits)
+                return row_of_constants([int(value) for value in expr.attribute], bits)
             case "read":
                 return self._read(expr.attribute, channel)
             case "broadcast":
@@ -278,9 +277,8 @@ class ShapeReader:
                 return None if one is None else uniform(lanes, bits, one.cores[0])
             case "convert" | "bitcast":
                 return self._convert(expr, channel)
-            case "neg":
-                one = self.shape(expr.args[0], channel)
-                return None if one is None else self.writer.scaled(one, -1)
+            case "neg" | "not" | "abs":
+                return self._unary(expr, channel)
             case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr":
                 return self._binary(expr, channel)
             case "min" | "max":
@@ -289,6 +287,18 @@ class ShapeReader:
                 return self._selection(expr, channel)
             case _:
                 return None
+
+    def _unary(self, expr: Expr, channel: int | None) -> Shape | None:
+        one, name = self.shape(expr.args[0], channel), expr.uop.name
+        if one is None or (name == "abs" and not expr.type.is_signed):
+            return one
+        minus = self.writer.scaled(one, -1)
+        if name == "neg":
+            return minus
+        if name == "not":
+            return self.writer.add(minus, uniform(one.lanes, one.form.bits, "-1"))
+        below = self.writer.compared("lt", one, uniform(one.lanes, one.form.bits, "0"), signed=True)
+        return below and self.writer.chosen(below, minus, one)
 
     # Choices
 
@@ -476,16 +486,6 @@ class ShapeReader:
     def _store(self, slot: Slot, kind: str, scalar: str, variable: str) -> None:
         self.text.do(f"store {kind} {scalar}, ptr {variable}")
         self.text.distances.keep(variable, scalar, once=len(slot.definitions) == 1)
-
-
-def _row_of_constants(values: list[int], bits: int) -> Shape | None:
-    if len(values) == 1:
-        return uniform(1, bits, str(signed(values[0], bits)))
-    step = values[1] - values[0]
-    if any(b - a != step for a, b in pairwise(values)):
-        return None
-    exact = min(values) >= 0
-    return linear(len(values), bits, (str(signed(values[0], bits)),), step, exact=exact)
 
 
 def _constant(shape: Shape) -> int | None:

@@ -49,7 +49,8 @@ class Settings:
         variable, offset = predicate.attribute
         settings = block.settings.get(variable.name, [])
         place = bisect_left(settings, step, key=lambda one: one[0])
-        for number, write in reversed(settings[:place]):
+        for before in range(place - 1, -1, -1):
+            number, write = settings[before]
             part = write.variable.name, write.offset, write.value.lanes
             if part == (variable.name, offset, predicate.lanes):
                 return write if _is_kept(block, write.value, number, step) else None

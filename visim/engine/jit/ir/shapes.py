@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeVar
 
 from visim.engine.jit.ir.text import Text, numbers, signed, splat
@@ -78,6 +79,17 @@ def linear(lanes: int, bits: int, cores: tuple[str, ...], step: int, *, exact: b
 def uniform(lanes: int, bits: int, scalar: str) -> Shape:
     """Return the shape of a scalar in every lane."""
     return linear(lanes, bits, (scalar,), 0, exact=True)
+
+
+def row_of_constants(values: list[int], bits: int) -> Shape | None:
+    """Return the shape of known numbers, if neighbours differ by the same."""
+    if len(values) == 1:
+        return uniform(1, bits, str(signed(values[0], bits)))
+    step = values[1] - values[0]
+    if any(b - a != step for a, b in pairwise(values)):
+        return None
+    exact = min(values) >= 0
+    return linear(len(values), bits, (str(signed(values[0], bits)),), step, exact=exact)
 
 
 def ragged(lanes: int, core: str, bits: int, *, signed: bool) -> Shape:
