@@ -244,6 +244,10 @@ def test_loops_stay_in_vector_form_where_no_data_say_where_channels_go() -> None
     assert ".pausing:" in _text(lists)
     found = both.replace(f"P1 V41{ALL} V42{ALL}\n    (P1)", f"P1 V54{ALL} V42{ALL}\n    (P1)")
     assert ".pausing:" in _text(found)
+    part = ".decl V59 v_type=G type=w num_elts=64 align=wordx32 alias=<V54,0>\n.decl P1 "
+    of_part = found.replace(".decl P1 ", part, 1).replace(f"P1 V54{ALL}", "P1 V59(0,1)<2;1,0>")
+    assert of_part.count("V59") == 2
+    assert ".pausing:" in _text(of_part)
 
 
 def test_loops_stay_in_vector_form_where_they_store() -> None:

@@ -285,6 +285,24 @@ def test_steps_that_come_back_to_where_they_began_are_no_walks() -> None:
     assert "abreast" not in _text(_stepping("another array", "0x4000000000000000"))
 
 
+def test_counters_of_16_bits_and_their_copies_count() -> None:
+    """The copy of a counter is one with it only where it begins like that."""
+    text = whole_kernel("a row and what all count", "another array", "all together")
+    counter = """.decl V63 v_type=G type=w num_elts=1 align=word
+.decl V64 v_type=G type=uw num_elts=1 align=word alias=<V63,0>
+.decl P1 """
+    count = f"""add (M1_NM, 1) V63(0,0)<1> V63{ONE} 0x1:w
+    mov (M1_NM, 1) V60(0,0)<1> V64{ONE}"""
+    short = text.replace(".decl P1 ", counter).replace(
+        f"add (M1_NM, 1) V60(0,0)<1> V60{ONE} 0x1:d", count
+    )
+    for begin in ("V44(0,0)", "V44(0,2)"):
+        found = short.replace("k:\n", f"k:\n    mov (M1_NM, 1) V63(0,0)<1> {begin}<0;1,0>\n")
+        assert found.count("V63") == 4 + 1
+        assert "abreast" in _text(found)
+        assert False in _agree(found)
+
+
 def test_channels_that_store_to_one_place_are_no_walks() -> None:
     text = whole_kernel("what all count, in 64 bits", "another array", "all together")
     one = text.replace(

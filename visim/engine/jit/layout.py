@@ -437,4 +437,9 @@ TABLE_ENTRY = 24
 """Bytes of an allocation: first address, end, whether it can be written."""
 
 CACHE_ENTRY = 16
+LOOP_NOTES = 16
+"""In front of these entries a worker has so many words of 64 bits, which loops of kernels use.
+
+They are zero when a launch is aimed at other memory.
+"""
 """Bytes of what a message remembers: the last allocation's base, the first offset refused."""

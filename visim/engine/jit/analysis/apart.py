@@ -18,8 +18,11 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
-from visim.sem.effects import Goto, Load, Place, Space, Store
+from visim.sem.effects import Goto, Load, LoadBlock, Place, Space, Store
 from visim.sem.expr import Expr
+
+SharedLoad = Load | LoadBlock
+"""A load at one address."""
 
 _MOST_NODES = 12
 """Loops of more blocks are left in vector form: they hardly are a few loads."""
@@ -43,6 +46,7 @@ class Region:
         singles: places written that all channels share.
         loads: its loads, with their blocks and the numbers of their instructions there.
         stores: its stores likewise.
+        shared: loads of what all channels have in common, likewise.
         together: whether all channels take a jump that has a condition, or none.
         bindings: what is known of surfaces where they are, by their identities.
     """
@@ -60,6 +64,9 @@ class Region:
     singles: list[Place] = field(default_factory=list[Place])
     loads: list[tuple[Node, int, Load]] = field(default_factory=list[tuple[Node, int, Load]])
     stores: list[tuple[Node, int, Store]] = field(default_factory=list[tuple[Node, int, Store]])
+    shared: list[tuple[Node, int, SharedLoad]] = field(
+        default_factory=list[tuple[Node, int, SharedLoad]]
+    )
     together: bool = False
     bindings: dict[int, Bindings] = field(default_factory=dict[int, Bindings])
 
@@ -76,7 +83,9 @@ class Region:
     @property
     def reaches_flat_memory(self) -> bool:
         """Whether one of its messages is not of a surface or of shared local memory."""
-        return any(one.space is Space.FLAT for _, _, one in (*self.loads, *self.stores))
+        return any(
+            one.space is Space.FLAT for _, _, one in (*self.loads, *self.stores, *self.shared)
+        )
 
     def keys(self) -> set[Key]:
         """Return the keys of the blocks."""

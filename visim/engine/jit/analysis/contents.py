@@ -12,11 +12,13 @@ from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_uniform
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
 from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, row_of
+from visim.engine.jit.analysis.walks import address_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import (
     Effect,
     Goto,
     Load,
+    LoadBlock,
     Place,
     Store,
     WritePredicate,
@@ -83,7 +85,9 @@ class Contents:
                 bindings.note(effect)
             return all(map(_chooses_known, step.effects))
         if all(_is_single(effect) for effect in step.effects):
-            return node.key in self._region.steady and all(map(self._single, step.effects))
+            if node.key not in self._region.steady:
+                return False
+            return all(self._single(node, number, each, bindings) for each in step.effects)
         found = self._accesses(step)
         if found is None:
             return False
@@ -113,17 +117,13 @@ class Contents:
         """Whether channels may do an effect each for itself; note what it loads and writes."""
         match effect:
             case Load() as load:
-                if is_called_out(load) or not _is_known(load.surface, bindings):
-                    return False
                 if channel_within(load.mask) is None:  # channels that have left load too
                     return False
                 self._region.loads.append((node, number, load))
-                self._region.bindings[id(load)] = replace(bindings, known=dict(bindings.known))
+                return self._knows(load, bindings)
             case Store() as store:
-                if is_called_out(store) or not _is_known(store.surface, bindings):
-                    return False
                 self._region.stores.append((node, number, store))
-                self._region.bindings[id(store)] = replace(bindings, known=dict(bindings.known))
+                return self._knows(store, bindings)
             case WriteRegister(place=place, mask=mask) if is_own(place.variable):
                 row = row_of(place)
                 if row is None:
@@ -138,6 +138,13 @@ class Contents:
                     self._alike.add((variable.name, offset))
             case _:
                 return False
+        return True
+
+    def _knows(self, effect: Load | LoadBlock | Store, bindings: Bindings) -> bool:
+        """Whether a message is done by the kernel's own code; note the surfaces it may mean."""
+        if is_called_out(effect) or not _is_known(effect.surface, bindings):
+            return False
+        self._region.bindings[id(effect)] = replace(bindings, known=dict(bindings.known))
         return True
 
     def _write(self, what: Row | Bits, mask: Expr | None, defined: set[Row | Bits]) -> None:
@@ -158,11 +165,19 @@ class Contents:
                     self._wanted.add(row)
         self._wanted.update(bits for bits in found.read_bits if bits not in defined)
 
-    def _single(self, effect: Effect) -> bool:
+    def _single(self, node: Node, number: int, effect: Effect, bindings: Bindings) -> bool:
+        """Whether all channels share what an effect does; note what it reads and writes."""
+        if isinstance(effect, Load | LoadBlock):
+            found, address = Accesses(), address_of(effect)
+            if not is_uniform_value(address, found) or not self._knows(effect, bindings):
+                return False
+            self._read(found, set())
+            self._region.shared.append((node, number, effect))
+            return True
         if not isinstance(effect, WriteRegister) or not is_own(effect.place.variable):
             return False
         found, place = Accesses(), effect.place
-        if not is_uniform_value(effect.value, found):
+        if not _is_block(effect.value) and not is_uniform_value(effect.value, found, loads=True):
             return False
         self._read(found, set())
         single = self._note(place, None)
@@ -203,7 +218,10 @@ class Contents:
     # All together
 
     def _is_apart(self) -> bool:
-        """Whether nothing that is written is a part of something else, or what is read of it."""
+        """Whether no row that is written is a part of something else, or what is read of it.
+
+        What all channels share stays where it is, whatever is read of it.
+        """
         parts = self._region.parts
         if any(row in self._written or row in self._wanted for row in parts):
             return False
@@ -211,6 +229,7 @@ class Contents:
             first < end
             and low < high
             and one != other
+            and (isinstance(one, Row) or isinstance(other, Row))
             and not (isinstance(other, Row) and parts.get(other) == one)
             for spans in self._spans.values()
             for low, end, one in spans
@@ -264,7 +283,16 @@ def _is_alike(expr: Expr) -> bool:
 
 
 def _is_single(effect: Effect) -> bool:
-    return isinstance(effect, WriteRegister) and effect.place.lanes == 1 and effect.mask is None
+    if isinstance(effect, Load | LoadBlock):
+        return address_of(effect).lanes == 1 and effect.mask is None
+    if not isinstance(effect, WriteRegister) or effect.mask is not None:
+        return False
+    return effect.place.lanes == 1 or _is_block(effect.value)
+
+
+def _is_block(value: Expr) -> bool:
+    """Whether a value is a block that is loaded."""
+    return value.uop.name == "loaded" and isinstance(value.attribute[0], LoadBlock)
 
 
 def _is_in(what: Row | Bits, variables: set[int], names: set[str]) -> bool:

@@ -97,14 +97,18 @@ def is_own(variable: General) -> bool:
     return variable.index >= FIRST_DECLARED_GENERAL and not variable.is_file_scope
 
 
-def is_uniform_value(expr: Expr, found: Accesses) -> bool:
-    """Whether a value of one lane is made of registers, which are noted, and constants."""
+def is_uniform_value(expr: Expr, found: Accesses, *, loads: bool = False) -> bool:
+    """Whether a value of one lane is made of registers, which are noted, and constants.
+
+    With `loads` it may be made of what its instruction loads, too.
+    """
+    leaves = {"constant", "loaded"} if loads else {"constant"}
     for node in (expr, *_below(expr)):
         if node.lanes != 1 or needs_interpreter(node):
             return False
         if node.uop.name == "read":
             found.reads.append((node.attribute, None))
-        elif node.uop.group is Group.LEAF and node.uop.name != "constant":
+        elif node.uop.group is Group.LEAF and node.uop.name not in leaves:
             return False
     return True
 

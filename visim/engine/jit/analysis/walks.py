@@ -19,7 +19,7 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.slots import Row, channel_of, row_of
 from visim.engine.jit.ir.places import is_repeated, place_span
-from visim.sem.effects import Load, Place, Store, WriteRegister
+from visim.sem.effects import Load, LoadBlock, Place, Store, WriteRegister
 from visim.sem.expr import Expr, known_integer
 from visim.types import DataType
 
@@ -73,23 +73,34 @@ class Access:
     """A message of a walk: its block, its address, whether that grows (1), falls (-1) or stays."""
 
     node: Node
-    effect: Load | Store
+    effect: Load | LoadBlock | Store
     address: Ramp
     way: int
 
 
 @dataclass
 class Walk:
-    """The messages of a loop, and how much a turn adds to what their addresses begin with."""
+    """The messages of a loop, and how much a turn adds to what their addresses begin with.
+
+    Some of that does not count itself but is made, at the end of a turn, of what counts, as where a
+    counter of 16 bits is kept as 32 bits, too: `copies` says of what. If it was made of that in
+    front of the first turn as well, it counts with it.
+    """
 
     accesses: list[Access] = field(default_factory=list[Access])
     steps: dict[What, int] = field(default_factory=dict[What, int])
+    copies: dict[What, tuple[Ramp, Ramp]] = field(default_factory=dict[What, tuple[Ramp, Ramp]])
 
 
 def walk_of(region: Region) -> Walk | None:
     """Return a loop that stores as a walk; None if it is not known to be one."""
+    return ramps_of(region) if region.stores and not region.shared else None
+
+
+def ramps_of(region: Region) -> Walk | None:
+    """Return the messages of a loop that all channels leave together, if all go along ramps."""
     forks = any(node.key not in region.steady for node in region.nodes)
-    if not region.stores or not region.together or forks or region.bits_entering:
+    if not region.together or forks or region.bits_entering:
         return None
     return _WalkReader(region).walk()
 
@@ -100,15 +111,17 @@ class _WalkReader:
     def __init__(self, region: Region) -> None:
         self._region = region
         self._now: dict[What, Ramp | None] = {}
-        self._found: list[tuple[Node, Load | Store, Ramp]] = []
+        self._found: list[tuple[Node, Load | LoadBlock | Store, Ramp]] = []
 
     def walk(self) -> Walk | None:
         """Return the walk, if the loop is one."""
         for node, _, step in self._region.steps():
             for effect in step.effects:
-                if isinstance(effect, Load | Store):
-                    address = self._ramp(effect.addresses)
-                    if address is None or channel_of(effect.mask) is None:
+                if isinstance(effect, Load | LoadBlock | Store):
+                    address = self._ramp(address_of(effect))
+                    if address is None:
+                        return None
+                    if address_of(effect).lanes > 1 and channel_of(effect.mask) is None:
                         return None
                     if isinstance(effect, Store) and not address.is_own:
                         return None  # all channels store to one place
@@ -117,11 +130,11 @@ class _WalkReader:
             values = [self._ramp(write.value) for write in writes]
             for write, value in zip(writes, values, strict=True):
                 plain = write.mask is None or channel_of(write.mask) is not None
-                self._now[_what(write.place)] = value if plain else None
+                self._write(part_of(write.place), value if plain else None)
         walk = Walk()
         for node, effect, address in self._found:
             for begin in address.begins():
-                if begin.what is None or not self._learn(walk, begin.what):
+                if not self._learn(walk, begin):
                     return None
             way = _way(address, walk.steps)
             if way is None:
@@ -165,25 +178,55 @@ class _WalkReader:
     def _read(self, place: Place, kind: DataType) -> Ramp | None:
         if row_of(place) is None and place.lanes > 1 and not is_repeated(place):
             return None
-        what = _what(place)
+        what = part_of(place)
         if what in self._region.parts:
             return None
-        if what not in self._now:
-            return Ramp("place", kind, place=place, what=what)
-        return _made("as", kind, self._now[what])
+        if what in self._now:
+            return _made("as", kind, self._now[what])
+        if any(overlap(what, other) for other in self._now):
+            return None
+        return Ramp("place", kind, place=place, what=what)
 
-    def _learn(self, walk: Walk, what: What) -> bool:
+    def _write(self, what: What, value: Ramp | None) -> None:
+        for other in self._now:
+            if other != what and overlap(what, other):
+                self._now[other] = None
+        self._now[what] = value
+
+    def _learn(self, walk: Walk, begin: Ramp) -> bool:
         """Note how much a turn adds to what a ramp begins with; whether that is known."""
-        if what not in walk.steps:
-            if what not in self._now:
-                walk.steps[what] = 0
-                return True
-            ends = self._now[what]
-            step = None if ends is None else _added(ends, what)
-            if step is None or abs(step) > _LONGEST_STEP:
+        what = begin.what
+        if what is None or what in walk.steps:
+            return what is not None
+        if what not in self._now:
+            if any(overlap(what, other) for other in self._now):
                 return False
-            walk.steps[what] = step
+            walk.steps[what] = 0
+            return True
+        ends = self._now[what]
+        step = None if ends is None else _added(ends, what)
+        if ends is not None and step is None:
+            step = self._copied(walk, begin, ends)
+        if step is None or abs(step) > _LONGEST_STEP:
+            return False
+        walk.steps[what] = step
         return True
+
+    def _copied(self, walk: Walk, begin: Ramp, ends: Ramp) -> int | None:
+        """Return how much a turn adds to what is made of others that count."""
+        others = list(ends.begins())
+        if begin.what is None or not others:
+            return None
+        for other in others:
+            ends_other = None if other.what is None else self._now.get(other.what)
+            if ends_other is None or other.what is None or _added(ends_other, other.what) is None:
+                return None
+            if not self._learn(walk, other):
+                return None
+        if ends.is_own and not begin.is_own:
+            return None
+        walk.copies[begin.what] = begin, ends
+        return rate(ends, walk.steps)
 
 
 def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ramp | None:
@@ -195,16 +238,39 @@ def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ram
     return Ramp(word, kind, found, number, size=size)
 
 
-def _what(place: Place) -> What:
+def address_of(effect: Load | LoadBlock | Store) -> Expr:
+    """Return where a message goes."""
+    return effect.address if isinstance(effect, LoadBlock) else effect.addresses
+
+
+def part_of(place: Place) -> What:
+    """Return the row that a place is, or else its bytes."""
     return row_of(place) or (place.variable.index, *place_span(place))
 
 
+def overlap(one: What, other: What) -> bool:
+    """Whether two parts of variables have bytes in common, or rows cross."""
+    (variable, first, end), (second, low, high) = map(_span, (one, other))
+    return variable == second and first < high and low < end
+
+
+def _bits(what: What) -> int:
+    return 8 * (what.size if isinstance(what, Row) else what[2] - what[1])
+
+
+def _span(what: What) -> tuple[int, int, int]:
+    return (what.variable, what.offset, what.end) if isinstance(what, Row) else what
+
+
 def _added(ramp: Ramp, what: What) -> int | None:
-    """Return what a ramp is more than what it begins with, if that is a known number."""
+    """Return what a ramp is more than what it begins with, if that is a known number.
+
+    It is that modulo a power of two, of which `what` has the bits: no type on the way has fewer.
+    """
     match ramp.word:
         case "place":
             return 0 if ramp.what == what else None
-        case "as" if ramp.type.bits >= ramp.args[0].type.bits:
+        case "as" if ramp.type.bits >= _bits(what):
             return _added(ramp.args[0], what)
         case "add":
             one, other = ramp.args
@@ -214,6 +280,27 @@ def _added(ramp: Ramp, what: What) -> int | None:
             return None if found is None or other.word != "constant" else found + other.number
         case _:
             return None
+
+
+def rate(ramp: Ramp, steps: dict[What, int]) -> int | None:
+    """Return how much a turn adds to a ramp, if that is always the same known number."""
+    if ramp.word == "place":
+        return steps[ramp.what] if ramp.what is not None else 0
+    found = [rate(arg, steps) for arg in ramp.args]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    match ramp.word:
+        case "add":
+            return sum(known)
+        case "neg":
+            return -known[0]
+        case "shl":
+            return known[0] << ramp.number
+        case "min" | "max":
+            return known[0] if known[0] == known[1] else None
+        case _:
+            return known[0] if known else 0
 
 
 def _way(ramp: Ramp, steps: dict[What, int]) -> int | None:

@@ -37,6 +37,7 @@ from visim.engine.jit.launch.watching import Watcher
 from visim.engine.jit.layout import (
     CACHE_ENTRY,
     EXCHANGE_BYTES,
+    LOOP_NOTES,
     SLM_MARGIN,
     Context,
     Status,
@@ -195,13 +196,13 @@ class Runner:
     def _context(self, compiled: Compiled, counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
         context = words(int(Context.SIZE))
         count = len(compiled.facts.places)
-        self._caches.append(words(max(1, count) * CACHE_ENTRY // 8))
+        self._caches.append(words(LOOP_NOTES + max(1, count) * CACHE_ENTRY // 8))
         values = {
             Context.CALLBACK: self.answers.address,
             Context.EXCHANGE: self.exchange.ctypes.data,
             Context.SLM: self.slm.bytes.ctypes.data,
             Context.SCRATCH_BYTES: self.machine.scratch_bytes,
-            Context.CACHE: self._caches[-1].ctypes.data,
+            Context.CACHE: self._caches[-1][LOOP_NOTES:].ctypes.data,
             Context.COUNTS: counters.ctypes.data,
             Context.KERNEL: compiled.kernel,
             Context.BARRIERS: self.barriers.address,

@@ -11,7 +11,7 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node, is_uniform, mode_of
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
-from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row
+from visim.engine.jit.writing.cuts import Channels, Cutter, as_integers, place_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Effect, Goto, WritePredicate, WriteRegister
@@ -84,15 +84,24 @@ class Attempt(ABC):
         name: what its labels begin with.
         most: how many turns an attempt has at most.
         pause: how many turns channels make together after an attempt that failed.
+        paused: where it is remembered how many of them are left; None: by each thread.
     """
 
-    def __init__(self, unit: UnitFrame, region: Region, name: str, most: int, pause: int) -> None:
+    def __init__(
+        self,
+        unit: UnitFrame,
+        region: Region,
+        name: str,
+        most: int,
+        pause: int,
+        paused: str | None = None,
+    ) -> None:
         self.unit = unit
         self.region = region
         self.text = unit.text
         self.storage = unit.storage
         self._name = self.text.fresh(name)
-        self._pause = unit.counter()
+        self._pause = paused or unit.counter()
         self._limits = most, pause
         self._turn, self._most = unit.buffer(8), unit.buffer(8)
         self._turns = ""
@@ -141,8 +150,8 @@ class Attempt(ABC):
 
     # Blocks
 
-    def _nodes(self, first: OneChannel) -> None:
-        """Write the blocks of the loop, and where they go on, which `first` decides."""
+    def _nodes(self, first: Channels) -> None:
+        """Write the blocks of the loop, and where they go on, which the first channel decides."""
         for number, node in enumerate(self.region.nodes, 1):
             self.text.label(self._body(node.key[1]))
             self._begin(node)
@@ -154,7 +163,7 @@ class Attempt(ABC):
     def _begin(self, node: Node) -> None:
         """Begin a block."""
 
-    def _transfer(self, node: Node, number: int, first: OneChannel) -> None:
+    def _transfer(self, node: Node, number: int, first: Channels) -> None:
         text, following = self.text, node.block.next
         match node.block.transfer:
             case Goto(label=label, mask=None):
@@ -163,7 +172,7 @@ class Attempt(ABC):
                 yes, no = text.labels("yes", "no")
                 taken = mask.args[0] if is_uniform(mask) else mask
                 found = Cutter(first, self._values(node)).value(taken)
-                bit = text.let(f"extractelement <1 x i1> {found}, i64 0")
+                bit = text.let(f"extractelement <{first.strip} x i1> {found}, i64 0")
                 text.branch(bit, yes, no)
                 text.label(yes)
                 self._go(number, self.unit.flow.label(label))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from visim.engine.jit.ir.text import Text
-from visim.engine.jit.layout import SURFACE_ENTRY, Context
+from visim.engine.jit.layout import LOOP_NOTES, SURFACE_ENTRY, Context
 from visim.machine.surfaces import BINDING_TABLE_SIZE
 
 
@@ -46,6 +46,10 @@ class SurfaceWriter:
         """Where messages remember their last accesses, as a pointer."""
         place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.CACHE)}")
         return self.text.let(f"load ptr, ptr {place}, align 8")
+
+    def note(self, number: int) -> str:
+        """Return the pointer to one of the words that loops have in front of that."""
+        return self.text.let(f"getelementptr i64, ptr {self.caches}, i64 {number - LOOP_NOTES}")
 
     def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""

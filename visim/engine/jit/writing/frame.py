@@ -24,7 +24,7 @@ from visim.engine.jit.ir.pieces import FRAME, Pieces
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
-from visim.engine.jit.layout import ANYTIME, Context, FaultKind, Status, Thread
+from visim.engine.jit.layout import ANYTIME, LOOP_NOTES, Context, FaultKind, Status, Thread
 from visim.engine.jit.writing.bounds import SurfaceWriter
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
@@ -186,6 +186,7 @@ class UnitFrame:
         self.surfaces = SurfaceWriter()
         self.buffers: list[str] = []
         self._common_buffers: dict[int, str] = {}
+        self._lasting = 0
         self.piece_bytes = 0
 
     @cached_property
@@ -278,6 +279,14 @@ class UnitFrame:
         name = self.buffer(8)
         self.buffers.append(f"  store i64 0, ptr {name}")
         return name
+
+    def lasting_counter(self) -> str:
+        """Return the pointer to a number of 64 bits that the threads of a worker share.
+
+        It is zero when the first of them starts. Kernels with many of them share some.
+        """
+        self._lasting += 1
+        return self.surfaces.note(self._lasting % LOOP_NOTES)
 
     def keeps_others(self, place: Place) -> bool:
         """Whether a write has to keep what lanes hold that it is not for."""

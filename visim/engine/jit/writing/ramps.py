@@ -6,7 +6,7 @@ modulo 2**64, taken as signed ones. That nothing leaves the range of its type on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from visim.engine.jit.analysis.slots import Row
@@ -34,7 +34,7 @@ class RampWriter:
         self._steps = steps
         self._lanes = unit.kernel.simd_size
         self.vector = f"<{self._lanes} x {WORD}>"
-        self._values: dict[tuple[Ramp, bool], str] = {}
+        self._values: dict[tuple[Ramp, str], str] = {}
 
     def spread(self, number: str) -> str:
         """Return a number for each channel."""
@@ -45,9 +45,22 @@ class RampWriter:
         found = self._value(ramp, last)
         return found if ramp.is_own else self.spread(found)
 
+    def agree(self, copies: Iterable[tuple[Ramp, Ramp]], last: str) -> None:
+        """Note whether places have what a turn makes of others, in front of the first turn, too.
+
+        Then they have it in all turns up to turn `last`.
+        """
+        before = self.text.let(f"sub i64 {last}, 1")
+        for place, made in copies:
+            self._value(made, before)
+            kind = self.vector if place.is_own else WORD
+            number = self.value_of_all if place.is_own else self._value
+            one, other = number(place, ""), number(made, "-1")
+            self._note(kind, self.text.let(f"icmp eq {kind} {one}, {other}"))
+
     def _value(self, ramp: Ramp, last: str) -> str:
         """Return a number in the first turn, or in turn `last`; note whether its type holds it."""
-        key = ramp, bool(last)
+        key = ramp, last
         if key not in self._values:
             self._values[key] = self._made(ramp, last)
         return self._values[key]

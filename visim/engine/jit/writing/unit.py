@@ -10,6 +10,7 @@ from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
+from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
 from visim.engine.jit.analysis.worth import scattered_loops, tear
 from visim.engine.jit.ir.masks import Masks, meets_too_many
@@ -20,6 +21,7 @@ from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
 from visim.engine.jit.writing.nodes import NodeWriter
+from visim.engine.jit.writing.sweeping import SweepWriter
 
 
 def frame_bytes(flow: Flow) -> int:
@@ -37,9 +39,11 @@ class UnitWriter(UnitFrame):
         super().__init__(module, flow, slots, affine, regions)
         self.loops = {region.header.key: self._loop(region) for region in regions}
 
-    def _loop(self, region: Region) -> AloneWriter | AbreastWriter:
-        walk = walk_of(region)
-        return AloneWriter(self, region) if walk is None else AbreastWriter(self, region, walk)
+    def _loop(self, region: Region) -> AloneWriter | AbreastWriter | SweepWriter:
+        walk, sweep = walk_of(region), sweep_of(region)
+        if walk is not None:
+            return AbreastWriter(self, region, walk)
+        return AloneWriter(self, region) if sweep is None else SweepWriter(self, region, sweep)
 
     def write(self) -> str:
         """Return the function's text."""

@@ -18,7 +18,7 @@ from visim.engine.jit.ir.text import scalar_bytes, scalar_type, signed
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.ramps import WORD, RampWriter
-from visim.sem.effects import Load, Store
+from visim.sem.effects import Load, LoadBlock, Store
 
 _GATHERED = 4
 """How many bytes each channel moves where gathers and scatters are fast enough."""
@@ -27,8 +27,10 @@ _SHARED = 2048
 """Rows at a multiple of this distance, in bytes, share two sets of a first cache of 4 KiB a way."""
 
 
-def access_bytes(effect: Load | Store) -> int:
+def access_bytes(effect: Load | LoadBlock | Store) -> int:
     """Return how many bytes of memory each channel of a message reaches."""
+    if isinstance(effect, LoadBlock):
+        return effect.count * effect.type.bytes
     if isinstance(effect, Load):
         return effect.components * scalar_bytes(scalar_type(effect.type))
     return sum(scalar_bytes(scalar_type(value.type)) for value in effect.values)
@@ -61,12 +63,26 @@ class WalkWriter:
 
         `abreast` channels are to go at a time, the lowest ones first.
         """
-        text, name = self.text, self._name
+        text = self.text
         active = text.let("load i32, ptr %active")
         groups = ((1 << abreast * number) - 1 for number in range(1, self._lanes // abreast + 1))
         known = [text.let(f"icmp eq i32 {active}, {signed(mask, 32)}") for mask in groups]
         low = reduce(self._either, known)
         begin = text.let(f"select i1 {low}, i64 {most}, i64 0")
+        self._halve(turns, begin, active, -1)
+
+    def write_together(self, turns: str, most: str, least: int) -> None:
+        """Write likewise how many all channels can make together: a multiple of `least`."""
+        text = self.text
+        begin = text.let(f"and i64 {most}, {-least}")
+        self._halve(turns, begin, text.let("load i32, ptr %active"), -least)
+
+    def _halve(self, turns: str, begin: str, active: str, whole: int) -> None:
+        """Write how many turns can be made: as many as to begin with, or half as many, and so on.
+
+        `whole` is a mask for numbers of turns.
+        """
+        text, name = self.text, self._name
         text.do(f"store i64 {begin}, ptr {turns}")
         found = [self._bounds[id(access.effect)] for access in self._walk.accesses]
         text.jump(f"{name}.some")
@@ -75,11 +91,14 @@ class WalkWriter:
         none = text.let(f"icmp eq i64 {count}, 0")
         text.branch(none, f"{name}.known", f"{name}.try")
         text.label(f"{name}.try")
-        hulls = self._hulls(text.let(f"sub i64 {count}, 1"), found)
+        last = text.let(f"sub i64 {count}, 1")
+        hulls = self._hulls(last, found)
+        self._ramps.agree(self._walk.copies.values(), last)
         fits, worth = self._possible(active, found, hulls), self._is_worth(hulls)
         text.likely(text.let(f"and i1 {fits}, {worth}"), f"{name}.known", f"{name}.fewer")
         text.label(f"{name}.fewer")
-        fewer = text.let(f"select i1 {worth}, i64 {text.let(f'lshr i64 {count}, 1')}, i64 0")
+        half = text.let(f"and i64 {text.let(f'lshr i64 {count}, 1')}, {whole}")
+        fewer = text.let(f"select i1 {worth}, i64 {half}, i64 0")
         text.do(f"store i64 {fewer}, ptr {turns}")
         text.jump(f"{name}.some")
         text.label(f"{name}.known")
@@ -91,6 +110,8 @@ class WalkWriter:
         the cache.
         """
         text, version = self.text, self.unit.module.version
+        if not any(isinstance(access.effect, Store) for access in self._walk.accesses):
+            return "true"
         sizes = {access_bytes(access.effect) for access in self._walk.accesses}
         if not version.has_gathers or not version.has_scatters or sizes != {_GATHERED}:
             return "true"
