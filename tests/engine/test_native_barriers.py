@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def named(number: int, role: int, producers: int, consumers: int) -> str:
 def meetings(rng: random.Random, rounds: int) -> Program:
     """Return rounds in each of which threads meet, and go on between signal and wait."""
     program = Program()
-    for number in rng.sample(range(32), rounds):
+    for number in rng.sample(range(1, 32), rounds):
         for phase in _meeting(rng, number):
             for what, threads in phase:
                 program.add(what, threads)
@@ -84,6 +85,30 @@ def _meeting(rng: random.Random, number: int) -> Iterator[list[tuple[str, Sequen
             yield [(f"nbarrier.wait {number:#x}:ub", order[first:])]
 
 
+def doubled(rng: random.Random, rounds: int) -> Program:
+    """Return barriers that threads come to, once or twice at a time."""
+    program = Program()
+    for _ in range(rounds):
+        times = rng.choice((1, 2))
+        order = rng.sample(range(THREADS), THREADS)
+        for what in ("signal", "wait"):
+            for _ in range(times):
+                for threads in (order[:2], order[2:]):
+                    program.add(f"sbarrier.{what}", threads)
+                    if rng.random() < 0.3:
+                        program.add("yield", rng.sample(range(THREADS), 2))
+    return program
+
+
+def unsteady(rng: random.Random, count: int) -> Program:
+    """Return signals, waits and barriers in any order."""
+    program = Program()
+    for _ in range(count):
+        what = rng.choice(("sbarrier.signal", "sbarrier.signal", "sbarrier.wait", "barrier"))
+        program.add(what, rng.sample(range(THREADS), rng.randrange(2, THREADS + 1)))
+    return program
+
+
 def wild(rng: random.Random, count: int) -> Program:
     """Return synchronizations that hardly go well."""
     program = Program()
@@ -110,21 +135,22 @@ def launch(
     *,
     seed: int = 0,
     threads: int = THREADS,
+    platform: str = "pvc",
 ) -> tuple[Outcome, list[int]]:
     """Run a group; return how it ended and the order of tickets."""
     log = np.zeros(400, np.uint32)
     given = {name: np.zeros(1, np.uint32) for name in ("V43", "V44", "V45")}
     given |= {"V61": np.zeros(1, np.uint64), "V40": slot(range(threads))}
     monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES_AND_STARTS[engine])
-    ended = run(body, given, {"P1": 0}, platform="pvc", buffers={"V41": log}, seed=seed)
+    ended = run(body, given, {"P1": 0}, platform=platform, buffers={"V41": log}, seed=seed)
     return ended, log[1 : 1 + int(log[0])].tolist()
 
 
-def same(body: str, monkeypatch: pytest.MonkeyPatch, *, seed: int = 0, threads: int = THREADS):
+def same(body: str, monkeypatch: pytest.MonkeyPatch, **how: Any):
     """Run a group on all engines; return how it ends and the order of tickets everywhere."""
-    ended, order = launch(body, "interpreter", monkeypatch, seed=seed, threads=threads)
+    ended, order = launch(body, "interpreter", monkeypatch, **how)
     for engine in NATIVE:
-        found = launch(body, engine, monkeypatch, seed=seed, threads=threads)
+        found = launch(body, engine, monkeypatch, **how)
         assert found[1] == order
         assert found[0].exit == ended.exit
     return ended, order
@@ -137,6 +163,38 @@ def test_threads_that_meet_have_the_interpreters_turns(seed, monkeypatch):
     ended, order = same("\n".join(program.lines), monkeypatch, seed=seed % 3)
     assert ended.exit.fault is None
     assert len(order) >= 6 * THREADS
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_threads_may_signal_twice_where_the_gateway_counts(seed, monkeypatch):
+    program = doubled(random.Random(seed), 6)
+    body = "\n".join(program.lines)
+    ended, order = same(body, monkeypatch, seed=seed % 3, platform="dg2")
+    assert ended.exit.fault is None
+    assert len(order) >= 6 * THREADS
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_counted_barriers_end_as_in_the_interpreter(seed, monkeypatch):
+    program = unsteady(random.Random(seed), 6)
+    ended, _ = same("\n".join(program.lines), monkeypatch, seed=seed % 3, platform="dg2")
+    assert ended.exit.fault is None or ended.exit.fault.code.startswith("barrier-")
+
+
+@pytest.mark.parametrize(
+    ("platform", "body", "match"),
+    [
+        ("pvc", "sbarrier.signal\nsbarrier.signal", "a second time"),
+        ("pvc", "sbarrier.signal\nnbarrier.signal 0x0:ub 0x1:ub", "are named barrier 0"),
+        ("dg2", "sbarrier.signal\nsbarrier.signal\nsbarrier.signal", "twice signalled"),
+        ("dg2", "sbarrier.signal\nbarrier", "already signalled"),
+        ("dg2", "sbarrier.wait", "has not signalled"),
+    ],
+)
+def test_misuse_is_told_alike(platform, body, match, monkeypatch):
+    ended, _ = same(body, monkeypatch, platform=platform)
+    assert ended.fault.code == "barrier-misuse"
+    assert match in ended.fault.message
 
 
 @pytest.mark.parametrize("seed", range(20))

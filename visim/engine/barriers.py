@@ -2,7 +2,12 @@
 
 A barrier goes through phases. A thread that signals takes part in the current phase; the phase
 ends when all producers and consumers have signalled. A wait lasts until the phase in which the
-thread signalled has ended. The barrier of the whole group is one in which every thread is both.
+thread signalled has ended. The barrier of the whole group is one in which every thread is both;
+devices with named barriers have it as number 0 of them.
+
+Gateways without named barriers count what they are sent: as often as there are threads, they notify
+all of these, whose notifications add up, and a wait takes one of them. A thread may therefore
+signal twice before it waits twice, as compilers write it in code for 32 channels.
 
 Knows no engine. Follows specification 6, pages BARRIER, SBARRIER and NBARRIER.
 """
@@ -23,8 +28,11 @@ from visim.sem.effects import (
     Yield,
 )
 
-GROUP = -1
+GROUP = 0
 """The key of the barrier of the whole group; named barriers have their number."""
+
+AHEAD = 2
+"""How many signals a thread may be ahead of its waits where the gateway counts them."""
 
 NAMED = 32
 """How many named barriers there are."""
@@ -83,13 +91,57 @@ class _Barrier:
         self.producers, self.consumers = set(), set()
 
 
-class Barriers:
-    """All barriers of one group of `threads` hardware threads."""
+@dataclass(slots=True)
+class _Counted:
+    """The barrier of a group of `threads` whose gateway counts the signals of all of them."""
 
-    def __init__(self, threads: int) -> None:
+    threads: int
+    signals: dict[int, int] = field(default_factory=dict[int, int])
+    waits: dict[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def phase(self) -> int:
+        """How often all threads have been notified."""
+        return sum(self.signals.values()) // self.threads
+
+    def ahead(self, thread: int) -> int:
+        """Return how many signals of a thread have no wait yet."""
+        return self.signals.get(thread, 0) - self.waits.get(thread, 0)
+
+    def signal(self, thread: int, most: int) -> None:
+        if self.ahead(thread) >= most:
+            times = "twice" if most == AHEAD else "already"
+            raise BarrierMisuse(
+                f"the thread signals a barrier that it has {times} signalled and not waited for"
+            )
+        self.signals[thread] = self.signals.get(thread, 0) + 1
+
+    def wait(self, thread: int) -> Ticket:
+        if not self.ahead(thread):
+            raise BarrierMisuse("the thread waits for a barrier that it has not signalled")
+        ticket = Ticket(GROUP, self.waits.get(thread, 0))
+        self.waits[thread] = ticket.phase + 1
+        return ticket
+
+    def missing(self, ticket: Ticket, alive: Iterable[int]) -> set[int]:
+        return {thread for thread in alive if self.signals.get(thread, 0) <= ticket.phase}
+
+
+class Barriers:
+    """All barriers of one group of `threads` hardware threads.
+
+    `has_named` says whether the device has named barriers, else its gateway counts signals.
+    """
+
+    def __init__(self, threads: int, *, has_named: bool = True) -> None:
         self.threads = threads
         self._barriers: dict[int, _Barrier] = {}
         self._tickets: dict[tuple[int, int], Ticket] = {}
+        self._counted = None if has_named else _Counted(threads)
+
+    def restore_counts(self, signals: Mapping[int, int], waits: Mapping[int, int]) -> None:
+        """Take over how often each thread has signalled and waited, where the gateway counts."""
+        self._counted = _Counted(self.threads, dict(signals), dict(waits))
 
     def restore(
         self, key: int, phase: int, expected: tuple[int, int] | None, signals: Mapping[int, Signal]
@@ -111,13 +163,21 @@ class Barriers:
             if signal.is_held:
                 self._tickets[thread, key] = Ticket(key, signal.phase)
 
-    def signal(self, thread: int) -> None:
+    def signal(self, thread: int, most: int = AHEAD) -> None:
         """Note that `thread` has reached the barrier of the group.
 
+        Args:
+            thread: the thread's number.
+            most: how many signals it may then be ahead of its waits where the gateway counts.
+
         Raises:
-            BarrierMisuse: it has not waited since it last did.
+            BarrierMisuse: it is so many ahead; with named barriers, it has not waited since it
+                last signalled.
         """
-        self._signal(thread, GROUP, BOTH, (self.threads, self.threads))
+        if self._counted is not None:
+            self._counted.signal(thread, most)
+        else:
+            self._signal(thread, GROUP, BOTH, (self.threads, self.threads))
 
     def signal_named(self, thread: int, key: int, role: int, counts: tuple[int, int]) -> None:
         """Note that `thread` has reached named barrier `key`.
@@ -149,15 +209,16 @@ class Barriers:
         """
         barrier = self._barriers.setdefault(key, _Barrier())
         ticket = Ticket(key, barrier.phase)
+        same = "; barriers of the whole group are named barrier 0" if key == GROUP else ""
         if thread in barrier.producers | barrier.consumers or (thread, key) in self._tickets:
             raise BarrierMisuse(
                 f"the thread signals {ticket.barrier} a second time before its first phase ended "
-                "and was waited for"
+                f"and was waited for{same}"
             )
         if barrier.expected not in {None, counts}:
             raise BarrierMisuse(
                 f"{ticket.barrier}: the thread says {counts[0]} producers and {counts[1]} "
-                f"consumers, others said {barrier.expected}"
+                f"consumers, others said {barrier.expected}{same}"
             )
         barrier.expected = counts
         if role != _CONSUMER:
@@ -167,7 +228,7 @@ class Barriers:
             self._tickets[thread, key] = ticket
         missing = barrier.missing
         if min(missing) < 0:
-            raise BarrierMisuse(f"{ticket.barrier}: more threads signal than take part")
+            raise BarrierMisuse(f"{ticket.barrier}: more threads signal than take part{same}")
         if missing == (0, 0):
             barrier.end_phase()
 
@@ -186,7 +247,7 @@ class Barriers:
         """
         match effect:
             case Barrier():
-                self.signal(thread)
+                self.signal(thread, 1)
                 return self.wait(thread)
             case BarrierSignal():
                 self.signal(thread)
@@ -229,6 +290,8 @@ class Barriers:
         Raises:
             BarrierMisuse: it has not signalled as a consumer before.
         """
+        if self._counted is not None and key == GROUP:
+            return self._counted.wait(thread)
         ticket = self._tickets.pop((thread, key), None)
         if ticket is None:
             name = Ticket(key, 0).barrier
@@ -237,15 +300,18 @@ class Barriers:
 
     def is_over(self, ticket: Ticket) -> bool:
         """Return whether the phase of `ticket` has ended."""
+        if self._counted is not None and ticket.key == GROUP:
+            return self._counted.phase > ticket.phase
         barrier = self._barriers.get(ticket.key)
         return barrier is not None and barrier.phase > ticket.phase
 
     def missing(self, ticket: Ticket, alive: Iterable[int]) -> str:
         """Return for whom a thread with `ticket` waits; `alive` are the threads yet to end."""
+        if self._counted is not None and ticket.key == GROUP:
+            return _threads(self._counted.missing(ticket, alive))
         barrier = self._barriers[ticket.key]
-        if ticket.key == GROUP:
-            waiting = set(alive) - barrier.producers
-            return f"threads {sorted(waiting)}" if waiting else "threads that ended"
+        if ticket.key == GROUP and barrier.expected == (self.threads, self.threads):
+            return _threads(set(alive) - barrier.producers)
         if ticket.key >= FUSED:
             first = 2 * (ticket.key - FUSED)
             (other,) = {first, first + 1} - barrier.producers
@@ -253,6 +319,10 @@ class Barriers:
         producers, consumers = barrier.missing
         counts = ((producers, "producers"), (consumers, "consumers"))
         return " and ".join(f"{count} more {what}" for count, what in counts if count)
+
+
+def _threads(waited_for: set[int]) -> str:
+    return f"threads {sorted(waited_for)}" if waited_for else "threads that ended"
 
 
 def _check_named(key: int) -> None:

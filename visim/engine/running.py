@@ -142,7 +142,8 @@ class Run:
         shuffled = random.Random(f"{self.options.seed}:{group}") if self.options.seed else None
         if shuffled:
             shuffled.shuffle(order)
-        self._barriers = Barriers(len(order))
+        named = self.kernel.platform.has_named_barriers
+        self._barriers = Barriers(len(order), has_named=named)
         self._offers.clear()
         identity = self.dispatch.group_id(group)
         self._reports.begin_group(identity, len(order), self.dispatch.slm_bytes)

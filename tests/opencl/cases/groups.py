@@ -333,15 +333,26 @@ CASES: tuple[Case, ...] = (
         _sgemm_expected,
         features={"*": ("mad", "barrier")},
     ),
-    Case(
-        "split_barriers",
-        "split_barriers.cl",
-        _split_barriers,
-        (Launch("split_barriers", "a b c n", (32, 32), (8, 8)),),
-        lambda v: {"c": v["a"] @ v["b"]},
-        pocl=False,
-        pocl_why="only Intel's compiler knows the halves of a barrier by these names",
-        features={"*": ("sbarrier.signal", "sbarrier.wait")},
+    *(
+        Case(
+            name,
+            "split_barriers.cl",
+            _split_barriers,
+            (Launch("split_barriers", "a b c n", (32, 32), (8, 8)),),
+            lambda v: {"c": v["a"] @ v["b"]},
+            options=options,
+            pocl=False,
+            pocl_why="only Intel's compiler knows the halves of a barrier by these names",
+            features={"*": ("sbarrier.signal", "sbarrier.wait"), **doubled},
+        )
+        for name, options, doubled in (
+            ("split_barriers", "", {}),
+            (
+                "split_barriers_32",
+                "-DCHANNELS=32",
+                dict.fromkeys(("skl", "tgllp", "dg2"), (r"signal[^\n]*\n *sbarrier.signal",)),
+            ),
+        )
     ),
     Case(
         "fft",

@@ -4,8 +4,12 @@
 void __builtin_IB_thread_group_barrier_signal(void);
 void __builtin_IB_thread_group_barrier_wait(void);
 
+#ifndef CHANNELS
+#define CHANNELS 16
+#endif
+
 // In code for 32 channels the compiler writes each half twice where devices have 16.
-__attribute__((reqd_work_group_size(TILE, TILE, 1), intel_reqd_sub_group_size(16)))
+__attribute__((reqd_work_group_size(TILE, TILE, 1), intel_reqd_sub_group_size(CHANNELS)))
 kernel void split_barriers(global const int *a, global const int *b, global int *c, int n)
 {
     local int left[2][TILE][TILE], right[2][TILE][TILE];

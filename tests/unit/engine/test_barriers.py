@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from visim.engine.barriers import BarrierMisuse, Barriers
+from visim.sem.effects import Barrier
 
 BOTH, PRODUCER, CONSUMER = 0, 1, 2
 
@@ -43,7 +44,48 @@ class TestGroup:
             barriers.signal(0)
 
 
+class TestCounted:
+    """Gateways without named barriers count signals, and wake all threads of a group."""
+
+    def test_two_signals_are_for_two_waits(self):
+        barriers = Barriers(2, has_named=False)
+        barriers.signal(0)
+        barriers.signal(0)
+        first = barriers.wait(0)
+        assert barriers.is_over(first)
+        second = barriers.wait(0)
+        assert not barriers.is_over(second)
+        assert barriers.missing(second, [0, 1]) == "threads [1]"
+        assert barriers.missing(second, [0]) == "threads that ended"
+        barriers.signal(1)
+        assert not barriers.is_over(second)
+        barriers.signal(1)
+        assert barriers.is_over(second)
+        assert barriers.is_over(barriers.wait(1))
+        assert barriers.is_over(barriers.wait(1))
+
+    def test_a_thread_is_no_more_than_two_signals_ahead(self):
+        barriers = Barriers(3, has_named=False)
+        with pytest.raises(BarrierMisuse, match="has not signalled"):
+            barriers.wait(0)
+        barriers.signal(0)
+        with pytest.raises(BarrierMisuse, match="already signalled"):
+            barriers.perform(0, Barrier(), ())
+        barriers.signal(0)
+        with pytest.raises(BarrierMisuse, match="twice signalled"):
+            barriers.signal(0)
+
+
 class TestNamed:
+    def test_the_barrier_of_the_group_is_number_0(self):
+        barriers = Barriers(2)
+        barriers.signal(0)
+        with pytest.raises(BarrierMisuse, match="whole group are named barrier 0"):
+            barriers.signal_named(1, 0, BOTH, (1, 1))
+        barriers.signal_named(1, 0, BOTH, (2, 2))
+        assert barriers.is_over(barriers.wait(0))
+        assert barriers.is_over(barriers.wait(1, 0))
+
     def test_producers_go_on_and_consumers_wait_for_all(self):
         barriers = Barriers(4)
         counts = (2, 2)

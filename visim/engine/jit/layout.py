@@ -300,8 +300,12 @@ class Mark(IntEnum):
 
 
 MARKED_PHASE = 4
-BARRIER_COUNT = 1 + NAMED
-"""How many barriers a group has: its own, and those that have numbers."""
+BARRIER_COUNT = NAMED
+"""How many barriers a group has where they have numbers: the first is its own."""
+
+MARKED_WAITS = 2
+"""Where signals are counted, a mark is by how many a thread is ahead and, from this bit on, how
+often it has waited."""
 
 
 class FaultKind(IntEnum):

@@ -25,6 +25,7 @@ from visim.engine.jit.layout import (
     EXCHANGE_DATA,
     GROUP_BEGINS,
     MARKED_PHASE,
+    MARKED_WAITS,
     NEVER,
     NO_ROW,
     POLL,
@@ -95,7 +96,7 @@ def _numbered(text: str, *, is_x86: bool) -> str:
     fields |= {f"BARRIER_{field.name}": int(field) for field in Barrier}
     fields |= {f"M_{bit.name}": int(bit) for bit in Mark}
     fields |= {"M_HOLDING_CONSUMER": Mark.CONSUMER | Mark.HELD, "MARKED_PHASE": MARKED_PHASE}
-    fields |= {"REFUSED": REFUSED}
+    fields |= {"REFUSED": REFUSED, "MARKED_WAITS": MARKED_WAITS, "M_AHEAD": (1 << MARKED_WAITS) - 1}
     fields |= {"PLACE": 8 * int(Thread.STACK), "ANYTIME": ANYTIME, "NEVER": NEVER}
     fields |= {"GROUP_BEGINS": GROUP_BEGINS, "TURN_ENDS": TURN_ENDS, "NO_ROW": NO_ROW}
     fields |= {"TURNS_BETWEEN_LOOKS": TURNS_BETWEEN_LOOKS}

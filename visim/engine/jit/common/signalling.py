@@ -7,6 +7,40 @@ numbers of fields in; what is counted is that of `visim.engine.barriers`.
 from __future__ import annotations
 
 SIGNALLING = r"""
+define internal void @let_go(ptr %ctx, ptr %barrier) alwaysinline #0 {
+entry:
+  %wp = getelementptr i64, ptr %barrier, i64 $BARRIER_WAITERS$
+  %waiter = load ptr, ptr %wp
+  store ptr null, ptr %wp
+  %tpp = getelementptr i64, ptr %ctx, i64 $C_TURN_PHASE$
+  %turn = load i64, ptr %tpp
+  %next.turn = add i64 %turn, 1
+  %cpp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
+  store i64 %next.turn, ptr %cpp
+  br label %head
+head:
+  %one = phi ptr [ %waiter, %entry ], [ %other, %release ]
+  %none = icmp eq ptr %one, null
+  br i1 %none, label %done, label %release
+release:
+  %php = getelementptr i64, ptr %one, i64 $T_PHASE$
+  store i64 %turn, ptr %php
+  %lp = getelementptr i64, ptr %one, i64 $T_LINK$
+  %other = load ptr, ptr %lp
+  br label %head
+done:
+  ret void
+}
+
+define internal void @link(ptr %thread, ptr %barrier) alwaysinline #0 {
+  %wp = getelementptr i64, ptr %barrier, i64 $BARRIER_WAITERS$
+  %before = load ptr, ptr %wp
+  %lp = getelementptr i64, ptr %thread, i64 $T_LINK$
+  store ptr %before, ptr %lp
+  store ptr %thread, ptr %wp
+  ret void
+}
+
 define internal i1 @signal(ptr %ctx, ptr %thread, i64 %number, i64 %role, i64 %producers,
                            i64 %consumers) alwaysinline #0 {
 entry:
@@ -81,26 +115,7 @@ end:
   store i64 %this, ptr %pp
   store i64 0, ptr %ep
   store i64 0, ptr %ap
-  %wp = getelementptr i64, ptr %barrier, i64 $BARRIER_WAITERS$
-  %waiter = load ptr, ptr %wp
-  store ptr null, ptr %wp
-  %tpp = getelementptr i64, ptr %ctx, i64 $C_TURN_PHASE$
-  %turn = load i64, ptr %tpp
-  %next.turn = add i64 %turn, 1
-  %cpp = getelementptr i64, ptr %ctx, i64 $C_PHASE$
-  store i64 %next.turn, ptr %cpp
-  br label %head
-head:
-  %one = phi ptr [ %waiter, %end ], [ %other, %release ]
-  %none = icmp eq ptr %one, null
-  br i1 %none, label %done, label %release
-release:
-  %php = getelementptr i64, ptr %one, i64 $T_PHASE$
-  store i64 %turn, ptr %php
-  %lp = getelementptr i64, ptr %one, i64 $T_LINK$
-  %other = load ptr, ptr %lp
-  br label %head
-done:
+  call void @let_go(ptr %ctx, ptr %barrier)
   ret i1 true
 refused:
   ret i1 false
@@ -136,11 +151,71 @@ take:
 go:
   ret i64 $ANYTIME$
 wait:
-  %wp = getelementptr i64, ptr %barrier, i64 $BARRIER_WAITERS$
-  %before = load ptr, ptr %wp
-  %lp = getelementptr i64, ptr %thread, i64 $T_LINK$
-  store ptr %before, ptr %lp
-  store ptr %thread, ptr %wp
+  call void @link(ptr %thread, ptr %barrier)
+  ret i64 $NEVER$
+refused:
+  ret i64 $REFUSED$
+}
+
+define internal i1 @count(ptr %ctx, ptr %thread, i64 %most) alwaysinline #0 {
+entry:
+  %markp.p = getelementptr i64, ptr %thread, i64 $T_MARKS$
+  %markp = load ptr, ptr %markp.p
+  %mark = load i64, ptr %markp
+  %ahead = and i64 %mark, $M_AHEAD$
+  %well = icmp ult i64 %ahead, %most
+  br i1 %well, label %signal, label %refused, !prof !1
+signal:
+  %mark.now = add i64 %mark, 1
+  store i64 %mark.now, ptr %markp
+  %np = getelementptr i64, ptr %ctx, i64 $C_THREADS$
+  %n = load i64, ptr %np
+  %bp = getelementptr i64, ptr %ctx, i64 $C_BARRIERS$
+  %barrier = load ptr, ptr %bp
+  %ap = getelementptr i64, ptr %barrier, i64 $BARRIER_ARRIVED$
+  %before = load i64, ptr %ap
+  %arrived = add i64 %before, 1
+  %last = icmp eq i64 %arrived, %n
+  br i1 %last, label %end, label %wait
+wait:
+  store i64 %arrived, ptr %ap
+  ret i1 true
+end:
+  %pp = getelementptr i64, ptr %barrier, i64 $BARRIER_PHASE$
+  %phase = load i64, ptr %pp
+  %this = add i64 %phase, 1
+  store i64 %this, ptr %pp
+  store i64 0, ptr %ap
+  call void @let_go(ptr %ctx, ptr %barrier)
+  ret i1 true
+refused:
+  ret i1 false
+}
+
+define internal i64 @await_counted(ptr %ctx, ptr %thread) alwaysinline #0 {
+entry:
+  %markp.p = getelementptr i64, ptr %thread, i64 $T_MARKS$
+  %markp = load ptr, ptr %markp.p
+  %mark = load i64, ptr %markp
+  %ahead = and i64 %mark, $M_AHEAD$
+  %well = icmp ne i64 %ahead, 0
+  br i1 %well, label %take, label %refused, !prof !1
+take:
+  %one.less = sub i64 %mark, 1
+  %one.wait = shl i64 1, $MARKED_WAITS$
+  %mark.now = add i64 %one.less, %one.wait
+  store i64 %mark.now, ptr %markp
+  %waits = lshr i64 %mark.now, $MARKED_WAITS$
+  %bp = getelementptr i64, ptr %ctx, i64 $C_BARRIERS$
+  %barrier = load ptr, ptr %bp
+  %pp = getelementptr i64, ptr %barrier, i64 $BARRIER_PHASE$
+  %phase = load i64, ptr %pp
+  %over = icmp uge i64 %phase, %waits
+  br i1 %over, label %go, label %wait
+go:
+  ret i64 $ANYTIME$
+wait:
+  call void @link(ptr %thread, ptr %barrier)
   ret i64 $NEVER$
 refused:
   ret i64 $REFUSED$
@@ -148,10 +223,13 @@ refused:
 """
 """Who is ready is decided when a turn begins, by phases: `suspend` says how.
 
-- `signal` counts a thread at barrier `number`: the group's is 0, named ones follow. The last
+- `signal` counts a thread at barrier `number`, of which the group's is 0. The last
   one ends the phase of the barrier. Those that wait for that can go on when the next turn begins:
   their phase becomes that of this turn, and the group's the next one. False: the signal is one that
   the specification leaves undefined, and nothing has changed.
 - `await` returns the phase with which the thread has to suspend itself: it can go on from the
   next turn on, or is linked to the others that wait. `REFUSED`: it has not signalled as a consumer.
+- `count` and `await_counted` are the same for the group's barrier of a device without named ones,
+  whose gateway counts signals. A thread may then be `most` of them ahead of its waits. Whoever
+  waits waits for the next notification: it has had all those before.
 """

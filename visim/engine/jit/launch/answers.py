@@ -174,7 +174,8 @@ class Answers:
     def meet(self, threads: int) -> None:
         """Begin a group of so many threads."""
         self.group_threads = threads
-        self.meetings = Meetings(threads)
+        named = self._kernel.platform.has_named_barriers
+        self.meetings = Meetings(threads, has_named=named)
 
     def is_ready(self, thread: ThreadRecord) -> bool:
         """Whether what a thread waits for is over."""

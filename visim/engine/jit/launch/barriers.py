@@ -10,16 +10,20 @@ from collections.abc import Sequence
 
 from visim.engine.barriers import GROUP, Barriers, Signal, Ticket
 from visim.engine.jit.launch.records import ThreadRecord, words
-from visim.engine.jit.layout import MARKED_PHASE, Barrier, Mark
+from visim.engine.jit.layout import MARKED_PHASE, MARKED_WAITS, Barrier, Mark
 
 _HALF = (1 << 32) - 1
 
 
 class KeptBarriers:
-    """The memory of `count` barriers, of which the first is the group's own; named ones follow."""
+    """The memory of `count` barriers, of which the first is the group's own.
 
-    def __init__(self, count: int) -> None:
+    `has_named` says whether the device has named barriers.
+    """
+
+    def __init__(self, count: int, *, has_named: bool) -> None:
         self.count = count
+        self._has_named = has_named
         self.fields = words(Barrier.SIZE * count).reshape(count, Barrier.SIZE)
 
     @property
@@ -36,13 +40,14 @@ class KeptBarriers:
 
         Threads that wait for the end of a phase get a ticket for it.
         """
+        if not self._has_named:
+            return self._counted(records)
         found = Barriers(len(records))
-        for number, fields in enumerate(self.fields.tolist()):
-            key = GROUP + number
+        for key, fields in enumerate(self.fields.tolist()):
             phase, expected = fields[Barrier.PHASE], fields[Barrier.EXPECTED]
             signals: dict[int, Signal] = {}
             for record in records:
-                mark = int(record.marks[number])
+                mark = int(record.marks[key])
                 if not mark:
                     continue
                 signal = signals[record.number] = _signal(mark)
@@ -50,6 +55,19 @@ class KeptBarriers:
                     record.waits = Ticket(key, phase)
             counts = (expected & _HALF, expected >> 32) if expected else None
             found.restore(key, phase, counts, signals)
+        return found
+
+    def _counted(self, records: Sequence[ThreadRecord]) -> Barriers:
+        found = Barriers(len(records), has_named=False)
+        signals: dict[int, int] = {}
+        waits: dict[int, int] = {}
+        phase = int(self.fields[GROUP, Barrier.PHASE])
+        for record in records:
+            waited, ahead = divmod(int(record.marks[GROUP]), 1 << MARKED_WAITS)
+            signals[record.number], waits[record.number] = waited + ahead, waited
+            if waited > phase:
+                record.waits = Ticket(GROUP, phase)
+        found.restore_counts(signals, waits)
         return found
 
 

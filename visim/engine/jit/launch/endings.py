@@ -88,7 +88,8 @@ class Endings:
 
     def deadlock(self, everyone: Sequence[ThreadRecord], waiting: Sequence[ThreadRecord]) -> Fault:
         """Return the fault of a group none of whose threads, all at barriers, can go on."""
-        barriers = Barriers(len(everyone))
+        named = self._kernel.platform.has_named_barriers
+        barriers = Barriers(len(everyone), has_named=named)
         for thread in waiting:
             barriers.signal(thread.number)
         for thread in waiting:

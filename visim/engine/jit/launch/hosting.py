@@ -94,8 +94,8 @@ class Host:
 class Meetings:
     """The synchronizations of one group: its barriers, and what fused pairs exchange."""
 
-    def __init__(self, threads: int) -> None:
-        self.barriers = Barriers(threads)
+    def __init__(self, threads: int, *, has_named: bool) -> None:
+        self.barriers = Barriers(threads, has_named=has_named)
         self._offers: dict[Ticket, dict[int, tuple[CallOut, _Registers]]] = {}
         self._met: dict[int, Ticket] = {}
 

@@ -93,7 +93,8 @@ class Runner:
         self.slm = _local_memory(target.dispatch.slm_bytes)
         self.records: list[ThreadRecord] = []
         self.endings = Endings(kernel)
-        self.barriers = KeptBarriers(first.barriers)
+        named = kernel.platform.has_named_barriers
+        self.barriers = KeptBarriers(first.barriers, has_named=named)
         self.exchange = aligned_zeros(EXCHANGE_BYTES)
         self.watcher = Watcher(kernel, target.dispatch)
         self.answers = Answers(kernel, self.slm, self.exchange, self, self.watcher)

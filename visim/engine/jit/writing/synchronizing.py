@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visim.engine.barriers import BOTH
+from visim.engine.barriers import AHEAD, BOTH, GROUP
 from visim.engine.jit.layout import REFUSED, Context, Status, Thread
 from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.values import Values
@@ -20,9 +20,6 @@ from visim.sem.effects import (
 )
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
-
-_OF_GROUP = 0
-"""The number of the group's own barrier; named ones follow."""
 
 
 class SynchronizationWriter(StepWriter):
@@ -58,29 +55,30 @@ class SynchronizationWriter(StepWriter):
         """Signal, wait, or give way; what is undefined goes to the host, which says why."""
         match effect:
             case Barrier():
-                self._signal(values, effect, _OF_GROUP)
-                self._await(values, effect, _OF_GROUP)
+                self._signal(values, effect, GROUP)
+                self._await(values, effect, GROUP)
             case BarrierSignal():
-                self._signal(values, effect, _OF_GROUP)
+                self._signal(values, effect, GROUP)
             case BarrierWait():
-                self._await(values, effect, _OF_GROUP)
+                self._await(values, effect, GROUP)
             case NamedBarrierSignal():
-                self._signal(values, effect, self._number(values, effect.id))
+                self._signal(values, effect, self._wide(values, effect.id))
             case NamedBarrierWait():
-                self._await(values, effect, self._number(values, effect.id))
+                self._await(values, effect, self._wide(values, effect.id))
             case Yield() if self.unit.module.stacks:
                 self.unit.suspend()
             case _:
                 pass  # Nobody else is in the group; turns end where others look whether to stop.
 
-    def _number(self, values: Values, expr: Expr) -> str:
-        """Return the number of a named barrier, as i64."""
-        return self.text.let(f"add i64 {self._wide(values, expr)}, 1")
-
     def _wide(self, values: Values, expr: Expr) -> str:
         return self.text.let(f"zext i32 {values.scalar(expr)} to i64")
 
     def _signal(self, values: Values, effect: Synchronization, number: str | int) -> None:
+        if not self.unit.module.kernel.platform.has_named_barriers:
+            most = AHEAD if isinstance(effect, BarrierSignal) else 1
+            well = self.text.let(f"call i1 @count(ptr %ctx, ptr %thread, i64 {most})")
+            self._explain_unless(well, values, effect)
+            return
         if isinstance(effect, NamedBarrierSignal):
             counts = (effect.role, effect.producers, effect.consumers)
             shown = [self._wide(values, expr) for expr in counts]
@@ -92,7 +90,10 @@ class SynchronizationWriter(StepWriter):
         self._explain_unless(well, values, effect)
 
     def _await(self, values: Values, effect: Synchronization, number: str | int) -> None:
-        phase = self.text.let(f"call i64 @await(ptr %ctx, ptr %thread, i64 {number})")
+        named = self.unit.module.kernel.platform.has_named_barriers
+        called = f"@await(ptr %ctx, ptr %thread, i64 {number})"
+        called = called if named else "@await_counted(ptr %ctx, ptr %thread)"
+        phase = self.text.let(f"call i64 {called}")
         well = self.text.let(f"icmp ne i64 {phase}, {REFUSED}")
         self._explain_unless(well, values, effect)
         self.unit.suspend(Status.WAITING, phase)
