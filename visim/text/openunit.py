@@ -19,7 +19,7 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
-from visim.text.symbols import Symbols
+from visim.text.symbols import Symbols, is_compilers_name
 
 _VariableT = TypeVar("_VariableT", bound=Variable)
 
@@ -48,6 +48,18 @@ class OpenUnit:
     labels: dict[str, Span] = field(default_factory=dict[str, Span])
     uses: list[LabelUse] = field(default_factory=list[LabelUse])
     scopes: list[Span] = field(default_factory=list[Span])
+    declarations: set[str] = field(default_factory=set[str])
+
+    def is_repeated(self, declaration: str) -> bool:
+        """Whether a declaration says what one before it says; compilers' own names never do."""
+        words = declaration.split()
+        if len(words) > 1 and is_compilers_name(words[1]):
+            return False
+        said = " ".join(words)
+        if said in self.declarations:
+            return True
+        self.declarations.add(said)
+        return False
 
     def declared(self, kind: type[_VariableT]) -> tuple[_VariableT, ...]:
         """Return the variables of one class in the order of their numbers."""

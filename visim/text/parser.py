@@ -76,11 +76,17 @@ def read_text(source: Source, platform: Platform | None = None, *, strict: bool 
 
 
 def parse_text(
-    source: Source, platform: Platform | None = None, *, strict: bool = False
+    source: Source,
+    platform: Platform | None = None,
+    *,
+    strict: bool = False,
+    compiled: bool = False,
 ) -> tuple[Module, Diagnostics]:
     """Return what could be read of a vISA text, and all that is wrong with it; see `read_text`.
 
-    With `strict`, the directives for linkage that only visim has are wrong too.
+    With `strict`, the directives for linkage that only visim has are wrong too. With `compiled`,
+    where a compiler has left out the scopes of inline assembly, declarations that are the same
+    declare one variable: scopes that follow one another may share it.
     """
     findings = Diagnostics()
     if len(source.text) > MAX_TEXT:
@@ -89,14 +95,21 @@ def parse_text(
         )
         return Module((0, 0), (), source), findings
     grf_bytes = platform.grf_bytes if platform else None
-    return _Parser(source, findings, grf_bytes, strict=strict).run(), findings
+    parser = _Parser(source, findings, grf_bytes, strict=strict, compiled=compiled)
+    return parser.run(), findings
 
 
 class _Parser:
     """Reads one text; `run` does it."""
 
     def __init__(
-        self, source: Source, findings: Diagnostics, grf_bytes: int | None, *, strict: bool
+        self,
+        source: Source,
+        findings: Diagnostics,
+        grf_bytes: int | None,
+        *,
+        strict: bool,
+        compiled: bool,
     ) -> None:
         self.source = source
         self.findings = findings
@@ -107,6 +120,7 @@ class _Parser:
         self.statement = Statement(1, "")
         self.started = False
         self.strict = strict
+        self.compiled = compiled
         self.file_scope = FileScope(grf_bytes)
         self.directives: dict[str, Callable[[Cursor, int], None]] = {
             ".version": self._version,
@@ -284,7 +298,11 @@ class _Parser:
         unit.function_declarations.append(_name(cursor, "the function's name"))
 
     def _declaration(self, cursor: Cursor, _start: int) -> None:
-        declaration(cursor, self._open(cursor, "declaration").symbols)
+        unit = self._open(cursor, "declaration")
+        if self.compiled and unit.is_repeated(cursor.text):
+            cursor.position = len(cursor.text)
+        else:
+            declaration(cursor, unit.symbols)
 
     def _attribute(self, cursor: Cursor, _start: int) -> None:
         unit = self._open(cursor, "attribute")

@@ -156,15 +156,23 @@ class Symbols:
             self._visible[name] = variable
 
 
+def is_compilers_name(name: str) -> bool:
+    """Whether a variable has a name that compilers give, as V0042."""
+    return _COMPILERS_NAMES.fullmatch(name) is not None
+
+
 def _hint(name: str) -> str:
     """Return what else to say of a name that is declared twice.
 
     Names that compilers do not give come from inline assembly, whose scopes they leave out when
     they write a kernel's text.
     """
-    if _COMPILERS_NAMES.fullmatch(name):
+    if is_compilers_name(name):
         return ""
-    return f"; in inline assembly write '{name}%=' or the like, for compilers drop its scopes"
+    return (
+        f"; in inline assembly write '{name}%=' or the like, for compilers drop its scopes, and"
+        " which of two different variables is meant cannot be told"
+    )
 
 
 def _failure(

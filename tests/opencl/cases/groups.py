@@ -355,6 +355,19 @@ CASES: tuple[Case, ...] = (
         )
     ),
     Case(
+        "inline_assembly",
+        "inline_assembly.cl",
+        lambda rng: {
+            "out": np.zeros(64, I32),
+            "in": rng.integers(-1000, 1000, 64, dtype=np.int32),
+        },
+        (Launch("inline_assembly", "out in", (64,), (32,)),),
+        lambda v: {"out": (v["in"] + 12) * (v["in"] + 5)},
+        pocl=False,
+        pocl_why="the assembly is Intel's",
+        features={"*": (r"add \(M1, 16\) T\(",)},
+    ),
+    Case(
         "fft",
         "fft.cl",
         _fft,

@@ -195,3 +195,19 @@ def test_a_message_says_what_may_stand_there(line: str, message: str, help_text:
         assert finding.help is None
     else:
         assert help_text in (finding.help or "")
+
+
+def test_a_compilers_text_may_declare_the_same_twice():
+    """Scopes of inline assembly that follow one another, whose braces the compiler leaves out."""
+    text = "\n".join(
+        [
+            *(".version 4.1", '.kernel "k"', DECLARED, DECLARED, '.function "k"', "k:"),
+            *("mov (M1, 1) t(0,0)<1> 0x1:ud", "ret (M1, 1)", ""),
+        ]
+    )
+    module, findings = parse_text(Source("f", text), compiled=True)
+    assert not findings.errors
+    assert [variable.name for variable in module.kernels[0].generals] == ["t"]
+    different = text.replace("num_elts=1", "num_elts=2", 1)
+    _, findings = parse_text(Source("f", different), compiled=True)
+    assert [finding.code for finding in findings.errors] == ["duplicate-declaration"]

@@ -378,7 +378,8 @@ def _unit_of(
     entry: ZeKernel | ZeFunction, name: str, device: Platform | None
 ) -> tuple[Module, Unit | None, Diagnostics]:
     """Return the text of a zebin's kernel or function, its unit, and what is wrong with them."""
-    module, findings = _checked(Source(f"{name}:{entry.name}", entry.visaasm), device)
+    source = Source(f"{name}:{entry.name}", entry.visaasm)
+    module, findings = _checked(source, device, compiled=True)
     kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
     unit = next((unit for unit in module.units if unit.kind is kind), None)
     if unit is None:
@@ -397,10 +398,10 @@ def _one_device(name: str, found: Platform | None, target: Platform | None) -> P
 
 
 def _checked(
-    source: Source, device: Platform | None, *, strict: bool = False
+    source: Source, device: Platform | None, *, strict: bool = False, compiled: bool = False
 ) -> tuple[Module, Diagnostics]:
     """Read a vISA text and verify what was read, unless there was something unreadable."""
-    module, findings = parse_text(source, device, strict=strict)
+    module, findings = parse_text(source, device, strict=strict, compiled=compiled)
     if not findings.errors:
         findings.extend(verify_module(module, device))
     return module, findings
