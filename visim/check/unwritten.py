@@ -81,7 +81,7 @@ def unwritten_reads(unit: Unit) -> list[UnwrittenRead]:
     """Return the variables that a unit reads and nothing writes, in the order of their reads.
 
     Aliases of one variable are one variable. Those that the machine, the file or a caller fills
-    are written. A read does not count whose value changes nothing.
+    are written. A read does not count whose value changes nothing, or begins an array.
     """
     missing = _never_written(unit)
     return list(_first_reads(unit, missing)) if missing else []
@@ -150,10 +150,12 @@ def _general(found: GeneralSource | General) -> General:
 
 
 def _first_reads(unit: Unit, missing: set[int]) -> Iterator[UnwrittenRead]:
-    left, lines = set(missing), unit.source_lines()
+    left, lines, arrays = set(missing), unit.source_lines(), _addressed(unit.body)
     for item, line in zip(unit.body, lines, strict=True):
         if not left:
             return
+        if _begins_array(item, arrays):
+            continue
         for value in _operands_of(type(item))(item):
             for inner in _variables(value):
                 variable = _general(inner)
@@ -161,6 +163,22 @@ def _first_reads(unit: Unit, missing: set[int]) -> Iterator[UnwrittenRead]:
                 if owner in left and not _changes_nothing(item):
                     left.remove(owner)
                     yield UnwrittenRead(variable, item, line)
+
+
+def _addressed(body: tuple[Instruction, ...]) -> set[int]:
+    """Return the indices of the variables whose addresses are taken, none of them an alias."""
+    found = (item.src0 for item in body if type(item) is AddressAdd)
+    return {one.variable.root()[0].index for one in found if isinstance(one, AddressOf)}
+
+
+def _begins_array(item: Instruction, arrays: set[int]) -> bool:
+    """Tell whether an instruction copies something to a variable that is filled by address.
+
+    Compilers do so with a variable that nothing writes where a vector or an array without a value
+    is filled element by element.
+    """
+    target = getattr(item, "dst", None) if item.op.mnemonic == "mov" else None
+    return isinstance(target, GeneralDestination) and target.variable.root()[0].index in arrays
 
 
 def _changes_nothing(item: Instruction) -> bool:

@@ -119,3 +119,12 @@ def test_a_read_that_counts_is_found_behind_one_that_does_not():
     null = "mov (M1_NM, 1) %null(0,0)<1> X(0,0)<0;1,0>"
     unit = read_text(Source("k", f"{HEAD}{null}\n{READ}\nret (M1, 1)\n")).kernels[0]
     assert [read.instruction for read in unwritten_reads(unit)] == [unit.body[1]]
+
+
+def test_a_copy_that_begins_an_array_is_no_read():
+    """As of a vector without a value that is then filled element by element, by address."""
+    begin = "mov (M1, 8) L(0,0)<1> Y(0,1)<0;1,0>"
+    fill = ["addr_add (M1, 1) A(0)<1> &X 4:uw", "mov (M1, 1) r[A(0),0]<1>:d 1:d"]
+    assert not found(begin, *fill)
+    assert found(begin) == ["Y"]
+    assert found(begin, *fill, "add (M1, 8) D(0,0)<1> Y(0,0)<1;1,0> 1:d") == ["Y"]
