@@ -41,6 +41,10 @@ _CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
 _IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
 """What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
 without it no program compiles."""
+_NO_FILE = "source.cl"
+"""What a text is called that is in no file."""
+_NO_FOLDER = Path("/visim.opencl.build")
+"""Where debug information says it is: the name of a folder that says where it came from."""
 _SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
 _CODES = {
     Severity.ERROR: "opencl-build",
@@ -50,7 +54,7 @@ _CODES = {
 
 
 def build_zebin(
-    source: str | bytes, *, device: str, options: str = "", name: str = "source.cl"
+    source: str | bytes, *, device: str, options: str = "", name: str = _NO_FILE
 ) -> bytes:
     """Compile OpenCL C, or SPIR-V, and return a zebin that has vISA text.
 
@@ -192,10 +196,15 @@ def _no_text(source: Source, index: int) -> InputError:
 
 
 def _spelled(name: str, options: str) -> str:
-    """Return the file name that the compiler is told, absolute where a debugger will need it."""
-    if not name.isprintable():
-        return "source.cl"
-    return str(Path(name).absolute()) if _DEBUG.search(options) else name
+    """Return the file name that the compiler is told, absolute where a debugger will need it.
+
+    A text that is in no file would be looked for where somebody happens to be.
+    """
+    name = name if name.isprintable() else _NO_FILE
+    if not _DEBUG.search(options):
+        return name
+    path = Path(name)
+    return str(_NO_FOLDER / name if name == _NO_FILE and not path.is_file() else path.absolute())
 
 
 def _escaped(name: str) -> str:

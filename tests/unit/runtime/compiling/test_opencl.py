@@ -359,6 +359,17 @@ class TestCompiler:
         (kernel,) = read_zebin(data, "scale.zebin").kernels
         assert f'FILE "{tmp_path}/scale.cl"' in kernel.visaasm
 
+    def test_debug_lines_of_a_text_in_no_file_name_no_folder_of_the_users(self, tmp_path):
+        def text() -> str:
+            (kernel,) = read_zebin(build_zebin(SCALE, device="pvc", options="-g"), "z").kernels
+            return kernel.visaasm
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path)
+            assert 'FILE "/visim.opencl.build/source.cl"' in text()
+            (tmp_path / "source.cl").write_text(SCALE)
+            assert f'FILE "{tmp_path}/source.cl"' in text()
+
     def test_a_crash_of_the_compiler_ends_one_build(self):
         try:
             build_zebin(CRASH, device="skl")
