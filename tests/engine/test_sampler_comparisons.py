@@ -15,6 +15,7 @@ from .sampling import (
     LEVELS,
     PYRAMID,
     RNG,
+    SIZES,
     floats,
     mixed_coordinates,
     result,
@@ -110,6 +111,76 @@ class TestComparisons:
         )
         for row, texel, reference in zip(got, plain, self.REFERENCE.tolist(), strict=True):
             assert row == [float(reference >= part) for part in texel]
+
+
+class TestComparisonsOfLevels:
+    """Bias, gradients and limits choose levels of compared reads as of others."""
+
+    ARRAYS = tuple(
+        (RNG.integers(0, 5, (height, width, 1)) / 4).astype(np.float32)
+        for height, width in ((8, 16), (4, 8), (2, 4), (1, 2), (1, 1))
+    )
+    IMAGE = Image(ARRAYS[0], levels=ARRAYS[1:])
+    REFERENCE = floats(0, 0.25, 0.5, 0.75, 1, 0.5, 0.25, 0.75)
+    U, V = mixed_coordinates(0, 1), mixed_coordinates(0, 1)
+    EXTRA = floats(-3, 0, 0.25, 1.5, 1.75, 2.498, 4, -0.5)
+    GRADIENTS = tuple((RNG.integers(-64, 65, LANES) / 128).astype(np.float32) for _ in range(4))
+
+    def neighbours(self, lane):
+        first = lane // 4 * 4
+        right, below = (
+            [float(axis[first + step]) - float(axis[first]) for axis in (self.U, self.V)]
+            for step in (1, 2)
+        )
+        return samplers.detail(right, below, SIZES)
+
+    def given(self, message):
+        """Return parameters of a message; levels of detail and least ones of the channels."""
+        lanes, extra = range(LANES), self.EXTRA.astype(float)
+        dudx, dudy, dvdx, dvdy = self.GRADIENTS
+        around = [self.neighbours(n) for n in lanes]
+        match message:
+            case "sample_d_c":
+                parameters = (self.U, dudx, dudy, self.V, dvdx, dvdy)
+                details = [
+                    samplers.detail((dudx[n], dvdx[n]), (dudy[n], dvdy[n]), SIZES) for n in lanes
+                ]
+                return (self.REFERENCE, *parameters), details, [0.0] * LANES
+            case "sample_b_c":
+                details, least = [around[n] + extra[n] for n in lanes], [0.0] * LANES
+            case "sample_c_mlod":
+                details, least = around, extra.tolist()
+            case _:
+                details, least = extra.tolist(), [0.0] * LANES
+        return (self.REFERENCE, self.EXTRA, self.U, self.V), details, least
+
+    @pytest.mark.parametrize("mip", ["nearest", "linear"])
+    @pytest.mark.parametrize("chosen", ["nearest", "linear"])
+    @pytest.mark.parametrize("message", ["sample_b_c", "sample_d_c", "sample_c_mlod", "sample_l_c"])
+    def test_they_are_those_of_the_model(self, message, chosen, mip):
+        parameters, details, least = self.given(message)
+        sampler = smooth(mip, chosen, compare="less_equal", bias=0.25, min_lod=0.5, max_lod=3.25)
+        line = f"{message}.R (M1, 8)  0x0:uw S1 T6 V40.0 {{p}}"
+        got = result(line, self.IMAGE, parameters, sampler, registers=1)
+        for n in range(LANES):
+
+            def read(level, n=n):
+                share = samplers.compare(
+                    "r:float",
+                    "less_equal",
+                    level,
+                    (self.U[n], self.V[n]),
+                    self.REFERENCE[n],
+                    address="clamp_to_edge",
+                    linear=chosen == "linear",
+                    normalized=True,
+                )
+                return [float(share)]
+
+            lod = samplers.limited(details[n] + 0.25, 5, max(0.5, least[n]), 3.25)
+            assert got[n] == samplers.mixed(
+                "r:float", self.ARRAYS, lod, read, linear=mip == "linear"
+            )
 
 
 class TestGathers:
