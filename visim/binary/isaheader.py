@@ -269,6 +269,7 @@ def _check_apart(what: str, places: Iterable[Place], end: int, reader: Reader) -
     for place in sorted(places, key=lambda place: (place.offset, place.size)):
         if place.offset < end or place.end > reader.end:
             free = f"only {end} to {reader.end} is free"
+            free += " (is the file cut off?)" if place.end > reader.end else ""
             message = f"{what} is at {place.offset} to {place.end}, {free}"
             raise InputError(message, ByteSpan(reader.file, place.offset))
         end = place.end

@@ -62,9 +62,13 @@ def read_c(file: str) -> str | bytes:
         message = f"{name_of(file)}: this is compiled already; visim run takes it as it is"
         raise InputError(message, code="opencl-source")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        text = data.decode("latin-1")
+    if text.lstrip().startswith(".version"):
+        message = f"{name_of(file)}: this is vISA text; visim run takes it as it is"
+        raise InputError(message, code="opencl-source")
+    return text
 
 
 def _read_bytes(file: str) -> bytes:

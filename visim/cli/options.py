@@ -21,7 +21,7 @@ from visim.runtime.files.arguments_text import ArgumentText, split_option
 MAX_TOML_BYTES = 1 << 14
 _SUFFIXES = (".npy", ".png")
 _CHOICES = {"engine": ("jit", "interpreter"), "checks": ("on", "off")}
-_SIZES = re.compile(r"\s*\d{1,18}\s*([,x]\s*\d{1,18}\s*){0,2}", re.ASCII)
+_SIZES = re.compile(r"\s*\d{1,40}\s*([,x]\s*\d{1,40}\s*){0,2}", re.ASCII)
 _VECTOR = re.compile(r"\s*\(?\s*(-?\d{1,18})\s*,\s*(-?\d{1,18})\s*\)?\s*", re.ASCII)
 
 

@@ -124,11 +124,8 @@ def prepare(options: RunOptions) -> Prepared:
     """Read everything that a run needs, and refuse outputs that cannot be written."""
     program = load_program(options.file, options.platform)
     kernel = choose_kernel(program, options.kernel)
-    try:
-        values = read_arguments(options.arguments, kernel.args, seed=options.seed)
-    except ArgumentError:
-        _check_platform(program, options)
-        raise
+    _check_platform(program, options)
+    values = read_arguments(options.arguments, kernel.args, seed=options.seed)
     surfaces = read_surfaces(options.surfaces, seed=options.seed)
     for output in options.outputs:
         check_target(output.file)
@@ -147,10 +144,10 @@ def prepare(options: RunOptions) -> Prepared:
 
 def _check_platform(program: Program, options: RunOptions) -> None:
     """Refuse a program for an unknown device: which inputs are arguments depends on it."""
-    if program.info()["platform"] is None:
+    if program.platform is None:
         known = ", ".join(platform.name for platform in PLATFORMS)
         message = f"{name_of(options.file)} does not say which platform it is for"
-        raise ArgumentError(f"{message}: give --platform, one of {known}") from None
+        raise ArgumentError(f"{message}: give --platform, one of {known}")
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:

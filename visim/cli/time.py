@@ -69,7 +69,9 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
 
 
 def _machines(chosen: TimeOptions) -> list[Machine]:
-    if (chosen.arch is None) == (chosen.compare is None):
+    if chosen.arch is not None and chosen.compare is not None:
+        raise ArgumentError("--arch and --compare exclude each other: give one of them")
+    if chosen.arch is None and chosen.compare is None:
         raise ArgumentError("say which generation with --arch, or which ones with --compare")
     if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
         raise ArgumentError("--compare cannot be combined with --listing, --perfetto or --html")

@@ -158,7 +158,7 @@ def extract(file: str, folder: str, *, as_json: bool) -> None:
 @click.option("--platform", default="pvc", metavar="P", help=f"The device: {DEVICES}.")
 @click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
 @click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
-@click.option("--count", default=1, type=click.IntRange(min=1), help="With --compare: seeds.")
+@click.option("--count", type=click.IntRange(min=1), help="With --compare: how many seeds; 1.")
 @json_option
 @click.pass_context
 def smith(
@@ -166,7 +166,7 @@ def smith(
     seed: int,
     platform: str,
     statements: int,
-    count: int,
+    count: int | None,
     *,
     compare: bool,
     as_json: bool,
@@ -180,6 +180,8 @@ def smith(
     from visim.smith import smith as write_program
 
     shape = Shape(statements)
+    if count is not None and not compare:
+        raise click.UsageError("--count says how many programs to --compare: give that, too")
     if not compare:
         text = write_program(seed, platform, shape)
         if as_json:
@@ -187,7 +189,8 @@ def smith(
         else:
             click.echo(text, nl=False)
         return
-    if not compare_seeds(range(seed, seed + count), platform, shape, as_json=as_json):
+    seeds = range(seed, seed + (count or 1))
+    if not compare_seeds(seeds, platform, shape, as_json=as_json):
         context.exit(failures.BROKEN)
 
 

@@ -160,6 +160,12 @@ class Program:
         return isinstance(name, str) and any(kernel.name == name for kernel in self.kernels)
 
     @property
+    def platform(self) -> str | None:
+        """The device that the program is for, None where neither its file nor a caller says."""
+        platform = self._contents.platform
+        return None if platform is None else platform.name
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions that kernels can call."""
         return tuple(function.name for function in self._contents.functions)

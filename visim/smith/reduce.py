@@ -15,6 +15,7 @@ from pathlib import Path
 from visim.errors import ArgumentError
 
 PLACE = "{}"
+_DAY = 86400
 _TIMED_OUT = -1000
 
 
@@ -28,8 +29,11 @@ def reduce(text: str, command: str, *, seconds: float = 30, suffix: str = ".visa
         suffix: of the candidate's name.
 
     Raises:
-        ArgumentError: the command cannot be run, or does not fail on the program.
+        ArgumentError: the command cannot be run, or does not fail on the program; or it has no
+            time, or more than a day.
     """
+    if not 0 < seconds <= _DAY:
+        raise ArgumentError(f"--seconds: expected a number above 0, up to {_DAY}, found {seconds}")
     with tempfile.TemporaryDirectory() as folder:
         candidate = Path(folder) / f"candidate{suffix}"
 
@@ -50,6 +54,8 @@ def _run(command: str, candidate: Path, seconds: float) -> int:
         words = shlex.split(command)
     except ValueError as error:
         raise ArgumentError(f"--keep: {error}") from None
+    if not words:
+        raise ArgumentError("--keep: expected a command such as 'visim check {}', found none")
     if any(PLACE in word for word in words):
         words = [word.replace(PLACE, str(candidate)) for word in words]
     else:

@@ -53,6 +53,7 @@ class StandInKernel:
 @dataclass
 class StandInProgram:
     kernels: tuple
+    platform = "pvc"
 
     def __getitem__(self, name):
         return next(kernel for kernel in self.kernels if kernel.name == name)

@@ -69,7 +69,7 @@ def test_what_has_no_gen_code_is_read_once(given, tmp_path, capsys):
 
 def test_a_program_for_no_device_is_named(given, capsys):
     given(TEXT)
-    assert main(["run", "-", "--groups", "1"]) == 1
+    assert main(["run", "-", "--groups", "1"]) == 2
     assert "<stdin> does not say which platform it is for" in capsys.readouterr().err
 
 

@@ -96,6 +96,13 @@ class TestCl:
         assert f"{WITHOUT_TEXT}: this is compiled already" in capsys.readouterr().err
         assert builds == []
 
+    def test_a_visa_text_is_not_taken_for_a_source(self, builds, tmp_path, capsys):
+        path = tmp_path / "k.visaasm"
+        path.write_text('.version 4.1\n.kernel "k"\n')
+        assert main(["cl", str(path), "--device", "bdw"]) == 1
+        assert "k.visaasm: this is vISA text; visim run takes it" in capsys.readouterr().err
+        assert builds == []
+
     def test_what_visim_refuses_leaves_no_file(self, tmp_path, monkeypatch, capsys):
         def build_zebin(source, *, device, options, name):
             return WITHOUT_TEXT.read_bytes()
@@ -285,3 +292,22 @@ class TestReduce:
         path.write_text(".version 4.1\n")
         assert main(["reduce", str(path), "--keep", "grep 'x"]) == 2
         assert "--keep: No closing quotation" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (["--keep", ""], "--keep: expected a command"),
+            (["--keep", "false", "--seconds", "nan"], "--seconds: expected a number above 0"),
+            (["--keep", "false", "--seconds", "0"], "--seconds: expected a number above 0"),
+        ],
+    )
+    def test_a_command_without_words_or_time_is_refused(self, tmp_path, capsys, words, message):
+        path = tmp_path / "program.visaasm"
+        path.write_text(".version 4.1\n")
+        assert main(["reduce", str(path), *words]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_number_of_programs_is_one_to_compare(capsys):
+    assert main(["smith", "--count", "2"]) == 2
+    assert "how many programs to --compare" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_a_launch_file_is_timed_too(program, capsys, tmp_path):
     ("words", "message"),
     [
         ((), "say which generation"),
-        (("--arch", "snb", "--compare", "ivb"), "say which generation"),
+        (("--arch", "snb", "--compare", "ivb"), "--arch and --compare exclude each other"),
         (("--arch", "gen6"), "no architecture 'gen6'"),
         (("--arch", "snb", "--set", "eus"), "expected NAME=NUMBER"),
         (("--arch", "snb", "--set", f"eus={'9' * 5000}"), "9... has thousands of digits"),

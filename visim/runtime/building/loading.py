@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +25,7 @@ from visim.binary.isafile import (
 )
 from visim.binary.zebin import ZeFunction, ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
-from visim.diag import Diagnostics, Source
+from visim.diag import ByteSpan, Diagnostic, Diagnostics, Severity, Source
 from visim.errors import ArgumentError, InputError, LinkError
 from visim.forks import RenewedProperty
 from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
@@ -246,14 +247,28 @@ def examine_data(
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{name}: this is not a vISA text, a zebin or an .isa object"
-        findings.error("unknown-format", f"{message} (byte {error.start} is not UTF-8)")
+        findings.add(_no_utf8(data, name, error.start))
         return None, findings
     if text.strip() and not any(word in text for word in _BEGINNINGS):
         message = f"{name}: this is not a vISA text, a zebin or an .isa object"
         findings.error("unknown-format", message, help="a vISA text begins with '.version 4.1'")
         return None, findings
     return examine_text(Source(name, text), target, strict=strict)
+
+
+def _no_utf8(data: bytes, name: str, start: int) -> Diagnostic:
+    """Say what is wrong with a file that is neither binary nor text, from byte `start` on."""
+    place = ByteSpan(name, start)
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        text = "the text is UTF-16, expected UTF-8"
+    elif data.removeprefix(BOM_UTF8).lstrip().startswith(_BEGINNINGS[0].encode()):
+        line = data.count(b"\n", 0, start) + 1
+        text = f"the text is not UTF-8: byte 0x{data[start]:02x} in line {line}"
+    else:
+        text = f"{name}: this is not a vISA text, a zebin or an .isa object"
+        text += f" (byte {start} is not UTF-8)"
+        return Diagnostic("unknown-format", Severity.ERROR, text)
+    return Diagnostic("unknown-format", Severity.ERROR, text, place, help="save it as UTF-8")
 
 
 def _source_of(data: bytes) -> str | None:

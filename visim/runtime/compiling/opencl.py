@@ -41,6 +41,7 @@ _CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
 _IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
 """What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
 without it no program compiles."""
+_WITH_VALUE = frozenset({"-D", "-I"})
 _NO_FILE = "source.cl"
 """What a text is called that is in no file."""
 _NO_FOLDER = Path("/visim.opencl.build")
@@ -86,6 +87,7 @@ def build_zebin(
         return _compile(_Job(_MODULE, module, name), options.strip(), target)
     check_text("source", source, "OpenCL C as a str, or a SPIR-V module as bytes")
     _refuse_two_standards(options)
+    _refuse_unfinished(options)
     text = source.removeprefix("\ufeff")
     if found := _NO_TEXT.search(text):
         raise _no_text(Source(name, _NO_TEXT.sub("\ufffd", text)), found.start())
@@ -146,6 +148,13 @@ def _refuse_two_standards(options: str) -> None:
     stated = list(dict.fromkeys(_STANDARD.findall(options)))
     if len(stated) > 1:
         raise ArgumentError(f"options: -cl-std is given as {' and as '.join(stated)}; leave one")
+
+
+def _refuse_unfinished(options: str) -> None:
+    """Raise ArgumentError for an option that lacks what it is for: the compiler takes its own."""
+    last = options.split()[-1:]
+    if last and last[0] in _WITH_VALUE:
+        raise ArgumentError(f"options: nothing follows {last[0]}")
 
 
 def _internal_options(target: Platform, options: str) -> str:

@@ -59,6 +59,19 @@ class TestLoading:
         assert finding.code == "unknown-format"
         assert finding.help == "a vISA text begins with '.version 4.1'"
 
+    @pytest.mark.parametrize(
+        ("data", "message", "offset"),
+        [
+            ('.version 4.1\n.kernel "k"'.encode("utf-16"), "the text is UTF-16", 0),
+            (b'.version 4.1\r\n.kernel "\xe9"', "byte 0xe9 in line 2", 23),
+        ],
+    )
+    def test_a_text_in_another_encoding_says_where(self, data, message, offset):
+        [finding] = visim.verify(data)
+        assert (finding.code, finding.offset) == ("unknown-format", offset)
+        assert message in finding.message
+        assert finding.help == "save it as UTF-8"
+
     @pytest.mark.parametrize("data", [b"\xff\xfe\x00 no text", b"hello", b"", b"\x7fELF broken"])
     def test_other_files_are_input_errors(self, data):
         with pytest.raises(InputError):

@@ -75,6 +75,12 @@ class TestQuestions:
         build_zebin(SCALE, device="skl", options="-cl-std=CL2.0 -cl-std=CL2.0")
         assert option(answers, "-options") == "-cl-std=CL2.0 -cl-std=CL2.0"
 
+    @pytest.mark.parametrize("option", ["-D", "-I"])
+    def test_an_option_that_ends_too_early_is_refused(self, option):
+        """The compiler would take the next of visim's own options for its value."""
+        with pytest.raises(ArgumentError, match=f"nothing follows {option}"):
+            build_zebin(SCALE, device="pvc", options=f"-g {option} ")
+
     def test_visa_text_is_always_asked_for(self, answers):
         answers.append(ocloc.Answer(0, "", b"zebin"))
         assert build_zebin(SCALE, device="DG2") == b"zebin"
