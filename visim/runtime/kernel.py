@@ -248,7 +248,9 @@ class Kernel:
             UnsupportedError: the launch needs what this build of visim does not have.
         """
         chosen = options.check()
-        name = chosen.engine or ("interpreter" if chosen.tracks_taint else None)
+        name = chosen.engine
+        if name is None and chosen.tracks_taint:
+            name = "interpreter"
         named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
         return Form(chosen, chosen.run_options, named, self._preparation(chosen))
 

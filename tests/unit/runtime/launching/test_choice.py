@@ -67,3 +67,9 @@ def test_messages_to_images_take_the_interpreter_long(count, engine):
     image = visim.Image(np.zeros((2, 2, 4), np.float32), format="rgba:float")
     report = kernel.launch([], thread_groups=20, surfaces={0: image})
     assert report.engine == engine
+
+
+@pytest.mark.parametrize("name", ["", "JIT", "gpu"])
+def test_an_engine_that_there_is_not_is_none(kernel, name):
+    with pytest.raises(visim.UnsupportedError, match=f"no engine '{name}'"):
+        launched(kernel, 1, engine=name)
