@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ def read_text(file: str) -> str:
     """
     data = _read_bytes(file)
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"{name_of(file)}: not text: byte {error.start} is not UTF-8"
         raise InputError(message, code="unknown-format") from None
@@ -50,6 +51,9 @@ def read_c(file: str) -> str | bytes:
     """Return the C text of `file`, or its bytes where it is SPIR-V.
 
     What is not UTF-8 is an older file's Latin-1.
+
+    Raises:
+        InputError: it is something else.
     """
     from visim.binary.isafile import is_isa
     from visim.binary.zebin import is_zebin
@@ -61,8 +65,11 @@ def read_c(file: str) -> str | bytes:
     if is_isa(data) or is_zebin(data):
         message = f"{name_of(file)}: this is compiled already; visim run takes it as it is"
         raise InputError(message, code="opencl-source")
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        message = f"{name_of(file)}: the text is UTF-16, expected UTF-8; save it as UTF-8"
+        raise InputError(message, code="opencl-source")
     try:
-        text = data.decode("utf-8")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     if text.lstrip().startswith(".version"):

@@ -109,7 +109,7 @@ def _bounded_text(path: Path) -> str:
         raise ArgumentError(
             f"more than {MAX_TOML_BYTES} bytes, which is too long for a launch.toml"
         )
-    return data.decode("utf-8")
+    return data.decode("utf-8-sig")
 
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -198,6 +199,12 @@ class TestLaunchFile:
         path = tmp_path / "launch.toml"
         path.write_text(self.LAUNCH)
         return str(path)
+
+    def test_it_may_begin_with_a_mark_of_its_byte_order(self, launch, loads):
+        path = Path(launch)
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+        assert main(["run", launch]) == 0
+        assert len(loads) == 1
 
     def test_it_has_the_same_keys_as_the_options(self, launch, kernel, loads, tmp_path):
         assert main(["run", launch]) == 0

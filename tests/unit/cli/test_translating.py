@@ -96,6 +96,14 @@ class TestCl:
         assert f"{WITHOUT_TEXT}: this is compiled already" in capsys.readouterr().err
         assert builds == []
 
+    @pytest.mark.parametrize("order", ["utf-16-le", "utf-16-be"])
+    def test_a_source_in_utf_16_is_refused(self, builds, tmp_path, capsys, order):
+        path = tmp_path / "k.cl"
+        path.write_bytes("\ufeffkernel void k() {}".encode(order))
+        assert main(["cl", str(path), "--device", "bdw"]) == 1
+        assert "k.cl: the text is UTF-16, expected UTF-8" in capsys.readouterr().err
+        assert builds == []
+
     def test_a_visa_text_is_not_taken_for_a_source(self, builds, tmp_path, capsys):
         path = tmp_path / "k.visaasm"
         path.write_text('.version 4.1\n.kernel "k"\n')
