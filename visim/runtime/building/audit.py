@@ -17,7 +17,7 @@ from visim.isa import Instruction
 from visim.isa.flow import FunctionCall, IndirectFunctionCall
 from visim.module import Unit
 from visim.operands import General
-from visim.runtime.payload.layout import dimension_bytes, is_unused, places_of
+from visim.runtime.payload.layout import Places, dimension_bytes, is_unused, places_of
 from visim.target import Platform
 
 _POINTER, _NUMBER, _TRIPLE = 8, 4, 12
@@ -62,8 +62,9 @@ def _simd_size(entry: ZeKernel, unit: Unit) -> Iterator[Diagnostic]:
 
 def _inputs(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
     """Each input lies in the local ids or in a piece of the cross-thread data."""
-    places = places_of(entry, platform)
-    end = places.cross_base + max((piece.offset + piece.size for piece in entry.payload), default=0)
+    places = places_of(entry, unit.inputs, platform)
+    last = max((piece.offset + piece.size for piece in entry.payload), default=0)
+    end = places.register_byte(last)
     for one in unit.inputs:
         if places.is_local(one) or is_unused(unit, one):
             continue
@@ -83,7 +84,7 @@ def _inputs(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnos
 
 def _payload(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
     """Pieces of the payload lie apart and have their sizes, and inputs do not cut them."""
-    places = places_of(entry, platform)
+    places = places_of(entry, unit.inputs, platform)
     pieces = sorted((one for one in entry.payload if one.size), key=lambda one: one.offset)
     for before, after in pairwise(pieces):
         if before.offset + before.size > after.offset:
@@ -97,12 +98,14 @@ def _payload(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagno
             text = f"{_name(piece)} has {piece.size} bytes, {piece.arg_type} takes {wanted}"
             helps = _COMPILE_WIDE if (piece.size, wanted) == _NARROW else None
             yield _finding("abi-payload-size", text, unit.origin, helps)
-    yield from _cut_inputs(unit, pieces, places.cross_base)
+    yield from _cut_inputs(unit, pieces, places)
 
 
-def _cut_inputs(unit: Unit, pieces: Sequence[PayloadArgument], base: int) -> Iterator[Diagnostic]:
+def _cut_inputs(
+    unit: Unit, pieces: Sequence[PayloadArgument], places: Places
+) -> Iterator[Diagnostic]:
     for one in unit.inputs:
-        start = one.offset - base
+        start = places.start(one)
         end = start + one.size
         for piece in pieces:
             first, last = piece.offset, piece.offset + piece.size
@@ -110,7 +113,7 @@ def _cut_inputs(unit: Unit, pieces: Sequence[PayloadArgument], base: int) -> Ite
             is_within = (start <= first and last <= end) or (first <= start and end <= last)
             if not is_apart and not is_within:
                 text = f"input {one.variable.name} has a part of {_name(piece)} only, which is at"
-                text += f" byte {base + first} of the registers"
+                text += f" byte {places.register_byte(first)} of the registers"
                 yield _finding("abi-input-cut", text, one.origin)
 
 
@@ -121,7 +124,7 @@ def _name(piece: PayloadArgument) -> str:
 
 def _sizes(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
     """Registers, local ids, scratch and shared local memory have the sizes that the text needs."""
-    env, places = entry.execution_env, places_of(entry, platform)
+    env, places = entry.execution_env, places_of(entry, unit.inputs, platform)
     legal = _LARGE_FILE.get(platform.name, _FILE)
     if env.grf_count not in legal:
         text = f"{env.grf_count} registers; threads of {platform.name} have"

@@ -10,7 +10,7 @@ Facts: runtime_abi section 2 (thread payload, local ids, execution mask, r0).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,6 +32,8 @@ from visim.target import Platform
 
 PACKED_IDS = "packed_local_ids"
 _SCRATCH_GRANULE = 1024
+_SELF_LOADING = {"dg2", "pvc"}
+"""Devices whose code loads its local ids and cross-thread data itself."""
 _MOST_SIZES = 64
 """For so many local sizes a kernel remembers what their threads have."""
 
@@ -54,12 +56,19 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Which bytes of the registers hold what: r0, the local ids, then cross-thread data."""
+    """Which bytes of the registers hold what: r0, the local ids, then cross-thread data.
+
+    Code loads cross-thread data itself from byte `loaded` of the payload on. They begin `gap` bytes
+    later in the registers than in the payload, where the first of them is aligned to more than a
+    register, as a pointer to local memory of long vectors is.
+    """
 
     grf: int
     local_id_bytes: int
     cross_base: int
     payload: tuple[PayloadArgument, ...]
+    loaded: int = 0
+    gap: int = 0
 
     def is_local(self, entry: Input) -> bool:
         """Whether an input lies in the local ids."""
@@ -68,18 +77,34 @@ class Places:
 
     def is_cross(self, entry: Input) -> bool:
         """Whether an input starts in a piece of the cross-thread data that is described."""
-        start = entry.offset - self.cross_base
+        start = self.start(entry)
         return any(piece.offset <= start < piece.offset + piece.size for piece in self.payload)
 
+    def start(self, entry: Input) -> int:
+        """Return at which byte of the cross-thread data an input starts."""
+        start = entry.offset - self.cross_base
+        return start if start < self.loaded else start - self.gap
 
-def places_of(kernel: ZeKernel, platform: Platform) -> Places:
+    def register_byte(self, start: int) -> int:
+        """Return which byte of the registers holds a byte of the cross-thread data."""
+        return self.cross_base + start + (self.gap if start >= self.loaded else 0)
+
+
+def places_of(kernel: ZeKernel, inputs: Sequence[Input], platform: Platform) -> Places:
     """Return the places of a kernel's payload; older devices keep a register free before it."""
     grf = platform.grf_bytes
     local_ids = sum(
         grf if piece.arg_type == PACKED_IDS else piece.size for piece in kernel.per_thread_payload
     )
-    has_free = not local_ids and platform.name not in {"dg2", "pvc"}
-    return Places(grf, local_ids, grf + local_ids + (grf if has_free else 0), kernel.payload)
+    if platform.name not in _SELF_LOADING:
+        free = 0 if local_ids else grf
+        return Places(grf, local_ids, grf + local_ids + free, kernel.payload)
+    base, loaded = grf + local_ids, kernel.execution_env.inline_data_payload_size
+    gap = 0
+    if any(piece.offset == loaded and piece.arg_index >= 0 for piece in kernel.payload):
+        first = min((one.offset for one in inputs if one.offset >= base + loaded), default=0)
+        gap = max(first // grf * grf - base - loaded, 0)
+    return Places(grf, local_ids, base, kernel.payload, loaded, gap)
 
 
 def is_unused(unit: Unit, entry: Input) -> bool:
@@ -129,7 +154,7 @@ class PayloadLayout:
         self.header = ThreadHeader(linked)
         _check_thread_data(kernel)
         self._has_packed_ids = any(p.arg_type == PACKED_IDS for p in kernel.per_thread_payload)
-        self._places = places_of(kernel, linked.platform)
+        self._places = places_of(kernel, linked.kernel.inputs, linked.platform)
         self.local_id_bytes = self._places.local_id_bytes
         self.dimension_bytes = dimension_bytes(linked.platform, self.simd_size)
         if self.local_id_bytes % self.dimension_bytes:
@@ -181,7 +206,7 @@ class PayloadLayout:
             if self._places.is_local(entry):
                 thread.append(Slice(register, entry.offset - self.grf, entry.size))
             elif self._places.is_cross(entry):
-                cross.append(Slice(register, entry.offset - self.cross_base, entry.size))
+                cross.append(Slice(register, self._places.start(entry), entry.size))
             else:
                 raise self._unexplained(entry)
         return tuple(thread), tuple(cross)
