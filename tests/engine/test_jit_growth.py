@@ -37,6 +37,9 @@ GROWING: dict[str, Callable[[int], str]] = {
     "a register that branches write": lambda n: (
         each(n, f"{COMPARE}(P1) goto (M1, 16) L{{n}}\n{ADD}{MOVE}L{{n}}:\n{MOVE}") + RET
     ),
+    "loops that channels can run apart": lambda n: (
+        each(n, f"L{{n}}:\n{ADD}{COMPARE}(P1) goto (M1, 16) L{{n}}\n{MOVE}") + RET
+    ),
     "subroutines": lambda n: (
         each(n, "call (M1, 16) S{n}\n")
         + RET

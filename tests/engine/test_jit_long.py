@@ -60,6 +60,23 @@ end:
 """
 
 
+def leaving(count: int) -> str:
+    """Return code in which one channel after another leaves to wait in front of all later ones."""
+    leave = """
+    cmp.eq (M1, 16) P1 V40(0,0)<1;1,0> 0x{n:x}:d
+    (P1) goto (M1, 16) E{n}
+"""
+    wait = "E{n}:\n    mad (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x3:d 0x{n:x}:d\n"
+    rest = "    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x20:d\n    goto (M1, 16) end\n"
+    parts = [leave.format(n=n) for n in range(count)], [wait.format(n=n) for n in range(count)]
+    return "".join([*parts[0], rest, *parts[1], "end:\n    ret (M1, 1)\n"])
+
+
+def written(body: str) -> str:
+    linked = harness.assemble(HEAD + body, "pvc").linked
+    return ModuleWriter(linked, Version(full=True, slm_bytes=0)).write().text
+
+
 def flow_of(body: str) -> Flow:
     linked = harness.assemble(HEAD + body, "pvc").linked
     return Explorer(UnitCode(linked, linked.units[0]), 0, lambda _, cr0: cr0).explore()
@@ -125,13 +142,15 @@ def test_nodes_on_cycles() -> None:
     assert set(cyclic(edges)) == {b, c, d}
 
 
-@pytest.mark.parametrize("on", [0xFFFF, 0x0F31])
-@pytest.mark.parametrize("most", [-1, 1 << 40])
+@pytest.mark.parametrize("on", [0xFFFF, 0x0F31, 0x0F30])
+@pytest.mark.parametrize("body", [JOINS, leaving(10), leaving(16)])
+@pytest.mark.parametrize(("meeting", "waiting"), [(-1, 1 << 40), (1 << 40, 1 << 40), (-1, -1)])
 def test_masks_in_one_array_are_those_that_were_variables(
-    most: int, on: int, monkeypatch: pytest.MonkeyPatch
+    meeting: int, waiting: int, body: str, on: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(masks, "MOST_MEETING", most)
-    kernel = harness.assemble(HEAD + JOINS, "pvc")
+    monkeypatch.setattr(masks, "MOST_MEETING", meeting)
+    monkeypatch.setattr(masks, "MOST_WAITING", waiting)
+    kernel = harness.assemble(HEAD + body, "pvc")
     registers = ((kernel.place("V40"), np.arange(16, dtype=np.int32).tobytes()),)
     group = harness.Group((harness.ThreadStart(registers, on),))
     found: list[bytes] = []
@@ -141,6 +160,15 @@ def test_masks_in_one_array_are_those_that_were_variables(
         assert ended.fault is None
         found.append(image[: kernel.linked.register_bytes].tobytes())
     assert found[0] == found[1]
+
+
+def test_blocks_that_look_for_channels_at_many_places_share_the_look() -> None:
+    assert written(leaving(100)).count("ptr %wait.") < 1000
+
+
+def test_a_subroutine_looks_once_whether_its_turn_is_over_wherever_it_returns_to() -> None:
+    body = "    call (M1, 16) first\n" * 50 + CALLS
+    assert written(body).count("call i32 @pause(") == 2  # one for each subroutine
 
 
 def test_an_array_of_masks_is_kept_in_memory() -> None:
@@ -227,7 +255,5 @@ def test_counters_of_many_loops_stay_as_they_are(
     loop = "L{n}:\n    add (M1, 16) V40(0,0)<1> V40(0,0)<1;1,0> 0x1:d\n"
     loop += "    cmp.lt (M1, 16) P1 V40(0,0)<1;1,0> 0x{n:x}:d\n    (P1) goto (M1, 16) L{n}\n"
     body = "".join(loop.format(n=n) for n in range(loops)) + "    ret (M1, 1)\n"
-    linked = harness.assemble(HEAD + body, "pvc").linked
-    text = ModuleWriter(linked, Version(full=True, slm_bytes=0)).write().text
-    native.object_code(text, native.any_processor())
+    native.object_code(written(body), native.any_processor())
     assert chosen["-disable-lsr"] is off

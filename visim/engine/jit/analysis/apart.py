@@ -186,9 +186,9 @@ class RegionFinder:
         flow, keys, (entry, _, mode) = self._flow, region.keys(), region.header.key
         if region.header.waiting & {key[1] for key in keys}:
             return False
-        for source, targets in flow.edges.items():
-            if source not in keys and targets & keys - {region.header.key}:
-                return False
+        inner = keys - {region.header.key}
+        if any(flow.sources.get(key, set[Key]()) - keys for key in inner):
+            return False
         return all(
             (entry, place, mode) in flow.nodes and ((entry, place) in flow.slots or region.together)
             for place in region.beyond

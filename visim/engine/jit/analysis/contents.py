@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.bindings import Bindings
-from visim.engine.jit.analysis.blocks import Step, UnitCode
+from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_uniform
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
@@ -24,7 +24,6 @@ from visim.sem.effects import (
     WritePredicate,
     WriteRegister,
     WriteState,
-    expressions,
 )
 from visim.sem.expr import Expr, below
 from visim.sem.uops import Group
@@ -241,8 +240,8 @@ class Contents:
         """Note what comes in and what goes out; whether only channels that run are written."""
         region, inside = self._region, self._region.keys()
         behind = self._flow.behind(inside) - inside
-        variables, names = _read_by((self._flow.nodes[key] for key in behind), self._flow.code)
-        leaving = {what for what in self._set if _is_in(what, variables, names)}
+        readers = self._flow.readers
+        leaving = {one for one in self._set if behind & readers.get(_name(one), set[Key]())}
         changed = leaving | self._set & self._wanted
         if any(self._flow.edges.get(key, set[Key]()) & inside for key in behind):
             leaving = changed  # channels come back, as from a loop around this one
@@ -295,8 +294,9 @@ def _is_block(value: Expr) -> bool:
     return value.uop.name == "loaded" and isinstance(value.attribute[0], LoadBlock)
 
 
-def _is_in(what: Row | Bits, variables: set[int], names: set[str]) -> bool:
-    return what.variable in variables if isinstance(what, Row) else what[0] in names
+def _name(what: Row | Bits) -> int | str:
+    """Return the number of a row's variable, or the name of a predicate."""
+    return what.variable if isinstance(what, Row) else what[0]
 
 
 def _chooses_known(effect: Effect) -> bool:
@@ -309,28 +309,6 @@ def _chooses_known(effect: Effect) -> bool:
 def _is_known(surface: Expr | None, bindings: Bindings) -> bool:
     """Whether a message goes to a surface that is known when code is made, or to none."""
     return surface is None or bindings.number(surface) is not None
-
-
-def _read_by(nodes: Iterable[Node], code: UnitCode) -> tuple[set[int], set[str]]:
-    """Return the variables and the predicates that blocks of a unit read."""
-    variables, names = set[int](), set[str]()
-    for node in nodes:
-        found = [expr for step in node.block.steps for expr in step.expressions]
-        if node.block.transfer is not None:
-            found += expressions((node.block.transfer,))
-        for expr in found:
-            match expr.uop.name:
-                case "read":
-                    variables.add(expr.attribute.variable.index)
-                case "fused":
-                    variables.add(expr.attribute[1].variable.index)
-                case "gather":
-                    variables |= code.kernel.reached(code.unit)
-                case "predicate":
-                    names.add(expr.attribute[0].name)
-                case _:
-                    pass
-    return variables, names
 
 
 def _have_surfaces_at_hand(nodes: Iterable[Node]) -> bool:

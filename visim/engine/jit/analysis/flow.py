@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.blocks import (
     UnknownControl,
     control_value,
 )
+from visim.engine.jit.ir.masks import waits_often
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
@@ -29,6 +30,7 @@ from visim.sem.effects import (
     Jump,
     Return,
     Switch,
+    expressions,
 )
 from visim.sem.expr import Expr
 
@@ -115,6 +117,56 @@ class Flow:
                 if target <= key:
                     found[target] = key
         return found
+
+    @cached_property
+    def sources(self) -> dict[Key, set[Key]]:
+        """From where control can come to each node."""
+        found: dict[Key, set[Key]] = {}
+        for source, targets in self.edges.items():
+            for target in targets:
+                found.setdefault(target, set()).add(source)
+        return found
+
+    @cached_property
+    def later(self) -> dict[Key, Key]:
+        """For nodes where channels may wait the next such one, the last itself.
+
+        Where blocks look for waiting channels at many places, each by itself, LLVM has the square
+        of them to follow; so there they all look along one chain, each from its own first place.
+        """
+        if not waits_often([len(node.waiting) for node in self.nodes.values()]):
+            return {}
+        found, last = dict[Key, Key](), dict[tuple[int, int], Key]()
+        for key in sorted(self.nodes, reverse=True):
+            if key[:2] in self.slots:
+                found[key] = last.get((key[0], key[2]), key)
+                last[key[0], key[2]] = key
+        return found
+
+    @cached_property
+    def readers(self) -> dict[int | str, set[Key]]:
+        """The nodes that read each variable, by its number, and each predicate, by its name."""
+        found: dict[int | str, set[Key]] = {}
+        for key, node in self.nodes.items():
+            for what in self._read_in(node.block):
+                found.setdefault(what, set()).add(key)
+        return found
+
+    def _read_in(self, block: StaticBlock) -> Iterator[int | str]:
+        """Yield the variables and the predicates that a block reads."""
+        exprs = [expr for step in block.steps for expr in step.expressions]
+        for expr in exprs + expressions((block.transfer,) if block.transfer else ()):
+            match expr.uop.name:
+                case "read":
+                    yield expr.attribute.variable.index
+                case "fused":
+                    yield expr.attribute[1].variable.index
+                case "gather":
+                    yield from self.code.kernel.reached(self.code.unit)
+                case "predicate":
+                    yield expr.attribute[0].name
+                case _:
+                    pass
 
     def repeats(self, key: Key) -> bool:
         """Whether control can come back to a node."""

@@ -61,7 +61,16 @@ def meets_too_many(waiting: Sequence[int], masks: int) -> bool:
         waiting: at how many places channels wait, for each block.
         masks: how many masks there are.
     """
-    return len(waiting) * masks > MOST_MEETING or sum(waiting) > MOST_WAITING
+    return len(waiting) * masks > MOST_MEETING or waits_often(waiting)
 
 
-__all__ = ["Masks", "meets_too_many"]
+def waits_often(waiting: Sequence[int]) -> bool:
+    """Whether channels wait at more places than blocks can look at one by one.
+
+    Args:
+        waiting: at how many places channels wait, for each block.
+    """
+    return sum(waiting) > MOST_WAITING
+
+
+__all__ = ["Masks", "meets_too_many", "waits_often"]

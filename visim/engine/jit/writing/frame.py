@@ -435,6 +435,12 @@ class UnitFrame:
         if (node.entry, node.key[1]) not in self.flow.slots:
             return
         text, slot = self.text, f"%wait.{node.entry}.{node.key[1]}"
+        if self.flow.later:
+            text.label(f"k{number}")
+            later = self.flow.later[node.key]
+            some = text.let(f"icmp ne i32 {text.let(f'load i32, ptr {slot}')}, 0")
+            other = f"w{number}" if later == node.key else f"k{self.names[later]}"
+            text.branch(some, f"w{number}", other)
         text.label(f"m{number}")
         waiting = text.let(f"load i32, ptr {slot}")
         text.do(f"store i32 0, ptr {slot}")
@@ -456,6 +462,9 @@ class UnitFrame:
     def wake(self, node: Node, places: Sequence[int]) -> None:
         """Go on at the first of some places where channels wait; at the last they surely do."""
         text = self.text
+        if self.flow.later and len(places) > 1:
+            text.jump(f"k{self.names[node.entry, places[0], node.after]}")
+            return
         for place in places[:-1]:
             waiting = text.let(f"load i32, ptr %wait.{node.entry}.{place}")
             some = text.let(f"icmp ne i32 {waiting}, 0")

@@ -420,15 +420,18 @@ class NodeWriter(SynchronizationWriter):
         number = text.let(f"load i32, ptr %site.{entry}")
         if entry in unit.flow.recursive:
             unit.pop_activation(entry)
+        backward = [site.next <= self.node.block.start for site in sites]
+        if all(backward):
+            unit.pause(self.node.block.next - 1)
         nowhere = text.fresh("nowhere")
         labels = [text.fresh("caller") for _ in sites]
         cases = " ".join(
             f"i32 {site.number}, label %{label}" for site, label in zip(sites, labels, strict=True)
         )
         text.do(f"switch i32 {number}, label %{nowhere} [ {cases} ]")
-        for site, label in zip(sites, labels, strict=True):
+        for site, label, goes_back in zip(sites, labels, backward, strict=True):
             text.label(label)
-            if site.next <= self.node.block.start:
+            if goes_back and not all(backward):
                 unit.pause(self.node.block.next - 1)
             text.jump(unit.merge_label((site.caller, site.next, self.node.after)))
         text.label(nowhere)
