@@ -24,13 +24,13 @@ from visim.engine.jit.launch.answers import Aim, Halt, Target
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
 from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
-from visim.engine.jit.launch.run import Runner, shared_starts, weakly
+from visim.engine.jit.launch.run import Runner, looks_inside, shared_starts, weakly
 from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
 from visim.engine.jit.writing.tracing import ACCESSES, PATHS
-from visim.engine.jit.writing.versions import Version
+from visim.engine.jit.writing.versions import Version, Way
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
 
@@ -194,7 +194,9 @@ class Prepared:
         wants = Observers(options.observers).wants
         payload = None if shared is None else Payload.of(shared)
         filled = None if payload is None else payload.filled
-        stacks = self._first.needs_stacks(None if shared is None else len(shared.starts))
+        threads = None if shared is None else len(shared.starts)
+        way = self._first.way(threads, looks_inside=looks_inside(options))
+        stacks = way is Way.STACKED
         return Version(
             full=True,
             slm_bytes=dispatch.slm_bytes,
@@ -206,6 +208,7 @@ class Prepared:
             watched=tuple(sorted(wants & {PATHS, ACCESSES})),
             payload=None if stacks else payload,
             filled=filled if stacks else None,
+            in_step=way is Way.IN_STEP,
             low=0 if shared is None else _low_channels(shared, self.kernel.simd_size),
         )
 

@@ -76,7 +76,8 @@ class Work(IntEnum):
     A worker takes `CHUNK` groups of a part at a time, at the end one of so many `SHARES` of those
     that are left, and at least `LEAST`. It begins with its `OWN` of the `PARTS`. `ALIKE` is the
     image from which it reads what all threads start with alike, `FIRSTS` are first elements of
-    rows in which threads differ. The fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
+    rows in which threads differ, `FRAMES` what threads that go in step leave where they meet. The
+    fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
     """
 
     PARTS = 0
@@ -109,6 +110,7 @@ class Work(IntEnum):
     FIRSTS = 27
     OWN = 28
     ALIKE = 29
+    FRAMES = 30
     SIZE = 32
 
 
@@ -266,6 +268,9 @@ class Status(IntEnum):
 
 NEVER, ANYTIME = (1 << 63) - 1, (1 << 64) - 1
 """In place of a phase: a thread that has ended, and one that waits for nobody (-1)."""
+
+STUCK = (1 << 64) - 1
+"""In place of a thread that has faulted: those of a group wait, and cannot go on."""
 
 REFUSED = -2
 """In place of a phase: a thread waits for a barrier that it has not signalled."""

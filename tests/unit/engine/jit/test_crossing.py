@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from visim.engine.jit.ir.accesses import Body, allocated
 from visim.engine.jit.ir.crossing import Crossed, Crossing, Part
+from visim.errors import InternalError
 
 ROOM = ["  %a = alloca [8 x i8], align 64", "  %b = alloca i32", "  %c = alloca i32"]
 SIZES = {"%a": 8, "%b": 4, "%c": 4}
@@ -24,6 +27,12 @@ def crossed(text: str) -> Crossed:
 
 def test_room_is_found_with_its_size():
     assert allocated([*ROOM, "  store i32 0, ptr %b"]) == SIZES
+    assert allocated(["  %d = alloca <32 x i32>"]) == {"%d": 128}
+
+
+def test_room_of_unknown_size_is_no_oversight():
+    with pytest.raises(InternalError, match="nobody knows"):
+        allocated(["  %d = alloca i8, i64 %n"])
 
 
 def test_what_is_written_in_front_and_read_behind_is_kept():

@@ -74,6 +74,8 @@ class Loop:
         own: the scalars in which threads differ.
         full: the mask of every thread; None: threads say it.
         slm_bytes: the size of the groups' shared local memory.
+        before: what else is done before the loop.
+        thread: how a turn of the loop begins.
     """
 
     image_bytes: int
@@ -82,6 +84,8 @@ class Loop:
     own: tuple[InputCore, ...]
     full: int | None
     slm_bytes: int
+    before: str = ""
+    thread: str = ""
 
     def head(self) -> Iterable[str]:
         """Return the instructions before the loop, and those that begin a thread.
@@ -89,7 +93,7 @@ class Loop:
         They fill `%payload`, which is like a register image.
         """
         yield f"  %payload = alloca [{self.image_bytes} x i8], align 64"
-        yield _BEFORE
+        yield _BEFORE + self.before
         for place, size in self.spans:
             yield f"  %from.{place} = getelementptr i8, ptr %image.0, i64 {place}"
             yield f"  %to.{place} = getelementptr i8, ptr %payload, i64 {place}"
@@ -110,7 +114,7 @@ class Loop:
         if self.slm_bytes:
             size = f"i64 {self.slm_bytes}"
             yield f"  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, {size}, i1 false)"
-        yield _THREAD
+        yield self.thread or _THREAD
         yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
         for place, core in enumerate(self.own):
             row = f"getelementptr [{len(self.own)} x i64], ptr %firsts, i64 %number"
@@ -172,7 +176,7 @@ thread.runs:
 """
 """The channels of a thread, if they are not the same for all; one without channels is left out."""
 
-TAIL = f"""
+TAIL = """
 wrong:
   %executed.so.far = load i64, ptr %executed
   %count.wrong = load i64, ptr %clock
@@ -197,6 +201,11 @@ group.ends:
 out:
   %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ]
   %begun = phi i64 [ 0, %group.ends ], [ %number.one, %wrong ]
+  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ]
+"""
+"""What follows a thread that has ended well, at `right`, or has faulted, at `wrong`."""
+
+OUT = f"""
   %whole = mul i64 %ended, %threads
   %started = add i64 %whole, %begun
   %started.at = getelementptr i64, ptr %work, i64 {int(Work.STARTED)}
@@ -209,7 +218,8 @@ out:
   %total.now = add i64 %total.before, %total
   store i64 %total.now, ptr %total.at
   %fault.at = getelementptr i64, ptr %work, i64 {int(Work.FAULT_THREAD)}
-  store i64 %number, ptr %fault.at
+  store i64 %faulted.thread, ptr %fault.at
   ret i64 %ended
 """
-"""What follows a thread that has ended well, at `right`, or has faulted, at `wrong`."""
+"""How the loop ends: so many groups have ended well; of another one so many threads have begun, and
+one of them has faulted."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.ir.text import scalar_bytes
+from visim.errors import InternalError
 
 NAME = re.compile(r"%[\w.]+")
 _LET = re.compile(r"  (%[\w.]+) = (\w+) (.*)")
@@ -19,7 +20,7 @@ _STORE = re.compile(r"  store (<\d+ x \w+>|\w+) (\S.*), ptr (%[\w.]+)(?:, align 
 _AT = re.compile(r"i8, ptr (%[\w.]+), i64 (-?\d+)$")
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _LABEL = re.compile(r"label %([\w.]+)")
-_ROOM = re.compile(r"  (%[\w.]+) = alloca (?:\[(\d+) x i8\]|(\w+))")
+_ROOM = re.compile(r"  (%[\w.]+) = alloca (?:\[(\d+) x i8\]|(<\d+ x \w+>|\w+))(?:, align \d+)?$")
 _EFFECTS = frozenset({"call", "atomicrmw", "cmpxchg"})
 
 
@@ -36,8 +37,10 @@ def allocated(lines: Iterable[str]) -> dict[str, int]:
     """Return the variables for which lines make room, and their sizes in bytes."""
     found: dict[str, int] = {}
     for line in lines:
-        room = _ROOM.match(line)
-        if room:
+        if " = alloca " in line:
+            room = _ROOM.match(line)
+            if room is None:
+                raise InternalError(f"room for a variable of which nobody knows the size: {line}")
             found[room[1]] = int(room[2]) if room[2] else type_bytes(room[3])
     return found
 

@@ -17,7 +17,8 @@ MOST_WAITING = 1 << 12
 """How many masks of channels that wait its blocks may have, all blocks together: LLVM tells those
 apart wherever blocks meet."""
 
-_ARRAY = "%masks"
+MASKS = "%masks"
+"""The array of all masks, if they are in one."""
 _BYTES = 8
 
 
@@ -37,7 +38,7 @@ class Masks:
         if not self.together:
             return f"  {name} = alloca i{bits}"
         self._count += 1
-        return f"  {name} = getelementptr i8, ptr {_ARRAY}, i64 {_BYTES * (self._count - 1)}"
+        return f"  {name} = getelementptr i8, ptr {MASKS}, i64 {_BYTES * (self._count - 1)}"
 
     def array(self) -> list[str]:
         """Return the instructions that make the array, in front of all others.
@@ -48,9 +49,9 @@ class Masks:
             return []
         size = _BYTES * self._count
         return [
-            f"  {_ARRAY} = alloca [{size} x i8], align 64",
-            f'  call void asm sideeffect "", "r"(ptr {_ARRAY})',
-            f"  call void @llvm.memset.p0.i64(ptr {_ARRAY}, i8 0, i64 {size}, i1 false)",
+            f"  {MASKS} = alloca [{size} x i8], align 64",
+            f'  call void asm sideeffect "", "r"(ptr {MASKS})',
+            f"  call void @llvm.memset.p0.i64(ptr {MASKS}, i8 0, i64 {size}, i1 false)",
         ]
 
 
@@ -73,4 +74,4 @@ def waits_often(waiting: Sequence[int]) -> bool:
     return sum(waiting) > MOST_WAITING
 
 
-__all__ = ["Masks", "meets_too_many", "waits_often"]
+__all__ = ["MASKS", "Masks", "meets_too_many", "waits_often"]

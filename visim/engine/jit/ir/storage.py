@@ -24,6 +24,8 @@ from visim.types import DataType
 _LINE = 64
 _REACHED = "reached"
 _FIXED = "%fixed"
+FIXED_HOME = f"{_FIXED}.home"
+"""Where variables are that are left in memory."""
 
 
 @dataclass
@@ -282,8 +284,8 @@ class Storage:
         """
         lines: list[str] = []
         if self._fixed:
-            lines.append(f"  {_FIXED}.home = alloca [{self._fixed_bytes} x i8], align {_LINE}")
-            lines.append(f'  {_FIXED} = call ptr asm "", "=r,0"(ptr {_FIXED}.home) memory(none)')
+            lines.append(f"  {FIXED_HOME} = alloca [{self._fixed_bytes} x i8], align {_LINE}")
+            lines.append(f'  {_FIXED} = call ptr asm "", "=r,0"(ptr {FIXED_HOME}) memory(none)')
         empty = {name for key, (name, _, _) in self.generals.items() if self._homes[key]}
         for name, size, place in (*self.generals.values(), *self.others.values()):
             if name in self._fixed:

@@ -53,6 +53,7 @@ class Facts:
     surfaces: int | None
     alike_once: bool
     firsts: tuple[tuple[int, int], ...]
+    frame_bytes: int
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
@@ -69,6 +70,7 @@ class Facts:
             module.sites.surfaces,
             module.alike_once,
             module.firsts,
+            module.frame_bytes,
         )
 
 
@@ -214,6 +216,6 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     watched = tuple(AccessSite(**site) for site in known["watched"])
     lists = places, blocks, forms, watched, tuple(known["adding"])
     firsts = tuple((place, size) for place, size in known["firsts"])
-    others = known["surfaces"], known["alike_once"], firsts
+    others = known["surfaces"], known["alike_once"], firsts, known["frame_bytes"]
     facts = Facts(known["entry"], known["exchange_bytes"], *lists, *others)
     return facts, data[start:]

@@ -43,7 +43,7 @@ from visim.engine.jit.layout import (
     Status,
     Thread,
 )
-from visim.engine.jit.writing.versions import Traits
+from visim.engine.jit.writing.versions import Traits, Way
 from visim.engine.observers import NOBODY, BlockPlace
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
@@ -109,7 +109,7 @@ class Runner:
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
         threads = None if target.shared is None else len(target.shared.starts)
-        self.has_stacks = first.needs_stacks(threads)
+        self.has_stacks = first.way(threads, looks_inside=looks_inside(options)) is Way.STACKED
         self.show()
 
     def show(self) -> None:
@@ -457,6 +457,11 @@ def _local_memory(size: int) -> SharedLocalMemory:
     """Return shared local memory whose rows are in few cache lines, with its margins."""
     room = aligned_zeros(size + 2 * SLM_MARGIN)
     return SharedLocalMemory(size, room[SLM_MARGIN : SLM_MARGIN + size])
+
+
+def looks_inside(options: RunOptions) -> bool:
+    """Return whether somebody wants to know more of threads than their memory and their count."""
+    return options.budget is not None or options.count_forms or bool(options.observers)
 
 
 def weakly(dispatch: Dispatch) -> Dispatch:

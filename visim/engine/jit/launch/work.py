@@ -14,7 +14,7 @@ from visim.engine.base import Exit, Machine, SharedStarts, ThreadStart
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.launch.records import ThreadRecord, octets_of, unstarted, words
 from visim.engine.jit.launch.run import Runner
-from visim.engine.jit.layout import Context, Part, Shared, Status, Thread, Work
+from visim.engine.jit.layout import STUCK, Context, Part, Shared, Status, Thread, Work
 from visim.errors import InternalError
 from visim.machine.allocations import aligned_zeros
 
@@ -122,6 +122,7 @@ class NativeWork:
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self.fields[Work.OWN] = own
         self.firsts = self._firsts(chosen[0].facts.firsts)
+        self.frames = aligned_zeros(len(self.records) * chosen[0].facts.frame_bytes)
         self._fill(shared)
         self._alike = self.starts
         self.aim()
@@ -152,6 +153,7 @@ class NativeWork:
             Work.SLM_BYTES: runner.dispatch.slm_bytes,
             Work.FIRSTS: self.firsts.ctypes.data,
             Work.ALIKE: self.records[0].image.ctypes.data,
+            Work.FRAMES: self.frames.ctypes.data,
         }
         for name, value in values.items():
             self.fields[int(name)] = value
@@ -239,10 +241,12 @@ class NativeWork:
         if runner.counts:
             runner.take_counts()
         faulted = int(fields[Work.FAULT_THREAD]) if answer == 1 else None
+        faulted = None if faulted == STUCK else faulted
         if runner.watcher.is_ordered:
             runner.watcher.end_range(faulted)
         if not answer:
             return None
+        self.frames.fill(0)
         if faulted is not None:
             fault = runner.fault_of(self.records[faulted])
             if runner.has_stacks:

@@ -26,6 +26,7 @@ from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.engine.jit.layout import ANYTIME, LOOP_NOTES, Context, FaultKind, Status, Thread
 from visim.engine.jit.writing.bounds import SurfaceWriter
+from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
@@ -47,9 +48,10 @@ class ModuleFrame:
 
     `flat` says that all variables are in an image; `has_calls` that there are functions beside the
     kernel; `counts_depth` that open calls are counted; `stacks` that threads have stacks of their
-    own, which those do not need that `may_wait` but are alone in their groups. `barriers` is how
-    many barriers a group has if threads signal and wait for any apart, else 0. `adding` are the
-    messages that may be tallied. `alike_once` and `firsts` are what `ModuleText` says.
+    own, which those do not need that `may_wait` but are alone in their groups, or go in step.
+    `barriers` is how many barriers a group has if threads signal and wait for any apart, else 0.
+    `adding` are the messages that may be tallied. `alike_once`, `firsts` and, as
+    `frame_bytes_in_step`, `frame_bytes` are what `ModuleText` says.
     """
 
     kernel: LinkedKernel
@@ -72,6 +74,7 @@ class ModuleFrame:
     adding: frozenset[int] = frozenset()
     alike_once: bool = False
     firsts: tuple[tuple[int, int], ...] = ()
+    frame_bytes_in_step: int = 0
 
     @property
     def way(self) -> str:
@@ -174,6 +177,8 @@ class UnitFrame:
         self.text = Text(tests_bits=not module.version.has_mask_registers)
         self.is_kernel = self.unit.number == 0
         self.payload = module.version.payload if self.is_kernel else None
+        in_step = module.version.in_step and self.is_kernel
+        self.meeting = Meeting() if in_step else None
         image = "%image" if module.flat else None
         shared = "%image" if module.has_calls else None
         self.storage = Storage(self.kernel, self.unit, self.text, image, shared)

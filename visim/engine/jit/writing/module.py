@@ -11,6 +11,7 @@ from visim.engine.jit.analysis.blocks import ANY_MODE, UnitCode
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
+from visim.engine.jit.analysis.meetings import goes_in_step
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
@@ -70,7 +71,7 @@ class ModuleWriter(ModuleFrame):
         )
         watched = self.watched_sites.sites
         blocks = self.numbers.places
-        read = self.alike_once, self.firsts
+        read = self.alike_once, self.firsts, self.frame_bytes_in_step
         return ModuleText(text, entry, self.sites, blocks, self.forms, watched, *read)
 
     def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
@@ -102,7 +103,13 @@ class ModuleWriter(ModuleFrame):
             weight=_weight(flows.values()),
             steps=_steps(flows.values()),
             has_atomics=has_atomics(flows.values()),
+            may_go_in_step=self._may_go_in_step(flows),
         )
+
+    def _may_go_in_step(self, flows: dict[tuple[int, int], Flow]) -> bool:
+        if self.flat or self.has_calls or self.version.saving:
+            return False
+        return goes_in_step(self.kernel, flows[0, self.version.cr0])
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
         codes = self.codes or [UnitCode(self.kernel, unit) for unit in self.kernel.units]

@@ -29,8 +29,9 @@ class SynchronizationWriter(StepWriter):
         """Write what a synchronization does, until the thread goes on."""
         unit = self.unit
         unit.pc = self.node.block.next - 1
-        unit.set_thread(Thread.PC, self.node.block.next)
-        unit.set_thread(Thread.UNIT, unit.unit.number)
+        if unit.meeting is None:
+            unit.set_thread(Thread.PC, self.node.block.next)
+            unit.set_thread(Thread.UNIT, unit.unit.number)
         values = self.new_values()
         self.tracing.effect(values, effect, unit.pc)
         if unit.module.has_host_turns:
@@ -43,6 +44,11 @@ class SynchronizationWriter(StepWriter):
     def _barrier(self) -> None:
         """Wait for all others, where threads signal and wait in one."""
         unit = self.unit
+        if unit.meeting is not None:
+            label = unit.meeting.label(self.node.block.next)
+            self.text.jump(label)
+            self.text.label(label)
+            return
         if not unit.module.stacks:  # Nobody else is in the group.
             return
         unit.note_executed()

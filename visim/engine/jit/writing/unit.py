@@ -8,18 +8,20 @@ from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
-from visim.engine.jit.analysis.payload import PARAMETERS, TAIL, Loop, Payload, overlaps
+from visim.engine.jit.analysis.payload import OUT, PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
 from visim.engine.jit.analysis.worth import scattered_loops, tear
-from visim.engine.jit.ir.masks import Masks, meets_too_many
+from visim.engine.jit.ir.accesses import allocated
+from visim.engine.jit.ir.masks import MASKS, Masks, meets_too_many
 from visim.engine.jit.ir.pieces import FRAME
-from visim.engine.jit.ir.storage import copying
+from visim.engine.jit.ir.storage import FIXED_HOME, copying
 from visim.engine.jit.layout import Thread
 from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
+from visim.engine.jit.writing.meeting import BEFORE, Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
 
@@ -29,6 +31,10 @@ def frame_bytes(flow: Flow) -> int:
     slots = [entry for entry, _ in flow.slots]
     counts = [len(ACTIVATION) + slots.count(entry) for entry in flow.recursive]
     return 4 * max(counts, default=0)
+
+
+_OF_TURNS = ("%clock", "%turn.ends", "%self", FRAME)
+"""Variables that are new whenever a thread goes on."""
 
 
 class UnitWriter(UnitFrame):
@@ -56,16 +62,29 @@ class UnitWriter(UnitFrame):
         self.storage.chain = 0
         for loop in self.loops.values():
             loop.write()
-        body = self.text.lines
+        body, prologue = self.text.lines, self._prologue()
         name = function_name(self.unit.number, self.flow.start[2])
         linkage = "" if self.is_kernel else "internal "
-        kind, parameters, prologue = "i32", "ptr %ctx, ptr %thread, i32 %mask", self._prologue()
+        kind, parameters = "i32", "ptr %ctx, ptr %thread, i32 %mask"
+        if self.meeting is not None:
+            body = self._in_step(self.meeting, prologue, body)
         if self.payload is not None:
             self.module.alike_once = not self._mixes(self.payload)
             self.module.firsts = tuple((core.place, core.size) for core in self._own_cores())
             kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
         head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
         return "\n".join([*head, *body, *self._epilogue(), "}", ""])
+
+    def _in_step(self, meeting: Meeting, prologue: list[str], body: list[str]) -> list[str]:
+        """Return a body whose threads go in step."""
+        own = set(self.buffers)
+        sizes = allocated(line for line in prologue if line not in own)
+        for name in _OF_TURNS:
+            sizes.pop(name, None)
+        always = [name for name in (FIXED_HOME, MASKS) if name in sizes]
+        found = meeting.written(body, sizes, always)
+        self.module.frame_bytes_in_step = meeting.frame_bytes
+        return [*meeting.dispatch(), *found]
 
     # Function
 
@@ -182,6 +201,7 @@ class UnitWriter(UnitFrame):
             self._own_cores(),
             self._start_mask(),
             self.slm_bytes,
+            *(() if self.meeting is None else (BEFORE, self.meeting.thread())),
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]
@@ -223,14 +243,15 @@ class UnitWriter(UnitFrame):
         saves = self.is_kernel and self.module.version.saving
         if self.payload is not None and not saves:
             # Threads that end well go on at once: nothing asks again whether they have.
-            return [*lines, "  br label %right", "failed:", "  br label %wrong", TAIL]
+            tail = TAIL if self.meeting is None else self.meeting.tail()
+            return [*lines, "  br label %right", "failed:", "  br label %wrong", tail, OUT]
         lines += ["  br label %leave", "failed:", "  br label %leave", "leave:"]
         lines.append("  %faulted = phi i32 [ 0, %finish ], [ 1, %failed ]")
         if saves:
             lines += self.storage.saving("%image")
         if self.payload is not None:
             lines.append("  %is.wrong = icmp ne i32 %faulted, 0")
-            return [*lines, "  br i1 %is.wrong, label %wrong, label %right", TAIL]
+            return [*lines, "  br i1 %is.wrong, label %wrong, label %right", TAIL, OUT]
         if not self.module.has_calls:
             lines += [
                 "  %count = load i64, ptr %clock",

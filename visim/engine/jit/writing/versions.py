@@ -6,6 +6,7 @@ Where a kernel comes from the cache of object code nobody loads that code, half 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.affine import InputShape
@@ -16,6 +17,18 @@ from visim.engine.observers import BlockPlace
 
 _MOST_IN_LOOP = 1000
 """So many instructions of a kernel that may wait stand in a loop over threads at most."""
+
+
+class Way(Enum):
+    """How the threads of a group run.
+
+    One after another, each to its end; from barrier to barrier, one after another (`meeting`); each
+    on a stack of its own.
+    """
+
+    ALONE = auto()
+    IN_STEP = auto()
+    STACKED = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,8 @@ class Version:
     `permuted_bytes` how many bytes it permutes at once, `has_byte_products` that it adds products
     of four bytes each at once. `watched` are the events that observers want of native code.
     `payload` says what threads start with that a loop of the module runs (None: others start them),
-    `filled` which registers others fill before threads start (None: any).
+    `filled` which registers others fill before threads start (None: any). `in_step` says that this
+    loop runs threads from barrier to barrier.
     """
 
     full: bool
@@ -53,6 +67,7 @@ class Version:
     payload: Payload | None = None
     filled: tuple[Span, ...] | None = None
     low: int = 0
+    in_step: bool = False
 
     @property
     def looks_inside(self) -> bool:
@@ -69,7 +84,8 @@ class Traits:
     signal and wait for any apart. `frame_bytes` is the memory that the open calls of subroutines
     need which call themselves. `rows` are what threads may find in inputs that has a shape,
     `weight` is about how many instructions a thread executes, `steps` how many there are;
-    `has_atomics` says that some of them update memory that groups share.
+    `has_atomics` says that some of them update memory that groups share, `may_go_in_step` that
+    threads only wait where they meet all others of their group.
     """
 
     may_wait: bool
@@ -82,20 +98,24 @@ class Traits:
     weight: int
     steps: int
     has_atomics: bool
+    may_go_in_step: bool
 
     @property
     def has_loops(self) -> bool:
         """Whether how many instructions a thread executes is a guess."""
         return self.weight > self.steps
 
-    def needs_stacks(self, threads: int | None) -> bool:
-        """Whether the threads of groups of so many have stacks of their own; None: it is open.
+    def way(self, threads: int | None, *, looks_inside: bool) -> Way:
+        """Return how the threads of groups of so many run; None: it is open how many they are.
 
         A thread that is alone waits for nobody, but its calls may nest deeply, and long code takes
         LLVM half as long again in a loop over threads, whose start is little of their time.
         """
         alone = threads == 1 and self.steps <= _MOST_IN_LOOP and not self.barriers
-        return self.has_calls or (self.may_wait and not alone)
+        if not self.has_calls and (alone or not self.may_wait):
+            return Way.ALONE
+        in_step = self.may_go_in_step and threads is not None and not looks_inside
+        return Way.IN_STEP if in_step else Way.STACKED
 
 
 @dataclass
@@ -106,7 +126,7 @@ class ModuleText:
     `places` are the blocks by number, `forms` what one execution of each counts, `watched` the
     sites by their numbers in logs. `alike_once` says that what all threads start with alike is read
     from the registers of the first one only; `firsts` are the places and sizes of first elements of
-    rows in which the threads of a group differ.
+    rows in which the threads of a group differ. Threads that go in step have `frame_bytes` each.
     """
 
     text: str
@@ -117,3 +137,4 @@ class ModuleText:
     watched: list[AccessSite]
     alike_once: bool
     firsts: tuple[tuple[int, int], ...]
+    frame_bytes: int
