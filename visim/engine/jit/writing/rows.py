@@ -119,7 +119,8 @@ class RowWriter:
                 tests += self._near(form, known)
                 pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
-            tests += self.shapes.straight(form, shape.cores[piece])
+            if not (checked and _is_straight_within(form, shape.offsets[piece], bounds)):
+                tests += self.shapes.straight(form, shape.cores[piece])
             first = self._offset(shape, piece, bounds)
             pointers.append(self.pointer(first, bounds))
             if checked:
@@ -155,7 +156,10 @@ class RowWriter:
     def _near(self, form: Form, near: Near) -> list[str]:
         """Return tests whether a row near an anchor is linear and in range."""
         text, anchor, reach = self.text, near.anchor, form.stride * (form.piece - 1)
-        tests, limit = self.shapes.straight(form, anchor.core, near.core), anchor.bounds.limit
+        tests, limit = list[str](), anchor.bounds.limit
+        ahead = near.core >= 0 and near.base >= 0
+        if not (ahead and _is_straight_within(form, anchor.base, anchor.bounds)):
+            tests = self.shapes.straight(form, anchor.core, near.core)
         if limit.isdigit() and near.offset >= 0 and reach >= 0:
             most = max(0, int(limit) - reach - near.offset)
             return [*tests, text.let(f"icmp ult i64 {anchor.first}, {most}")]
@@ -165,10 +169,15 @@ class RowWriter:
     def _within(self, first: str, reach: int, bounds: Bounds) -> list[str]:
         """Return tests whether a row's first element and its last one are in range."""
         text, limit = self.text, bounds.limit
-        if reach > 0 and limit.isdigit():
+        if reach < 0:
+            end = text.let(f"add i64 {first}, {reach}")
+            return [text.let(f"icmp ult i64 {place}, {limit}") for place in (first, end)]
+        if limit.isdigit():
             return [text.let(f"icmp ult i64 {first}, {max(0, int(limit) - reach)}")]
-        ends = [text.let(f"add i64 {first}, {reach}")] if reach else []
-        return [text.let(f"icmp ult i64 {end}, {limit}") for end in (first, *ends)]
+        if reach:
+            less = self.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
+            limit = text.let(f"call i64 {less}(i64 {limit}, i64 {reach})")
+        return [text.let(f"icmp ult i64 {first}, {limit}")]
 
     def _enough(self, shape: Shape, some: str) -> str:
         """Return whether all lanes are on, or at least one of those that have the same address."""
@@ -438,6 +447,13 @@ def choose(text: Text, ways: Sequence[Rows], direct: str, general: str) -> list[
         }
         found.append(replace(way, pointers=[names[pair] for pair in pairs]))
     return found
+
+
+def _is_straight_within(form: Form, offset: str, bounds: Bounds) -> bool:
+    """Whether a row that goes up and is in range is linear: cores that wrap are out of range."""
+    if form.signed is not False or offset != "0" or bounds.start != "0" or form.stride < 0:
+        return False
+    return bounds.limit.isdigit() and int(bounds.limit) <= form.scale << form.core_bits
 
 
 def _nowhere(bounds: Bounds, stride: int) -> int:
