@@ -176,15 +176,17 @@ thread.runs:
 """
 """The channels of a thread, if they are not the same for all; one without channels is left out."""
 
-TAIL = """
+WRONG = """
 wrong:
   %executed.so.far = load i64, ptr %executed
   %count.wrong = load i64, ptr %clock
   %executed.at.last = add i64 %executed.so.far, %count.wrong
   store i64 %executed.at.last, ptr %executed
   %number.one = add i64 %number, 1
-  br label %out
-right:
+"""
+"""How a thread ends that has faulted."""
+
+NEXT = """
   %executed.before = load i64, ptr %executed
   %count = load i64, ptr %clock
   %executed.now = add i64 %executed.before, %count
@@ -193,11 +195,20 @@ right:
 thread.ends:
   %number.next = add i64 %number, 1
   %more.threads = icmp ult i64 %number.next, %threads
-  br i1 %more.threads, label %thread.begins, label %group.ends
+  br i1 %more.threads, label %thread.begins, label %turn.is.over
 group.ends:
   %group.next = add i64 %group, 1
   %more.groups = icmp ult i64 %group.next, %groups
   br i1 %more.groups, label %group.begins, label %out
+"""
+"""What follows a thread: what it has executed is counted, then comes the next one. Groups end at
+`group.ends`; when all threads have had a turn, at `turn.is.over`, somebody else says whether."""
+
+TAIL = f"""{WRONG}
+  br label %out
+right:{NEXT}
+turn.is.over:
+  br label %group.ends
 out:
   %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ]
   %begun = phi i64 [ 0, %group.ends ], [ %number.one, %wrong ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from visim.engine.jit.analysis.payload import NEXT, WRONG
 from visim.engine.jit.ir.accesses import Body
 from visim.engine.jit.ir.crossing import Crossing, Part
 from visim.engine.jit.ir.storage import copying
@@ -158,13 +159,7 @@ clear:
 cleared:
 """
 
-_TAIL = f"""
-wrong:
-  %executed.so.far = load i64, ptr %executed
-  %count.wrong = load i64, ptr %clock
-  %executed.at.last = add i64 %executed.so.far, %count.wrong
-  store i64 %executed.at.last, ptr %executed
-  %number.one = add i64 %number, 1
+_TAIL = f"""{WRONG}
   %state.wrong = load i32, ptr %kept
   %is.first.turn = icmp eq i32 %state.wrong, 0
   %begun.wrong = select i1 %is.first.turn, i64 %number.one, i64 %threads
@@ -177,16 +172,7 @@ thread.meets:
   %met.now = add i64 %met.before, 1
   store i64 %met.now, ptr %met
   br label %thread.gives
-thread.gives:
-  %executed.before = load i64, ptr %executed
-  %count = load i64, ptr %clock
-  %executed.now = add i64 %executed.before, %count
-  store i64 %executed.now, ptr %executed
-  br label %thread.ends
-thread.ends:
-  %number.next = add i64 %number, 1
-  %more.threads = icmp ult i64 %number.next, %threads
-  br i1 %more.threads, label %thread.begins, label %turn.is.over
+thread.gives:{NEXT}
 turn.is.over:
   %arrived = load i64, ptr %met
   store i64 0, ptr %met
@@ -211,10 +197,6 @@ look:
   br i1 %goes.on, label %turn.begins, label %wrong, !prof !1
 turn.begins:
   br label %thread.begins
-group.ends:
-  %group.next = add i64 %group, 1
-  %more.groups = icmp ult i64 %group.next, %groups
-  br i1 %more.groups, label %group.begins, label %out
 stuck:
   %one = phi i64 [ 0, %some.met ], [ %one.next, %stuck ]
   %one.place = mul i64 %one, $FRAME$
