@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 
-_FENCE = "llvm.arithmetic.fence"
+FENCE = "llvm.arithmetic.fence"
+"""Only modules for hosts with AVX-512 declare fences."""
 _EXTENDED = re.compile(r"= [sz]ext (?:nneg )?<(?:8|16|32) x i32> ")
 _HALVED = re.compile(r"= (?:bitcast|trunc) <(2|4|8|16|32) x i64> (%\S+) to ")
 """Instructions that may want the low halves only; what has less lanes may be the first of eight."""
@@ -31,11 +32,8 @@ _NAME = re.compile(r"%[^\s,>)]+")
 
 
 def kept_whole(text: str) -> str:
-    """Return optimized IR with fences where LLVM could end the process; most has none.
-
-    Only modules that declare fences get any: those for hosts with AVX-512.
-    """
-    if f"@{_FENCE}.v8f64" not in text or not _EXTENDED.search(text) or not _HALVED.search(text):
+    """Return optimized IR with fences where LLVM could end the process; most has none."""
+    if f"@{FENCE}.v8f64" not in text or not _EXTENDED.search(text) or not _HALVED.search(text):
         return text
     lines: list[str] = []
     floats: set[str] = set()
@@ -71,7 +69,7 @@ def _fenced(line: str, name: str, lanes: int, value: str) -> list[str]:
     ints, floats = f"<{lanes} x i64>", f"<{lanes} x double>"
     return [
         f"  {name}.a = bitcast {ints} {value} to {floats}",
-        f"  {name}.b = call {floats} @{_FENCE}.v{lanes}f64({floats} {name}.a)",
+        f"  {name}.b = call {floats} @{FENCE}.v{lanes}f64({floats} {name}.a)",
         f"  {name} = bitcast {floats} {name}.b to {ints}",
         line.replace(f"{ints} {value} to", f"{ints} {name} to"),
     ]

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from visim.engine.jit.common.narrowing import kept_whole
+from visim.engine.jit.common.narrowing import FENCE, kept_whole
 from visim.engine.jit.common.probing import PROBE_TEXT, features_in
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
@@ -364,10 +364,11 @@ def _object(binding: Any, machine: Any, text: str) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     _optimize(binding, machine, module)
-    found = str(module)
-    fenced = kept_whole(found)
-    if fenced is not found:
-        module = binding.parse_assembly(fenced)
+    if FENCE in text:
+        found = str(module)
+        fenced = kept_whole(found)
+        if fenced is not found:
+            module = binding.parse_assembly(fenced)
     return bytes(machine.emit_object(module))
 
 
