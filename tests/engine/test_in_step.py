@@ -13,6 +13,7 @@ from visim.engine import interp, jit
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
+from visim.engine.jit.layout import BARRIERS_BETWEEN_LOOKS
 from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.versions import Version, Way
 from visim.machine.memory import Memory
@@ -294,6 +295,68 @@ again:
     assert ended.fault is None
     assert ended.stopped is not None
     assert ended.stopped.category == "cancelled"
+
+
+class Looks(threading.Event):
+    """A stop of which somebody asks, and that answers so many times that it is not set.
+
+    Args:
+        turns_away: how often; then it is set, or an exception comes.
+        error: that exception.
+    """
+
+    def __init__(self, turns_away: int, error: Exception | None = None) -> None:
+        super().__init__()
+        self.looks = 0
+        self._turns_away, self._error = turns_away, error
+
+    def is_set(self) -> bool:
+        self.looks += 1
+        if self.looks <= self._turns_away:
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+
+MANY_TURNS = """
+again:
+    add (M1_NM, 1) V60(0,0)<1> V60(0,0)<0;1,0> 0x1:d
+    barrier
+    cmp.lt (M1_NM, 1) P3 V60(0,0)<0;1,0> 0x{:x}:d
+    (P3) goto (M1, 1) again
+"""
+INSTRUCTIONS_OF_A_TURN = 4
+
+
+def test_somebody_looks_as_often_as_where_threads_have_stacks_whether_to_stop() -> None:
+    body = MANY_TURNS.format(3 * BARRIERS_BETWEEN_LOOKS)
+    kernel = harness.assemble(HEAD + body + TAIL, "pvc")
+    looks: list[int] = []
+    for options in (RunOptions(stop=Looks(99)), RunOptions(stop=Looks(99), count_forms=True)):
+        run(kernel, jit.Prepared(kernel.linked), groups=1, options=options)
+        assert isinstance(options.stop, Looks)
+        looks.append(options.stop.looks)
+    assert looks[0] == looks[1] > 3
+
+
+def test_what_threads_have_executed_before_a_stop_is_counted_once() -> None:
+    """They are stopped where all have met, so each has executed as much as the others."""
+    kernel = harness.assemble(HEAD + MANY_TURNS.format(9 * BARRIERS_BETWEEN_LOOKS) + TAIL, "pvc")
+    ended, _ = run(kernel, jit.Prepared(kernel.linked), options=RunOptions(stop=Looks(3)))
+    assert ended.stopped is not None
+    each, rest = divmod(ended.executed, THREADS)
+    assert rest == 0
+    assert each % INSTRUCTIONS_OF_A_TURN == 2
+
+
+def test_a_run_after_an_exception_begins_anew() -> None:
+    kernel = harness.assemble(HEAD + MANY_TURNS.format(3 * BARRIERS_BETWEEN_LOOKS) + TAIL, "pvc")
+    want, expected = run(kernel, jit.Prepared(kernel.linked))
+    prepared = jit.Prepared(kernel.linked)
+    with pytest.raises(ArithmeticError):
+        run(kernel, prepared, options=RunOptions(stop=Looks(2, ArithmeticError())))
+    assert run(kernel, prepared) == (want, expected)
 
 
 def test_variables_that_are_left_in_memory_survive(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -130,6 +130,22 @@ ret void
     assert found.kept == (Part("%a", 0, 8),)
 
 
+def test_what_a_variable_is_made_of_whose_address_is_given_away_is_kept():
+    found = crossed(
+        """
+%v.1 = load i32, ptr %work
+store i32 %v.1, ptr %b
+br label %met.1
+met.1:
+%v.2 = load i32, ptr %b
+store i32 %v.2, ptr %c
+call void @use(ptr %c)
+ret void
+"""
+    )
+    assert found.kept == (Part("%b", 0, 4),)
+
+
 def test_what_follows_from_numbers_that_stay_is_computed_again():
     found = crossed(
         """

@@ -164,7 +164,7 @@ class Body:
 
     def _needed(self) -> set[str]:
         """Return the names and the variables that something with an effect needs."""
-        waiting, needed = list(self._roots), set[str]()
+        waiting, needed, variables = list(self._roots), set[str](), set[str]()
         while waiting:
             name = waiting.pop()
             if name in needed:
@@ -173,10 +173,9 @@ class Body:
             let = self.lets.get(name)
             if let is not None:
                 waiting += NAME.findall(let.rest)
-            load = self._loads.get(name)
-            variable = load.name if load else self._pointers.get(name, ("",))[0]
-            if variable and variable not in needed:
-                needed.add(variable)
+            variable = self._pointers.get(name, ("",))[0]
+            if variable and variable not in variables:
+                variables.add(variable)
                 for store in self._stores.get(variable, ()):
                     waiting += NAME.findall(store.value)
         return needed

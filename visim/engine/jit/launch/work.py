@@ -123,6 +123,7 @@ class NativeWork:
         self.fields[Work.OWN] = own
         self.firsts = self._firsts(chosen[0].facts.firsts)
         self.frames = aligned_zeros(len(self.records) * chosen[0].facts.frame_bytes)
+        self._may_be_cut = False
         self._fill(shared)
         self._alike = self.starts
         self.aim()
@@ -217,9 +218,12 @@ class NativeWork:
                 octets[place : place + 8] = address.to_bytes(8, "little")
 
     def begin(self, task: Task) -> None:
-        """Take a task."""
+        """Take a task. Threads of the one before have a place to go on if something ended it."""
         fields, watcher = self.fields, self.runner.watcher
         self.totals[:] = _NOTHING_DONE
+        if self._may_be_cut:
+            self.frames.fill(0)
+        self._may_be_cut = True
         if watcher.is_ordered:
             watcher.begin_range(self.records, direct=not self.runner.has_stacks)
         if task is not self.task:
@@ -245,8 +249,8 @@ class NativeWork:
         if runner.watcher.is_ordered:
             runner.watcher.end_range(faulted)
         if not answer:
+            self._may_be_cut = False
             return None
-        self.frames.fill(0)
         if faulted is not None:
             fault = runner.fault_of(self.records[faulted])
             if runner.has_stacks:

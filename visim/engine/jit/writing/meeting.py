@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.payload import NEXT, WRONG
 from visim.engine.jit.ir.accesses import Body
 from visim.engine.jit.ir.crossing import Crossing, Part
 from visim.engine.jit.ir.storage import copying
-from visim.engine.jit.layout import BARRIERS_BETWEEN_LOOKS, STUCK, Status, Thread, Work
+from visim.engine.jit.layout import BARRIERS_BETWEEN_LOOKS, STUCK, Context, Status, Thread, Work
 
 _LINE = 64
 _STATE = 8
@@ -132,10 +132,10 @@ BEFORE = f"""
   %frames.at = getelementptr i64, ptr %work, i64 {int(Work.FRAMES)}
   %frames = load ptr, ptr %frames.at
   %met = alloca i64
-  %patience = alloca i64
-  store i64 {BARRIERS_BETWEEN_LOOKS}, ptr %patience
+  %patience = getelementptr i64, ptr %ctx, i64 {int(Context.TURNS)}
 """
-"""What is done in front of the loop over groups: `met` counts the threads that have met."""
+"""What is done in front of the loop over groups: `met` counts the threads that have met, `patience`
+the turns to the next look whether the launch is to stop, of this range of groups and later ones."""
 
 _THREAD = """
   store i64 0, ptr %met
@@ -189,12 +189,14 @@ turn.counts:
   br i1 %is.late, label %look, label %turn.begins, !prof !0
 look:
   store i64 {BARRIERS_BETWEEN_LOOKS}, ptr %patience
+  %asks.at = getelementptr i64, ptr %ctx, i64 {int(Context.PATIENCE)}
+  store i64 0, ptr %asks.at
   %last.state = load i32, ptr %kept
   %last.low = trunc i32 %last.state to i16
   %last.place = zext i16 %last.low to i64
   %stop = call i32 @pause(ptr %ctx, ptr %thread, i64 %last.place, i64 0)
   %goes.on = icmp eq i32 %stop, 0
-  br i1 %goes.on, label %turn.begins, label %wrong, !prof !1
+  br i1 %goes.on, label %turn.begins, label %out, !prof !1
 turn.begins:
   br label %thread.begins
 stuck:
@@ -218,9 +220,13 @@ stuck:
   %more.stuck = icmp ult i64 %one.next, %threads
   br i1 %more.stuck, label %stuck, label %out
 out:
-  %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ], [ %group, %stuck ]
-  %begun = phi i64 [ 0, %group.ends ], [ %begun.wrong, %wrong ], [ %threads, %stuck ]
-  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ {STUCK}, %stuck ]
+  %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ], [ %group, %look ],
+                   [ %group, %stuck ]
+  %begun = phi i64 [ 0, %group.ends ], [ %begun.wrong, %wrong ], [ %threads, %look ],
+                   [ %threads, %stuck ]
+  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ %number, %look ],
+                            [ {STUCK}, %stuck ]
 """
 """What follows a thread that has met others, at `thread.meets`, has ended well, at `right`, or has
-faulted, at `wrong`, up to what follows all groups."""
+faulted, at `wrong`, up to what follows all groups. `pause` asks at once, since turns are counted
+here, and a launch that is to stop ends with all of them counted."""
