@@ -146,6 +146,21 @@ ret void
     assert found.kept == (Part("%b", 0, 4),)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%p.1 = getelementptr i32, ptr %c, i64 %v.1",
+        "%p.1 = phi ptr [ %b, %one ], [ %c, %other ]",
+        "%p.1 = select i1 %v.1, ptr %b, ptr %c",
+        "store ptr %c, ptr %work",
+    ],
+)
+def test_nobody_makes_pointers_that_are_not_followed(line: str):
+    """Lines that use them later would read and write what nobody sees."""
+    with pytest.raises(InternalError, match="a pointer into a variable"):
+        Body([f"  {line}"], SIZES)
+
+
 def test_what_follows_from_numbers_that_stay_is_computed_again():
     found = crossed(
         """

@@ -125,7 +125,9 @@ class Body:
             self.lets[name] = Let(number, code, rest)
             return self._of_let(number, name, code, rest)
         store = _STORE.match(line)
-        if store and store[3] in self._pointers and store[2] not in self._pointers:
+        if store and store[2] in self._pointers:
+            raise _unknown_pointer(line)
+        if store and store[3] in self._pointers:
             variable, first = self._pointers[store[3]]
             size = type_bytes(store[1])
             access = Access(number, variable, first, size, True, store[1], store[2])
@@ -153,6 +155,8 @@ class Body:
         has_effect = code in _EFFECTS or rest.startswith(("volatile ", "atomic "))
         if not has_effect and not any(one in self._pointers for one in names):
             return ()
+        if not has_effect and code != "load":
+            raise _unknown_pointer(f"{name} = {code} {rest}")
         return self._escaping(number, names)
 
     def _escaping(self, number: int, names: Sequence[str]) -> Iterator[Access]:
@@ -192,6 +196,10 @@ class Body:
     def loaded(self, name: str) -> Access | None:
         """Return the load from a variable that has a name."""
         return self._loads.get(name)
+
+
+def _unknown_pointer(line: str) -> InternalError:
+    return InternalError(f"a pointer into a variable, and nobody knows who uses it: {line.strip()}")
 
 
 __all__ = ["NAME", "Access", "Block", "Body", "Let", "allocated", "type_bytes"]
