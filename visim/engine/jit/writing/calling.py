@@ -9,7 +9,8 @@ from visim.engine.jit.analysis.callouts import WAIT, CallOut
 from visim.engine.jit.analysis.images import function_of
 from visim.engine.jit.ir.text import scalar_type, vector_type
 from visim.engine.jit.layout import Context, FaultKind, Form
-from visim.engine.jit.writing.frame import Operands, UnitFrame
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.operands import Operands
 from visim.sem.effects import Effect, Message, Request, Synchronization, expressions, operands
 from visim.sem.expr import Expr
 from visim.sem.requests import COLOURS, Outside, TexelLoad

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 from visim.engine.accesses import SiteTable
 from visim.engine.base import TURN
@@ -32,7 +31,6 @@ from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Place, Store, WriteIndirect, WritePredicate, expressions
-from visim.sem.expr import Expr
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
@@ -127,29 +125,6 @@ class ModuleFrame:
         if number == len(self.forms):
             self.forms.append(block.forms)
         return number
-
-
-class Operands(Protocol):
-    """The values of one instruction's expressions, for those who write one of them."""
-
-    text: Text
-    never: dict[str, int]
-
-    def value(self, expr: Expr) -> str:
-        """Return the vector that an expression stands for."""
-        ...
-
-    def scalar(self, expr: Expr) -> str:
-        """Return lane 0 of an expression."""
-        ...
-
-    def know(self, expr: Expr, name: str) -> None:
-        """Take a vector as the value of an expression."""
-        ...
-
-    def control(self) -> str:
-        """Return the bits of %cr0 that say how floats are rounded, as i64."""
-        ...
 
 
 class UnitFrame:
@@ -505,4 +480,4 @@ def full_entries(module: ModuleFrame, flow: Flow) -> set[int]:
     return flow.full_entries() if is_kernel and module.version.full else set()
 
 
-__all__ = ["ACTIVATION", "MOST_APART", "ModuleFrame", "Operands", "UnitFrame", "full_entries"]
+__all__ = ["ACTIVATION", "MOST_APART", "ModuleFrame", "UnitFrame", "full_entries"]

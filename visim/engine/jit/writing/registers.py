@@ -21,7 +21,8 @@ from visim.engine.jit.writing.distant import (
     store_lanes,
     storing_function,
 )
-from visim.engine.jit.writing.frame import Operands, UnitFrame
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.operands import Operands
 from visim.linker.places import MARGIN
 from visim.sem.effects import WriteIndirect
 from visim.sem.expr import Expr
