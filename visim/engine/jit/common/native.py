@@ -14,8 +14,10 @@ from functools import cache
 from itertools import count
 from typing import Any
 
-from visim.engine.jit.common.narrowing import FENCE, kept_whole
+from visim.engine.jit.common.fencing import has_fences
+from visim.engine.jit.common.narrowing import kept_whole
 from visim.engine.jit.common.probing import PROBE_TEXT, features_in
+from visim.engine.jit.common.repeating import kept_apart
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
 
@@ -364,9 +366,9 @@ def _object(binding: Any, machine: Any, text: str) -> bytes:
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
     _optimize(binding, machine, module)
-    if FENCE in text:
+    if has_fences(text):
         found = str(module)
-        fenced = kept_whole(found)
+        fenced = kept_apart(kept_whole(found))
         if fenced is not found:
             module = binding.parse_assembly(fenced)
     return bytes(machine.emit_object(module))
