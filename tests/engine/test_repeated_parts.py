@@ -5,6 +5,8 @@ LLVM 22 ends the process where it repeats them, with AVX-512; the JIT keeps it f
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,14 @@ def test_a_part_is_fenced_once(taken: str) -> None:
     fenced = kept_apart(text)
     assert fenced.count("call <2 x double>") == 1
     assert kept_apart(fenced) is fenced
+
+
+def test_names_of_fences_are_not_those_of_writers() -> None:
+    text = module(3, MADE["shuffled"], AS_INTS)
+    name = next(line for line in kept_apart(text).split("\n") if ".a = bitcast" in line).split()[0]
+    base = name.removesuffix(".a")
+    assert base not in text
+    assert re.fullmatch(r"%[a-z]+\.\d+", base) is None
 
 
 def test_lengths_of_registers_have_no_fence() -> None:

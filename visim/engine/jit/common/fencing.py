@@ -21,7 +21,7 @@ def has_fences(text: str) -> bool:
 def behind_fence(line: str, name: str, kind: str, value: str, lanes: int) -> list[str]:
     """Return a line that uses a value of type `kind`, as long as so many doubles, from behind one.
 
-    `name` is a new one: of what comes out of the fence.
+    `name` is a new one, of what comes out of the fence: with two dots, unlike those of `Text`.
     """
     floats = f"<{lanes} x double>"
     used = re.compile(re.escape(f"{kind} {value}") + r"(?=[\s,]|$)")

@@ -61,7 +61,7 @@ def kept_whole(text: str) -> str:
             is_fenced = True
             lanes, value = int(halved[1]), halved[2]
             kind = f"<{lanes} x i64>"
-            lines.extend(behind_fence(line, f"%whole.{len(lines)}", kind, value, lanes))
+            lines.extend(behind_fence(line, f"%whole..{len(lines)}", kind, value, lanes))
         else:
             lines.append(line)
     return "\n".join(lines) if is_fenced else text

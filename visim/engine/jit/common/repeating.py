@@ -50,7 +50,7 @@ def kept_apart(text: str) -> str:
             is_fenced = True
             kind, value = repeated[1], repeated[4]
             lanes = _PART_BITS // 64
-            lines.extend(behind_fence(line, f"%part.{len(lines)}", kind, value, lanes))
+            lines.extend(behind_fence(line, f"%part..{len(lines)}", kind, value, lanes))
             continue
         is_passed = _PASSED.match(code) and not parts.isdisjoint(NAME.findall(code))
         if is_passed or _is_taken(code):
