@@ -122,7 +122,7 @@ class NativeWork:
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self.fields[Work.OWN] = own
         self.firsts = self._firsts(chosen[0].facts.firsts)
-        self.frames = aligned_zeros(len(self.records) * chosen[0].facts.frame_bytes)
+        self.frames = words(len(self.records) * chosen[0].facts.frame_bytes // 8)
         self._may_be_cut = False
         self._fill(shared)
         self._alike = self.starts
