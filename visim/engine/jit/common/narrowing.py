@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import re
 
-from visim.engine.jit.common.fencing import LET, NAME, behind_fence, has_fences
+from visim.engine.jit.common.fencing import NAME, Use, fenced, has_fences
 
-_EXTENDED = re.compile(r"= [sz]ext (?:nneg )?<(?:8|16|32) x i32> ")
-_HALVED = re.compile(r"= (?:bitcast|trunc) <(2|4|8|16|32) x i64> (%\S+) to ")
+_HALVED = re.compile(r"(?:bitcast|trunc) <(2|4|8|16|32) x i64> (%\S+) to ")
 """Instructions that may want the low halves only; what has less lanes may be the first of eight."""
 _EXTENSION = re.compile(r"[sz]ext (?:nneg )?<(?:8|16|32) x i32> (%\S+) to <")
 _PASSING = re.compile(
@@ -34,34 +33,27 @@ def kept_whole(text: str) -> str:
 
     Only modules that declare fences get any: those for hosts with AVX-512.
     """
-    if not has_fences(text) or not _EXTENDED.search(text) or not _HALVED.search(text):
+    if not has_fences(text) or not _EXTENSION.search(text) or not _HALVED.search(text):
         return text
-    lines: list[str] = []
-    floats: set[str] = set()
-    wide: set[str] = set()
-    is_fenced = False
-    for line in text.split("\n"):
-        found = LET.match(line)
-        if found is None:
-            if line.startswith("define "):
-                floats.clear()
-                wide.clear()
-            lines.append(line)
-            continue
-        name, code = found.groups()
-        extension, halved = _EXTENSION.match(code), _HALVED.search(line)
-        names = NAME.findall(code)
-        is_moved = _MOVED.match(code) and not floats.isdisjoint(names)
+    return fenced(text, "whole", _Halves)
+
+
+class _Halves:
+    """Finds instructions that may want the low halves of extended numbers that are floats."""
+
+    def __init__(self) -> None:
+        self._floats: set[str] = set()
+        self._wide: set[str] = set()
+
+    def wanted(self, name: str, code: str) -> Use | None:
+        extension, halved, names = _EXTENSION.match(code), _HALVED.match(code), NAME.findall(code)
+        is_moved = _MOVED.match(code) and not self._floats.isdisjoint(names)
         if _AS_FLOATS.match(code) or _MIXED.match(code) or is_moved:
-            floats.add(name)
-        is_passed = _PASSING.match(code) and not wide.isdisjoint(names)
-        if is_passed or (extension is not None and extension[1] in floats):
-            wide.add(name)
-        if halved is not None and halved[2] in wide:
-            is_fenced = True
-            lanes, value = int(halved[1]), halved[2]
-            kind = f"<{lanes} x i64>"
-            lines.extend(behind_fence(line, f"%whole..{len(lines)}", kind, value, lanes))
-        else:
-            lines.append(line)
-    return "\n".join(lines) if is_fenced else text
+            self._floats.add(name)
+        is_passed = _PASSING.match(code) and not self._wide.isdisjoint(names)
+        if is_passed or (extension is not None and extension[1] in self._floats):
+            self._wide.add(name)
+        if halved is None or halved[2] not in self._wide:
+            return None
+        lanes = int(halved[1])
+        return Use(f"<{lanes} x i64>", halved[2], lanes)

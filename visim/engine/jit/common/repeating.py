@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from visim.engine.jit.common.fencing import LET, NAME, behind_fence, has_fences
+from visim.engine.jit.common.fencing import NAME, Use, fenced, has_fences
 
 _ODD = re.compile(r"<[3567] x (?:i64|double)>")
 _ODD_BITS = {64 * lanes for lanes in (3, 5, 6, 7)}
@@ -34,29 +34,23 @@ def kept_apart(text: str) -> str:
     """
     if not has_fences(text) or not _ODD.search(text):
         return text
-    lines: list[str] = []
-    parts: set[str] = set()
-    is_fenced = False
-    for line in text.split("\n"):
-        found = LET.match(line)
-        if found is None:
-            if line.startswith("define "):
-                parts.clear()
-            lines.append(line)
-            continue
-        name, code = found.groups()
+    return fenced(text, "part", _Parts)
+
+
+class _Parts:
+    """Finds shuffles that repeat a part of a vector of such a length."""
+
+    def __init__(self) -> None:
+        self._parts: set[str] = set()
+
+    def wanted(self, name: str, code: str) -> Use | None:
         repeated = _REPEATED.match(code)
-        if repeated is not None and repeated[4] in parts and _is_repetition(repeated):
-            is_fenced = True
-            kind, value = repeated[1], repeated[4]
-            lanes = _PART_BITS // 64
-            lines.extend(behind_fence(line, f"%part..{len(lines)}", kind, value, lanes))
-            continue
-        is_passed = _PASSED.match(code) and not parts.isdisjoint(NAME.findall(code))
+        if repeated is not None and repeated[4] in self._parts and _is_repetition(repeated):
+            return Use(repeated[1], repeated[4], _PART_BITS // 64)
+        is_passed = _PASSED.match(code) and not self._parts.isdisjoint(NAME.findall(code))
         if is_passed or _is_taken(code):
-            parts.add(name)
-        lines.append(line)
-    return "\n".join(lines) if is_fenced else text
+            self._parts.add(name)
+        return None
 
 
 def _is_taken(code: str) -> bool:

@@ -32,13 +32,20 @@ done:
   ret void
 }
 
-define internal void @link(ptr %thread, ptr %barrier) alwaysinline #0 {
+define internal i64 @until(ptr %thread, ptr %barrier, i64 %wanted) alwaysinline #0 {
+  %pp = getelementptr i64, ptr %barrier, i64 $BARRIER_PHASE$
+  %phase = load i64, ptr %pp
+  %over = icmp uge i64 %phase, %wanted
+  br i1 %over, label %go, label %wait
+go:
+  ret i64 $ANYTIME$
+wait:
   %wp = getelementptr i64, ptr %barrier, i64 $BARRIER_WAITERS$
   %before = load ptr, ptr %wp
   %lp = getelementptr i64, ptr %thread, i64 $T_LINK$
   store ptr %before, ptr %lp
   store ptr %thread, ptr %wp
-  ret void
+  ret i64 $NEVER$
 }
 
 define internal i1 @signal(ptr %ctx, ptr %thread, i64 %number, i64 %role, i64 %producers,
@@ -144,15 +151,8 @@ take:
   %barriers = load ptr, ptr %bp
   %first = mul i64 %number, $BARRIER_SIZE$
   %barrier = getelementptr i64, ptr %barriers, i64 %first
-  %pp = getelementptr i64, ptr %barrier, i64 $BARRIER_PHASE$
-  %phase = load i64, ptr %pp
-  %over = icmp uge i64 %phase, %marked
-  br i1 %over, label %go, label %wait
-go:
-  ret i64 $ANYTIME$
-wait:
-  call void @link(ptr %thread, ptr %barrier)
-  ret i64 $NEVER$
+  %when = call i64 @until(ptr %thread, ptr %barrier, i64 %marked)
+  ret i64 %when
 refused:
   ret i64 $REFUSED$
 }
@@ -208,15 +208,8 @@ take:
   %waits = lshr i64 %mark.now, $MARKED_WAITS$
   %bp = getelementptr i64, ptr %ctx, i64 $C_BARRIERS$
   %barrier = load ptr, ptr %bp
-  %pp = getelementptr i64, ptr %barrier, i64 $BARRIER_PHASE$
-  %phase = load i64, ptr %pp
-  %over = icmp uge i64 %phase, %waits
-  br i1 %over, label %go, label %wait
-go:
-  ret i64 $ANYTIME$
-wait:
-  call void @link(ptr %thread, ptr %barrier)
-  ret i64 $NEVER$
+  %when = call i64 @until(ptr %thread, ptr %barrier, i64 %waits)
+  ret i64 %when
 refused:
   ret i64 $REFUSED$
 }
@@ -229,6 +222,7 @@ refused:
   the specification leaves undefined, and nothing has changed.
 - `await` returns the phase with which the thread has to suspend itself: it can go on from the
   next turn on, or is linked to the others that wait. `REFUSED`: it has not signalled as a consumer.
+  `until` finds that for the phase of the barrier that is wanted.
 - `count` and `await_counted` are the same for the group's barrier of a device without named ones,
   whose gateway counts signals. A thread may then be `most` of them ahead of its waits. Whoever
   waits waits for the next notification: it has had all those before.
