@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
 from visim.engine import jit
-from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.base import Exit, Machine, RunOptions, ThreadStart
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
@@ -38,6 +41,26 @@ class Case:
         machine = Machine(self.memory, Surfaces())
         ended = engine.run([0], self.group, machine, options or RunOptions())
         return ended, [array.tobytes() for array in self.changed]
+
+
+def module_text(text: str, **version: Any) -> str:
+    """Return the LLVM IR that is written for the kernel of a text, of a version on pvc."""
+    linked = harness.assemble(text, "pvc").linked
+    return ModuleWriter(linked, Version(full=False, slm_bytes=0, **version)).write().text
+
+
+def start_with(
+    kernel: harness.Kernel, registers: Mapping[str, NDArray[Any]], mask: int
+) -> ThreadStart:
+    """Return how a thread begins with values of some variables, and with the channels of a mask."""
+    given = tuple((kernel.place(name), one.tobytes()) for name, one in registers.items())
+    return ThreadStart(given, mask)
+
+
+def some_channels(kernel: harness.Kernel, rng: random.Random) -> int:
+    """Return a mask of some of a kernel's channels, of all as often as not."""
+    mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, 0x1FFF, rng.getrandbits(32) | 1])
+    return mask & (1 << kernel.linked.simd_size) - 1
 
 
 def agree(

@@ -17,12 +17,10 @@ import pytest
 
 from visim.engine.base import RunOptions
 from visim.engine.jit.analysis import worth
-from visim.engine.jit.writing.module import ModuleWriter
-from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 
 from . import harness
-from .cases import Case, agree
+from .cases import Case, agree, module_text, start_with
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -163,9 +161,8 @@ class Loops(Case):
             "V44": places.astype(np.int32),
             "V55": np.arange(LANES, dtype=np.uint32),
         }
-        given = tuple((kernel.place(name), data.tobytes()) for name, data in registers.items())
         mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, rng.getrandbits(LANES) | 1, 0xFFF0, 1 << 31])
-        return harness.ThreadStart(given, mask)
+        return start_with(kernel, registers, mask)
 
 
 def _agree(extras: tuple[str, ...], cases: list[tuple[int, int]], options: RunOptions) -> set[bool]:
@@ -173,11 +170,6 @@ def _agree(extras: tuple[str, ...], cases: list[tuple[int, int]], options: RunOp
     kernel = harness.assemble(whole_kernel(extras), "pvc")
     made = [Loops(kernel, f"{extras} {number}", *case) for number, case in enumerate(cases)]
     return agree(kernel, made, options)
-
-
-def _text(kernel_text: str, **version: Any) -> str:
-    kernel = harness.assemble(kernel_text, "pvc")
-    return ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0, **version)).write().text
 
 
 ROOTS = f"""
@@ -193,7 +185,7 @@ def test_what_is_seldom_needed_stands_behind_a_branch_for_each_channel(
 ) -> None:
     monkeypatch.setattr(worth, "_MOST_OPERATIONS", 32)
     monkeypatch.setitem(EXTRAS, "roots", ROOTS)
-    assert ".pausing:" in _text(whole_kernel(("roots",)))
+    assert ".pausing:" in module_text(whole_kernel(("roots",)))
     assert _agree(("roots",), [(8, 0), (30, 3), (90, 0), (20, 400)], RunOptions()) == {False, True}
 
 
@@ -207,7 +199,7 @@ CHOICES = [
 @pytest.mark.parametrize("extras", CHOICES, ids=lambda extras: f"{len(extras)}")
 def test_channels_apart_do_what_all_do_together(extras: tuple[str, ...]) -> None:
     cases = [(8, 0), (30, 3), (90, 0), (20, 400)]
-    assert ".pausing:" in _text(whole_kernel(extras))
+    assert ".pausing:" in module_text(whole_kernel(extras))
     assert _agree(extras, cases, RunOptions()) == {False, True}
 
 
@@ -218,41 +210,41 @@ def test_long_loops_let_other_threads_run_at_the_same_instructions() -> None:
 @pytest.mark.parametrize("budget", [50, 333, 2000])
 def test_a_budget_ends_at_the_same_instruction(budget: int) -> None:
     _agree(tuple(EXTRAS), [(60, 0), (8, 3)], RunOptions(budget=budget))
-    assert ".pausing:" not in _text(whole_kernel(()), budgeted=True)
+    assert ".pausing:" not in module_text(whole_kernel(()), budgeted=True)
 
 
 def test_observed_threads_stay_in_vector_form() -> None:
-    assert ".pausing:" not in _text(whole_kernel(()), watched=("accesses",))
-    assert ".pausing:" not in _text(whole_kernel(()), counting=True)
+    assert ".pausing:" not in module_text(whole_kernel(()), watched=("accesses",))
+    assert ".pausing:" not in module_text(whole_kernel(()), counting=True)
 
 
 def test_loops_stay_in_vector_form_where_nobody_notes_allocations() -> None:
-    assert ".pausing:" not in _text(whole_kernel(()), checked=False)
+    assert ".pausing:" not in module_text(whole_kernel(()), checked=False)
 
 
 def test_loops_stay_in_vector_form_where_a_load_waits_for_that_of_a_turn_before() -> None:
     chase = whole_kernel(()).replace(f"V41{ALL} 0x1:w", f"V53{ALL} 0x1:w")
-    assert ".pausing:" not in _text(chase)
+    assert ".pausing:" not in module_text(chase)
 
 
 def test_loops_stay_in_vector_form_where_no_data_say_where_channels_go() -> None:
     """Filters are clamped at the edges of an image, by the numbers of channels."""
     both = whole_kernel(()).replace(_load("V54", "V53", 1), _load("V54", "V41", 1))
-    assert ".pausing:" not in _text(both)
+    assert ".pausing:" not in module_text(both)
     begin = both.index("    cmp.lt (M1, 32) P1")
     lists = f"{both[:begin]}{_load('V41', 'V44', 0)[1:]}\n{both[begin:]}"
-    assert ".pausing:" in _text(lists)
+    assert ".pausing:" in module_text(lists)
     found = both.replace(f"P1 V41{ALL} V42{ALL}\n    (P1)", f"P1 V54{ALL} V42{ALL}\n    (P1)")
-    assert ".pausing:" in _text(found)
+    assert ".pausing:" in module_text(found)
     part = ".decl V59 v_type=G type=w num_elts=64 align=wordx32 alias=<V54,0>\n.decl P1 "
     of_part = found.replace(".decl P1 ", part, 1).replace(f"P1 V54{ALL}", "P1 V59(0,1)<2;1,0>")
     assert of_part.count("V59") == 2
-    assert ".pausing:" in _text(of_part)
+    assert ".pausing:" in module_text(of_part)
 
 
 def test_loops_stay_in_vector_form_where_they_store() -> None:
     stores = whole_kernel(()).replace("LOOP:", f"LOOP:{_store('V43')}")
-    assert ".pausing:" not in _text(stores)
+    assert ".pausing:" not in module_text(stores)
 
 
 MASKLESS = f"""
@@ -267,7 +259,7 @@ MASKLESS_PREDICATE = f"""
 @pytest.mark.parametrize("extra", [MASKLESS, MASKLESS_PREDICATE])
 def test_loops_stay_in_vector_form_where_channels_that_have_left_do_something(extra: str) -> None:
     text = whole_kernel(()).replace("    add (M1, 32) V41", f"{extra[1:]}\n    add (M1, 32) V41")
-    assert ".pausing:" not in _text(text)
+    assert ".pausing:" not in module_text(text)
 
 
 AROUND = f"""{DECLARATIONS.strip()}
@@ -311,7 +303,7 @@ DONE:
 
 
 def _agree_on(text: str, cases: Sequence[Case], kernel: harness.Kernel) -> None:
-    assert ".pausing:" in _text(text)
+    assert ".pausing:" in module_text(text)
     agree(kernel, cases)
 
 
@@ -479,7 +471,7 @@ def counter_kernel(changes: dict[str, str]) -> str:
 def test_loads_by_a_number_that_grows_end_where_each_array_ends(name: str) -> None:
     counted, changes = COUNTERS[name]
     text = counter_kernel(changes)
-    assert ("%turns" in _text(text)) is counted
+    assert ("%turns" in module_text(text)) is counted
     kernel = harness.assemble(text, "pvc")
     lengths = [[600, 600], [600, 500], [500, 600]]
     choices = [(beyond, one) for beyond in (0, 1, 2, -1) for one in lengths]
@@ -489,7 +481,9 @@ def test_loads_by_a_number_that_grows_end_where_each_array_ends(name: str) -> No
 
 def test_lanes_that_data_scatter_are_gathered_without_looking_for_butterflies() -> None:
     """Looking takes as long as the host's gathers; nothing else in the kernel loads by indices."""
-    text = _text(whole_kernel(()), has_mask_registers=True, has_gathers=True, has_scatters=True)
+    text = module_text(
+        whole_kernel(()), has_mask_registers=True, has_gathers=True, has_scatters=True
+    )
     assert "vpermi2var" not in text
     gathers = re.findall(r"call <16 x i32> @llvm\.x86\.avx512\.mask\.gather\.dpi\.512", text)
     assert len(gathers) == 2 * LANES // 16

@@ -8,18 +8,15 @@ so that later ones are sweeps.
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.writing.module import ModuleWriter
-from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 
 from . import harness
-from .cases import Case, agree
+from .cases import Case, agree, module_text, some_channels, start_with
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -167,10 +164,7 @@ class Sweeps(Case):
                 "V44": np.array([begin, begin + length, 0, other], np.int32),
                 "V43": np.arange(LANES, dtype=np.uint32),
             }
-            given = tuple((kernel.place(name), one.tobytes()) for name, one in registers.items())
-            mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, 0x1FFF, rng.getrandbits(LANES) | 1])
-            mask &= (1 << kernel.linked.simd_size) - 1
-            starts.append(harness.ThreadStart(given, mask))
+            starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts))
 
 
@@ -179,11 +173,6 @@ def _hardware(  # pyright: ignore[reportUnusedFunction]
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_hardware(request.param, monkeypatch)
-
-
-def _text(text: str, **version: Any) -> str:
-    kernel = harness.assemble(text, "pvc")
-    return ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0, **version)).write().text
 
 
 def _agree(
@@ -202,7 +191,7 @@ def _agree(
 @pytest.mark.parametrize("load", LOADS)
 def test_sweeps_load_what_turns_load(load: str, place: str) -> None:
     text, far = whole_kernel(load, place), place == "of every other element"
-    assert ("sweep" in _text(text)) == (LOADS[load] < 8 or not far)
+    assert ("sweep" in module_text(text)) == (LOADS[load] < 8 or not far)
     assert False in _agree(text, LOADS[load], place)
 
 
@@ -210,13 +199,13 @@ def test_sweeps_load_what_turns_load(load: str, place: str) -> None:
 @pytest.mark.parametrize("shared", SHARED)
 def test_all_channels_may_load_something_together_beside_it(shared: str, end: str) -> None:
     text = whole_kernel("d16c32", shared=shared, end=end)
-    assert "sweep" in _text(text)
+    assert "sweep" in module_text(text)
     assert False in _agree(text, 2)
 
 
 def test_a_copy_of_a_counter_counts_if_it_is_one() -> None:
     text = whole_kernel(count="one of 16 bits and a copy")
-    assert "sweep" in _text(text)
+    assert "sweep" in module_text(text)
     assert False in _agree(text)
 
 
@@ -225,14 +214,14 @@ def test_a_counter_of_which_a_part_is_written_counts_for_nobody() -> None:
         ".decl P1 ", ".decl V67 v_type=G type=uw num_elts=2 align=word alias=<V60,0>\n.decl P1 "
     )
     parts = text.replace("LOOP:", "LOOP:\n    mov (M1_NM, 1) V67(0,1)<1> 0x0:uw")
-    assert "sweep" in _text(text)
-    assert "sweep" not in _text(parts)
+    assert "sweep" in module_text(text)
+    assert "sweep" not in module_text(parts)
     assert False in _agree(parts)
 
 
 def test_threads_of_16_channels_sweep() -> None:
     text = whole_kernel("d16c32").replace(", 32)", ", 16)").replace("SimdSize=32", "SimdSize=16")
-    assert "sweep" in _text(text)
+    assert "sweep" in module_text(text)
     assert False in _agree(text, 2)
 
 
@@ -245,14 +234,14 @@ def test_a_budget_ends_at_the_same_instruction() -> None:
     text = whole_kernel()
     for budget in (50, 333, 2000):
         _agree(text, options=RunOptions(budget=budget))
-    assert "sweep" not in _text(text, budgeted=True)
+    assert "sweep" not in module_text(text, budgeted=True)
 
 
 def test_what_is_not_side_by_side_or_made_by_data_is_no_sweep() -> None:
     text = whole_kernel()
     wide = text.replace(f"V51(0,0)<1> V51{ALL} 0:q", f"V51(0,0)<1> V51{ALL} 7:q", 1)
     assert wide != text
-    assert "sweep" not in _text(wide)
+    assert "sweep" not in module_text(wide)
     data = text.replace(f"V50(0,0)<1> V41{ALL} V60{ONE}", f"V50(0,0)<1> V43{ALL} V60{ONE}")
     assert data != text
-    assert "sweep" not in _text(data)
+    assert "sweep" not in module_text(data)

@@ -8,18 +8,15 @@ Threads that come first fill what is remembered of allocations, so that later on
 from __future__ import annotations
 
 import random
-from typing import Any
 
 import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.writing.module import ModuleWriter
-from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 
 from . import harness
-from .cases import Case, agree
+from .cases import Case, agree, module_text, some_channels, start_with
 from .hardware import HARDWARE, use_hardware
 
 LANES = 32
@@ -166,10 +163,7 @@ class Walks(Case):
                 "V44": np.array([begin, begin + length, begin + length // 2, 0], np.int32),
                 "V43": np.arange(LANES, dtype=np.uint32),
             }
-            given = tuple((kernel.place(name), one.tobytes()) for name, one in registers.items())
-            mask = rng.choice([0xFFFFFFFF, 0xFFFFFFFF, 0x1FFF, rng.getrandbits(LANES) | 1])
-            mask &= (1 << kernel.linked.simd_size) - 1
-            starts.append(harness.ThreadStart(given, mask))
+            starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts))
 
 
@@ -178,11 +172,6 @@ def _hardware(  # pyright: ignore[reportUnusedFunction]
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_hardware(request.param, monkeypatch)
-
-
-def _text(text: str, **version: Any) -> str:
-    kernel = harness.assemble(text, "pvc")
-    return ModuleWriter(kernel.linked, Version(full=False, slm_bytes=0, **version)).write().text
 
 
 def _agree(text: str, options: RunOptions | None = None) -> set[bool]:
@@ -200,14 +189,14 @@ def _agree(text: str, options: RunOptions | None = None) -> set[bool]:
 @pytest.mark.parametrize("index", INDICES)
 def test_walks_do_what_all_channels_do_together(index: str, ends: str) -> None:
     text = whole_kernel(index, "another array", ends)
-    assert ("abreast" in _text(text)) == (ends != "each for itself")
+    assert ("abreast" in module_text(text)) == (ends != "each for itself")
     assert False in _agree(text)
 
 
 @pytest.mark.parametrize("reads", READS)
 def test_walks_read_what_they_write(reads: str) -> None:
     text = whole_kernel("a row and what all count", reads, "all together")
-    assert "abreast" in _text(text)
+    assert "abreast" in module_text(text)
     assert False in _agree(text)
 
 
@@ -215,7 +204,7 @@ def test_walks_read_what_they_write(reads: str) -> None:
 def test_threads_of_16_channels_walk(index: str) -> None:
     text = whole_kernel(index, "another array", "all together")
     half = text.replace(", 32)", ", 16)").replace("SimdSize=32", "SimdSize=16")
-    assert "abreast" in _text(half)
+    assert "abreast" in module_text(half)
     assert False in _agree(half)
 
 
@@ -227,7 +216,7 @@ def test_a_budget_ends_at_the_same_instruction() -> None:
     text = whole_kernel("a row and what all count", "another array", "all together")
     for budget in (50, 333, 2000):
         _agree(text, RunOptions(budget=budget))
-    assert "abreast" not in _text(text, budgeted=True)
+    assert "abreast" not in module_text(text, budgeted=True)
 
 
 def test_numbers_that_wrap_around_on_the_way_to_an_address_are_seen() -> None:
@@ -243,7 +232,7 @@ def test_numbers_that_wrap_around_on_the_way_to_an_address_are_seen() -> None:
         1,
     )
     assert wraps != text
-    assert "abreast" in _text(wraps)
+    assert "abreast" in module_text(wraps)
     assert False in _agree(wraps)
 
 
@@ -251,11 +240,11 @@ def test_loops_with_addresses_that_data_make_are_no_walks() -> None:
     text = whole_kernel("a row and what all count", "another array", "all together")
     found = text.replace(f"V55(0,0)<1> V51{ALL} V40(0,1)", f"V55(0,0)<1> V53{ALL} V40(0,1)", 1)
     assert found != text
-    assert "abreast" not in _text(found)
+    assert "abreast" not in module_text(found)
     masked = text.replace("LOOP:", f"LOOP:\n    cmp.lt (M1, 32) P2 V43{ALL} 0x7fffffff:ud").replace(
         "    lsc_store.ugm", "    (P2) lsc_store.ugm", 1
     )
-    assert "abreast" not in _text(masked)
+    assert "abreast" not in module_text(masked)
 
 
 def _stepping(reads: str, step: str) -> str:
@@ -275,14 +264,14 @@ def _stepping(reads: str, step: str) -> str:
 @pytest.mark.parametrize("reads", READS)
 def test_unsigned_numbers_fall_by_what_is_added(reads: str) -> None:
     text = _stepping(reads, "0xffffffffffffffff")
-    assert "abreast" in _text(text)
+    assert "abreast" in module_text(text)
     assert False in _agree(text)
 
 
 def test_steps_that_come_back_to_where_they_began_are_no_walks() -> None:
     """Four steps of a quarter of all numbers are none, but what lies between is no memory."""
-    assert "abreast" in _text(_stepping("another array", "0x100000"))
-    assert "abreast" not in _text(_stepping("another array", "0x4000000000000000"))
+    assert "abreast" in module_text(_stepping("another array", "0x100000"))
+    assert "abreast" not in module_text(_stepping("another array", "0x4000000000000000"))
 
 
 def test_counters_of_16_bits_and_their_copies_count() -> None:
@@ -299,7 +288,7 @@ def test_counters_of_16_bits_and_their_copies_count() -> None:
     for begin in ("V44(0,0)", "V44(0,2)"):
         found = short.replace("k:\n", f"k:\n    mov (M1_NM, 1) V63(0,0)<1> {begin}<0;1,0>\n")
         assert found.count("V63") == 4 + 1
-        assert "abreast" in _text(found)
+        assert "abreast" in module_text(found)
         assert False in _agree(found)
 
 
@@ -316,5 +305,5 @@ def test_channels_that_store_to_one_place_are_no_walks() -> None:
             f"mov (M1, 32) V51(0,0)<1> V62{ONE}", f"min (M1, 32) V51(0,0)<1> V62{ONE} {CLAMP}"
         ),
     ):
-        assert "abreast" not in _text(found, **version)
+        assert "abreast" not in module_text(found, **version)
         assert False in _agree(found)
