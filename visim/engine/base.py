@@ -211,7 +211,7 @@ class Executable(Protocol):
         """Run the given groups in their order; a fault stops the run and is returned."""
         ...
 
-    def expect(self, dispatch: Dispatch, options: RunOptions) -> None:
+    def expect(self, dispatch: Dispatch, machine: Machine, options: RunOptions) -> None:
         """Be told what will probably be run; engines with nothing to prepare do nothing.
 
         Nothing depends on it: what is wrong is raised when it is run.

@@ -52,5 +52,5 @@ class Prepared(KernelImage):
                 if self.tracker is not None:
                     run.exit.reached = self.tracker.end_run()
 
-    def expect(self, dispatch: Dispatch, options: RunOptions) -> None:
+    def expect(self, dispatch: Dispatch, machine: Machine, options: RunOptions) -> None:
         """Do nothing: blocks are made when they are first executed."""

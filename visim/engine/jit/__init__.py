@@ -104,7 +104,7 @@ class Prepared:
                 self._report(team.runners, found, options)
             return found
 
-    def expect(self, dispatch: Dispatch, options: RunOptions) -> None:
+    def expect(self, dispatch: Dispatch, machine: Machine, options: RunOptions) -> None:
         """Begin to compile what threads run that native code starts, beside the caller.
 
         A launch that needs the code before it is there waits for it.
@@ -112,7 +112,8 @@ class Prepared:
         shared = None if options.seed or self._first.has_host_turns else shared_starts(dispatch)
         if shared is None:
             return
-        version = self._version(dispatch, shared, self._inputs.shapes(shared), options)
+        inputs = self._inputs.shapes(shared)
+        version = self._version(dispatch, machine, shared, inputs, options)
         every_channel = (1 << self.kernel.simd_size) - 1
         version = replace(version, full=all(one.mask == every_channel for one in shared.starts))
         method = WeakMethod(self.code.compiled)
@@ -169,7 +170,7 @@ class Prepared:
         options: RunOptions,
     ) -> Team:
         """Return workers for launches of a form, one for each target."""
-        version = self._version(first.dispatch, first.shared, inputs, options)
+        version = self._version(first.dispatch, first.machine, first.shared, inputs, options)
 
         def provide(full: bool, cr0: int) -> Compiled:
             return self.code.compiled(replace(version, full=full, cr0=cr0))
@@ -186,6 +187,7 @@ class Prepared:
     def _version(
         self,
         dispatch: Dispatch,
+        machine: Machine,
         shared: SharedStarts | None,
         inputs: tuple[InputShape, ...],
         options: RunOptions,
@@ -210,6 +212,7 @@ class Prepared:
             filled=filled if stacks else None,
             in_step=way is Way.IN_STEP,
             low=0 if shared is None else _low_channels(shared, self.kernel.simd_size),
+            scratch_bytes=None if _has_bases(shared) else machine.scratch_bytes,
         )
 
     def _workers(
@@ -249,6 +252,11 @@ def _low_channels(shared: SharedStarts, channels: int) -> int:
     """
     masks = {start.mask for start in shared.starts}
     return next((n for n in (1, 2, 4, 8, 16) if n < channels and masks == {(1 << n) - 1}), 0)
+
+
+def _has_bases(shared: SharedStarts | None) -> bool:
+    """Whether threads may have scratch memory that does not begin with address 0."""
+    return shared is None or any(start.scratch_base for start in shared.starts)
 
 
 def _placed(registers: Sequence[tuple[int, bytes]]) -> list[tuple[slice, bytes]]:

@@ -41,7 +41,7 @@ class ExecutablePool:
             executable = self.borrow()
             try:
                 for part in plan.parts:
-                    executable.expect(part.dispatch, options)
+                    executable.expect(part.dispatch, part.machine, options)
             finally:
                 self.give_back(executable)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from visim.engine.jit.ir.text import Text
-from visim.engine.jit.layout import LOOP_NOTES, SURFACE_ENTRY, Context
+from visim.engine.jit.layout import LOOP_NOTES, SURFACE_ENTRY, Context, Thread
 from visim.machine.surfaces import BINDING_TABLE_SIZE
 
 
@@ -28,12 +28,16 @@ class SurfaceWriter:
     """Writes once, where the function starts, what stays while it runs.
 
     That are the bounds of surfaces with known numbers, and where shared local memory is: LLVM does
-    not know that stores leave it where it is, and would add it to each address again.
+    not know that stores leave it where it is, and would add it to each address again. `thread` is
+    written where a thread starts, or goes on behind a barrier: where its scratch memory is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scratch_bytes: int | None) -> None:
+        self._known_scratch = scratch_bytes
         self.text = Text(hint="s")
+        self.thread = Text(hint="own")
         self._known: dict[tuple[int, int, bool], Bounds] = {}
+        self._rooms: dict[int, str] = {}
 
     @cached_property
     def shared_memory(self) -> str:
@@ -50,6 +54,31 @@ class SurfaceWriter:
     def note(self, number: int) -> str:
         """Return the pointer to one of the words that loops have in front of that."""
         return self.text.let(f"getelementptr i64, ptr {self.caches}, i64 {number - LOOP_NOTES}")
+
+    @cached_property
+    def _scratch_bytes(self) -> str:
+        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SCRATCH_BYTES)}")
+        return self.text.let(f"load i64, ptr {place}, align 8")
+
+    def _of_thread(self, field: Thread) -> str:
+        place = self.thread.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
+        return self.thread.let(f"load i64, ptr {place}, align 8")
+
+    @cached_property
+    def _scratch_start(self) -> str:
+        return self._of_thread(Thread.SCRATCH_BASE)
+
+    @cached_property
+    def _scratch_host(self) -> str:
+        return self._of_thread(Thread.SCRATCH)
+
+    def scratch(self, size: int) -> Bounds:
+        """Return the bounds of messages to scratch memory; each lane reaches `size` bytes."""
+        if self._known_scratch is not None:
+            return Bounds("0", str(max(0, self._known_scratch - size + 1)), self._scratch_host)
+        if size not in self._rooms:
+            self._rooms[size] = limit_for(self.text, self._scratch_bytes, size)
+        return Bounds(self._scratch_start, self._rooms[size], self._scratch_host)
 
     def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""

@@ -163,7 +163,7 @@ class UnitFrame:
         self.names = {key: number for number, key in enumerate(flow.nodes)}
         self.clock = "%clock"
         self.pc = 0
-        self.surfaces = SurfaceWriter()
+        self.surfaces = SurfaceWriter(module.version.scratch_bytes)
         self.buffers: list[str] = []
         self._common_buffers: dict[int, str] = {}
         self._lasting = 0

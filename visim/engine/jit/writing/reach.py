@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage
-from visim.engine.jit.layout import CACHE_ENTRY, SLM_MARGIN, SURFACE_ENTRY, Context, Thread
+from visim.engine.jit.layout import CACHE_ENTRY, SLM_MARGIN, SURFACE_ENTRY, Context
 from visim.engine.jit.writing.bounds import Bounds, limit_for, surface_bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.values import Values
@@ -32,9 +32,7 @@ class BoundsWriter:
                 limit = max(0, unit.slm_bytes - size + 1)
                 return Bounds("0", str(limit), unit.surfaces.shared_memory, SLM_MARGIN)
             case Space.SCRATCH:
-                room = limit_for(self.text, unit.context(Context.SCRATCH_BYTES), size)
-                start = unit.thread(Thread.SCRATCH_BASE)
-                return Bounds(start, room, unit.thread(Thread.SCRATCH))
+                return unit.surfaces.scratch(size)
             case Space.ARGUMENT:
                 room = limit_for(self.text, unit.context(Context.ARGUMENT_BYTES), size)
                 return Bounds("0", room, unit.context(Context.ARGUMENTS))

@@ -93,7 +93,7 @@ class UnitWriter(UnitFrame):
         if self.piece_bytes:
             lines.append(f"  {FRAME} = alloca [{self.piece_bytes} x i8], align 64")
         if self.payload is None:
-            lines += self.surfaces.text.lines
+            lines += [*self.surfaces.text.lines, *self.surfaces.thread.lines]
         lines.append(
             f"  %clock = getelementptr i64, ptr %thread, i64 {int(Thread.EXECUTED)}"
             if self.module.has_calls
@@ -205,7 +205,8 @@ class UnitWriter(UnitFrame):
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]
-        return [*room, *self.surfaces.text.lines, *loop.head(), *rest]
+        ends = self.surfaces
+        return [*room, *ends.text.lines, *loop.head(), *ends.thread.lines, *rest]
 
     def _start_mask(self) -> int | None:
         """Return the channels that every thread starts with, if that is known."""

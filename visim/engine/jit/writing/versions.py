@@ -46,7 +46,8 @@ class Version:
     of four bytes each at once. `watched` are the events that observers want of native code.
     `payload` says what threads start with that a loop of the module runs (None: others start them),
     `filled` which registers others fill before threads start (None: any). `in_step` says that this
-    loop runs threads from barrier to barrier.
+    loop runs threads from barrier to barrier. `scratch_bytes` is the size of each thread's scratch
+    memory, where that begins with address 0 (None: the thread says where).
     """
 
     full: bool
@@ -68,6 +69,7 @@ class Version:
     filled: tuple[Span, ...] | None = None
     low: int = 0
     in_step: bool = False
+    scratch_bytes: int | None = None
 
     @property
     def looks_inside(self) -> bool:
