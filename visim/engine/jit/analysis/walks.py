@@ -7,19 +7,21 @@ from turn to turn: then it lies between that of the first of them and that of th
 
 So an address is followed back to what variables have when a turn begins, as a *ramp*: a sum of
 numbers that stay what they are in the loop, and of counters to which each turn adds the same, with
-what keeps their order on the way (extensions, shifts to the left, minima, maxima).
+what keeps their order on the way (extensions, shifts to the left, minima, maxima). Products are
+followed, too: of numbers that stay what they are, here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.slots import Row, channel_of, row_of
 from visim.engine.jit.ir.places import is_repeated, place_span
-from visim.sem.effects import Load, LoadBlock, Place, Store, WriteRegister
+from visim.engine.jit.ir.text import scalar_bytes, scalar_type
+from visim.sem.effects import Effect, Load, LoadBlock, Place, Store, WriteRegister
 from visim.sem.expr import Expr, known_integer
 from visim.types import DataType
 
@@ -38,7 +40,8 @@ class Ramp:
     """An integer as a number of the turn.
 
     Attributes:
-        word: "constant", "place", "add", "neg", "shl", "min", "max", or "as": as another type.
+        word: "constant", "place", "add", "neg", "mul", "shl", "min", "max", or "as": as another
+            type.
         type: its type, whose range it must not leave.
         args: what it is made of.
         number: of a constant, signed if it has 64 bits; by how much is shifted.
@@ -102,47 +105,25 @@ def ramps_of(region: Region) -> Walk | None:
     forks = any(node.key not in region.steady for node in region.nodes)
     if not region.together or forks or region.bits_entering:
         return None
-    return _WalkReader(region).walk()
+    return _WalkReader(region.parts).walk(region)
 
 
-class _WalkReader:
-    """Follows, through a turn, what variables have."""
+class TurnReader:
+    """Follows, through a turn, what variables have; not what is in `parts`."""
 
-    def __init__(self, region: Region) -> None:
-        self._region = region
+    def __init__(self, parts: Container[Row] = ()) -> None:
+        self._parts = parts
         self._now: dict[What, Ramp | None] = {}
-        self._found: list[tuple[Node, Load | LoadBlock | Store, Ramp]] = []
 
-    def walk(self) -> Walk | None:
-        """Return the walk, if the loop is one."""
-        for node, _, step in self._region.steps():
-            for effect in step.effects:
-                if isinstance(effect, Load | LoadBlock | Store):
-                    address = self._ramp(address_of(effect))
-                    if address is None:
-                        return None
-                    if address_of(effect).lanes > 1 and channel_of(effect.mask) is None:
-                        return None
-                    if isinstance(effect, Store) and not address.is_own:
-                        return None  # all channels store to one place
-                    self._found.append((node, effect, address))
-            writes = [effect for effect in step.effects if isinstance(effect, WriteRegister)]
-            values = [self._ramp(write.value) for write in writes]
-            for write, value in zip(writes, values, strict=True):
-                plain = write.mask is None or channel_of(write.mask) is not None
-                self._write(part_of(write.place), value if plain else None)
-        walk = Walk()
-        for node, effect, address in self._found:
-            for begin in address.begins():
-                if not self._learn(walk, begin):
-                    return None
-            way = _way(address, walk.steps)
-            if way is None:
-                return None
-            walk.accesses.append(Access(node, effect, address, way))
-        return walk
+    def write(self, effects: Iterable[Effect]) -> None:
+        """Follow what an instruction writes."""
+        writes = [effect for effect in effects if isinstance(effect, WriteRegister)]
+        values = [self.ramp(write.value) for write in writes]
+        for write, value in zip(writes, values, strict=True):
+            plain = write.mask is None or channel_of(write.mask) is not None
+            self._write(part_of(write.place), value if plain else None)
 
-    def _ramp(self, expr: Expr) -> Ramp | None:
+    def ramp(self, expr: Expr) -> Ramp | None:
         """Return what an expression has, from what variables have when a turn begins."""
         kind, known = expr.type, known_integer(expr)
         if kind.is_float:
@@ -154,23 +135,23 @@ class _WalkReader:
             case "read":
                 return self._read(expr.attribute, kind)
             case "broadcast":
-                return self._ramp(expr.args[0])
+                return self.ramp(expr.args[0])
             case "convert":
-                return _made("as", kind, self._ramp(expr.args[0]))
-            case "neg" | "add" | "min" | "max":
-                return _made(expr.uop.name, kind, *map(self._ramp, expr.args))
+                return _made("as", kind, self.ramp(expr.args[0]))
+            case "neg" | "add" | "mul" | "min" | "max":
+                return _made(expr.uop.name, kind, *map(self.ramp, expr.args))
             case "sub":
-                one, other = map(self._ramp, expr.args)
+                one, other = map(self.ramp, expr.args)
                 return _made("add", kind, one, _made("neg", kind, other))
             case "not" if kind.is_signed:
-                negative = _made("neg", kind, self._ramp(expr.args[0]))
+                negative = _made("neg", kind, self.ramp(expr.args[0]))
                 return _made("add", kind, negative, Ramp("constant", kind, number=-1))
             case "shl":
                 count = known_integer(expr.args[1])
                 return (
                     None
                     if count is None
-                    else _made("shl", kind, self._ramp(expr.args[0]), number=count)
+                    else _made("shl", kind, self.ramp(expr.args[0]), number=count)
                 )
             case _:
                 return None
@@ -179,7 +160,7 @@ class _WalkReader:
         if row_of(place) is None and place.lanes > 1 and not is_repeated(place):
             return None
         what = part_of(place)
-        if what in self._region.parts:
+        if isinstance(what, Row) and what in self._parts:
             return None
         if what in self._now:
             return _made("as", kind, self._now[what])
@@ -193,7 +174,7 @@ class _WalkReader:
                 self._now[other] = None
         self._now[what] = value
 
-    def _learn(self, walk: Walk, begin: Ramp) -> bool:
+    def learn(self, walk: Walk, begin: Ramp) -> bool:
         """Note how much a turn adds to what a ramp begins with; whether that is known."""
         what = begin.what
         if what is None or what in walk.steps:
@@ -221,12 +202,42 @@ class _WalkReader:
             ends_other = None if other.what is None else self._now.get(other.what)
             if ends_other is None or other.what is None or _added(ends_other, other.what) is None:
                 return None
-            if not self._learn(walk, other):
+            if not self.learn(walk, other):
                 return None
         if ends.is_own and not begin.is_own:
             return None
         walk.copies[begin.what] = begin, ends
         return rate(ends, walk.steps)
+
+
+class _WalkReader(TurnReader):
+    """Follows a turn of a loop in which all messages may go along ramps."""
+
+    def walk(self, region: Region) -> Walk | None:
+        """Return the walk, if the loop is one."""
+        messages: list[tuple[Node, Load | LoadBlock | Store, Ramp]] = []
+        for node, _, step in region.steps():
+            for effect in step.effects:
+                if isinstance(effect, Load | LoadBlock | Store):
+                    address = self.ramp(address_of(effect))
+                    if address is None:
+                        return None
+                    if address_of(effect).lanes > 1 and channel_of(effect.mask) is None:
+                        return None
+                    if isinstance(effect, Store) and not address.is_own:
+                        return None  # all channels store to one place
+                    messages.append((node, effect, address))
+            self.write(step.effects)
+        walk = Walk()
+        for node, effect, address in messages:
+            for begin in address.begins():
+                if not self.learn(walk, begin):
+                    return None
+            way = _way(address, walk.steps)
+            if way is None:
+                return None
+            walk.accesses.append(Access(node, effect, address, way))
+        return walk
 
 
 def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ramp | None:
@@ -241,6 +252,15 @@ def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ram
 def address_of(effect: Load | LoadBlock | Store) -> Expr:
     """Return where a message goes."""
     return effect.address if isinstance(effect, LoadBlock) else effect.addresses
+
+
+def access_bytes(effect: Load | LoadBlock | Store) -> int:
+    """Return how many bytes of memory each channel of a message reaches."""
+    if isinstance(effect, LoadBlock):
+        return effect.count * effect.type.bytes
+    if isinstance(effect, Load):
+        return effect.components * scalar_bytes(scalar_type(effect.type))
+    return sum(scalar_bytes(scalar_type(value.type)) for value in effect.values)
 
 
 def part_of(place: Place) -> What:
@@ -297,6 +317,8 @@ def rate(ramp: Ramp, steps: dict[What, int]) -> int | None:
             return -known[0]
         case "shl":
             return known[0] << ramp.number
+        case "mul":
+            return None if any(known) else 0
         case "min" | "max":
             return known[0] if known[0] == known[1] else None
         case _:
@@ -310,7 +332,7 @@ def _way(ramp: Ramp, steps: dict[What, int]) -> int | None:
         return (step > 0) - (step < 0)
     found = 0
     for way in (_way(arg, steps) for arg in ramp.args):
-        if way is None or way * found < 0:
+        if way is None or way * found < 0 or (way and ramp.word == "mul"):
             return None
         found = found or way
     return -found if ramp.word == "neg" else found

@@ -20,7 +20,7 @@ from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
-from visim.engine.jit.writing.attempts import Attempt, OneChannel
+from visim.engine.jit.writing.attempts import ApartAttempt, OneChannel
 from visim.engine.jit.writing.cuts import Cutter, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.lone import Hoist, LoneLoads
@@ -43,7 +43,7 @@ _PAUSE = 64
 """How many turns channels make together after an attempt that failed."""
 
 
-class AloneWriter(Attempt):
+class AloneWriter(ApartAttempt):
     """Writes one loop for channels that run apart, one at a time."""
 
     def __init__(self, unit: UnitFrame, region: Region) -> None:

@@ -75,15 +75,15 @@ class OneChannel:
         text.do(f"store {kind} {value}, ptr {self.own_row(row)}")
 
 
-class Attempt(ABC):
-    """Writes one loop for channels that try to run apart; how they do is up to those derived.
+class Attempt:
+    """Writes where turns of a loop begin in which something else is tried.
 
     Args:
         unit: the unit.
         region: the loop.
         name: what its labels begin with.
         most: how many turns an attempt has at most.
-        pause: how many turns channels make together after an attempt that failed.
+        pause: how many turns are made as they stand after an attempt that failed.
         paused: where it is remembered how many of them are left; None: by each thread.
     """
 
@@ -118,14 +118,10 @@ class Attempt(ABC):
         function = self.unit.module.library.intrinsic(name, "i64", "i64", "i64")
         return self.text.let(f"call i64 {function}(i64 {a}, i64 {b})")
 
-    def _values(self, node: Node) -> Values:
-        active = str(self.unit.all_on)
-        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
-
     # Where a turn begins
 
     def enter(self) -> None:
-        """Write whether the channels try to run apart; what follows is for all together."""
+        """Write whether there is an attempt; what follows is a turn as it stands."""
         text, unit = self.text, self.unit
         turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
         self._turns = self._combined("umin", turns, str(self._limits[0]))
@@ -140,13 +136,21 @@ class Attempt(ABC):
         text.label(self._label("together"))
 
     def _wanted(self, ready: str) -> str:
-        """Return whether channels that are ready are better apart."""
+        """Return whether an attempt that can be made is wanted."""
         return ready
 
     def _give_up(self) -> None:
-        """Let all channels go on together, and for some turns more."""
+        """Go on with the turn as it stands, and for some turns more."""
         self.text.do(f"store volatile i64 {self._limits[1]}, ptr {self._pause}")
         self.text.jump(self._label("together"))
+
+
+class ApartAttempt(Attempt, ABC):
+    """Writes one loop for channels that try to run apart; how they do is up to those derived."""
+
+    def _values(self, node: Node) -> Values:
+        active = str(self.unit.all_on)
+        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
 
     # Blocks
 

@@ -102,7 +102,7 @@ class BlockWriter:
         offset = text.let(f"sub i64 {address}, {bounds.start}")
         flat = effect.space is Space.FLAT
         inside = "true"
-        if self.unit.module.version.checked or effect.space is Space.SURFACE:
+        if self.unit.is_checked(effect):
             inside = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
         text.likely(inside, fast, look if flat else slow)
         if flat:

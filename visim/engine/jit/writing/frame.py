@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Protocol
 
 from visim.engine.accesses import SiteTable
 from visim.engine.base import TURN
 from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region
-from visim.engine.jit.analysis.blocks import StaticBlock, Step, places
-from visim.engine.jit.analysis.flow import Flow, Node
+from visim.engine.jit.analysis.blocks import MemoryMessage, StaticBlock, Step, places
+from visim.engine.jit.analysis.flow import Flow, Key, Node
 from visim.engine.jit.analysis.lasting import LastingValues
 from visim.engine.jit.analysis.payload import overlaps
 from visim.engine.jit.analysis.slots import Slots
@@ -30,7 +31,15 @@ from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.linker.program import LinkedKernel, LinkedUnit
-from visim.sem.effects import Load, Place, Store, WriteIndirect, WritePredicate, expressions
+from visim.sem.effects import (
+    Load,
+    Place,
+    Space,
+    Store,
+    WriteIndirect,
+    WritePredicate,
+    expressions,
+)
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
@@ -127,11 +136,27 @@ class ModuleFrame:
         return number
 
 
+class SecondWay(Protocol):
+    """A loop that is being written for the second time."""
+
+    def body_label(self, key: Key) -> str | None:
+        """Return the label at which a node starts there; None if it is not in the loop."""
+        ...
+
+    def foresees(self, effect: MemoryMessage) -> bool:
+        """Whether a message is known to be in range there."""
+        ...
+
+    def turn_ends(self) -> None:
+        """Go on with the next turn there, or where turns begin."""
+        ...
+
+
 class UnitFrame:
     """What the writers of one unit share.
 
-    `pc` is the instruction that is being written; `scattered` are the nodes of loops in which data
-    say where channels load.
+    `pc` is the instruction that is being written, `second` the loop that is written once more, if
+    one is; `scattered` are the nodes of loops in which data say where channels load.
     """
 
     def __init__(
@@ -168,6 +193,7 @@ class UnitFrame:
         self._common_buffers: dict[int, str] = {}
         self._lasting = 0
         self.piece_bytes = 0
+        self.second: SecondWay | None = None
 
     @cached_property
     def chains(self) -> list[list[Node]]:
@@ -410,6 +436,16 @@ class UnitFrame:
 
     # Entrances of nodes
 
+    def foresees(self, effect: MemoryMessage) -> bool:
+        """Whether it is known, where code is written, that all lanes of a message are in range."""
+        return self.second is not None and self.second.foresees(effect)
+
+    def is_checked(self, effect: MemoryMessage) -> bool:
+        """Whether code has to look whether a message is in range."""
+        if self.foresees(effect):
+            return False
+        return self.module.version.checked or effect.space is Space.SURFACE
+
     def _entrances(self, node: Node) -> None:
         number = self.names[node.key]
         if (node.entry, node.key[1]) not in self.flow.slots:
@@ -458,10 +494,14 @@ class UnitFrame:
 
     def body_label(self, key: tuple[int, int, int]) -> str:
         """Return the label at which a node starts with the channels that are active."""
-        return f"b{self.names[key]}"
+        again = None if self.second is None else self.second.body_label(key)
+        return again or f"b{self.names[key]}"
 
     def merge_label(self, key: tuple[int, int, int]) -> str:
         """Return the label at which a node starts with them and those that wait there."""
+        again = None if self.second is None else self.second.body_label(key)
+        if again is not None:
+            return again
         prefix = "m" if (key[0], key[1]) in self.flow.slots else "b"
         return f"{prefix}{self.names[key]}"
 

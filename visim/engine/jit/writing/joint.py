@@ -137,6 +137,11 @@ class JointWriter:
         each branch.
         """
         text = self.text
+        if all(one.way.is_sure for one in waiting):
+            for one in waiting:
+                one.writer.values.loaded[id(one.ready.effect)] = self._loaded(one, one.way)
+                one.finish()
+            return
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
         ways = choose(text, [one.way for one in waiting], direct, general)
         moved = {
@@ -236,6 +241,10 @@ class JointWriter:
 
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text
+        if all(one.way.is_sure for one in waiting):
+            for one in waiting:
+                one.writer.store_rows(one.ready, one.way)
+            return
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
         ways = choose(text, [one.way for one in waiting], direct, general)
         for one, way in zip(waiting, ways, strict=True):

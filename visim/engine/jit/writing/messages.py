@@ -119,7 +119,10 @@ class MessageWriter:
                 self._atomic(effect, site, returns=bool(readers(effect, nodes)))
 
     def _site(self, effect: MemoryMessage) -> int:
-        return self.unit.module.sites.add(effect, self.unit.unit.number, self.pc)
+        sites, number = self.unit.module.sites, self.unit.unit.number
+        if self.unit.second is not None:
+            return sites.number(effect, number)
+        return sites.add(effect, number, self.pc)
 
     # Vectors of channels
 
@@ -259,7 +262,7 @@ class MessageWriter:
             scalar=scalar,
             parts=parts,
             flat=effect.space is Space.FLAT,
-            checked=self.unit.module.version.checked or effect.space is Space.SURFACE,
+            checked=self.unit.is_checked(effect),
         )
 
     def _way(
@@ -275,7 +278,13 @@ class MessageWriter:
             near = self.passed.anchors, where
             read = access.parts * access.size if access.verb == "load" else 0
             rows = self.rows.rows(
-                shape, bounds, checked=access.checked, some=some, near=near, read=read
+                shape,
+                bounds,
+                checked=access.checked,
+                sure=self.unit.foresees(effect),
+                some=some,
+                near=near,
+                read=read,
             )
             if self._is_followed(effect):
                 follow = self.unit.module.goes_along_rows

@@ -222,6 +222,9 @@ class NodeWriter(SynchronizationWriter):
         if is_uniform(goto.mask) or goto.mask is None:
             self._uniform(goto.mask, taken, onwards)
             text.label(taken)
+            if self.unit.second is not None:
+                self.unit.second.turn_ends()
+                return
             self.unit.pause(following - 1)
             text.jump(body)
             return

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import reduce
 
 from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.walks import Ramp, What
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.types import DataType
+from visim.types import DataType, Q
 
 _BITS = 64
 WORD = "i64"
@@ -44,6 +45,26 @@ class RampWriter:
         """Return what each channel has in the first turn, or in turn `last` if there is a name."""
         found = self._value(ramp, last)
         return found if ramp.is_own else self.spread(found)
+
+    def number(self, ramp: Ramp, last: str) -> str:
+        """Return what all channels share in the first turn, or in turn `last`."""
+        return self._value(ramp, last)
+
+    def difference(self, one: str, other: str) -> str:
+        """Return the difference of two numbers."""
+        return self._sum("sub", WORD, [one, other], Q)
+
+    def well(self) -> str:
+        """Return whether all that is noted holds."""
+        tests = list(self.all_fit)
+        if self.fits:
+            both = reduce(self._both, self.fits)
+            bits = self.text.let(f"bitcast <{self._lanes} x i1> {both} to i{self._lanes}")
+            tests.append(self.text.let(f"icmp eq i{self._lanes} {bits}, -1"))
+        return self.text.all_of(tests)
+
+    def _both(self, one: str, other: str) -> str:
+        return self.text.let(f"and <{self._lanes} x i1> {one}, {other}")
 
     def agree(self, copies: Iterable[tuple[Ramp, Ramp]], last: str) -> None:
         """Note whether places have what a turn makes of others, in front of the first turn, too.
@@ -77,6 +98,8 @@ class RampWriter:
             case "add" | "neg":
                 operands = args if ramp.word == "add" else [self._zero(kind), *args]
                 return self._sum("sub" if ramp.word == "neg" else "add", kind, operands, ramp.type)
+            case "mul":
+                return self._sum("mul", kind, args, ramp.type)
             case "shl":
                 count = self._like(kind, ramp.number)
                 made = self.text.let(f"shl {kind} {args[0]}, {count}")
@@ -102,24 +125,35 @@ class RampWriter:
         if place is None or ramp.what is None:
             raise TypeError("a ramp that begins nowhere")
         step, own = self._steps[ramp.what], isinstance(ramp.what, Row)
-        if not own:
+        if own:
+            found, vector = self._own(ramp), self.vector
+        else:
             place = replace(place, lanes=1, width=1, row_stride=0, stride=0)
-        found = self.unit.storage.read(place)
-        if not own:
+            found, vector = self.unit.storage.read(place), WORD
             found = text.let(f"extractelement <1 x i{kind.bits}> {found}, i64 0")
-        vector = self.vector if own else WORD
-        if kind.bits < _BITS:
-            narrow = f"<{self._lanes} x i{kind.bits}>" if own else f"i{kind.bits}"
-            word = "sext" if kind.is_signed else "zext"
-            found = text.let(f"{word} {narrow} {found} to {vector}")
+            found = self._extended(found, kind, f"i{kind.bits}", vector)
         if not step or not last:
             return found
         more = text.let(f"mul i64 {last}, {step}")
         return self._sum("add", vector, [found, self.spread(more) if own else more], kind)
 
+    def _own(self, ramp: Ramp) -> str:
+        """Return what each channel has of a row when a turn begins."""
+        if ramp.place is None:
+            raise TypeError("a ramp that begins nowhere")
+        found = self.unit.storage.read(ramp.place)
+        narrow = f"<{self._lanes} x i{ramp.type.bits}>"
+        return self._extended(found, ramp.type, narrow, self.vector)
+
+    def _extended(self, value: str, kind: DataType, before: str, after: str) -> str:
+        if kind.bits == _BITS:
+            return value
+        word = "sext" if kind.is_signed else "zext"
+        return self.text.let(f"{word} {before} {value} to {after}")
+
     def _sum(self, word: str, kind: str, args: list[str], held: DataType) -> str:
-        """Return a sum, or a difference; note whether a type holds it."""
-        if held.bits < _BITS:
+        """Return a sum, a difference or a product; note whether a type holds it."""
+        if held.bits < _BITS:  # the product of two numbers of 32 bits is one of 64
             return self._held(self.text.let(f"{word} {kind} {args[0]}, {args[1]}"), kind, held)
         bits = f"<{self._lanes} x i1>" if kind == self.vector else "i1"
         pair, suffix = f"{{ {kind}, {bits} }}", self._suffix(kind)

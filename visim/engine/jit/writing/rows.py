@@ -56,6 +56,11 @@ class Rows:
     again: Callable[[], Rows] | None = None
 
     @property
+    def is_sure(self) -> bool:
+        """Whether it is known when code is made that all lanes fit."""
+        return self.fits == "true"
+
+    @property
     def are_asked_for(self) -> bool:
         """Whether memory is asked for nearly the same lines for the rows' anchors."""
         return bool(self.near) and all(one and abs(one.offset) <= _LINE for one in self.near)
@@ -85,11 +90,14 @@ class RowWriter:
         bounds: Bounds,
         *,
         checked: bool,
+        sure: bool = False,
         some: str = "",
         near: tuple[Anchors, Hashable] | None = None,
         read: int = 0,
     ) -> Rows:
         """Look where the pieces of a shape are; without `checked` all are taken to be in range.
+
+        Where it is `sure` that all lanes are on and in range, all pieces are linear, too.
 
         With `some`, the bits of the lanes that are on, the others may be in the bounds' margin: if
         not all lanes are in range, another look can tell. Where there is no margin and nobody
@@ -119,7 +127,7 @@ class RowWriter:
                 tests += self._near(form, known)
                 pointers.append(text.at(known.anchor.pointer, known.offset))
                 continue
-            if not (checked and _is_straight_within(form, shape.offsets[piece], bounds)):
+            if not (sure or (checked and _is_straight_within(form, shape.offsets[piece], bounds))):
                 tests += self.shapes.straight(form, shape.cores[piece])
             first = self._offset(shape, piece, bounds)
             pointers.append(self.pointer(first, bounds))

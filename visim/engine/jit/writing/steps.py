@@ -65,7 +65,8 @@ class StepWriter:
         ends = accumulate(len(node.block.before) for node in chain)
         self.uncounted = list(zip(chain, ends, strict=True))
         self.stand_in(chain[0])
-        self.full = self.node.entry in unit.full and not self.node.waiting
+        all_on = self.node.entry in unit.full and not self.node.waiting
+        self.full = all_on or unit.second is not None
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
         self.passed = Passed(Anchors(unit.text), {})

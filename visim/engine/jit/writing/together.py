@@ -11,17 +11,17 @@ from collections.abc import Iterable
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node, passed
 from visim.engine.jit.analysis.slots import Row
-from visim.engine.jit.analysis.walks import Access, Walk, address_of
+from visim.engine.jit.analysis.walks import Access, Walk, access_bytes, address_of
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
-from visim.engine.jit.writing.attempts import Attempt
+from visim.engine.jit.writing.attempts import ApartAttempt
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.walking import WalkWriter, access_bytes
+from visim.engine.jit.writing.walking import WalkWriter
 from visim.sem.effects import Load, LoadBlock, Store
 
 
-class Together(Attempt):
+class Together(ApartAttempt):
     """Writes one loop whose addresses are ramps, for channels that leave it together."""
 
     def __init__(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from visim.engine.base import TURN
 from visim.engine.jit.analysis import cores
 from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
+from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
 from visim.engine.jit.analysis.payload import OUT, PARAMETERS, TAIL, Loop, Payload, overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
@@ -20,6 +23,7 @@ from visim.engine.jit.ir.storage import FIXED_HOME, copying
 from visim.engine.jit.layout import Thread
 from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
+from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
 from visim.engine.jit.writing.meeting import BEFORE, Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
@@ -44,12 +48,36 @@ class UnitWriter(UnitFrame):
         slots, affine, regions = _analysis(module, flow)
         super().__init__(module, flow, slots, affine, regions)
         self.loops = {region.header.key: self._loop(region) for region in regions}
+        self.foreseen = {
+            loop.region.header.key: ForeseenWriter(self, loop)
+            for loop in self._foreseen()
+            if loop.region.header.key not in self.loops
+        }
 
     def _loop(self, region: Region) -> AloneWriter | AbreastWriter | SweepWriter:
         walk, sweep = walk_of(region), sweep_of(region)
         if walk is not None:
             return AbreastWriter(self, region, walk)
         return AloneWriter(self, region) if sweep is None else SweepWriter(self, region, sweep)
+
+    def _foreseen(self) -> Iterable[Foreseen]:
+        """Return the loops that are written twice."""
+        version = self.module.version
+        if self.module.flat or version.looks_inside or not version.checked:
+            return ()
+        starts = {chain[0].key for chain in self.chains}
+        return (one for one in foreseen_loops(self.affine) if one.region.header.key in starts)
+
+    def _write_again(self, loop: ForeseenWriter) -> None:
+        """Write a foreseen loop for the second time."""
+        self.storage.chain = 0
+        loop.begin()
+        self.second = loop
+        for number, chain in enumerate(self.chains, start=1):
+            if loop.body_label(chain[0].key) is not None:
+                self.storage.chain = number
+                NodeWriter(self, chain, None).write()
+        self.second = None
 
     def write(self) -> str:
         """Return the function's text."""
@@ -58,7 +86,10 @@ class UnitWriter(UnitFrame):
             if not self.module.version.saving:
                 self.storage.chain = number
             self._entrances(chain[0])
-            NodeWriter(self, chain, self.loops.get(chain[0].key)).write()
+            key = chain[0].key
+            NodeWriter(self, chain, self.loops.get(key) or self.foreseen.get(key)).write()
+        for loop in self.foreseen.values():
+            self._write_again(loop)
         self.storage.chain = 0
         for loop in self.loops.values():
             loop.write()

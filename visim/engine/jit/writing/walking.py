@@ -13,27 +13,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 
-from visim.engine.jit.analysis.walks import Access, Walk
-from visim.engine.jit.ir.text import scalar_bytes, scalar_type, signed
+from visim.engine.jit.analysis.walks import Access, Walk, access_bytes
+from visim.engine.jit.ir.text import signed
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.ramps import WORD, RampWriter
-from visim.sem.effects import Load, LoadBlock, Store
+from visim.sem.effects import Load, Store
 
 _GATHERED = 4
 """How many bytes each channel moves where gathers and scatters are fast enough."""
 
 _SHARED = 2048
 """Rows at a multiple of this distance, in bytes, share two sets of a first cache of 4 KiB a way."""
-
-
-def access_bytes(effect: Load | LoadBlock | Store) -> int:
-    """Return how many bytes of memory each channel of a message reaches."""
-    if isinstance(effect, LoadBlock):
-        return effect.count * effect.type.bytes
-    if isinstance(effect, Load):
-        return effect.components * scalar_bytes(scalar_type(effect.type))
-    return sum(scalar_bytes(scalar_type(value.type)) for value in effect.values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,223 @@
+"""Code for foreseen loops: many turns whose messages are known to be in range before the first.
+
+The loop is written twice, and both ways work on the same variables. The second one has no checks,
+so LLVM makes code for a turn as a whole, and does not look whether the thread's turn is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from visim.engine.jit.analysis.affine import ShapeReader
+from visim.engine.jit.analysis.flow import Key, Node, mode_of
+from visim.engine.jit.analysis.foreseen import Foreseen, lanes_of, least_piece, shape_of
+from visim.engine.jit.analysis.slots import channel_of
+from visim.engine.jit.analysis.walks import Access, Ramp, What, access_bytes
+from visim.engine.jit.ir.shapes import ShapeWriter
+from visim.engine.jit.layout import Context
+from visim.engine.jit.writing.attempts import Attempt
+from visim.engine.jit.writing.bounds import Bounds
+from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.ramps import WORD, RampWriter
+from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.values import Values
+from visim.sem.effects import Space, Store
+
+_MOST_TURNS = 1 << 20
+"""How many turns an attempt has at most: more than a thread makes before others run."""
+
+_LEAST_TURNS = 8
+"""So many turns pay for what is done in front of them."""
+
+_PAUSE = 64
+"""How many turns are made as they stand after an attempt that failed, or was not worth it."""
+
+
+class CornerWriter(RampWriter):
+    """Writes ramps for the ends of all pieces of rows, instead of for each channel.
+
+    Args:
+        unit: the unit.
+        steps: how much a turn adds to what ramps begin with.
+        reader: reads shapes where a turn begins.
+        lanes: how many lanes rows have.
+        channel: the channel of the first one.
+    """
+
+    def __init__(
+        self,
+        unit: UnitFrame,
+        steps: Mapping[What, int],
+        reader: ShapeReader,
+        lanes: int,
+        channel: int | None,
+    ) -> None:
+        super().__init__(unit, steps)
+        piece = least_piece(lanes)
+        self._ends = [
+            lane for first in range(0, lanes, piece) for lane in (first, first + piece - 1)
+        ]
+        self._lanes = len(self._ends)
+        self.vector = f"<{self._lanes} x {WORD}>"
+        self._reader = reader
+        self._channel = channel
+
+    def _own(self, ramp: Ramp) -> str:
+        """Return what the channels at the ends have; note that what is between them is linear."""
+        shape = shape_of(self._reader, ramp, self._channel)
+        if shape is None:
+            raise TypeError("a row without a shape")
+        text, form, kind, firsts = self.text, shape.form, ramp.type, list[str]()
+        shapes, reach = ShapeWriter(text), form.stride * (form.piece - 1)
+        for piece, core in enumerate(shape.cores):
+            self.all_fit += shapes.straight(form, core)
+            bits = shapes.first(shape, piece)
+            firsts.append(self._extended(bits, kind, f"i{kind.bits}", WORD))
+            if reach:
+                self._sum("add", WORD, [firsts[-1], str(reach)], kind)
+        found = "poison"
+        for number, lane in enumerate(self._ends):
+            piece, rest = divmod(lane, form.piece)
+            one = (
+                text.let(f"add {WORD} {firsts[piece]}, {form.stride * rest}")
+                if rest
+                else firsts[piece]
+            )
+            found = text.let(f"insertelement {self.vector} {found}, {WORD} {one}, i64 {number}")
+        return found
+
+
+class ForeseenWriter(Attempt):
+    """Writes one foreseen loop for the second time."""
+
+    def __init__(self, unit: UnitFrame, loop: Foreseen) -> None:
+        super().__init__(unit, loop.region, "foreseen", _MOST_TURNS, _PAUSE)
+        self.loop = loop
+        self._keys = loop.region.keys()
+        self._firsts: list[tuple[Access, str]] = []
+
+    def _wanted(self, ready: str) -> str:
+        """Return whether all channels are on, besides."""
+        active = self.text.let("load i32, ptr %active")
+        every = self.text.let(f"icmp eq i32 {active}, {self.unit.all_on}")
+        return self.text.let(f"and i1 {ready}, {every}")
+
+    # How many turns
+
+    def begin(self) -> None:
+        """Write how many turns are foreseen, and go to the first of them if there are enough."""
+        text = self.text
+        text.label(self._name)
+        ramps = RampWriter(self.unit, self.loop.walk.steps)
+        left = self._left(ramps)
+        turns = self._combined("umin", left, self._turns)
+        enough = text.let(f"icmp uge i64 {turns}, {_LEAST_TURNS}")
+        text.branch(enough, self._label("look"), self._label("bail"))
+        text.label(self._label("look"))
+        fits = self._fits(ramps, text.let(f"sub i64 {turns}, 1"))
+        text.do(f"store i64 0, ptr {self._turn}")
+        text.do(f"store i64 {turns}, ptr {self._most}")
+        text.likely(fits, self._body(self.region.header.key[1]), self._label("missed"))
+        text.label(self._label("missed"))
+        self._look_up()
+        text.jump(self._label("bail"))
+        text.label(self._label("bail"))
+        self._give_up()
+
+    def _look_up(self) -> None:
+        """Look up the arrays of messages in flat memory, for the next attempt.
+
+        A message that is checked together with another one may never have been looked up itself.
+        """
+        text, unit = self.text, self.unit
+        area = unit.context_pointer(Context.EXCHANGE)
+        for access, first in self._firsts:
+            writer = self._bounds_writer(access)
+            cache = writer.cache(unit.module.sites.number(access.effect, unit.unit.number))
+            text.do(f"store i64 {first}, ptr {area}, align 8")
+            what = f"{access_bytes(access.effect)}, i64 {int(isinstance(access.effect, Store))}"
+            text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
+
+    def _left(self, ramps: RampWriter) -> str:
+        """Return how many turns are left, from the sides of the test behind the first one."""
+        text, (word, one, other), nearer = self.text, self.loop.test, self.loop.nearer
+        sides = [ramps.number(side, "") for side in (one, other)]
+        if nearer < 0:
+            sides.reverse()
+        away = ramps.difference(sides[1], sides[0])
+        more = abs(nearer) - (word != "le")
+        steps = text.let(f"add i64 {away}, {more}") if more else away
+        if abs(nearer) > 1:
+            steps = text.let(f"sdiv i64 {steps}, {abs(nearer)}")
+        return text.let(f"add i64 {self._combined('smax', steps, '0')}, 1")
+
+    def _fits(self, ramps: RampWriter, last: str) -> str:
+        """Return whether all messages are in range in the turns up to number `last`."""
+        text, walk = self.text, self.loop.walk
+        ramps.agree(walk.copies.values(), last)
+        corners = dict[tuple[int, int | None], CornerWriter]()
+        for access in walk.accesses:
+            bounds = self._bounds_of(access)
+            if not access.address.is_own:
+                self._note(access, ramps.number(access.address, ""))
+                for at in ("", last):
+                    offset = text.let(f"sub i64 {ramps.number(access.address, at)}, {bounds.start}")
+                    ramps.all_fit.append(text.let(f"icmp ult i64 {offset}, {bounds.limit}"))
+                continue
+            key = lanes_of(access.effect), channel_of(access.effect.mask)
+            if key not in corners:
+                corners[key] = CornerWriter(self.unit, walk.steps, self._reader(), *key)
+            self._within(corners[key], access, bounds, last)
+        return text.all_of([one.well() for one in (ramps, *corners.values())])
+
+    def _note(self, access: Access, first: str) -> None:
+        """Note the first address of a message in flat memory."""
+        if access.effect.space is Space.FLAT:
+            self._firsts.append((access, first))
+
+    def _within(self, corners: CornerWriter, access: Access, bounds: Bounds, last: str) -> None:
+        """Note whether the corners of a message's rows are in range."""
+        text, start, limit = self.text, *map(corners.spread, (bounds.start, bounds.limit))
+        every = corners.value_of_all(access.address, "")
+        self._note(access, text.let(f"extractelement {corners.vector} {every}, i64 0"))
+        for at in ("", last):
+            place = corners.value_of_all(access.address, at)
+            offset = text.let(f"sub {corners.vector} {place}, {start}")
+            corners.fits.append(text.let(f"icmp ult {corners.vector} {offset}, {limit}"))
+
+    def _reader(self) -> ShapeReader:
+        unit, header = self.unit, self.region.header
+        values = self._values(header)
+        return ShapeReader(self.text, unit.storage, unit.affine, header.key, 0, values.value)
+
+    def _bounds_writer(self, access: Access) -> BoundsWriter:
+        values = self._values(access.node)
+        return BoundsWriter(self.unit, values, self.loop.bindings[id(access.effect)])
+
+    def _values(self, node: Node) -> Values:
+        active = str(self.unit.all_on)
+        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
+
+    def _bounds_of(self, access: Access) -> Bounds:
+        effect, unit = access.effect, self.unit
+        site = unit.module.sites.number(effect, unit.unit.number)
+        return self._bounds_writer(access).of(effect, site, access_bytes(effect))
+
+    # The second way
+
+    def body_label(self, key: Key) -> str | None:
+        """Return the label at which a node starts there; None if it is not in the loop."""
+        return self._body(key[1]) if key in self._keys else None
+
+    def foresees(self, effect: object) -> bool:
+        """Whether a message is known to be in range there."""
+        return id(effect) in self.loop.bindings
+
+    def turn_ends(self) -> None:
+        """Go on with the next turn of the second way, or where turns begin if there is none."""
+        text, header = self.text, self.region.header
+        turn = text.let(f"add i64 {text.let(f'load i64, ptr {self._turn}')}, 1")
+        text.do(f"store i64 {turn}, ptr {self._turn}")
+        most = text.let(f"load i64, ptr {self._most}")
+        more = text.let(f"icmp ult i64 {turn}, {most}")
+        text.branch(more, self._body(header.key[1]), f"b{self.unit.names[header.key]}")
