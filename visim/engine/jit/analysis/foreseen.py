@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.flow import Node
+from visim.engine.jit.analysis.flow import Node, is_uniform
 from visim.engine.jit.analysis.slots import Row, channel_of
 from visim.engine.jit.analysis.walks import (
     Access,
@@ -62,6 +63,15 @@ _Test = tuple[str, Ramp, Ramp]
 
 
 @dataclass(frozen=True, slots=True)
+class _Part:
+    """Bits of a predicate that a comparison of what all channels share has set; None: no such."""
+
+    first: int
+    end: int
+    test: _Test | None
+
+
+@dataclass(frozen=True, slots=True)
 class Foreseen:
     """A foreseen loop.
 
@@ -86,7 +96,7 @@ def foreseen_loops(affine: Affine) -> Iterator[Foreseen]:
     for region in RegionFinder(flow, affine.slots.kernel.simd_size).regions():
         steps = sum(len(node.block.steps) for node in region.nodes)
         forks = any(node.key not in region.steady for node in region.nodes)
-        if not region.together or forks or steps > _MOST_STEPS:
+        if forks or steps > _MOST_STEPS:
             continue
         found = _Reader(affine, region).foreseen()
         if found is not None and steps <= _MOST_FOR_EACH * len(found.walk.accesses):
@@ -100,7 +110,7 @@ class _Reader(TurnReader):
         super().__init__()
         self._affine = affine
         self._region = region
-        self._tests: dict[str, _Test | None] = {}
+        self._tests: dict[str, list[_Part]] = {}
 
     def foreseen(self) -> Foreseen | None:
         """Return the loop, if its turns can be counted and some of its messages are ramps."""
@@ -137,11 +147,14 @@ class _Reader(TurnReader):
             if not isinstance(effect, WritePredicate):
                 continue
             value, test = effect.value, None
-            if effect.mask is None and not effect.offset and value.uop.name in {"lt", "le", "ne"}:
+            if effect.mask is None and value.uop.name in {"lt", "le", "ne"}:
                 one, other = map(self.ramp, value.args)
                 if one is not None and other is not None and not (one.is_own or other.is_own):
                     test = value.uop.name, one, other
-            self._tests[effect.variable.name] = test
+            first, end = effect.offset, effect.offset + value.lanes
+            known = self._tests.setdefault(effect.variable.name, [])
+            known[:] = [part for part in known if part.end <= first or end <= part.first]
+            known.append(_Part(first, end, test))
 
     def _test(self) -> _Test | None:
         """Return the comparison with which channels go on, if they leave only at the end."""
@@ -154,10 +167,21 @@ class _Reader(TurnReader):
                 return None
         if not isinstance(goto, Goto) or goto.mask is None:
             return None
-        bit = goto.mask.args[0]
-        if bit.uop.name != "predicate" or bit.attribute[1]:
+        bits = goto.mask.args[0] if is_uniform(goto.mask) else goto.mask
+        if bits.uop.name != "predicate" or goto.offset:
             return None
-        return self._tests.get(bit.attribute[0].name)
+        variable, first = bits.attribute
+        parts = [
+            part
+            for part in sorted(self._tests.get(variable.name, []), key=lambda part: part.first)
+            if part.first < first + bits.lanes and first < part.end
+        ]
+        if not parts or parts[0].first > first or parts[-1].end < first + bits.lanes:
+            return None
+        if any(one.end != other.first for one, other in pairwise(parts)):
+            return None
+        tests = [part.test for part in parts]
+        return tests[0] if all(_are_same(tests[0], test) for test in tests) else None
 
     def _nearer(self, walk: Walk, test: _Test) -> int | None:
         """Return by how much a turn brings the sides of a test nearer to each other."""
@@ -213,6 +237,20 @@ class _Reader(TurnReader):
         """Whether an address is linear in the turn, and in the channel."""
         known = all(self.learn(walk, begin) for begin in address.begins())
         return known and _is_linear(address, walk)
+
+
+def _are_same(one: _Test | None, other: _Test | None) -> bool:
+    """Whether two comparisons compare the same."""
+    if one is None or other is None or one[0] != other[0]:
+        return False
+    return all(_is_same(*sides) for sides in zip(one[1:], other[1:], strict=True))
+
+
+def _is_same(one: Ramp, other: Ramp) -> bool:
+    pairs = [
+        (ramp.word, ramp.type, ramp.number, ramp.what, len(ramp.args)) for ramp in (one, other)
+    ]
+    return pairs[0] == pairs[1] and all(map(_is_same, one.args, other.args))
 
 
 def own_begins(ramp: Ramp) -> list[Ramp]:

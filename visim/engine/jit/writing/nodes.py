@@ -232,6 +232,9 @@ class NodeWriter(SynchronizationWriter):
         some = text.let(f"icmp ne i32 {chosen}, 0")
         text.branch(some, taken, onwards)
         text.label(taken)
+        if self.unit.second is not None:  # all channels jump, or none
+            self.unit.second.turn_ends()
+            return
         self.unit.wait(self.node, following, self._rest(chosen))
         self._set_active(chosen)
         self.unit.pause(following - 1)
