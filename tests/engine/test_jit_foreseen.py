@@ -27,11 +27,12 @@ ONE = "(0,0)<0;1,0>"
 COUNTER = f"V60{ONE}"
 STEP, BOUND, WIDTH, FIRST = (f"V44(0,{number})<0;1,0>" for number in range(4))
 
-DECLARATIONS = """
+DECLARATIONS = f"""
 .version 4.1
 .kernel "k"
 .decl V41 v_type=G type=d num_elts=32 align=wordx32
 .decl V40 v_type=G type=uq num_elts=3 align=wordx32
+.decl V42 v_type=G type=d num_elts=32 align=wordx32
 .decl V43 v_type=G type=ud num_elts=32 align=wordx32
 .decl V44 v_type=G type=d num_elts=6 align=wordx32
 .decl V50 v_type=G type=d num_elts=32 align=wordx32
@@ -57,6 +58,8 @@ DECLARATIONS = """
 k:
     mov (M1, 32) V43(0,0)<1> 0x0:ud
     mov (M1_NM, 1) V60(0,0)<1> V44(0,3)<0;1,0>
+    add (M1, 32) V42(0,0)<1> V41{ALL} V44(0,4)<0;1,0>
+    add (M1, 32) V42(0,0)<1> V42{ALL} V60{ONE}
     cmp.ne (M1_NM, 32) P2 V44(0,5)<0;1,0> 0x0:d
     (P2) goto (M1, 1) DONE
 """
@@ -101,17 +104,40 @@ BODIES = {
     add3 (M1, 32) V43(0,0)<1> V43{ALL} V65(0,2)<0;1,0> V53{ALL}
     lsc_store.slm (M1, 32)  flat[V54]:a32  V43:d32""",
 }
+ENDS = {
+    "at the end": """
+    add (M1_NM, 1) V60(0,0)<1> {counter} {step}:w
+    cmp.{test} (M1_NM, 32) P1 {counter} {bound}
+    (P1) goto (M1, 1) LOOP""",
+    "in the middle": """
+    cmp.{test} (M1_NM, 32) P1 {counter} {bound}
+    (!P1) goto (M1, 1) DONE
+    add (M1_NM, 1) V60(0,0)<1> {counter} {step}:w
+    goto (M1, 1) LOOP""",
+    "for each channel": """
+    add (M1, 32) V42(0,0)<1> V42(0,0)<1;1,0> {step}:w
+    add (M1_NM, 1) V60(0,0)<1> {counter} {step}:w
+    cmp.{test} (M1, 32) P1 V42(0,0)<1;1,0> {bound}
+    (P1) goto (M1, 32) LOOP""",
+    "for each channel in the middle": """
+    add (M1, 32) V42(0,0)<1> V42(0,0)<1;1,0> {step}:w
+    cmp.{test} (M1, 32) P1 V42(0,0)<1;1,0> {bound}
+    (!P1) goto (M1, 32) DONE
+    add (M1_NM, 1) V60(0,0)<1> {counter} {step}:w
+    goto (M1, 1) LOOP""",
+}
+"""Where channels leave, all of them or each by itself."""
 TESTS = {"lt": (1, 3), "le": (1, 4), "gt": (-1, -2), "ge": (-1,), "ne": (1, -1)}
 """Comparisons with which channels go on, and what turns add."""
 
 
-def whole_kernel(body: str = "rows at a distance", test: str = "lt", step: int = 1) -> str:
+def whole_kernel(
+    body: str = "rows at a distance", test: str = "lt", step: int = 1, end: str = "at the end"
+) -> str:
     """Return a kernel with a foreseen loop of these kinds."""
+    leaves = ENDS[end].format(test=test, step=step, counter=COUNTER, bound=BOUND)
     return f"""{DECLARATIONS.strip()}
-LOOP:{BODIES[body]}
-    add (M1_NM, 1) V60(0,0)<1> {COUNTER} {step}:w
-    cmp.{test} (M1_NM, 32) P1 {COUNTER} {BOUND}
-    (P1) goto (M1, 1) LOOP
+LOOP:{BODIES[body]}{leaves}
 DONE:
     add (M1, 32) V43(0,0)<1> V43{ALL} {COUNTER}
     add (M1, 32) V50(0,0)<1> V41{ALL} V44(0,4)<0;1,0>
@@ -190,6 +216,13 @@ def _agree(text: str, step: int = 1, options: RunOptions | None = None) -> set[b
 @pytest.mark.parametrize("body", BODIES)
 def test_messages_of_all_kinds_do_what_they_do_one_by_one(body: str, texts: list[str]) -> None:
     assert _agree(whole_kernel(body)) == {False, True}
+    assert is_foreseen(texts)
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("end", ENDS)
+def test_channels_leave_together_or_each_by_itself(end: str, body: str, texts: list[str]) -> None:
+    assert False in _agree(whole_kernel(body, end=end))
     assert is_foreseen(texts)
 
 

@@ -1,14 +1,15 @@
 """Foreseen loops: it can be known before a number of turns that their messages are in range.
 
-All channels go through such a loop together, as often as two numbers say that are compared at the
-end of a turn. The addresses of some messages are ramps. A number that is linear in the turn, and in
-the channel, lies between those of the first and the last of both.
+All channels go through such a loop together until the first one leaves, as often as two numbers say
+that are compared in each turn. The addresses of some messages are ramps. A number that is linear in
+the turn, and in the channel, lies between those of the first and the last of both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
@@ -56,19 +57,30 @@ _PLAIN = (
     *(WriteRegister, WritePredicate, WriteState),
 )
 
-_PIECE = 8
-
-_Test = tuple[str, Ramp, Ramp]
-"""A comparison and its sides."""
+_LEAST_PIECE = 8
+"""Rows have pieces of so many lanes at least."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Bits of a predicate that a comparison of what all channels share has set; None: no such."""
+class Test:
+    """A comparison with which channels go on.
 
-    first: int
-    end: int
-    test: _Test | None
+    Attributes:
+        word: "lt", "le" or "ne".
+        sides: what is compared, in the first turn.
+        channel: the first channel.
+        lanes: how many channels there are.
+        nearer: by how much each turn brings the sides nearer to where the comparison fails.
+    """
+
+    word: str
+    sides: tuple[Ramp, Ramp]
+    channel: int
+    lanes: int
+    nearer: int = 0
+
+
+_OPPOSITES = {"lt": "le", "le": "lt", "eq": "ne", "ne": "eq"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +91,17 @@ class Foreseen:
         region: the loop.
         walk: its foreseen messages; which way they go is not said.
         bindings: what is known of surfaces where these are, by their identities.
-        test: the comparison with which channels go on, and its sides at the end of the first turn.
-        nearer: by how much each turn brings the sides nearer to where the comparison fails.
+        tests: the comparisons with which channels go on.
+        at_end: whether they stand at the end of a turn, else somewhere else in it.
+        pieces: for rows of so many lanes, from some channel on, in how long pieces they are linear.
     """
 
     region: Region
     walk: Walk
     bindings: dict[int, Bindings]
-    test: _Test
-    nearer: int
+    tests: tuple[Test, ...]
+    at_end: bool
+    pieces: dict[tuple[int, int | None], int]
 
 
 def foreseen_loops(affine: Affine) -> Iterator[Foreseen]:
@@ -110,12 +124,14 @@ class _Reader(TurnReader):
         super().__init__()
         self._affine = affine
         self._region = region
-        self._tests: dict[str, list[_Part]] = {}
+        self._tests: dict[str, list[tuple[int, int, Test | None]]] = {}
+        self._pieces: dict[tuple[int, int | None], int] = {}
 
     def foreseen(self) -> Foreseen | None:
         """Return the loop, if its turns can be counted and some of its messages are ramps."""
         messages: list[Access] = []
         bindings: dict[int, Bindings] = {}
+        tests: list[Test] | None = None
         for owner in self._region.nodes:
             known = Bindings()
             for number, step in enumerate(owner.block.steps):
@@ -129,71 +145,93 @@ class _Reader(TurnReader):
                         bindings[id(effect)] = replace(known, known=dict(known.known))
                 self._compare(step)
                 self.write(step.effects)
-        walk, test = Walk(), self._test()
-        nearer = None if test is None else self._nearer(walk, test)
-        if test is None or nearer is None:
-            return None
+            if owner is self._leaver:
+                tests = self._leaving(owner)
+        walk = Walk()
+        tests = self._counted(walk, tests or ())
         walk.accesses += [one for one in messages if self._is_known(walk, one.address)]
-        if not walk.accesses or any(begin.is_own for begin, _ in walk.copies.values()):
+        copies = any(begin.is_own for begin, _ in walk.copies.values())
+        if not tests or not walk.accesses or copies:
             return None
         known = {id(one.effect): bindings[id(one.effect)] for one in walk.accesses}
-        return Foreseen(self._region, walk, known, test, nearer)
+        at_end = self._leaver is self._region.nodes[-1]
+        return Foreseen(self._region, walk, known, tuple(tests), at_end, self._pieces)
 
     # How often
 
+    @cached_property
+    def _leaver(self) -> Node | None:
+        """The only block that ends with a condition, where the others follow each other."""
+        nodes = self._region.nodes
+        leavers = [
+            one
+            for one in nodes
+            if isinstance(goto := one.block.transfer, Goto) and goto.mask is not None
+        ]
+        follow = all(
+            one.block.next == other.key[1] and (one.block.transfer is None or one in leavers)
+            for one, other in pairwise(nodes)
+        )
+        return leavers[0] if len(leavers) == 1 and follow else None
+
     def _compare(self, step: Step) -> None:
-        """Note the comparisons of what all channels share, and what else sets predicates."""
+        """Note comparisons of ramps, and what else sets predicates."""
         for effect in step.effects:
             if not isinstance(effect, WritePredicate):
                 continue
             value, test = effect.value, None
-            if effect.mask is None and value.uop.name in {"lt", "le", "ne"}:
-                one, other = map(self.ramp, value.args)
-                if one is not None and other is not None and not (one.is_own or other.is_own):
-                    test = value.uop.name, one, other
             first, end = effect.offset, effect.offset + value.lanes
+            if effect.mask is None or channel_of(effect.mask) == first:
+                test = self._test(value, first)
             known = self._tests.setdefault(effect.variable.name, [])
-            known[:] = [part for part in known if part.end <= first or end <= part.first]
-            known.append(_Part(first, end, test))
+            known[:] = [one for one in known if one[1] <= first or end <= one[0]]
+            known.append((first, end, test))
 
-    def _test(self) -> _Test | None:
-        """Return the comparison with which channels go on, if they leave only at the end."""
-        *before, last = self._region.nodes
-        goto = last.block.transfer
-        inside = {one.key[1] for one in self._region.nodes}
-        for one in before:
-            transfer = one.block.transfer
-            if transfer is not None or one.block.next not in inside:
-                return None
-        if not isinstance(goto, Goto) or goto.mask is None:
+    def _test(self, value: Expr, first: int) -> Test | None:
+        if value.uop.name not in _OPPOSITES:
             return None
-        bits = goto.mask.args[0] if is_uniform(goto.mask) else goto.mask
-        if bits.uop.name != "predicate" or goto.offset:
+        one, other = map(self.ramp, value.args)
+        if one is None or other is None:
             return None
-        variable, first = bits.attribute
-        parts = [
-            part
-            for part in sorted(self._tests.get(variable.name, []), key=lambda part: part.first)
-            if part.first < first + bits.lanes and first < part.end
-        ]
-        if not parts or parts[0].first > first or parts[-1].end < first + bits.lanes:
-            return None
-        if any(one.end != other.first for one, other in pairwise(parts)):
-            return None
-        tests = [part.test for part in parts]
-        return tests[0] if all(_are_same(tests[0], test) for test in tests) else None
+        return Test(value.uop.name, (one, other), first, value.lanes)
 
-    def _nearer(self, walk: Walk, test: _Test) -> int | None:
-        """Return by how much a turn brings the sides of a test nearer to each other."""
-        word, one, other = test
-        for begin in (*one.begins(), *other.begins()):
-            if not self.learn(walk, begin):
-                return None
-        rates = rate(one, walk.steps), rate(other, walk.steps)
-        if rates[0] is None or rates[1] is None:
+    def _leaving(self, owner: Node) -> list[Test] | None:
+        """Return the comparisons that say, at the end of a block, whether channels go on."""
+        goto = owner.block.transfer
+        if not isinstance(goto, Goto) or goto.mask is None or goto.offset:
             return None
-        nearer = rates[0] - rates[1]
-        return nearer if nearer > 0 or (word == "ne" and nearer == -1) else None
+        bits, goes_on = goto.mask, owner is self._region.nodes[-1]
+        if is_uniform(bits):
+            bits = bits.args[0]
+        if bits.uop.name == "and" and channel_of(bits.args[0]) == 0:  # all channels are on
+            bits = bits.args[1]
+        if bits.uop.name == "not":
+            bits, goes_on = bits.args[0], not goes_on
+        if bits.uop.name != "predicate":
+            return None
+        variable, at = bits.attribute
+        end, tests = at + bits.lanes, list[Test]()
+        for low, high, test in sorted(self._tests.get(variable.name, ()), key=lambda one: one[0]):
+            if low <= at < high and at < end and test is not None:
+                tests.append(test if goes_on else _opposite(test))
+                at = high
+        return tests if at >= end else None
+
+    def _counted(self, walk: Walk, tests: Iterable[Test]) -> list[Test]:
+        """Return comparisons with how fast they come to an end; none if that is not known."""
+        found: list[Test] = []
+        for test in tests:
+            own = [begin for side in test.sides for begin in own_begins(side)]
+            if not all(self._has_shape(begin, test.channel, test.lanes) for begin in own):
+                return []
+            if not all(self._is_known(walk, side) for side in test.sides):
+                return []
+            one, other = (rate(side, walk.steps) for side in test.sides)
+            nearer = 0 if one is None or other is None else one - other
+            if test.word == "eq" or not (nearer > 0 or (test.word == "ne" and nearer == -1)):
+                return []
+            found.append(replace(test, nearer=nearer))
+        return found
 
     # Messages
 
@@ -208,7 +246,8 @@ class _Reader(TurnReader):
         ramp = self.ramp(address_of(effect))
         if ramp is None or not self._is_row(owner, number, effect):
             return None
-        if not all(self._has_shape(begin, effect) for begin in own_begins(ramp)):
+        channel, lanes = channel_of(effect.mask), lanes_of(effect)
+        if not all(self._has_shape(begin, channel, lanes) for begin in own_begins(ramp)):
             return None
         return Access(owner, effect, ramp, 0)
 
@@ -220,13 +259,15 @@ class _Reader(TurnReader):
             return False
         return isinstance(effect, Load) or abs(shape.form.stride) >= access_bytes(effect)
 
-    def _has_shape(self, begin: Ramp, effect: Load | LoadBlock | Store) -> bool:
+    def _has_shape(self, begin: Ramp, channel: int | None, lanes: int) -> bool:
         """Whether it is known how a row's elements differ, of which each lane has one."""
-        channel = channel_of(effect.mask)
         shape = shape_of(self._reader(self._region.header, 0), begin, channel)
-        if shape is None or shape.form.ragged or shape.lanes != lanes_of(effect):
+        if shape is None or shape.form.ragged or shape.lanes != lanes:
             return False
-        return shape.form.piece >= least_piece(shape.lanes)
+        self._pieces[lanes, channel] = min(
+            self._pieces.get((lanes, channel), lanes), shape.form.piece
+        )
+        return shape.form.piece >= min(_LEAST_PIECE, lanes)
 
     def _reader(self, owner: Node, number: int) -> ShapeReader:
         slots = self._affine.slots
@@ -239,18 +280,10 @@ class _Reader(TurnReader):
         return known and _is_linear(address, walk)
 
 
-def _are_same(one: _Test | None, other: _Test | None) -> bool:
-    """Whether two comparisons compare the same."""
-    if one is None or other is None or one[0] != other[0]:
-        return False
-    return all(_is_same(*sides) for sides in zip(one[1:], other[1:], strict=True))
-
-
-def _is_same(one: Ramp, other: Ramp) -> bool:
-    pairs = [
-        (ramp.word, ramp.type, ramp.number, ramp.what, len(ramp.args)) for ramp in (one, other)
-    ]
-    return pairs[0] == pairs[1] and all(map(_is_same, one.args, other.args))
+def _opposite(test: Test) -> Test:
+    """Return the comparison that holds where another one does not."""
+    sides = test.sides[::-1] if test.word in {"lt", "le"} else test.sides
+    return replace(test, word=_OPPOSITES[test.word], sides=sides)
 
 
 def own_begins(ramp: Ramp) -> list[Ramp]:
@@ -261,11 +294,6 @@ def own_begins(ramp: Ramp) -> list[Ramp]:
 def lanes_of(effect: Load | LoadBlock | Store) -> int:
     """Return of how many lanes a message is."""
     return address_of(effect).lanes
-
-
-def least_piece(lanes: int) -> int:
-    """Return of how many lanes the pieces of rows are at least."""
-    return min(_PIECE, lanes)
 
 
 def shape_of(reader: ShapeReader, begin: Ramp, channel: int | None) -> Shape | None:

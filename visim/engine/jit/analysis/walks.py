@@ -40,11 +40,11 @@ class Ramp:
     """An integer as a number of the turn.
 
     Attributes:
-        word: "constant", "place", "add", "neg", "mul", "shl", "min", "max", or "as": as another
-            type.
+        word: "constant", "place", "add", "neg", "mul", "shl", "min", "max", "as": as another type,
+            or "low": as the bits of a mask.
         type: its type, whose range it must not leave.
         args: what it is made of.
-        number: of a constant, signed if it has 64 bits; by how much is shifted.
+        number: of a constant, signed if it has 64 bits; by how much is shifted; a mask.
         place: where it is when a turn begins.
         what: the same as what ramps begin with.
         size: how many ramps it is made of, itself included.
@@ -143,6 +143,11 @@ class TurnReader:
             case "sub":
                 one, other = map(self.ramp, expr.args)
                 return _made("add", kind, one, _made("neg", kind, other))
+            case "and":
+                mask = known_integer(expr.args[1])
+                if mask is None or mask & (mask + 1):
+                    return None
+                return _made("low", kind, self.ramp(expr.args[0]), number=mask)
             case "not" if kind.is_signed:
                 negative = _made("neg", kind, self.ramp(expr.args[0]))
                 return _made("add", kind, negative, Ramp("constant", kind, number=-1))

@@ -122,18 +122,26 @@ class Attempt:
 
     def enter(self) -> None:
         """Write whether there is an attempt; what follows is a turn as it stands."""
-        text, unit = self.text, self.unit
-        turns = text.let(f"udiv i64 {unit.room()}, {self.region.instructions}")
-        self._turns = self._combined("umin", turns, str(self._limits[0]))
+        text = self.text
         paused = text.let(f"load i64, ptr {self._pause}")
-        some = text.let(f"icmp ne i64 {turns}, 0")
-        ready = text.let(f"and i1 {some}, {text.let(f'icmp eq i64 {paused}, 0')}")
+        ready = self._ready(text.let(f"icmp eq i64 {paused}, 0"))
         text.branch(self._wanted(ready), self._name, self._label("pausing"))
         text.label(self._label("pausing"))
         left = self._combined("usub.sat", paused, "1")
         text.do(f"store i64 {left}, ptr {self._pause}")
         text.jump(self._label("together"))
         text.label(self._label("together"))
+
+    def _ready(self, begins: str) -> str:
+        """Return whether an attempt can be made, of a turn at least, if one `begins` here."""
+        self._find_room()
+        some = self.text.let(f"icmp ne i64 {self._turns}, 0")
+        return self.text.let(f"and i1 {some}, {begins}")
+
+    def _find_room(self) -> None:
+        """Write how many turns an attempt can have before the thread's turn is over."""
+        turns = self.text.let(f"udiv i64 {self.unit.room()}, {self.region.instructions}")
+        self._turns = self._combined("umin", turns, str(self._limits[0]))
 
     def _wanted(self, ready: str) -> str:
         """Return whether an attempt that can be made is wanted."""

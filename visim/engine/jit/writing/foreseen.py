@@ -7,10 +7,17 @@ so LLVM makes code for a turn as a whole, and does not look whether the thread's
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial, reduce
 
 from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.flow import Key, Node, mode_of
-from visim.engine.jit.analysis.foreseen import Foreseen, lanes_of, least_piece, shape_of
+from visim.engine.jit.analysis.foreseen import (
+    Foreseen,
+    Test,
+    lanes_of,
+    shape_of,
+)
 from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.analysis.walks import Access, Ramp, What, access_bytes
 from visim.engine.jit.ir.shapes import ShapeWriter
@@ -22,6 +29,7 @@ from visim.engine.jit.writing.ramps import WORD, RampWriter
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Space, Store
+from visim.types import Q
 
 _MOST_TURNS = 1 << 20
 """How many turns an attempt has at most: more than a thread makes before others run."""
@@ -42,6 +50,7 @@ class CornerWriter(RampWriter):
         reader: reads shapes where a turn begins.
         lanes: how many lanes rows have.
         channel: the channel of the first one.
+        piece: in pieces of how many lanes rows are linear.
     """
 
     def __init__(
@@ -51,9 +60,9 @@ class CornerWriter(RampWriter):
         reader: ShapeReader,
         lanes: int,
         channel: int | None,
+        piece: int,
     ) -> None:
         super().__init__(unit, steps)
-        piece = least_piece(lanes)
         self._ends = [
             lane for first in range(0, lanes, piece) for lane in (first, first + piece - 1)
         ]
@@ -61,6 +70,16 @@ class CornerWriter(RampWriter):
         self.vector = f"<{self._lanes} x {WORD}>"
         self._reader = reader
         self._channel = channel
+
+    def differences(self, ones: str, others: str) -> str:
+        """Return the difference of two numbers at each end."""
+        return self._sum("sub", self.vector, [ones, others], Q)
+
+    def least(self, numbers: str) -> str:
+        """Return the smallest number."""
+        name = f"llvm.vector.reduce.smin.v{self._lanes}i64"
+        function = self.unit.module.library.intrinsic(name, WORD, self.vector)
+        return self.text.let(f"call {WORD} {function}({self.vector} {numbers})")
 
     def _own(self, ramp: Ramp) -> str:
         """Return what the channels at the ends have; note that what is between them is linear."""
@@ -87,6 +106,25 @@ class CornerWriter(RampWriter):
         return found
 
 
+@dataclass
+class _Corners:
+    """Writers of corners: one for each number of lanes, and first channel."""
+
+    loop: ForeseenWriter
+    made: dict[tuple[int, int | None], CornerWriter] = field(
+        default_factory=dict["tuple[int, int | None]", "CornerWriter"]
+    )
+
+    def of(self, lanes: int, channel: int | None) -> CornerWriter:
+        """Return the writer for rows of so many lanes."""
+        key = lanes, channel
+        if key not in self.made:
+            loop, unit = self.loop.loop, self.loop.unit
+            reader, piece = self.loop.reader(), loop.pieces[key]
+            self.made[key] = CornerWriter(unit, loop.walk.steps, reader, *key, piece)
+        return self.made[key]
+
+
 class ForeseenWriter(Attempt):
     """Writes one foreseen loop for the second time."""
 
@@ -95,6 +133,10 @@ class ForeseenWriter(Attempt):
         self.loop = loop
         self._keys = loop.region.keys()
         self._firsts: list[tuple[Access, str]] = []
+
+    def _ready(self, begins: str) -> str:
+        """Return whether an attempt can be made: what it takes is looked at in it."""
+        return begins
 
     def _wanted(self, ready: str) -> str:
         """Return whether all channels are on, besides."""
@@ -106,15 +148,19 @@ class ForeseenWriter(Attempt):
 
     def begin(self) -> None:
         """Write how many turns are foreseen, and go to the first of them if there are enough."""
-        text = self.text
+        text, steps = self.text, self.loop.walk.steps
         text.label(self._name)
-        ramps = RampWriter(self.unit, self.loop.walk.steps)
-        left = self._left(ramps)
+        self._find_room()
+        ramps, corners = RampWriter(self.unit, steps), _Corners(self)
+        left = reduce(
+            partial(self._combined, "umin"),
+            [self._left(test, ramps, corners) for test in self.loop.tests],
+        )
         turns = self._combined("umin", left, self._turns)
         enough = text.let(f"icmp uge i64 {turns}, {_LEAST_TURNS}")
         text.branch(enough, self._label("look"), self._label("bail"))
         text.label(self._label("look"))
-        fits = self._fits(ramps, text.let(f"sub i64 {turns}, 1"))
+        fits = self._fits(ramps, corners, text.let(f"sub i64 {turns}, 1"))
         text.do(f"store i64 0, ptr {self._turn}")
         text.do(f"store i64 {turns}, ptr {self._most}")
         text.likely(fits, self._body(self.region.header.key[1]), self._label("missed"))
@@ -138,24 +184,27 @@ class ForeseenWriter(Attempt):
             what = f"{access_bytes(access.effect)}, i64 {int(isinstance(access.effect, Store))}"
             text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
 
-    def _left(self, ramps: RampWriter) -> str:
-        """Return how many turns are left, from the sides of the test behind the first one."""
-        text, (word, one, other), nearer = self.text, self.loop.test, self.loop.nearer
-        sides = [ramps.number(side, "") for side in (one, other)]
-        if nearer < 0:
-            sides.reverse()
-        away = ramps.difference(sides[1], sides[0])
-        more = abs(nearer) - (word != "le")
-        steps = text.let(f"add i64 {away}, {more}") if more else away
-        if abs(nearer) > 1:
-            steps = text.let(f"sdiv i64 {steps}, {abs(nearer)}")
-        return text.let(f"add i64 {self._combined('smax', steps, '0')}, 1")
+    def _left(self, test: Test, ramps: RampWriter, corners: _Corners) -> str:
+        """Return how many turns all channels make before the first one leaves, at most."""
+        text, sides = self.text, test.sides if test.nearer > 0 else test.sides[::-1]
+        if any(side.is_own for side in sides):
+            writer = corners.of(test.lanes, test.channel)
+            one, other = (writer.value_of_all(side, "") for side in sides)
+            away = writer.least(writer.differences(other, one))
+        else:
+            one, other = (ramps.number(side, "") for side in sides)
+            away = ramps.difference(other, one)
+        more = abs(test.nearer) - (test.word != "le")
+        turns = text.let(f"add i64 {away}, {more}") if more else away
+        if abs(test.nearer) > 1:
+            turns = text.let(f"sdiv i64 {turns}, {abs(test.nearer)}")
+        turns = self._combined("smax", turns, "0")
+        return text.let(f"add i64 {turns}, 1") if self.loop.at_end else turns
 
-    def _fits(self, ramps: RampWriter, last: str) -> str:
+    def _fits(self, ramps: RampWriter, corners: _Corners, last: str) -> str:
         """Return whether all messages are in range in the turns up to number `last`."""
         text, walk = self.text, self.loop.walk
         ramps.agree(walk.copies.values(), last)
-        corners = dict[tuple[int, int | None], CornerWriter]()
         for access in walk.accesses:
             bounds = self._bounds_of(access)
             if not access.address.is_own:
@@ -164,11 +213,9 @@ class ForeseenWriter(Attempt):
                     offset = text.let(f"sub i64 {ramps.number(access.address, at)}, {bounds.start}")
                     ramps.all_fit.append(text.let(f"icmp ult i64 {offset}, {bounds.limit}"))
                 continue
-            key = lanes_of(access.effect), channel_of(access.effect.mask)
-            if key not in corners:
-                corners[key] = CornerWriter(self.unit, walk.steps, self._reader(), *key)
-            self._within(corners[key], access, bounds, last)
-        return text.all_of([one.well() for one in (ramps, *corners.values())])
+            writer = corners.of(lanes_of(access.effect), channel_of(access.effect.mask))
+            self._within(writer, access, bounds, last)
+        return text.all_of([one.well() for one in (ramps, *corners.made.values())])
 
     def _note(self, access: Access, first: str) -> None:
         """Note the first address of a message in flat memory."""
@@ -185,7 +232,8 @@ class ForeseenWriter(Attempt):
             offset = text.let(f"sub {corners.vector} {place}, {start}")
             corners.fits.append(text.let(f"icmp ult {corners.vector} {offset}, {limit}"))
 
-    def _reader(self) -> ShapeReader:
+    def reader(self) -> ShapeReader:
+        """Return what reads shapes where a turn begins."""
         unit, header = self.unit, self.region.header
         values = self._values(header)
         return ShapeReader(self.text, unit.storage, unit.affine, header.key, 0, values.value)
@@ -205,6 +253,10 @@ class ForeseenWriter(Attempt):
 
     # The second way
 
+    def first_label(self, key: Key) -> str:
+        """Return the label at which a node starts in the first way."""
+        return f"b{self.unit.names[key]}"
+
     def body_label(self, key: Key) -> str | None:
         """Return the label at which a node starts there; None if it is not in the loop."""
         return self._body(key[1]) if key in self._keys else None
@@ -214,10 +266,10 @@ class ForeseenWriter(Attempt):
         return id(effect) in self.loop.bindings
 
     def turn_ends(self) -> None:
-        """Go on with the next turn of the second way, or where turns begin if there is none."""
+        """Go on with the next turn of the second way, or with one of the first way."""
         text, header = self.text, self.region.header
         turn = text.let(f"add i64 {text.let(f'load i64, ptr {self._turn}')}, 1")
         text.do(f"store i64 {turn}, ptr {self._turn}")
         most = text.let(f"load i64, ptr {self._most}")
         more = text.let(f"icmp ult i64 {turn}, {most}")
-        text.branch(more, self._body(header.key[1]), f"b{self.unit.names[header.key]}")
+        text.branch(more, self._body(header.key[1]), self._label("together"))

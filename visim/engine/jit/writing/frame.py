@@ -143,6 +143,10 @@ class SecondWay(Protocol):
         """Return the label at which a node starts there; None if it is not in the loop."""
         ...
 
+    def first_label(self, key: Key) -> str:
+        """Return the label at which a node of the loop starts in the first way."""
+        ...
+
     def foresees(self, effect: MemoryMessage) -> bool:
         """Whether a message is known to be in range there."""
         ...

@@ -229,12 +229,17 @@ class NodeWriter(SynchronizationWriter):
             text.jump(body)
             return
         chosen = self._chosen(goto.mask, goto.offset, self.new_values())
+        if self.unit.second is not None:
+            together, parted = text.labels("together", "parted")
+            every = text.let(f"icmp eq i32 {chosen}, {self.active}")
+            text.branch(every, together, parted)
+            text.label(together)
+            self.unit.second.turn_ends()
+            text.label(parted)
+            body = self.unit.second.first_label(self._key(target))
         some = text.let(f"icmp ne i32 {chosen}, 0")
         text.branch(some, taken, onwards)
         text.label(taken)
-        if self.unit.second is not None:  # all channels jump, or none
-            self.unit.second.turn_ends()
-            return
         self.unit.wait(self.node, following, self._rest(chosen))
         self._set_active(chosen)
         self.unit.pause(following - 1)
@@ -251,6 +256,11 @@ class NodeWriter(SynchronizationWriter):
         if goto.mask is None:
             return
         chosen = self._chosen(goto.mask, goto.offset, self.new_values())
+        if self.unit.second is not None:
+            parted = text.fresh("parted")
+            text.branch(text.let(f"icmp eq i32 {chosen}, 0"), onwards, parted)
+            text.label(parted)
+            onwards = self.unit.second.first_label(self._key(self.node.block.next))
         rest = self._rest(chosen)
         self.unit.wait(self.node, target, chosen)
         self._set_active(rest)

@@ -106,6 +106,10 @@ class RampWriter:
                 back = self.text.let(f"ashr {kind} {made}, {count}")
                 self._note(kind, self.text.let(f"icmp eq {kind} {back}, {args[0]}"))
                 return self._held(made, kind, ramp.type)
+            case "low":
+                most = self._like(kind, ramp.number)
+                self._note(kind, self.text.let(f"icmp ule {kind} {args[0]}, {most}"))
+                return args[0]
             case "min" | "max":
                 if ramp.type.bits == _BITS and not ramp.type.is_signed:
                     for arg in args:
