@@ -160,7 +160,7 @@ def elements_at(
     return broadcast(base, lanes) + place.to(UQ), inside
 
 
-def _elements(rectangle: Rectangle) -> tuple[Expr, Expr]:
+def elements_of(rectangle: Rectangle) -> tuple[Expr, Expr]:
     """Return the addresses of cells, and which of them are inside of the surface and enabled."""
     cells = rectangle.cells
     rows, columns = (
@@ -186,7 +186,7 @@ def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
     cells = _cells(t, i.block)
     kind = element_of(i.block.data).memory
     rectangle = _rectangle(t, i.address, cells, kind.bytes)
-    addresses, mask = _elements(rectangle)
+    addresses, mask = elements_of(rectangle)
     effect = Load(Space.FLAT, None, addresses, kind, 1, mask, rectangle)
     t.emit(effect)
     enabled = rectangle.enabled
@@ -208,6 +208,6 @@ def lsc_store_block2d(t: Tracer, i: LscStoreBlock) -> None:
     kind = element_of(i.block.data).memory
     stored = tuple(cells[place] for place in places)
     rectangle = _rectangle(t, i.address, stored, kind.bytes)
-    addresses, mask = _elements(rectangle)
+    addresses, mask = elements_of(rectangle)
     value = take(t.raw(i.data, kind, len(cells)), places)
     t.emit(Store(Space.FLAT, None, addresses, (value,), mask, rectangle))

@@ -2,17 +2,19 @@
 
 The descriptor has the size of elements and their order, but the block's shape stands in the
 payload, so that only the run knows it. Which cell stands where, which `lsc_block2d.arrangement`
-says of a known shape, is computed here for one register after another.
+says of a known shape, is computed here for one register after another. To those who have found
+out what the shape is, such a message is one block that is made of these registers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from visim.isa.data_port import RawMessage
 from visim.isa.lsc import element_of
-from visim.isa.lsc_block2d import elements_at, enabled_of, vnni_group
+from visim.isa.lsc_block2d import elements_at, elements_of, enabled_of, vnni_group
 from visim.isa.surfaces import loaded
-from visim.sem.effects import Load, Space, Store
+from visim.sem.effects import Cell, Load, Place, Rectangle, Space, Store
 from visim.sem.expr import (
     Expr,
     bits_constant,
@@ -20,6 +22,7 @@ from visim.sem.expr import (
     constant,
     lane_numbers,
     node,
+    take,
     unary,
 )
 from visim.sem.tracer import Tracer, Unexecutable
@@ -46,6 +49,7 @@ class _Block:
         width, height, blocks: Its shape: elements, rows and how many stand side by side.
         numbers: Where it is, as `sem.effects.Rectangle.numbers`.
         enabled: Whether the message takes place (None: it does).
+        place: Where its shape stands, if only the run knows it.
     """
 
     kind: DataType
@@ -56,6 +60,7 @@ class _Block:
     blocks: Expr
     numbers: tuple[Expr, ...]
     enabled: Expr | None
+    place: Place | None
 
     @property
     def inner(self) -> Expr:
@@ -95,11 +100,12 @@ def move_block(t: Tracer, message: RawMessage) -> None:
     Raises:
         Unexecutable: its descriptor asks for what such messages do not have.
     """
-    block = _block(t, message)
-    if message.operation == LOAD_BLOCK:
-        _load(t, message, block)
+    block, loads = _block(t, message), message.operation == LOAD_BLOCK
+    if t.block_shape is not None:
+        cells = _cells(block, t.block_shape, t.platform.grf_bytes)
+        (_load_known if loads else _store_known)(t, message, block, cells)
     else:
-        _store(t, message, block)
+        (_load if loads else _store)(t, message, block)
 
 
 def _block(t: Tracer, message: RawMessage) -> _Block:
@@ -115,7 +121,11 @@ def _block(t: Tracer, message: RawMessage) -> _Block:
     def number(place: int, kind: DataType = UD) -> Expr:
         return t.raw(operand, kind, 1, place * UD.bytes)
 
-    shape = t.raw(operand, UD, 1, _SHAPE)
+    shape, place = t.raw(operand, UD, 1, _SHAPE), None
+    if t.block_shape is not None:
+        shape = constant(t.block_shape, UD, 1)
+    elif not operand.is_null:
+        place = shape.attribute
     return _Block(
         kind=kind,
         group=vnni_group(kind.bytes) if vnni else 1,
@@ -125,6 +135,7 @@ def _block(t: Tracer, message: RawMessage) -> _Block:
         blocks=(shape >> 16 & _LENGTH) + 1,
         numbers=(number(0, UQ), number(2), number(3), number(4) + 1, number(5, D), number(6, D)),
         enabled=enabled_of(t),
+        place=place,
     )
 
 
@@ -161,16 +172,11 @@ def _part(t: Tracer, block: _Block, register: int) -> _Part:
 def _load(t: Tracer, message: RawMessage, block: _Block) -> None:
     """Record a load; one without a response is a prefetch, which changes and checks nothing.
 
-    The response's length says how many registers there are, but not 32: those are counted as 31.
     Registers that the blocks do not reach stay as they are.
     """
     grf = t.platform.grf_bytes
-    count = 0 if message.dst.is_null else message.field(24, 20)
-    if count == _MOST_RESPONSE:
-        room = message.dst.variable.bytes - message.dst.offset
-        count = _LONGEST if room >= _LONGEST * grf else count
-    parts = [_part(t, block, register) for register in range(count)]
-    loads = [Load(Space.FLAT, None, p.addresses, block.kind, 1, p.mask) for p in parts]
+    parts = [_part(t, block, register) for register in range(_response(t, message))]
+    loads = [_load_of(block, part) for part in parts]
     for load in loads:
         t.emit(load)
     for register, (part, load) in enumerate(zip(parts, loads, strict=True)):
@@ -180,8 +186,111 @@ def _load(t: Tracer, message: RawMessage, block: _Block) -> None:
 
 def _store(t: Tracer, message: RawMessage, block: _Block) -> None:
     """Record a store of the registers behind the first one."""
-    count = sum(registers for _, registers in message.parts) - 1
-    for register in range(count):
+    for register in range(_stored(message)):
         part = _part(t, block, register)
         value = message.payload(t, 1 + register, block.kind, part.addresses.lanes)
-        t.emit(Store(Space.FLAT, None, part.addresses, (value,), part.mask))
+        t.emit(_store_of(block, part, value))
+
+
+def _response(t: Tracer, message: RawMessage) -> int:
+    """Return how many registers a load may write.
+
+    The response's length says it, but not 32: those are counted as 31.
+    """
+    count = 0 if message.dst.is_null else message.field(24, 20)
+    if count == _MOST_RESPONSE:
+        room = message.dst.variable.bytes - message.dst.offset
+        count = _LONGEST if room >= _LONGEST * t.platform.grf_bytes else count
+    return count
+
+
+def _stored(message: RawMessage) -> int:
+    """Return how many registers a store has: those behind the first one."""
+    return sum(registers for _, registers in message.parts) - 1
+
+
+def _load_of(block: _Block, part: _Part) -> Load:
+    return Load(Space.FLAT, None, part.addresses, block.kind, 1, part.mask, shape=block.place)
+
+
+def _store_of(block: _Block, part: _Part, value: Expr) -> Store:
+    return Store(Space.FLAT, None, part.addresses, (value,), part.mask, shape=block.place)
+
+
+# Blocks of a known shape
+
+
+def _cells(block: _Block, shape: int, grf: int) -> list[tuple[Cell | None, ...]]:
+    """Return which cells stand in each register that a block of a known shape has.
+
+    That is what `_part` says of one register in the run.
+    """
+    width, height = (shape & _BYTE) + 1, (shape >> 8 & _BYTE) + 1
+    size, group = block.kind.bytes, block.group
+    inner, outer = (height, width) if block.transposed else (width, height)
+    row, lanes = group << (inner - 1).bit_length(), grf // size
+    each = -(-(-(-outer // group) * row * size) // grf)
+
+    def cell(turn: int, place: int) -> Cell | None:
+        above, across = divmod(place, row)
+        along, beside = across // group, above * group + across % group
+        if along >= inner or beside >= outer:
+            return None
+        y, x = (along, beside) if block.transposed else (beside, along)
+        return y, turn * width + x
+
+    return [
+        tuple(cell(turn, register * lanes + lane) for lane in range(lanes))
+        for turn in range((shape >> 16 & _LENGTH) + 1)
+        for register in range(each)
+    ]
+
+
+def _load_known(
+    t: Tracer, message: RawMessage, block: _Block, registers: list[tuple[Cell | None, ...]]
+) -> None:
+    """Record the load of a block of a known shape."""
+    registers = registers[: _response(t, message)]
+    if not registers:
+        return
+    cells = tuple(cell for register in registers for cell in register)
+    parts = [_load_of(block, _part(t, block, number)) for number in range(len(registers))]
+    rectangle = _rectangle(block, cells, parts)
+    addresses, mask = elements_of(rectangle)
+    effect = Load(Space.FLAT, None, addresses, block.kind, 1, mask, rectangle)
+    t.emit(effect)
+    enabled = None if block.enabled is None else broadcast(block.enabled, len(cells))
+    t.write_raw(message.dst, loaded(effect, block.kind, len(cells)), enabled)
+
+
+def _store_known(
+    t: Tracer, message: RawMessage, block: _Block, registers: list[tuple[Cell | None, ...]]
+) -> None:
+    """Record the store of a block of a known shape.
+
+    Raises:
+        Unexecutable: the message has not all of the block, or not in one place.
+    """
+    if len(registers) > _stored(message) or (len(message.parts) > 1 and message.parts[0][1] > 1):
+        raise Unexecutable("a raw message that does not store a whole block from one place")
+    cells = tuple(cell for register in registers for cell in register)
+    places = tuple(place for place, cell in enumerate(cells) if cell is not None)
+    value = take(message.payload(t, 1, block.kind, len(cells)), places)
+    parts: list[Store] = []
+    before = 0
+    for number, register in enumerate(registers):
+        known = [cell is not None for cell in register]
+        picks = tuple(before + sum(known[:lane]) if one else 0 for lane, one in enumerate(known))
+        parts.append(_store_of(block, _part(t, block, number), take(value, picks)))
+        before += sum(known)
+    rectangle = _rectangle(block, tuple(cell for cell in cells if cell is not None), parts)
+    addresses, mask = elements_of(rectangle)
+    t.emit(Store(Space.FLAT, None, addresses, (value,), mask, rectangle))
+
+
+def _rectangle(
+    block: _Block, cells: tuple[Cell | None, ...], parts: Sequence[Load | Store]
+) -> Rectangle:
+    base, width, height, pitch, x, y = block.numbers
+    where = base, width, height, pitch, x, y
+    return Rectangle(*where, block.enabled, cells, block.kind.bytes, tuple(parts))

@@ -262,8 +262,13 @@ def _unknown(code: int) -> str:
 _NO_EXEC = ExecSize(1, 0, no_mask=True)
 
 
-def trace(instruction: Instruction, platform: Platform) -> tuple[Effect, ...]:
+def trace(
+    instruction: Instruction, platform: Platform, block_shape: int | None = None
+) -> tuple[Effect, ...]:
     """Return what `instruction` does on `platform`.
+
+    `block_shape` is what the register at `shape` of its messages (`sem.effects.Load`) holds, where
+    that is known.
 
     Raises:
         Unexecutable: visim does not execute it; the message says why.
@@ -275,6 +280,7 @@ def trace(instruction: Instruction, platform: Platform) -> tuple[Effect, ...]:
         platform,
         getattr(instruction, "exec", _NO_EXEC),
         getattr(instruction, "pred", None),
+        block_shape,
     )
     meaning.trace(tracer, instruction)
     return tuple(tracer.effects)

@@ -110,6 +110,10 @@ class Rectangle:
     surface are `pitch` bytes apart, elements `size` bytes wide; `height` is the number of the last
     row, `width` that of the last byte of a row. All expressions have one lane: `base` is UQ, `x`
     and `y` are D, the others UD, `enabled` says whether the message takes place (None: it does).
+
+    `parts` are the messages, in order, that move the block register by register, where that is how
+    it takes place: what is reached before a fault, and which channel's fault it is, are theirs.
+    They are made of the same expressions. Without any the block is one message.
     """
 
     base: Expr
@@ -121,6 +125,7 @@ class Rectangle:
     enabled: Expr | None
     cells: tuple[Cell | None, ...]
     size: int
+    parts: tuple[Load | Store, ...] = ()
 
     @property
     def numbers(self) -> tuple[Expr, ...]:
@@ -133,7 +138,8 @@ class Load:
     """Read `components` successive elements at each address; results are `loaded` leaves.
 
     `surface` is the binding table index (UD, one lane) for `Space.SURFACE`. Of a 2D block
-    `rectangle` says again what `addresses` and `mask` say.
+    `rectangle` says again what `addresses` and `mask` say. Where only the run knows a 2D block's
+    shape, `shape` is the dword in a register that has it.
     """
 
     space: Space
@@ -143,6 +149,7 @@ class Load:
     components: int
     mask: Expr | None
     rectangle: Rectangle | None = None
+    shape: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,7 +169,7 @@ class LoadBlock:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """Write one or more successive elements at each address; for `rectangle` see `Load`."""
+    """Write one or more successive elements at each address; see `Load` for the rest."""
 
     space: Space
     surface: Expr | None
@@ -170,6 +177,7 @@ class Store:
     values: tuple[Expr, ...]
     mask: Expr | None
     rectangle: Rectangle | None = None
+    shape: Place | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

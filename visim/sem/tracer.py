@@ -92,12 +92,14 @@ class Tracer:
     """Records the effects of one instruction on `platform`.
 
     `exec_size` and `predication` are those of the instruction (predication None where its form
-    has none).
+    has none). `block_shape` is the dword in its payload that has the shape of a 2D block, where
+    that is known (None: the run knows it).
     """
 
     platform: Platform
     exec_size: ExecSize
     predication: Predication | None = None
+    block_shape: int | None = None
     effects: list[Effect] = field(default_factory=list[Effect])
 
     @property

@@ -100,6 +100,12 @@ def rectangle_of(effect: Effect) -> Rectangle | None:
     return None
 
 
+def parts_of(effect: Message) -> Sequence[Message]:
+    """Return the messages as which the interpreter's code does a message."""
+    rectangle = getattr(effect, "rectangle", None)
+    return rectangle.parts if isinstance(rectangle, Rectangle) and rectangle.parts else (effect,)
+
+
 def _is_answered(effect: Effect) -> bool:
     """Whether native code answers a message but in rare cases."""
     if rectangle_of(effect) is not None:

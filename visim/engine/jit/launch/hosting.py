@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from visim.engine.barriers import Barriers, Ticket
 from visim.engine.context import Context
-from visim.engine.jit.analysis.callouts import CallOut
+from visim.engine.jit.analysis.callouts import CallOut, parts_of
 from visim.engine.modes import float_mode
 from visim.engine.plan import StepBuilder
 from visim.linker.program import LinkedKernel
@@ -70,7 +70,7 @@ class Host:
                 name = builder.temporary(f"{builder.bind(_wide_integers)}({name})")
             builder.know(expr, name)
         if isinstance(site.effect, Message):
-            builder.effects([site.effect])
+            builder.effects(parts_of(site.effect))
         for expr, view in zip(site.outputs, views[len(site.inputs) :], strict=True):
             found = builder.value(expr)
             if expr.type is WIDE:

@@ -12,11 +12,12 @@ from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.analysis.meetings import goes_in_step
+from visim.engine.jit.analysis.outlines import know_shapes
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
 from visim.engine.jit.layout import BARRIER_COUNT
-from visim.engine.jit.writing.frame import ModuleFrame
+from visim.engine.jit.writing.frame import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
 from visim.errors import UnsupportedError
@@ -115,6 +116,9 @@ class ModuleWriter(ModuleFrame):
         codes = self.codes or [UnitCode(self.kernel, unit) for unit in self.kernel.units]
         flows = self._flows(list(codes))
         self._look_at(flows)
+        if not self.flat and not self.version.watched:
+            for flow in flows.values():
+                know_shapes(flow, full_entries(self, flow))
         return flows
 
     def _look_at(self, flows: dict[tuple[int, int], Flow]) -> None:

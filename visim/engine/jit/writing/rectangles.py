@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from visim.engine.jit.analysis.callouts import CallOut
+from visim.engine.jit.analysis.callouts import CallOut, parts_of
 from visim.engine.jit.ir.arranging import Arrangement, Arranger, arrangement_of
 from visim.engine.jit.ir.text import scalar_type
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
@@ -18,8 +18,9 @@ from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.values import Values
+from visim.isa.surfaces import loaded as loaded_of
 from visim.sem.effects import Load, Rectangle, Store
-from visim.sem.expr import Expr
+from visim.sem.expr import Expr, concat
 from visim.types import DataType
 
 _PITCH = 3
@@ -78,7 +79,8 @@ class RectangleWriter:
         """Load a block, which an expression of the instruction reads."""
         text, scalar = self.text, scalar_type(effect.type)
         vector = f"<{len(rectangle.cells)} x {scalar}>"
-        block = self._look(effect, rectangle, effect.type, (), (loaded,))
+        answer = _answered(effect, loaded)
+        block = self._look(effect, rectangle, effect.type, (), (answer,))
         skipped, end = self._enter(rectangle)
         direct, aside, host, moves, join = text.labels("direct", "aside", "host", "moves", "join")
         text.likely(block.inside, direct, aside)
@@ -86,7 +88,7 @@ class RectangleWriter:
         area = self._area(block)
         text.likely(self._move_inside(block, stores=False), moves, host)
         text.label(host)
-        (answer,) = self._ask(block)
+        (answered,) = self._ask(block)
         asked = text.block
         text.jump(join)
         text.label(direct)
@@ -98,7 +100,7 @@ class RectangleWriter:
         found = self.arranger.gathered(block.rows, rows, scalar)
         text.jump(join)
         text.label(join)
-        found = text.let(f"phi {vector} [ {found}, %{moves} ], [ {answer}, %{asked} ]")
+        found = text.let(f"phi {vector} [ {found}, %{moves} ], [ {answered}, %{asked} ]")
         if skipped:
             text.jump(end)
             text.label(end)
@@ -233,3 +235,10 @@ class RectangleWriter:
         for _ in range(1, block.rows.rows):
             places.append(text.let(f"getelementptr i8, ptr {places[-1]}, i64 {pitch}"))
         return places
+
+
+def _answered(effect: Load, loaded: Expr) -> Expr:
+    """Return what the host answers for a load: what it, or all of its parts, have loaded."""
+    parts = [part for part in parts_of(effect) if isinstance(part, Load) and part is not effect]
+    each = [loaded_of(part, effect.type, part.addresses.lanes) for part in parts]
+    return concat(tuple(each)) if each else loaded

@@ -1,0 +1,66 @@
+"""2D blocks of raw messages whose shape is a constant in the payload: they become one message.
+
+Compilers write the shape of a block to the payload as a constant. Where that constant is all that
+can be there, the instruction is traced again as one that knows it, and is then written like the
+instruction that has the shape in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.callouts import rectangle_of
+from visim.engine.jit.analysis.constants import Constants
+from visim.engine.jit.analysis.flow import Flow, Node
+from visim.isa import Unexecutable, trace
+from visim.linker.program import LinkedUnit
+from visim.sem.effects import Load, Message, Place, Store
+from visim.target import Platform
+
+
+def know_shapes(flow: Flow, full: set[int]) -> None:
+    """Replace the raw messages of a unit that move 2D blocks of known shapes.
+
+    Args:
+        flow: the unit's graph, whose variables lie apart.
+        full: the subroutines that always run with all channels.
+    """
+    found = [
+        (node, number, place)
+        for node in flow.nodes.values()
+        for number, place in _blocks(node)
+        if not place.variable.is_file_scope
+    ]
+    if not found:
+        return
+    constants = Constants(flow, full, {place.variable.index for _, _, place in found})
+    unit, platform = flow.code.unit, flow.code.kernel.platform
+    for node, number, place in found:
+        shape = constants.seen(node.key, number, place)
+        step = None if shape is None else _shaped(unit, platform, node.block.steps[number], shape)
+        if step is not None:
+            steps = node.block.steps
+            steps = (*steps[:number], step, *steps[number + 1 :])
+            node.block = replace(node.block, steps=steps)
+
+
+def _blocks(node: Node) -> Iterator[tuple[int, Place]]:
+    """Yield the instructions whose block's shape only the run knows, and where it stands."""
+    for number, step in enumerate(node.block.steps):
+        for effect in step.effects[:1]:
+            if isinstance(effect, Load | Store) and effect.shape is not None:
+                yield number, effect.shape
+
+
+def _shaped(unit: LinkedUnit, platform: Platform, step: Step, shape: int) -> Step | None:
+    """Return an instruction that knows its block's shape; None if it is no single message then."""
+    try:
+        effects = trace(unit.body[step.pc], platform, shape)
+    except Unexecutable:
+        return None
+    messages = [effect for effect in effects if isinstance(effect, Message)]
+    if not messages or any(rectangle_of(message) is None for message in messages):
+        return None
+    return Step(step.pc, effects)
