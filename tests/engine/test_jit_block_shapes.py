@@ -49,9 +49,11 @@ def ends(
 ) -> list[tuple[Exit, bytes, bytes]]:
     """Run a text on both engines; return how it ended, the memory and V."""
     kernel, found = harness.assemble(text, "pvc"), list[tuple[Exit, bytes, bytes]]()
+    before = octets(memory_bytes, 1)
+    memory = np.empty(memory_bytes + 1, np.uint8)[1:]  # At an odd address, which faults tell.
     for engine in harness.ENGINES.values():
         monkeypatch.setattr(harness.CHOSEN, "engine", engine)
-        memory = octets(memory_bytes, 1)
+        memory[...] = before
         values: dict[str, Any] = {
             "PLACE": np.array(place, np.int64).astype(np.int32),
             "V": octets(33 * GRF, 2),
