@@ -13,6 +13,8 @@ _FROM_ICLLP = ("icllp", "tgllp", "dg2", "pvc")
 _FROM_TGLLP = ("tgllp", "dg2", "pvc")
 _FROM_DG2 = ("dg2", "pvc")
 _MACROS = ("skl", "pvc")
+_COMPILERS_MACROS = ("bdw", "skl", "pvc")
+"""The appendix does not list bdw; Intel's compiler divides and takes roots there with them."""
 _PVC = ("pvc",)
 _NONE: tuple[str, ...] = ()
 
@@ -29,7 +31,8 @@ _BY_PAGE = {
     **dict.fromkeys(("LRP", "PLN", "SAD2", "SAD2ADD"), _UP_TO_SKL),
     **dict.fromkeys(("AVS", "SWITCHJMP", "VME_FBR", "VME_IME", "VME_SIC"), _UP_TO_ICLLP),
     "VME_IDM": ("skl", "icllp"),
-    **dict.fromkeys(("DIVM", "INVM", "RSQTM", "SQRTM"), _MACROS),
+    **dict.fromkeys(("DIVM", "SQRTM"), _COMPILERS_MACROS),
+    **dict.fromkeys(("INVM", "RSQTM"), _MACROS),
     **dict.fromkeys(("ROL", "ROR"), _FROM_ICLLP),
     "DP4A": _FROM_TGLLP,
     **dict.fromkeys(("ADD3", "ADD3O", "BFN", "DPAS", "QW_GATHER", "QW_SCATTER"), _FROM_DG2),

@@ -18,7 +18,7 @@ from visim.isa.operand_types import (
     UNSIGNED_DWORD,
 )
 from visim.isa.registry import Category, Instruction, form
-from visim.isa.restrictions import no_pairs, predicates_alone, rotated_quads, whole_quads
+from visim.isa.restrictions import no_pairs, predicates_alone, rotated_quads
 from visim.isa.table import Table
 from visim.isa.word_kinds import HEX_SUFFIX
 from visim.operands import PredicateOperand
@@ -158,7 +158,6 @@ def shl(t: Tracer, i: Binary) -> None:
     0x25,
     Binary,
     operands=SHIFT_UNSIGNED,
-    restrict=whole_quads,
     example="shr (M1, 16) V40(0,0)<1> V41(0,0)<1;1,0> 0x2:d",
 )
 def shr(t: Tracer, i: Binary) -> None:

@@ -40,9 +40,10 @@ def _types(i: Any) -> Iterator[DataType]:
 
 
 def whole_quads(i: Any, platform: Platform | None) -> str | None:
-    """SEL, SHR: 64-bit integers are for devices that compute with them.
+    """MUL, SEL: 64-bit integers are for devices that compute with them.
 
-    SHL is for others, too, whatever its page says: Intel's compiler joins the halves of numbers so.
+    SHL and SHR are for others, too, whatever their pages say: Intel's compiler joins the halves of
+    numbers, and rotates vectors of them, so.
     """
     if platform is None or platform.has_int64 or _QUADS.isdisjoint(_types(i)):
         return None
