@@ -34,7 +34,9 @@ EXTERNAL_CODE, STATIC_CODE, GLOBAL_CODE = 0, 1, 2
 
 FIRST_PREDICATE = 1
 FIRST_SURFACE = len(predefined.SURFACES)
-MAX_GENERALS = 65536
+MAX_GENERALS = 1 << 20
+"""More than the 65536 of the specification, as Intel's compiler writes more; older objects have
+two bytes for the number of one."""
 MAX_CHARACTERS = 1 << 26
 MAX_ADDRESSES = 4096
 MAX_PREDICATES = 4095

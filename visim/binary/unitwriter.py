@@ -153,7 +153,7 @@ class _UnitWriter:
         for place, variable in enumerate(table):
             if variable.index != FIRST_NUMBERS[type(variable)] + place:
                 raise CodingError(f"{variable.name} has number {variable.index}, not its place's")
-        writer.unsigned(len(table), width)
+        put(writer, len(table), width, "the number of variables of a class")
 
     def _general(self, writer: Writer, variable: General) -> None:
         self._string(writer, variable.stored_name or variable.name)

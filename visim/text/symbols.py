@@ -22,10 +22,11 @@ from visim.operands import (
     Variable,
 )
 
-#: The most variables of each class that a unit may declare (specification 8, Declarations). Of
-#: predicates Intel's compiler writes more into zebins than the 4095 that objects can number.
+#: The most variables of each class that a unit may declare (specification 8, Declarations). Intel's
+#: compiler writes more into zebins: of predicates than the 4095 that objects can number, and of
+#: general variables than the 65536 of the specification.
 LIMITS: dict[type[Variable], int] = {
-    General: 65536,
+    General: 1 << 20,
     AddressVariable: 4096,
     PredicateVariable: 65535,
     SamplerVariable: 31,

@@ -420,7 +420,7 @@ def test_huge_counts_are_refused_without_room_for_them():
     assert order is not None
     offset = int.from_bytes(data[11:15], "little")
     variables = offset + 8 + sum(len(text) + 1 for text in order.strings)
-    for place, message in ((offset, "not UTF-8"), (variables, "at most 65504 are possible")):
+    for place, message in ((offset, "not UTF-8"), (variables, "at most 1048544 are possible")):
         written = bytearray(data)
         written[place : place + 4] = b"\xff\xff\xff\xff"
         refused(bytes(written), message)
