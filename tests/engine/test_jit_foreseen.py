@@ -161,7 +161,7 @@ class Loops(Case):
         bases = np.array([self.memory.add(*one) for one in arrays], np.uint64)
         starts: list[harness.ThreadStart] = []
         for number in range(THREADS):
-            turns = rng.choice([1, 2, 7, 8, 9, 33, 70])
+            turns = rng.choice([1, 2, 7, 11, 12, 13, 33, 70])
             width = rng.choice([0, 1, 32, 47])
             begin = rng.choice([0, 3]) + (abs(step) * turns if step < 0 else 0)
             row = rng.randrange(16)

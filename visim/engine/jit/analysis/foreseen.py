@@ -46,7 +46,7 @@ from visim.sem.effects import (
 from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
 
-_MOST_STEPS = 160
+_MOST_STEPS = 40
 """Loops of more instructions are not written twice."""
 
 _MOST_FOR_EACH = 16

@@ -34,7 +34,7 @@ from visim.types import Q
 _MOST_TURNS = 1 << 20
 """How many turns an attempt has at most: more than a thread makes before others run."""
 
-_LEAST_TURNS = 8
+_LEAST_TURNS = 12
 """So many turns pay for what is done in front of them."""
 
 _PAUSE = 64
