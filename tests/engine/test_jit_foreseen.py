@@ -7,6 +7,7 @@ where memory ends. Threads that come first fill what is remembered of allocation
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -279,3 +280,52 @@ def test_loops_of_many_instructions_for_a_message_are_written_once(texts: list[s
     line = f"    xor (M1, 32) V43(0,0)<1> V43{ALL} V53{ALL}\n"
     _agree(whole_kernel().replace("    add (M1_NM, 1) V60", 40 * line + "    add (M1_NM, 1) V60"))
     assert not is_foreseen(texts)
+
+
+class ChosenWidths(Case):
+    """Threads of 100 turns that differ in what they have for `WIDTH`."""
+
+    def __init__(self, kernel: harness.Kernel, widths: Sequence[int]) -> None:
+        fixed = np.arange(SIZE, dtype=np.uint32)
+        changed, ends = fixed.copy(), np.zeros(LANES, np.uint32)
+        self.memory, self.changed = Memory(), (changed, ends)
+        arrays = [(fixed, "fixed"), (changed, "changed"), (ends, "ends")]
+        bases = np.array([self.memory.add(*one) for one in arrays], np.uint64)
+        row = np.arange(LANES, dtype=np.int32)
+        starts = [
+            start_with(
+                kernel,
+                {"V40": bases, "V41": row, "V44": np.array([0, 100, width, 0, 0, 0], np.int32)},
+                (1 << LANES) - 1,
+            )
+            for width in widths
+        ]
+        self.group = harness.GroupsAlike(tuple(starts), slm_bytes=4 * SIZE)
+
+
+def _with_index(lines: str, declarations: str, before: str = "") -> str:
+    """Return the loop of one element and rows; `lines` make the element's index, V62."""
+    text = whole_kernel("one element and rows")
+    found = text.replace(f"    mov (M1_NM, 1) V62(0,0)<1> {COUNTER}\n", lines)
+    return found.replace(".decl V65", f"{declarations}\n.decl V65").replace("k:\n", f"k:\n{before}")
+
+
+def test_numbers_that_are_written_as_two_halves_are_not_foreseen(texts: list[str]) -> None:
+    halves = ".decl V90 v_type=G type=d num_elts=2 align=wordx32 alias=<V62,0>"
+    kernel = harness.assemble(
+        _with_index(f"    mov (M1_NM, 2) V90(0,0)<1> {WIDTH}\n", halves), "pvc"
+    )
+    assert agree(kernel, [ChosenWidths(kernel, [0, 0, 1])]) == {True}
+    assert is_foreseen(texts)
+
+
+@pytest.mark.parametrize("word", ["min", "max"])
+def test_numbers_without_a_sign_are_compared_with_signed_ones(word: str, texts: list[str]) -> None:
+    large = ".decl V91 v_type=G type=uq num_elts=1 align=wordx32"
+    index = f"""    mov (M1_NM, 1) V62(0,0)<1> {WIDTH}
+    {word} (M1_NM, 1) V62(0,0)<1> V91{ONE} V62{ONE}
+"""
+    text = _with_index(index, large, f"    add (M1_NM, 1) V91(0,0)<1> {WIDTH} -4:q\n")
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [ChosenWidths(kernel, [5, 5, 3])]) == {word == "max"}
+    assert is_foreseen(texts)

@@ -34,6 +34,9 @@ _MOST_PARTS = 64
 _LONGEST_STEP = 1 << 48
 """Longer ones leave any memory; of these a few thousand are still a number of 64 bits."""
 
+_FAR = 1 << 63
+"""The first number that is none of 64 bits; comparisons of mixed signs have 128."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ramp:
@@ -120,8 +123,7 @@ class TurnReader:
         writes = [effect for effect in effects if isinstance(effect, WriteRegister)]
         values = [self.ramp(write.value) for write in writes]
         for write, value in zip(writes, values, strict=True):
-            plain = write.mask is None or channel_of(write.mask) is not None
-            self._write(part_of(write.place), value if plain else None)
+            self._write(part_of(write.place), value if _is_followed(write) else None)
 
     def ramp(self, expr: Expr) -> Ramp | None:
         """Return what an expression has, from what variables have when a turn begins."""
@@ -130,7 +132,8 @@ class TurnReader:
             return None
         if known is not None:
             negative = (kind.is_signed or kind.bits == 64) and known >> kind.bits - 1
-            return Ramp("constant", kind, number=known - (1 << kind.bits) if negative else known)
+            number = known - (1 << kind.bits) if negative else known
+            return Ramp("constant", kind, number=number) if -_FAR <= number < _FAR else None
         match expr.uop.name:
             case "read":
                 return self._read(expr.attribute, kind)
@@ -252,6 +255,15 @@ def _made(word: str, kind: DataType, *args: Ramp | None, number: int = 0) -> Ram
     if len(found) < len(args) or size > _MOST_PARTS:
         return None
     return Ramp(word, kind, found, number, size=size)
+
+
+def _is_followed(write: WriteRegister) -> bool:
+    """Whether all of a place is written, as one number or as a row.
+
+    Two or three elements are neither: whoever reads them as one finds another number.
+    """
+    whole = write.mask is None or channel_of(write.mask) is not None
+    return whole and (write.place.lanes == 1 or row_of(write.place) is not None)
 
 
 def address_of(effect: Load | LoadBlock | Store) -> Expr:

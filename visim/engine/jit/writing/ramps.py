@@ -172,6 +172,9 @@ class RampWriter:
         """Note whether a type holds a number, and return the number."""
         if held.bits == _BITS:
             return value
+        if held.bits > _BITS:  # one of 64 bits without a sign is not what it is as a signed one
+            self._note(kind, self.text.let(f"icmp sge {kind} {value}, {self._zero(kind)}"))
+            return value
         low = -(1 << held.bits - 1) if held.is_signed else 0
         high = (1 << held.bits - held.is_signed) - 1
         above = self.text.let(f"icmp sge {kind} {value}, {self._like(kind, low)}")
@@ -204,6 +207,8 @@ def _holds(kind: DataType, other: DataType) -> bool:
     """Whether a type holds all numbers of another one, as numbers modulo 2**64."""
     if kind.bits == _BITS:
         return True
+    if kind.bits > _BITS:
+        return kind.is_signed and (other.is_signed or other.bits < _BITS)
     if kind.is_signed == other.is_signed:
         return kind.bits >= other.bits
     return kind.is_signed and kind.bits > other.bits
