@@ -185,7 +185,11 @@ class ForeseenWriter(Attempt):
             text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
 
     def _left(self, test: Test, ramps: RampWriter, corners: _Corners) -> str:
-        """Return how many turns all channels make before the first one leaves, at most."""
+        """Return about how many turns all channels make before the first one leaves.
+
+        Nothing depends on it but for how many turns messages are looked at: the second way makes
+        the comparison in each turn.
+        """
         text, sides = self.text, test.sides if test.nearer > 0 else test.sides[::-1]
         if any(side.is_own for side in sides):
             writer = corners.of(test.lanes, test.channel)
