@@ -218,6 +218,15 @@ def test_threads_go_in_step_where_turns_only_end_at_barriers(body: str, way: Way
     assert traits.way(None, looks_inside=False) is (Way.STACKED if body else Way.ALONE)
 
 
+def test_threads_that_read_how_much_they_have_executed_keep_stacks() -> None:
+    clock = "    mov (M1_NM, 1) V60(0,0)<1> %tsc(0,0)<0;1,0>\n"
+    kernel = harness.assemble(HEAD + MEET + clock + TAIL, "pvc")
+    want, expected = run(kernel, kernel.prepared)
+    got, found = run(kernel, jit.Prepared(kernel.linked))
+    assert found == expected
+    assert got.executed == want.executed
+
+
 # Ends that are not good ones
 
 OUT_OF_RANGE = """

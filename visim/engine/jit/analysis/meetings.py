@@ -6,6 +6,7 @@ do for each other they do in the same order as if each had a stack of its own.
 
 from __future__ import annotations
 
+from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Flow, cyclic
 from visim.linker.program import LinkedKernel
@@ -21,7 +22,8 @@ _MOST_PLACES = 1 << 16
 def goes_in_step(kernel: LinkedKernel, flow: Flow) -> bool:
     """Whether threads of a kernel that calls no functions can go in step.
 
-    Variables that indirect operands reach would have to be kept as a whole.
+    Variables that indirect operands reach would have to be kept as a whole. What a thread has
+    executed is counted from one barrier to the next, so those that read the count keep stacks.
     """
     nodes = flow.nodes
     waits = {
@@ -35,7 +37,8 @@ def goes_in_step(kernel: LinkedKernel, flow: Flow) -> bool:
         return False
     if len(kernel.units[0].body) >= _MOST_PLACES:
         return False
-    if sum(len(node.block.steps) for node in nodes.values()) > _MOST_STEPS:
+    steps = [step for node in nodes.values() for step in node.block.steps]
+    if len(steps) > _MOST_STEPS or any(map(_reads_count, steps)):
         return False
     between = {key: targets for key, targets in flow.edges.items() if key not in waits}
     return not any(True for _ in cyclic(between))
@@ -43,6 +46,10 @@ def goes_in_step(kernel: LinkedKernel, flow: Flow) -> bool:
 
 def _meets(wait: object) -> bool:
     return isinstance(wait, Barrier) and not is_called_out(wait)
+
+
+def _reads_count(step: Step) -> bool:
+    return any(expr.uop.name == "clock" for expr in step.expressions)
 
 
 __all__ = ["goes_in_step"]
