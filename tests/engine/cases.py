@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine import jit
@@ -16,6 +17,9 @@ from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 
 from . import harness
+
+GAP = 1 << 12
+"""Bytes around an array that stays alone."""
 
 
 class Case:
@@ -41,6 +45,15 @@ class Case:
         machine = Machine(self.memory, Surfaces())
         ended = engine.run([0], self.group, machine, options or RunOptions())
         return ended, [array.tobytes() for array in self.changed]
+
+
+def between_gaps(array: NDArray[Any]) -> NDArray[Any]:
+    """Copy an array to where no other array is near, so that what leaves it reaches none."""
+    gap = GAP // array.itemsize
+    whole = np.zeros(gap + array.size + gap, array.dtype)
+    copied = whole[gap:-gap]
+    copied[:] = array
+    return copied
 
 
 def module_text(text: str, **version: Any) -> str:

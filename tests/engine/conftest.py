@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from . import harness
+from .hardware import HARDWARE, use_hardware
 
 ON_BOTH = {
     "test_calls",
@@ -55,3 +56,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     name = getattr(request, "param", "interpreter")
     monkeypatch.setattr(harness.CHOSEN, "engine", harness.ENGINES_AND_STARTS[name])
     return name
+
+
+@pytest.fixture(params=HARDWARE)
+def each_hardware(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make code as for processors that gather lanes fast, and for others."""
+    use_hardware(request.param, monkeypatch)

@@ -21,7 +21,8 @@ from visim.machine.memory import Memory
 
 from . import harness
 from .cases import Case, agree, module_text, start_with
-from .hardware import HARDWARE, use_hardware
+
+pytestmark = pytest.mark.usefixtures("each_hardware")
 
 LANES = 32
 ELEMENTS = 4096
@@ -53,14 +54,6 @@ DECLARATIONS = """
 .function "k"
 k:
 """
-
-
-@pytest.fixture(autouse=True, params=HARDWARE)
-def _hardware(  # pyright: ignore[reportUnusedFunction]
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the host gathers, channels stay together until few are left."""
-    use_hardware(request.param, monkeypatch)
 
 
 ALL = "(0,0)<1;1,0>"

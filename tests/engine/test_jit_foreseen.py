@@ -18,8 +18,9 @@ from visim.engine.jit.writing.versions import ModuleText
 from visim.machine.memory import Memory
 
 from . import harness
-from .cases import Case, agree, some_channels, start_with
-from .hardware import HARDWARE, use_hardware
+from .cases import Case, agree, between_gaps, some_channels, start_with
+
+pytestmark = pytest.mark.usefixtures("each_hardware")
 
 LANES, THREADS, SIZE = 32, 6, 4096
 
@@ -64,13 +65,15 @@ k:
     cmp.ne (M1_NM, 32) P2 V44(0,5)<0;1,0> 0x0:d
     (P2) goto (M1, 1) DONE
 """
-BODIES = {
-    "rows at a distance": f"""
+ROW = f"""
     mul (M1_NM, 1) V61(0,0)<1> {COUNTER} {WIDTH}
     add (M1, 32) V50(0,0)<1> V41{ALL} V61{ONE}
     mov (M1, 32) V51(0,0)<1> V50{ALL}
     shl (M1, 32) V58(0,0)<1> V51{ALL} 0x2:q
-    add (M1, 32) V52(0,0)<1> V58{ALL} V40(0,0)<0;1,0>
+    add (M1, 32) V52(0,0)<1> V58{ALL} V40(0,{{}})<0;1,0>"""
+"""Makes the addresses of a row, in one of the arrays, that is further on in each turn."""
+BODIES = {
+    "rows at a distance": f"""{ROW.format(0)}
     lsc_load.ugm (M1, 32)  V53:d32  flat[V52]:a64
     mad (M1, 32) V43(0,0)<1> V43{ALL} 0x1f:ud V53{ALL}""",
     "one element and rows": f"""
@@ -85,12 +88,7 @@ BODIES = {
     lsc_load.ugm (M1, 32)  V54:d32  flat[V57]:a64
     mul (M1, 32) V53(0,0)<1> V53{ALL} V54{ALL}
     add (M1, 32) V43(0,0)<1> V43{ALL} V53{ALL}""",
-    "rows that are stored": f"""
-    mul (M1_NM, 1) V61(0,0)<1> {COUNTER} {WIDTH}
-    add (M1, 32) V50(0,0)<1> V41{ALL} V61{ONE}
-    mov (M1, 32) V51(0,0)<1> V50{ALL}
-    shl (M1, 32) V58(0,0)<1> V51{ALL} 0x2:q
-    add (M1, 32) V52(0,0)<1> V58{ALL} V40(0,1)<0;1,0>
+    "rows that are stored": f"""{ROW.format(1)}
     lsc_load.ugm (M1, 32)  V53:d32  flat[V52]:a64
     add (M1, 32) V43(0,0)<1> V43{ALL} V53{ALL}
     lsc_store.ugm (M1, 32)  flat[V52]:a64  V43:d32""",
@@ -156,9 +154,9 @@ class Loops(Case):
     def __init__(self, kernel: harness.Kernel, seed: str, step: int, *, faults: bool) -> None:
         rng = random.Random(seed)
         fixed = np.frombuffer(rng.randbytes(4 * SIZE), np.uint32)
-        changed, ends = fixed.copy(), np.zeros(LANES, np.uint32)
+        changed, ends = between_gaps(fixed), np.zeros(LANES, np.uint32)
         self.memory, self.changed = Memory(), (changed, ends)
-        arrays = [(fixed.copy(), "fixed"), (changed, "changed"), (ends, "ends")]
+        arrays = [(between_gaps(fixed), "fixed"), (changed, "changed"), (ends, "ends")]
         bases = np.array([self.memory.add(*one) for one in arrays], np.uint64)
         starts: list[harness.ThreadStart] = []
         for number in range(THREADS):
@@ -176,13 +174,6 @@ class Loops(Case):
             }
             starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts), slm_bytes=4 * SIZE)
-
-
-@pytest.fixture(autouse=True, params=HARDWARE)
-def _hardware(  # pyright: ignore[reportUnusedFunction]
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_hardware(request.param, monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -287,7 +278,7 @@ class ChosenWidths(Case):
 
     def __init__(self, kernel: harness.Kernel, widths: Sequence[int]) -> None:
         fixed = np.arange(SIZE, dtype=np.uint32)
-        changed, ends = fixed.copy(), np.zeros(LANES, np.uint32)
+        changed, ends = between_gaps(fixed), np.zeros(LANES, np.uint32)
         self.memory, self.changed = Memory(), (changed, ends)
         arrays = [(fixed, "fixed"), (changed, "changed"), (ends, "ends")]
         bases = np.array([self.memory.add(*one) for one in arrays], np.uint64)

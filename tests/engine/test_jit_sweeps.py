@@ -17,7 +17,8 @@ from visim.machine.memory import Memory
 
 from . import harness
 from .cases import Case, agree, module_text, some_channels, start_with
-from .hardware import HARDWARE, use_hardware
+
+pytestmark = pytest.mark.usefixtures("each_hardware")
 
 LANES = 32
 BYTES = 1 << 15
@@ -166,13 +167,6 @@ class Sweeps(Case):
             }
             starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts))
-
-
-@pytest.fixture(autouse=True, params=HARDWARE)
-def _hardware(  # pyright: ignore[reportUnusedFunction]
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_hardware(request.param, monkeypatch)
 
 
 def _agree(

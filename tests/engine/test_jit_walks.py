@@ -16,8 +16,9 @@ from visim.engine.base import RunOptions
 from visim.machine.memory import Memory
 
 from . import harness
-from .cases import Case, agree, module_text, some_channels, start_with
-from .hardware import HARDWARE, use_hardware
+from .cases import Case, agree, between_gaps, module_text, some_channels, start_with
+
+pytestmark = pytest.mark.usefixtures("each_hardware")
 
 LANES = 32
 ELEMENTS = 1 << 15
@@ -142,7 +143,7 @@ class Walks(Case):
     def __init__(self, kernel: harness.Kernel, seed: str, *, far: bool, faults: bool) -> None:
         rng = random.Random(seed)
         data = np.array([rng.getrandbits(32) for _ in range(ELEMENTS)], np.uint32)
-        self.out, self.ends = data.copy(), np.zeros(ELEMENTS, np.uint32)
+        self.out, self.ends = between_gaps(data), np.zeros(ELEMENTS, np.uint32)
         self.memory, self.changed = Memory(), (self.out, self.ends)
         arrays = [(data, "data"), (self.out, "out"), (self.ends, "ends")]
         bases = np.array([self.memory.add(*one) for one in arrays], np.uint64)
@@ -165,13 +166,6 @@ class Walks(Case):
             }
             starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts))
-
-
-@pytest.fixture(autouse=True, params=HARDWARE)
-def _hardware(  # pyright: ignore[reportUnusedFunction]
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    use_hardware(request.param, monkeypatch)
 
 
 def _agree(text: str, options: RunOptions | None = None) -> set[bool]:

@@ -83,6 +83,11 @@ class Affine:
             self._enter(one, whole=inputs_whole)
         self._settle()
 
+    def reader(self, key: Key, step: int) -> ShapeReader:
+        """Return what finds shapes at an instruction; nobody wants the code that it writes."""
+        storage = Storage(self.slots.kernel, self.slots.flow.code.unit, Text())
+        return ShapeReader(storage.text, storage, self, key, step)
+
     def write_at(self, key: Key, step: int, place: Place) -> Slot | None:
         """Return the slot that an instruction writes, if it has a shape."""
         slot = self.slots.written(place, key, step)
@@ -179,9 +184,7 @@ class Affine:
         """Compare a definition with the slot's form; return whether that changed."""
         if one.write is None or one.key is None or slot.dead:
             return False
-        kernel, text = self.slots.kernel, Text()
-        storage = Storage(kernel, self.slots.flow.code.unit, text)
-        reader = ShapeReader(text, storage, self, one.key, one.step)
+        reader = self.reader(one.key, one.step)
         try:
             shape = reader.shape(one.write.value, channel_of(one.write.mask))
         except _Later:

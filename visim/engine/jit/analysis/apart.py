@@ -81,6 +81,11 @@ class Region:
         return sum(len(node.block.forms) for node in self.nodes)
 
     @property
+    def forks(self) -> bool:
+        """Whether a block is passed by some channels, or in some turns, only."""
+        return any(node.key not in self.steady for node in self.nodes)
+
+    @property
     def reaches_flat_memory(self) -> bool:
         """Whether one of its messages is not of a surface or of shared local memory."""
         return any(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Flow, Key, Node
 from visim.engine.jit.ir.places import place_offsets
+from visim.engine.jit.ir.text import signed
 from visim.sem.effects import (
     CallFunction,
     Effect,
@@ -287,7 +288,7 @@ def _ones(kind: DataType) -> int:
 
 def _number(kind: DataType, bits: int) -> int:
     """Return the integer that bits are."""
-    return bits - (1 << kind.bits) if kind.is_signed and bits >> kind.bits - 1 else bits
+    return signed(bits, kind.bits) if kind.is_signed else bits
 
 
 def _written(effect: Effect) -> Iterator[int | str]:

@@ -7,7 +7,7 @@ the turn, and in the channel, lies between those of the first and the last of bo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,7 +17,7 @@ from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.flow import Node, is_uniform
+from visim.engine.jit.analysis.flow import Key, Node, is_uniform
 from visim.engine.jit.analysis.slots import Row, channel_of
 from visim.engine.jit.analysis.walks import (
     Access,
@@ -29,8 +29,6 @@ from visim.engine.jit.analysis.walks import (
     rate,
 )
 from visim.engine.jit.ir.shapes import Shape
-from visim.engine.jit.ir.storage import Storage
-from visim.engine.jit.ir.text import Text
 from visim.sem.effects import (
     Atomic,
     Effect,
@@ -104,13 +102,12 @@ class Foreseen:
     pieces: dict[tuple[int, int | None], int]
 
 
-def foreseen_loops(affine: Affine) -> Iterator[Foreseen]:
-    """Return the foreseen loops of a unit for which it pays."""
+def foreseen_loops(affine: Affine, others: Container[Key]) -> Iterator[Foreseen]:
+    """Return the foreseen loops of a unit for which it pays, but none that begins in `others`."""
     flow = affine.slots.flow
     for region in RegionFinder(flow, affine.slots.kernel.simd_size).regions():
         steps = sum(len(node.block.steps) for node in region.nodes)
-        forks = any(node.key not in region.steady for node in region.nodes)
-        if forks or steps > _MOST_STEPS:
+        if region.header.key in others or region.forks or steps > _MOST_STEPS:
             continue
         found = _Reader(affine, region).foreseen()
         if found is not None and steps <= _MOST_FOR_EACH * len(found.walk.accesses):
@@ -129,6 +126,8 @@ class _Reader(TurnReader):
 
     def foreseen(self) -> Foreseen | None:
         """Return the loop, if its turns can be counted and some of its messages are ramps."""
+        if self._leaver is None:
+            return None
         messages: list[Access] = []
         bindings: dict[int, Bindings] = {}
         tests: list[Test] | None = None
@@ -254,25 +253,21 @@ class _Reader(TurnReader):
     def _is_row(self, owner: Node, number: int, effect: Load | LoadBlock | Store) -> bool:
         if isinstance(effect, LoadBlock):
             return True
-        shape = self._reader(owner, number).shape(effect.addresses, channel_of(effect.mask))
+        reader = self._affine.reader(owner.key, number)
+        shape = reader.shape(effect.addresses, channel_of(effect.mask))
         if shape is None or shape.form.ragged:
             return False
         return isinstance(effect, Load) or abs(shape.form.stride) >= access_bytes(effect)
 
     def _has_shape(self, begin: Ramp, channel: int | None, lanes: int) -> bool:
         """Whether it is known how a row's elements differ, of which each lane has one."""
-        shape = shape_of(self._reader(self._region.header, 0), begin, channel)
+        shape = shape_of(self._affine.reader(self._region.header.key, 0), begin, channel)
         if shape is None or shape.form.ragged or shape.lanes != lanes:
             return False
         self._pieces[lanes, channel] = min(
             self._pieces.get((lanes, channel), lanes), shape.form.piece
         )
         return shape.form.piece >= min(_LEAST_PIECE, lanes)
-
-    def _reader(self, owner: Node, number: int) -> ShapeReader:
-        slots = self._affine.slots
-        storage = Storage(slots.kernel, slots.flow.code.unit, Text())
-        return ShapeReader(storage.text, storage, self._affine, owner.key, number)
 
     def _is_known(self, walk: Walk, address: Ramp) -> bool:
         """Whether an address is linear in the turn, and in the channel."""

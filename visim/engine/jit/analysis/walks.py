@@ -105,8 +105,7 @@ def walk_of(region: Region) -> Walk | None:
 
 def ramps_of(region: Region) -> Walk | None:
     """Return the messages of a loop that all channels leave together, if all go along ramps."""
-    forks = any(node.key not in region.steady for node in region.nodes)
-    if not region.together or forks or region.bits_entering:
+    if not region.together or region.forks or region.bits_entering:
         return None
     return _WalkReader(region.parts).walk(region)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from visim.engine.jit.analysis.affine import Affine, ShapeReader
+from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.contents import Contents
@@ -18,8 +18,6 @@ from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.slots import Row, Slots, channel_of, channel_within
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import What, overlap, part_of, walk_of
-from visim.engine.jit.ir.storage import Storage
-from visim.engine.jit.ir.text import Text
 from visim.sem.effects import Goto, Load, LoadBlock, WritePredicate, WriteRegister
 from visim.sem.expr import Expr, below, is_seldom
 from visim.sem.uops import Group
@@ -120,8 +118,7 @@ def _is_worth(region: Region, affine: Affine, data: _Ages) -> bool:
         return False
     scattered = 0
     for node, number, message in messages:
-        storage = Storage(affine.slots.kernel, affine.slots.flow.code.unit, Text())
-        reader = ShapeReader(storage.text, storage, affine, node.key, number)
+        reader = affine.reader(node.key, number)
         shape = reader.shape(message.addresses, channel_within(message.mask))
         scattered += shape is None or shape.form.ragged
     if 2 * scattered <= len(messages) or (not region.together and _is_chase(region)):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.apart import Region
+from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node, is_uniform, mode_of
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.walks import Access, access_bytes
+from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Channels, Cutter, as_integers, place_row
 from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Effect, Goto, WritePredicate, WriteRegister
 
@@ -103,6 +107,7 @@ class Attempt:
         self._name = self.text.fresh(name)
         self._pause = paused or unit.counter()
         self._limits = most, pause
+        self._bindings: Mapping[int, Bindings] = region.bindings
         self._turn, self._most = unit.buffer(8), unit.buffer(8)
         self._turns = ""
 
@@ -152,13 +157,27 @@ class Attempt:
         self.text.do(f"store volatile i64 {self._limits[1]}, ptr {self._pause}")
         self.text.jump(self._label("together"))
 
-
-class ApartAttempt(Attempt, ABC):
-    """Writes one loop for channels that try to run apart; how they do is up to those derived."""
+    # What code in it needs
 
     def _values(self, node: Node) -> Values:
         active = str(self.unit.all_on)
         return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
+
+    def _bounds_writer(self, access: Access) -> BoundsWriter:
+        """Return what writes where a message may go."""
+        bindings = self._bindings[id(access.effect)]
+        return BoundsWriter(self.unit, self._values(access.node), bindings)
+
+    def _site(self, access: Access) -> int:
+        return self.unit.module.sites.number(access.effect, self.unit.unit.number)
+
+    def _bounds_of(self, access: Access) -> Bounds:
+        effect = access.effect
+        return self._bounds_writer(access).of(effect, self._site(access), access_bytes(effect))
+
+
+class ApartAttempt(Attempt, ABC):
+    """Writes one loop for channels that try to run apart; how they do is up to those derived."""
 
     # Blocks
 

@@ -42,14 +42,12 @@ class SurfaceWriter:
     @cached_property
     def shared_memory(self) -> str:
         """Where the host has shared local memory, as i64."""
-        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}")
-        return self.text.let(f"load i64, ptr {place}, align 8")
+        return _field(self.text, "%ctx", Context.SLM)
 
     @cached_property
     def caches(self) -> str:
         """Where messages remember their last accesses, as a pointer."""
-        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.CACHE)}")
-        return self.text.let(f"load ptr, ptr {place}, align 8")
+        return _field(self.text, "%ctx", Context.CACHE, "ptr")
 
     def note(self, number: int) -> str:
         """Return the pointer to one of the words that loops have in front of that."""
@@ -57,20 +55,15 @@ class SurfaceWriter:
 
     @cached_property
     def _scratch_bytes(self) -> str:
-        place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SCRATCH_BYTES)}")
-        return self.text.let(f"load i64, ptr {place}, align 8")
-
-    def _of_thread(self, field: Thread) -> str:
-        place = self.thread.let(f"getelementptr i64, ptr %thread, i64 {int(field)}")
-        return self.thread.let(f"load i64, ptr {place}, align 8")
+        return _field(self.text, "%ctx", Context.SCRATCH_BYTES)
 
     @cached_property
     def _scratch_start(self) -> str:
-        return self._of_thread(Thread.SCRATCH_BASE)
+        return _field(self.thread, "%thread", Thread.SCRATCH_BASE)
 
     @cached_property
     def _scratch_host(self) -> str:
-        return self._of_thread(Thread.SCRATCH)
+        return _field(self.thread, "%thread", Thread.SCRATCH)
 
     def scratch(self, size: int) -> Bounds:
         """Return the bounds of messages to scratch memory; each lane reaches `size` bytes."""
@@ -84,11 +77,16 @@ class SurfaceWriter:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""
         key = number, size, reads
         if key not in self._known:
-            place = self.text.let(f"getelementptr i64, ptr %ctx, i64 {int(Context.SURFACES)}")
-            table = self.text.let(f"load ptr, ptr {place}, align 8")
+            table = _field(self.text, "%ctx", Context.SURFACES, "ptr")
             entry = self.text.at(table, min(number, BINDING_TABLE_SIZE) * SURFACE_ENTRY)
             self._known[key] = surface_bounds(self.text, entry, size, reads=reads)
         return self._known[key]
+
+
+def _field(text: Text, record: str, field: Context | Thread, kind: str = "i64") -> str:
+    """Return a field of a record."""
+    place = text.let(f"getelementptr i64, ptr {record}, i64 {int(field)}")
+    return text.let(f"load {kind}, ptr {place}, align 8")
 
 
 def surface_bounds(text: Text, entry: str, size: int, *, reads: bool) -> Bounds:

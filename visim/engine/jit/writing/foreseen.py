@@ -11,13 +11,8 @@ from dataclasses import dataclass, field
 from functools import partial, reduce
 
 from visim.engine.jit.analysis.affine import ShapeReader
-from visim.engine.jit.analysis.flow import Key, Node, mode_of
-from visim.engine.jit.analysis.foreseen import (
-    Foreseen,
-    Test,
-    lanes_of,
-    shape_of,
-)
+from visim.engine.jit.analysis.flow import Key
+from visim.engine.jit.analysis.foreseen import Foreseen, Test, lanes_of, shape_of
 from visim.engine.jit.analysis.slots import channel_of
 from visim.engine.jit.analysis.walks import Access, Ramp, What, access_bytes
 from visim.engine.jit.ir.shapes import ShapeWriter
@@ -26,10 +21,7 @@ from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.ramps import WORD, RampWriter
-from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Space, Store
-from visim.types import Q
 
 _MOST_TURNS = 1 << 20
 """How many turns an attempt has at most: more than a thread makes before others run."""
@@ -70,10 +62,6 @@ class CornerWriter(RampWriter):
         self.vector = f"<{self._lanes} x {WORD}>"
         self._reader = reader
         self._channel = channel
-
-    def differences(self, ones: str, others: str) -> str:
-        """Return the difference of two numbers at each end."""
-        return self._sum("sub", self.vector, [ones, others], Q)
 
     def least(self, numbers: str) -> str:
         """Return the smallest number."""
@@ -131,6 +119,7 @@ class ForeseenWriter(Attempt):
     def __init__(self, unit: UnitFrame, loop: Foreseen) -> None:
         super().__init__(unit, loop.region, "foreseen", _MOST_TURNS, _PAUSE)
         self.loop = loop
+        self._bindings = loop.bindings
         self._keys = loop.region.keys()
         self._firsts: list[tuple[Access, str]] = []
 
@@ -175,11 +164,10 @@ class ForeseenWriter(Attempt):
 
         A message that is checked together with another one may never have been looked up itself.
         """
-        text, unit = self.text, self.unit
-        area = unit.context_pointer(Context.EXCHANGE)
+        text = self.text
+        area = self.unit.context_pointer(Context.EXCHANGE)
         for access, first in self._firsts:
-            writer = self._bounds_writer(access)
-            cache = writer.cache(unit.module.sites.number(access.effect, unit.unit.number))
+            cache = self._bounds_writer(access).cache(self._site(access))
             text.do(f"store i64 {first}, ptr {area}, align 8")
             what = f"{access_bytes(access.effect)}, i64 {int(isinstance(access.effect, Store))}"
             text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
@@ -194,7 +182,7 @@ class ForeseenWriter(Attempt):
         if any(side.is_own for side in sides):
             writer = corners.of(test.lanes, test.channel)
             one, other = (writer.value_of_all(side, "") for side in sides)
-            away = writer.least(writer.differences(other, one))
+            away = writer.least(writer.difference(other, one, writer.vector))
         else:
             one, other = (ramps.number(side, "") for side in sides)
             away = ramps.difference(other, one)
@@ -242,24 +230,7 @@ class ForeseenWriter(Attempt):
         values = self._values(header)
         return ShapeReader(self.text, unit.storage, unit.affine, header.key, 0, values.value)
 
-    def _bounds_writer(self, access: Access) -> BoundsWriter:
-        values = self._values(access.node)
-        return BoundsWriter(self.unit, values, self.loop.bindings[id(access.effect)])
-
-    def _values(self, node: Node) -> Values:
-        active = str(self.unit.all_on)
-        return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
-
-    def _bounds_of(self, access: Access) -> Bounds:
-        effect, unit = access.effect, self.unit
-        site = unit.module.sites.number(effect, unit.unit.number)
-        return self._bounds_writer(access).of(effect, site, access_bytes(effect))
-
     # The second way
-
-    def first_label(self, key: Key) -> str:
-        """Return the label at which a node starts in the first way."""
-        return f"b{self.unit.names[key]}"
 
     def body_label(self, key: Key) -> str | None:
         """Return the label at which a node starts there; None if it is not in the loop."""

@@ -143,10 +143,6 @@ class SecondWay(Protocol):
         """Return the label at which a node starts there; None if it is not in the loop."""
         ...
 
-    def first_label(self, key: Key) -> str:
-        """Return the label at which a node of the loop starts in the first way."""
-        ...
-
     def foresees(self, effect: MemoryMessage) -> bool:
         """Whether a message is known to be in range there."""
         ...
@@ -499,7 +495,11 @@ class UnitFrame:
     def body_label(self, key: tuple[int, int, int]) -> str:
         """Return the label at which a node starts with the channels that are active."""
         again = None if self.second is None else self.second.body_label(key)
-        return again or f"b{self.names[key]}"
+        return again or self.first_label(key)
+
+    def first_label(self, key: Key) -> str:
+        """Return the label at which a node starts where its loop is not written once more."""
+        return f"b{self.names[key]}"
 
     def merge_label(self, key: tuple[int, int, int]) -> str:
         """Return the label at which a node starts with them and those that wait there."""

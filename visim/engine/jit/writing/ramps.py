@@ -43,23 +43,31 @@ class RampWriter:
 
     def value_of_all(self, ramp: Ramp, last: str) -> str:
         """Return what each channel has in the first turn, or in turn `last` if there is a name."""
-        found = self._value(ramp, last)
+        found = self.number(ramp, last)
         return found if ramp.is_own else self.spread(found)
 
     def number(self, ramp: Ramp, last: str) -> str:
-        """Return what all channels share in the first turn, or in turn `last`."""
-        return self._value(ramp, last)
+        """Return a number in the first turn, or in turn `last`; note whether its type holds it."""
+        key = ramp, last
+        if key not in self._values:
+            self._values[key] = self._made(ramp, last)
+        return self._values[key]
 
-    def difference(self, one: str, other: str) -> str:
-        """Return the difference of two numbers."""
-        return self._sum("sub", WORD, [one, other], Q)
+    def difference(self, one: str, other: str, kind: str = WORD) -> str:
+        """Return the difference of two numbers, or of two vectors of them."""
+        return self._sum("sub", kind, [one, other], Q)
+
+    def every_fit(self) -> str:
+        """Return the vector of all that is noted for each channel."""
+        return reduce(self._both, self.fits)
 
     def well(self) -> str:
         """Return whether all that is noted holds."""
         tests = list(self.all_fit)
         if self.fits:
-            both = reduce(self._both, self.fits)
-            bits = self.text.let(f"bitcast <{self._lanes} x i1> {both} to i{self._lanes}")
+            bits = self.text.let(
+                f"bitcast <{self._lanes} x i1> {self.every_fit()} to i{self._lanes}"
+            )
             tests.append(self.text.let(f"icmp eq i{self._lanes} {bits}, -1"))
         return self.text.all_of(tests)
 
@@ -73,18 +81,11 @@ class RampWriter:
         """
         before = self.text.let(f"sub i64 {last}, 1")
         for place, made in copies:
-            self._value(made, before)
+            self.number(made, before)
             kind = self.vector if place.is_own else WORD
-            number = self.value_of_all if place.is_own else self._value
+            number = self.value_of_all if place.is_own else self.number
             one, other = number(place, ""), number(made, "-1")
             self._note(kind, self.text.let(f"icmp eq {kind} {one}, {other}"))
-
-    def _value(self, ramp: Ramp, last: str) -> str:
-        """Return a number in the first turn, or in turn `last`; note whether its type holds it."""
-        key = ramp, last
-        if key not in self._values:
-            self._values[key] = self._made(ramp, last)
-        return self._values[key]
 
     def _made(self, ramp: Ramp, last: str) -> str:
         if ramp.word == "constant":
@@ -92,7 +93,7 @@ class RampWriter:
         if ramp.word == "place":
             return self._begin(ramp, last)
         kind = self.vector if ramp.is_own else WORD
-        number = self.value_of_all if ramp.is_own else self._value
+        number = self.value_of_all if ramp.is_own else self.number
         args = [number(arg, last) for arg in ramp.args]
         match ramp.word:
             case "add" | "neg":

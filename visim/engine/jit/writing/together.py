@@ -11,12 +11,11 @@ from collections.abc import Iterable
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node, passed
 from visim.engine.jit.analysis.slots import Row
-from visim.engine.jit.analysis.walks import Access, Walk, access_bytes, address_of
+from visim.engine.jit.analysis.walks import Walk, address_of
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.engine.jit.writing.attempts import ApartAttempt
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.walking import WalkWriter
 from visim.sem.effects import Load, LoadBlock, Store
 
@@ -61,13 +60,6 @@ class Together(ApartAttempt):
     @abstractmethod
     def _find_turns(self, walk: WalkWriter) -> None:
         """Write how many turns of the walk can be made."""
-
-    def _bounds_of(self, access: Access) -> Bounds:
-        effect = access.effect
-        site = self.unit.module.sites.number(effect, self.unit.unit.number)
-        bindings = self.region.bindings[id(effect)]
-        writer = BoundsWriter(self.unit, self._values(access.node), bindings)
-        return writer.of(effect, site, access_bytes(effect))
 
     # Blocks
 

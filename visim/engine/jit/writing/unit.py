@@ -49,9 +49,7 @@ class UnitWriter(UnitFrame):
         super().__init__(module, flow, slots, affine, regions)
         self.loops = {region.header.key: self._loop(region) for region in regions}
         self.foreseen = {
-            loop.region.header.key: ForeseenWriter(self, loop)
-            for loop in self._foreseen()
-            if loop.region.header.key not in self.loops
+            loop.region.header.key: ForeseenWriter(self, loop) for loop in self._foreseen()
         }
 
     def _loop(self, region: Region) -> AloneWriter | AbreastWriter | SweepWriter:
@@ -65,8 +63,7 @@ class UnitWriter(UnitFrame):
         version = self.module.version
         if self.module.flat or version.looks_inside or not version.checked:
             return ()
-        starts = {chain[0].key for chain in self.chains}
-        return (one for one in foreseen_loops(self.affine) if one.region.header.key in starts)
+        return foreseen_loops(self.affine, self.loops)
 
     def _write_again(self, loop: ForeseenWriter) -> None:
         """Write a foreseen loop for the second time."""

@@ -136,15 +136,12 @@ class WalkWriter:
                         pair = (found[number], access), (found[other], one)
                         tests.append(self._are_apart(*pair))
                     self._ramps.all_fit.append(reduce(self._either, tests))
-        bits = self._bits(reduce(self._both, self._ramps.fits))
+        bits = self._bits(self._ramps.every_fit())
         out = text.let(f"and i32 {active}, {text.let(f'xor i32 {bits}, -1')}")
         return text.all_of([*self._ramps.all_fit, text.let(f"icmp eq i32 {out}, 0")])
 
     def _either(self, one: str, other: str) -> str:
         return self.text.let(f"or i1 {one}, {other}")
-
-    def _both(self, one: str, other: str) -> str:
-        return self.text.let(f"and <{self._lanes} x i1> {one}, {other}")
 
     def _bits(self, vector: str) -> str:
         bits = self.text.let(f"bitcast <{self._lanes} x i1> {vector} to i{self._lanes}")
