@@ -89,6 +89,10 @@ class Rule:
                 wrong.passage or self.passage,
             )
 
+    def finds(self, subject: Any) -> bool:
+        """Return whether there is anything to find about a subject of the rule's scope."""
+        return self.check is not None and any(True for _ in self.check(subject))
+
     def example_text(self, lines: str) -> str:
         """Return the complete text of one of the rule's examples."""
         if lines.startswith(".version"):

@@ -391,6 +391,12 @@ def named_labels(instruction: Instruction) -> tuple[str, ...]:
     return tuple(found)
 
 
+def label_fields(cls: type[Any]) -> frozenset[str]:
+    """Return the names of a form's fields that are labels and nothing else."""
+    hints = get_type_hints(cls)
+    return frozenset(name for name, _ in _label_fields(cls) if hints[name] is str)
+
+
 @cache
 def _label_fields(cls: type[Any]) -> tuple[tuple[str, Callable[[Any], tuple[str, ...]]], ...]:
     kinds: list[tuple[str, Any]] = [(entry.name, entry.kind) for entry in schema_of(cls).fields]
