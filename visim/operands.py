@@ -374,7 +374,7 @@ class LscPlane:
     """Where an LSC 2D block lies: a surface in flat memory and a place in it.
 
     `base` is an address, `width` the bytes of a row minus 1, `height` the rows minus 1, `pitch`
-    the bytes from one row to the next; `x` counts elements, `y` rows.
+    the bytes from one row to the next; `x` counts elements, `y` rows, and `added` is added to both.
     """
 
     base: VectorSource
@@ -383,6 +383,30 @@ class LscPlane:
     pitch: VectorSource
     x: VectorSource
     y: VectorSource
+    added: tuple[int, int] = (0, 0)
+
+    @property
+    def operands(self) -> tuple[VectorSource, ...]:
+        """All operands, in the order of text and bytes."""
+        return self.base, self.width, self.height, self.pitch, self.x, self.y
+
+
+@record
+class LscPlanePayload:
+    """Where an LSC 2D block lies, as the message's payload has it: eight dwords in a register.
+
+    They are the base (two dwords), width, height, pitch minus 1, x, y and the block's shape.
+    `added` is added to x and y.
+    """
+
+    payload: GeneralSource
+    added: tuple[int, int] = (0, 0)
+
+    def payload_at(self, grf_bytes: int) -> RawOperand:
+        """Return where the payload begins, on a device whose registers have so many bytes."""
+        variable = self.payload.variable
+        offset = self.payload.row * grf_bytes + self.payload.col * variable.type.bytes
+        return RawOperand(variable, offset)
 
 
 @record

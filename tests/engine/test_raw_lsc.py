@@ -6,6 +6,8 @@ Descriptors of 2D blocks are made here of their fields; the others are those tha
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
@@ -19,6 +21,7 @@ from .test_lsc import ONCE, PLATFORMS, block_text, rectangles
 from .values import octets
 
 LOAD_BLOCK, STORE_BLOCK = 3, 7
+OFFSETS = st.sampled_from([0, 1, -3, 16])
 
 
 def block_registers(m: model.Rectangle, grf: int) -> int:
@@ -91,7 +94,39 @@ class TestBlocks:
         )
         assert self.go(message, m, platform) == self.go(line, m, platform)
 
+    @ONCE
+    @given(rectangles(), st.sampled_from(sorted(PLATFORMS)), OFFSETS, OFFSETS)
+    def test_a_load_whose_payload_stands_ready(
+        self, m: model.Rectangle, platform: str, x: int, y: int
+    ):
+        assume(block_registers(m, PLATFORMS[platform]) <= 32)
+        line = f"lsc_load_block2d.ugm (M1_NM, 1) V:{block_text(m)}"
+        moved = replace(m, x=m.x - x, y=m.y - y)
+        expected = self.go(f"{line} {self.FLAT}", m, platform)
+        assert self.go(f"{line} flat[PAYLOAD + ({x},{y})]", moved, platform) == expected
+        # Two constants that are added where the place has operands of its own.
+        place = f"{self.FLAT[:-1]}{y:+}]".replace("(0,5)", f"(0,5){x:+}")
+        assert self.go(f"{line} {place}", moved, platform) == expected
+
+    @ONCE
+    @given(rectangles(one=True), st.sampled_from(sorted(PLATFORMS)), OFFSETS, OFFSETS)
+    def test_a_store_whose_payload_stands_ready(
+        self, m: model.Rectangle, platform: str, x: int, y: int
+    ):
+        assume(block_registers(m, PLATFORMS[platform]) <= 32)
+        shown = f"V:{block_text(m)}"
+        expected = self.go(f"lsc_store_block2d.ugm (M1_NM, 1) {self.FLAT} {shown}", m, platform)
+        line = f"lsc_store_block2d.ugm (M1_NM, 1) flat[PAYLOAD+({x},{y})] {shown}"
+        assert self.go(line, replace(m, x=m.x - x, y=m.y - y), platform) == expected
+
     SMALL = model.Rectangle(4, 1, 4, 4, False, False, 64, 8, 64, 1, 1)
+
+    def test_the_shape_in_a_payload_that_stands_ready_counts(self):
+        short = replace(self.SMALL, height=2)
+        line = "lsc_load_block2d.ugm (M1_NM, 1) V:d32.{} flat[PAYLOAD + (0,0)]"
+        assert self.go(line.format("4x4nn"), short, "pvc") == self.go(
+            line.format("4x2nn"), short, "pvc"
+        )
 
     def test_a_prefetch_changes_nothing_and_never_fails(self):
         descriptor = block_descriptor(LOAD_BLOCK, self.SMALL, 0)

@@ -19,13 +19,15 @@ from visim.isa.lsc import (
     LscStoreStrided,
 )
 from visim.isa.lsc_atomics import ATOMIC_SIZES, LscAtomic, LscCounter
-from visim.isa.lsc_block2d import LscLoadBlock, LscStoreBlock, arrangement
+from visim.isa.lsc_block2d import LscLoadBlock, LscStoreBlock
+from visim.isa.lsc_block_places import arrangement
 from visim.isa.lsc_kinds import DATA_SIZES
 from visim.isa.lsc_typed import LscLoadTexels, LscStoreTexels, LscTypedAtomic
 from visim.operands import (
     AddressModel,
     LscBlock,
     LscCache,
+    LscPlanePayload,
     LscShape,
     RawOperand,
 )
@@ -62,6 +64,7 @@ _MOST_ELEMENTS, _MOST_DWORDS, _CHANNELS_OF_DWORDS = 4, 8, 16
 _BLOCK_COUNTS = {1: (1, 2, 4), 2: (1, 2, 4), 4: (1, 2)}
 _WIDEST, _HIGHEST = 64, 32
 _DWORD, _QUAD_BYTES = 4, 8
+_PAYLOAD_BYTES = 8 * _DWORD
 _STORE_QUAD, _IN_ORDER = "lsc_store_quad", "xyzw"
 _STATUS = "lsc_load_status"
 _CHANNELS = {"dg2": 16, "pvc": 32}
@@ -266,7 +269,7 @@ def data_size(at: Site) -> Iterator[Wrong]:
     """The data of a message fits in its variable.
 
     Each element of a vector takes whole registers; elements of 8 or 16 bits are packed. A status
-    has a bit for each channel.
+    has a bit for each channel, the payload of a 2D block eight dwords.
     """
     item = at.instruction
     if at.platform is None:
@@ -282,6 +285,9 @@ def data_size(at: Site) -> Iterator[Wrong]:
     for name, operand in at.operands:
         if name in {"dst", "data"} and not operand.is_null:
             yield from _fits(name, operand, needed)
+    if isinstance(item, _BLOCKS) and isinstance(item.address, LscPlanePayload):
+        payload = item.address.payload_at(at.platform.grf_bytes)
+        yield from _fits("the payload", payload, _PAYLOAD_BYTES)
 
 
 def _register_bytes(shape: LscShape, size: int, grf: int) -> int:

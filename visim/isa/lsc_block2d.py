@@ -4,38 +4,41 @@ A block message is expressed by the address of each element and a mask of those 
 surface, so that engines see a plain load or store.
 """
 
-from functools import reduce
-from itertools import product
 from typing import Annotated
 
+from visim.isa.data_port import RawMessage
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Sfid, element_of
-from visim.isa.lsc_kinds import BLOCK, DATA_SIZES, PLANE
+from visim.isa.lsc_block_places import arrangement, elements_of, enabled_of, sum_of
+from visim.isa.lsc_kinds import DATA_SIZES
+from visim.isa.lsc_planes import BLOCK, PLANE
+from visim.isa.lsc_raw_blocks import LOAD_BLOCK, STORE_BLOCK, move_block
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.surfaces import loaded
 from visim.isa.table import Table
-from visim.operands import LscBlock, LscPlane
+from visim.operands import Immediate, LscBlock, LscPlane, LscPlanePayload, RawOperand
+from visim.predefined import GENERALS
 from visim.sem.effects import Cell, Load, Rectangle, Space, Store
-from visim.sem.expr import Expr, broadcast, select, take, unary, vector_constant
+from visim.sem.expr import Expr, broadcast, select, take
 from visim.sem.tracer import Tracer, Unexecutable
-from visim.types import UD, UQ, D, Q
+from visim.types import UD, UQ, D
 
 TABLE = Table(Category.MEMORY)
 
 Block = Annotated[LscBlock, BLOCK]
-Plane = Annotated[LscPlane, PLANE]
+Plane = Annotated[LscPlane | LscPlanePayload, PLANE]
 _PITCH_UNIT = 16
+_UGM, _MOST_RESPONSE = 15, 31
 
 _BLOCK = (
     "{sub} {exec} {pred} {sfid} {cache} {block.data} {block.transposed} {block.blocks} "
     "{block.width} {block.height} {block.vnni}"
 )
-_PLANE = "{address.base} {address.width} {address.height} {address.pitch} {address.x} {address.y}"
 
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {dst}{block}  {address}",
-    layout=f"{_BLOCK} {{dst}} {_PLANE} null",
+    layout=f"{_BLOCK} {{dst}} {{address}} null",
 )
 class LscLoadBlock(Instruction):
     """A load of 2D blocks that stand side by side."""
@@ -51,7 +54,7 @@ class LscLoadBlock(Instruction):
 
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {address}  {data}{block}",
-    layout=f"{_BLOCK} null {_PLANE} {{data}}",
+    layout=f"{_BLOCK} null {{address}} {{data}}",
 )
 class LscStoreBlock(Instruction):
     """A store of a 2D block."""
@@ -65,33 +68,6 @@ class LscStoreBlock(Instruction):
     data: Data
 
 
-def vnni_group(size: int) -> int:
-    """Return how many elements of `size` bytes stand together in a VNNI transformed block."""
-    return max(1, 4 // size)
-
-
-def arrangement(block: LscBlock, grf_bytes: int) -> tuple[Cell | None, ...]:
-    """Return which cell stands in each of the registers' elements; None where there is padding.
-
-    Rows (columns, when transposed) take a power of two of elements, blocks whole registers. A
-    VNNI transformed block has the elements of one dword from successive rows (columns).
-    """
-    size = DATA_SIZES[block.data][0]
-    group = vnni_group(size) if block.vnni else 1
-    outer, inner = block.height, block.width
-    if block.transposed:
-        outer, inner = inner, outer
-    row = 1 << (inner - 1).bit_length()
-    registers = -(-row * outer * size // grf_bytes)
-    pitch = registers * grf_bytes // size
-    cells: list[Cell | None] = [None] * (block.blocks * pitch)
-    for b, y, x in product(range(block.blocks), range(block.height), range(block.width)):
-        along, across = (x, y) if block.transposed else (y, x)
-        place = (along - along % group) * row + across * group + along % group
-        cells[b * pitch + place] = (y, b * block.width + x)
-    return tuple(cells)
-
-
 def _cells(t: Tracer, block: LscBlock) -> tuple[Cell | None, ...]:
     memory, register = DATA_SIZES[block.data]
     if memory != register:
@@ -101,12 +77,6 @@ def _cells(t: Tracer, block: LscBlock) -> tuple[Cell | None, ...]:
         if memory == 8 or along % (4 // memory):
             raise Unexecutable(f"a VNNI transformed block of {along} {block.data} to a column")
     return arrangement(block, t.platform.grf_bytes)
-
-
-def enabled_of(t: Tracer) -> Expr | None:
-    """Return whether the one message takes place: any channel is on (None: always)."""
-    mask = t.mask()
-    return None if mask is None else take(unary("any", mask), (0,))
 
 
 def _pitch(t: Tracer, plane: LscPlane) -> Expr:
@@ -126,52 +96,36 @@ def _rectangle(t: Tracer, plane: LscPlane, cells: tuple[Cell | None, ...], size:
         width=t.scalar(plane.width, UD),
         height=t.scalar(plane.height, UD),
         pitch=_pitch(t, plane),
-        x=t.scalar(plane.x, D),
-        y=t.scalar(plane.y, D),
+        x=sum_of(t.scalar(plane.x, D), plane.added[0]),
+        y=sum_of(t.scalar(plane.y, D), plane.added[1]),
         enabled=enabled_of(t),
         cells=cells,
         size=size,
     )
 
 
-def elements_at(
-    numbers: tuple[Expr, ...], rows: Expr, columns: Expr, size: int
-) -> tuple[Expr, list[Expr]]:
-    """Return the addresses of cells and what must be true of those inside of the surface.
+def _message(
+    t: Tracer, operation: int, block: LscBlock, data: RawOperand, place: LscPlanePayload
+) -> RawMessage:
+    """Return the message to which a payload that stands ready belongs.
 
-    `numbers` are those of a `Rectangle`; `rows` and `columns` (Q) count from where the block
-    begins.
+    Its descriptor says how large elements are and how they are arranged. The shape is that in the
+    payload, as on the device; the instruction's says how many registers take part.
     """
-    base, width, height, pitch, x, y = numbers
-    lanes = rows.lanes
-
-    def spread(value: Expr) -> Expr:
-        return broadcast(value.to(Q), lanes)
-
-    row = spread(y) + rows
-    start = (spread(x) + columns) * size
-    inside = [
-        row.ge(0),
-        row.le(spread(height)),
-        start.ge(0),
-        (start + (size - 1)).le(spread(width)),
-    ]
-    place = row * spread(pitch) + start
-    return broadcast(base, lanes) + place.to(UQ), inside
-
-
-def elements_of(rectangle: Rectangle) -> tuple[Expr, Expr]:
-    """Return the addresses of cells, and which of them are inside of the surface and enabled."""
-    cells = rectangle.cells
-    rows, columns = (
-        vector_constant(tuple(cell[part] if cell else 0 for cell in cells), Q) for part in (0, 1)
+    cells = _cells(t, block)
+    size, grf = element_of(block.data).memory.bytes, t.platform.grf_bytes
+    registers, loads = len(cells) * size // grf, operation == LOAD_BLOCK
+    response = min(registers, _MOST_RESPONSE) if loads else 0
+    descriptor = operation | block.vnni << 7 | (size.bit_length() - 1) << 9
+    descriptor |= block.transposed << 15 | response << 20 | 1 << 25
+    payload = (place.payload_at(grf), 1)
+    return RawMessage(
+        function=_UGM,
+        descriptor=descriptor,
+        extended=Immediate(0, UD),
+        parts=(payload,) if loads else (payload, (data, registers)),
+        dst=data if loads else RawOperand(GENERALS[0]),
     )
-    addresses, inside = elements_at(rectangle.numbers, rows, columns, rectangle.size)
-    if None in cells:
-        inside.append(vector_constant(tuple(int(cell is not None) for cell in cells), UD).ne(0))
-    if rectangle.enabled is not None:
-        inside.append(broadcast(rectangle.enabled, len(cells)))
-    return addresses, reduce(lambda a, b: a & b, inside)
 
 
 @TABLE.effect(
@@ -182,6 +136,10 @@ def elements_of(rectangle: Rectangle) -> tuple[Expr, Expr]:
 def lsc_load_block2d(t: Tracer, i: LscLoadBlock) -> None:
     """Load 2D blocks; what is outside of the surface, and padding, is 0."""
     if i.dst.is_null:
+        return
+    if isinstance(i.address, LscPlanePayload):
+        message = _message(t, LOAD_BLOCK, i.block, i.dst, i.address)
+        move_block(t, message, i.address.added)
         return
     cells = _cells(t, i.block)
     kind = element_of(i.block.data).memory
@@ -203,6 +161,10 @@ def lsc_store_block2d(t: Tracer, i: LscStoreBlock) -> None:
     """Store a 2D block, arranged as its load would; what is outside of the surface is dropped."""
     if i.block.blocks != 1:
         raise Unexecutable(f"a store of {i.block.blocks} 2D blocks; it can have one")
+    if isinstance(i.address, LscPlanePayload):
+        message = _message(t, STORE_BLOCK, i.block, i.data, i.address)
+        move_block(t, message, i.address.added)
+        return
     cells = _cells(t, i.block)
     places = tuple(place for place, cell in enumerate(cells) if cell is not None)
     kind = element_of(i.block.data).memory

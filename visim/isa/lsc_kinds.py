@@ -27,9 +27,7 @@ from visim.operands import (
     GeneralSource,
     Immediate,
     LscAddress,
-    LscBlock,
     LscCache,
-    LscPlane,
     LscShape,
     LscSurface,
     LscTexel,
@@ -63,7 +61,6 @@ _DATA = re.compile(
 _COUNT = re.compile(r"x(\d{1,4})(?!\d)", re.ASCII)
 _COUNTS = (1, 2, 3, 4, 8, 16, 32, 64)
 _QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
-_BLOCK = re.compile(r"\.(?:(\d+)x)?(\d+)x(\d+)([nt]?)([nt]?)(?!\w)", re.ASCII)
 _MODEL = re.compile(r"(flat|bss|ss|bti|arg)\s*(?=[\[(])")
 _ADDRESS_BITS = re.compile(r":a(16|32|64)")
 
@@ -106,7 +103,7 @@ class ShapeKind:
 
     def parse(self, cursor: Cursor, names: Names) -> LscShape:
         """Take the shape."""
-        data = _data_size(cursor, self.expected)
+        data = data_size(cursor, self.expected)
         if self.quad:
             return LscShape(data, channels=cursor.need(_QUAD, "channels such as '.xyzw'").group(1))
         return LscShape(data, _element_count(cursor), cursor.take("t"))
@@ -139,81 +136,10 @@ def _element_count(cursor: Cursor) -> int:
     return count
 
 
-def _data_size(cursor: Cursor, expected: str) -> str:
+def data_size(cursor: Cursor, expected: str) -> str:
     """Take a data size by either of its names and return the one that IGC prints."""
     found = cursor.need(_DATA, expected).group(1)
     return "d" + found[1:].replace("u", "c")
-
-
-@dataclass(frozen=True, slots=True)
-class BlockKind:
-    """Data size and extent of a 2D block: `:d8.2x16x32nn` is 2 blocks, 16 wide and 32 high.
-
-    The letters say whether it is transposed and whether it is VNNI transformed.
-    """
-
-    expected: str = "a 2D block such as ':d8.2x16x32nn'"
-
-    def parse(self, cursor: Cursor, names: Names) -> LscBlock:
-        """Take the block; one block need not be said."""
-        data = _data_size(cursor, self.expected)
-        start = cursor.position
-        blocks, width, height, transposed, vnni = cursor.need(_BLOCK, self.expected).groups()
-        found = LscBlock(
-            data, int(blocks or 1), int(width), int(height), transposed == "t", vnni == "t"
-        )
-        if not (0 < found.blocks < 1 << 8 and 0 < found.width < 1 << 16 > found.height > 0):
-            message = f"there is no block of {found.blocks}x{found.width}x{found.height} elements"
-            raise cursor.failure_at(start, "out-of-range", message)
-        return found
-
-    def show(self, value: LscBlock) -> str:
-        """Return it as IGC prints it."""
-        blocks = f"{value.blocks}x" if value.blocks > 1 else ""
-        order = f"{'t' if value.transposed else 'n'}{'t' if value.vnni else 'n'}"
-        return f":{value.data}.{blocks}{value.width}x{value.height}{order}"
-
-    @property
-    def parts(self) -> Mapping[str, Codec]:
-        """The codec of each part."""
-        return _BLOCK_PARTS
-
-    def join(self, parts: dict[str, Any]) -> LscBlock:
-        """Return the block with these parts."""
-        return LscBlock(**parts)
-
-
-@dataclass(frozen=True, slots=True)
-class PlaneKind:
-    """The six operands of a 2D block's address: `flat[V40, V41, V41(0,1), 0x3F, V42, 0x0]`."""
-
-    expected: str = "an address such as 'flat[base, width, height, pitch, x, y]'"
-
-    def parse(self, cursor: Cursor, names: Names) -> LscPlane:
-        """Take the address."""
-        cursor.skip_space()
-        cursor.take("flat")
-        cursor.expect("[")
-        found = [surface_operand(cursor, names)]
-        while len(found) < len(_PLANE_PARTS):
-            cursor.expect(",")
-            found.append(surface_operand(cursor, names))
-        cursor.expect("]")
-        return LscPlane(*found)
-
-    def show(self, value: LscPlane) -> str:
-        """Return it as IGC prints it."""
-        operands = (getattr(value, name) for name in _PLANE_PARTS)
-        return f"flat[{', '.join(show_surface(operand) for operand in operands)}]"
-
-    @property
-    def parts(self) -> Mapping[str, Codec]:
-        """The codec of each part."""
-        return _PLANE_PARTS
-
-    def join(self, parts: dict[str, Any]) -> LscPlane:
-        """Return the address with these parts."""
-        return LscPlane(**parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +243,7 @@ class AddressKind:
         cursor.expect("[")
         scale = _scale(cursor, names)
         base = RAW_LSC.parse(cursor, names)
-        offset = _signed_offset(cursor, names)
+        offset = signed_offset(cursor, names)
         cursor.skip_space()
         has_pitch = self.strided and cursor.take(",")
         pitch = surface_operand(cursor, names) if has_pitch else None
@@ -375,7 +301,7 @@ def _scale(cursor: Cursor, names: Names) -> int:
     return value
 
 
-def _signed_offset(cursor: Cursor, names: Names) -> int:
+def signed_offset(cursor: Cursor, names: Names) -> int:
     """Take what is added to an address: `+` and a sum, or `-` and one number."""
     cursor.skip_space()
     start = cursor.position
@@ -425,10 +351,10 @@ def show_surface(value: VectorSource) -> str:
 _MODEL_CODES = ChoiceKind(
     tuple((str(model), code) for code, model in enumerate(AddressModel, 1)), "an address model"
 )
-_DATA_CODES = ChoiceKind(
+DATA_CODES = ChoiceKind(
     tuple((name, code) for code, name in enumerate(DATA_SIZES, 1)), "a data size"
 )
-_ORDER_CODES = SizeKind(((False, 1), (True, 2)))
+ORDER_CODES = SizeKind(((False, 1), (True, 2)))
 _ADDRESS_PARTS: Mapping[str, Codec] = {
     "model": _MODEL_CODES,
     "scale": NumberKind(width=2),
@@ -445,32 +371,19 @@ _TEXEL_PARTS: Mapping[str, Codec] = {
     **dict.fromkeys(_COORDINATES, RAW_LSC),
 }
 _SHAPE_PARTS: Mapping[str, Codec] = {
-    "data": _DATA_CODES,
-    "transposed": _ORDER_CODES,
+    "data": DATA_CODES,
+    "transposed": ORDER_CODES,
     "count": SizeKind(tuple((n, code) for code, n in enumerate((1, 2, 3, 4, 8, 16, 32, 64), 1))),
 }
 _QUAD_PARTS: Mapping[str, Codec] = {
-    "data": _DATA_CODES,
-    "transposed": _ORDER_CODES,
+    "data": DATA_CODES,
+    "transposed": ORDER_CODES,
     "channels": ChannelsKind("xyzw"),
 }
-_BLOCK_PARTS: Mapping[str, Codec] = {
-    "data": _DATA_CODES,
-    "transposed": _ORDER_CODES,
-    "blocks": NumberKind(width=1),
-    "width": NumberKind(width=2),
-    "height": NumberKind(width=2),
-    "vnni": SizeKind(((False, 0), (True, 1))),
-}
-_PLANE_PARTS: Mapping[str, Codec] = dict.fromkeys(
-    ("base", "width", "height", "pitch", "x", "y"), SOURCE
-)
 CACHE = CacheKind()
 SHAPE = ShapeKind()
 QUAD = ShapeKind(quad=True)
-BLOCK = BlockKind()
 ADDRESS = AddressKind()
 STRIDED = AddressKind(strided=True)
 SURFACE_ONLY = SurfaceOnlyKind()
-PLANE = PlaneKind()
 TEXEL = TexelKind()

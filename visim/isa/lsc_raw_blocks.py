@@ -12,7 +12,7 @@ from functools import reduce
 
 from visim.isa.data_port import RawMessage
 from visim.isa.lsc import element_of
-from visim.isa.lsc_block2d import elements_at, elements_of, enabled_of, vnni_group
+from visim.isa.lsc_block_places import elements_at, elements_of, enabled_of, sum_of, vnni_group
 from visim.isa.surfaces import loaded
 from visim.sem.effects import Cell, Load, Place, Rectangle, Space, Store
 from visim.sem.expr import (
@@ -94,13 +94,15 @@ class _Part:
     """Whether the message has the register, one lane."""
 
 
-def move_block(t: Tracer, message: RawMessage) -> None:
+def move_block(t: Tracer, message: RawMessage, added: tuple[int, int] = (0, 0)) -> None:
     """Record what a message that loads or stores 2D blocks does.
+
+    `added` is added to x and y of its payload.
 
     Raises:
         Unexecutable: its descriptor asks for what such messages do not have.
     """
-    block, loads = _block(t, message), message.operation == LOAD_BLOCK
+    block, loads = _block(t, message, added), message.operation == LOAD_BLOCK
     if t.block_shape is not None:
         cells = _cells(block, t.block_shape, t.platform.grf_bytes)
         (_load_known if loads else _store_known)(t, message, block, cells)
@@ -108,7 +110,7 @@ def move_block(t: Tracer, message: RawMessage) -> None:
         (_load if loads else _store)(t, message, block)
 
 
-def _block(t: Tracer, message: RawMessage) -> _Block:
+def _block(t: Tracer, message: RawMessage, added: tuple[int, int]) -> _Block:
     size, vnni = message.field(11, 9), bool(message.field(7, 7))
     if message.function not in _GLOBAL or message.field(30, 29):
         raise Unexecutable("a raw message for 2D blocks that are not in flat memory (ugm)")
@@ -133,7 +135,14 @@ def _block(t: Tracer, message: RawMessage) -> _Block:
         width=(shape & _BYTE) + 1,
         height=(shape >> 8 & _BYTE) + 1,
         blocks=(shape >> 16 & _LENGTH) + 1,
-        numbers=(number(0, UQ), number(2), number(3), number(4) + 1, number(5, D), number(6, D)),
+        numbers=(
+            number(0, UQ),
+            number(2),
+            number(3),
+            number(4) + 1,
+            sum_of(number(5, D), added[0]),
+            sum_of(number(6, D), added[1]),
+        ),
         enabled=enabled_of(t),
         place=place,
     )
