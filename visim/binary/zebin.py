@@ -250,7 +250,7 @@ def _kernels(image: ElfImage, info: ZeInfo, device: Platform | None) -> tuple[Ze
     """Match the unnamed vISA sections to the kernels of `.ze_info`: both are in one order."""
     texts = [s for s in image.of_type(SectionType.VISAASM) if s.name in {_VISAASM, _VISAASM + "."}]
     if info.kernels and not texts:
-        raise _no_visa(image.name, device)
+        raise _no_visa(image.name, device, info)
     if len(texts) != len(info.kernels):
         message = f".ze_info describes {len(info.kernels)} kernels, there are {len(texts)}"
         raise image.broken(f"{message} {_VISAASM} sections", texts[0] if texts else None)
@@ -294,14 +294,21 @@ def _text(section: Section) -> str:
     return bytes(section.data).rstrip(b"\0").decode("utf-8", "backslashreplace")
 
 
-def _no_visa(file: str, device: Platform | None) -> Exception:
+def _no_visa(file: str, device: Platform | None, info: ZeInfo) -> Exception:
     name = device.name if device else "DEVICE"
+    message = f"the zebin has Gen code but no {_VISAASM} sections, and visim executes vISA"
     help_text = (
         "compile it again so that the vISA text is kept: "
         f"ocloc compile -file FILE.cl -device {name} --format zebin "
         '-internal_options "-ze-emit-zebin-visa-sections"'
     )
-    message = f"the zebin has Gen code but no {_VISAASM} sections, and visim executes vISA"
+    if all(kernel.execution_env.simd_size == 1 for kernel in info.kernels):
+        help_text = (
+            "Intel's vector compiler (CM, ESIMD) puts no vISA text into zebins; let it write a "
+            f"file KERNEL{_VISAASM} for each kernel, and run those: "
+            f"ocloc compile -spirv_input -file FILE.spv -device {name} --format zebin "
+            '-options "-vc-codegen -Xfinalizer -dumpcommonisa"'
+        )
     return refuse("zebin-without-visa", message, file, help=help_text)
 
 

@@ -69,6 +69,7 @@ MAX_FILE_ELEMENTS = 1024
 
 _MAX_COUNT = 1 << 16
 _MAX_BYTE = 1 << 16
+_PSEUDO_INPUT, _PSEUDO_INPUT_NUMBER = "PSEUDO_INPUT", 16
 _EXPECTED_KEY = "a property such as 'num_elts='"
 
 
@@ -356,6 +357,8 @@ def input_kind(directive: str) -> str | None:
     if not directive.startswith(".implicit_"):
         return None
     kind = directive.removeprefix(".implicit_")
+    if kind == _PSEUDO_INPUT:
+        return f"UNDEFINED_{_PSEUDO_INPUT_NUMBER}"
     if kind in IMPLICIT_KINDS.values():
         return kind
     number = kind.removeprefix("UNDEFINED_")

@@ -178,6 +178,12 @@ class TestRealFiles:
         assert "ocloc compile -file FILE.cl -device bdw --format zebin" in text
         assert '-internal_options "-ze-emit-zebin-visa-sections"' in text
 
+    def test_without_visa_the_help_knows_the_vector_compiler(self):
+        kernel = "kernels: [{name: k, execution_env: {grf_count: 128, simd_size: 1}}]"
+        text = refused(elf(Part(".ze_info", ZE_INFO, f"version: '1.20'\n{kernel}".encode())))
+        assert "error[zebin-without-visa]" in text
+        assert '-options "-vc-codegen -Xfinalizer -dumpcommonisa"' in text
+
 
 class TestMadeUpFiles:
     def test_an_elf_file_may_be_a_zebin_and_text_is_none(self):

@@ -113,6 +113,7 @@ DECLARATIONS = [
     (".input V32 offset=64", ".input V32 offset=64 size=256"),
     (".implicit_UNDEFINED_2 V32 offset=64 size=12", ".implicit_GROUP_COUNT V32 offset=64 size=12"),
     (".implicit_UNDEFINED_7 V32 offset=64 size=12", ".implicit_UNDEFINED_7 V32 offset=64 size=12"),
+    (".implicit_PSEUDO_INPUT V32 offset=64", ".implicit_UNDEFINED_16 V32 offset=64 size=256"),
     (".parameter V32 size=64", ".parameter V32 size=64"),
     (".kernel_attr Target=1", '.kernel_attr Target="3d"'),
     (".kernel_attr NoBarrier", ".kernel_attr NoBarrier"),

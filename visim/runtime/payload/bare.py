@@ -31,6 +31,7 @@ from visim.runtime.arguments.buffers import Buffer
 from visim.runtime.arguments.images import Image, sampler_argument
 from visim.runtime.arguments.values import Parameter, ValueType
 from visim.runtime.payload.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
+from visim.runtime.payload.layout import is_unused
 from visim.runtime.payload.threads import (
     LaunchPlan,
     Part,
@@ -48,6 +49,17 @@ _KIBIBYTE = 1024
 _NUMBERED = re.compile(r"[AGPSTV]\d+")
 _OF_GROUPS = frozenset({"barrier", "sbarrier", "nbarrier"})
 _OF_SPACES = frozenset({"wait"})
+_OF_RUNTIMES = {
+    "UNDEFINED_11": "the buffer of printf",
+    "UNDEFINED_12": "where private memory begins",
+    "UNDEFINED_14": "an argument that is passed in memory",
+    "UNDEFINED_15": "the buffer of implicit arguments",
+    "UNDEFINED_17": "the buffer of assert",
+    "UNDEFINED_18": "arguments in memory",
+    "UNDEFINED_19": "scratch memory",
+    "UNDEFINED_23": "the buffer in which all groups meet",
+}
+"""What compilers ask a runtime for under numbers without a name (IGC's vector compiler)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +102,12 @@ class BareLayout:
 
     def _add_implicit(self, entry: Input) -> None:
         if entry.kind not in IMPLICIT_KINDS.values():
+            if is_unused(self.linked.kernel, entry):
+                return
+            meaning = _OF_RUNTIMES.get(entry.kind, "something of a runtime")
             raise UnsupportedError(
-                f"kernel {self.linked.name!r}: implicit input {entry.kind} is not supported; "
+                f"kernel {self.linked.name!r}: implicit input {entry.kind} "
+                f"({entry.variable.name}, {meaning}) is not supported; "
                 f"known: {', '.join(IMPLICIT_KINDS.values())}"
             )
         self.implicit.append(entry)

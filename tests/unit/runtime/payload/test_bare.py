@@ -203,11 +203,14 @@ class TestThreadState:
         assert found.register("VGROUP_COUNT", 1, 3) == struct.pack("<3I", 4, 5, 1)
         assert found.register("VLOCAL_ID", 1, 3) == struct.pack("<3I", 1, 1, 0)
 
-    def test_other_implicit_inputs_are_refused(self):
-        text = HEAD + ".decl V40 v_type=G type=ud num_elts=3 align=GRF\n"
-        text += ".implicit_UNDEFINED_9 V40 offset=64 size=12\n" + BODY
-        with pytest.raises(UnsupportedError, match="UNDEFINED_9"):
-            Launched(text)
+    def test_other_implicit_inputs_are_refused_where_code_reads_them(self):
+        text = HEAD + ".decl V40 v_type=G type=uq num_elts=1 align=GRF\n"
+        text += ".decl V41 v_type=G type=uq num_elts=1 align=GRF\n"
+        text += ".implicit_UNDEFINED_12 V40 offset=64 size=8\n" + BODY
+        assert Launched(text).dispatch.start(0, 0).mask == 0xFF
+        reads = "    mov (M1_NM, 1) V41(0,0)<1> V40(0,0)<0;1,0>\n    ret"
+        with pytest.raises(UnsupportedError, match=r"UNDEFINED_12 .*where private memory"):
+            Launched(text.replace("    ret", reads))
 
 
 def surface_text(*counts, samplers=0):
