@@ -200,3 +200,15 @@ class TestFunctions:
     def test_a_handle_of_nothing_is_a_fault(self):
         ended = run("ifcall (M1, 8) V40(0,0)<0;1,0> 0 0", {"V40": np.array([8], np.uint64)}, simd=8)
         assert (ended.fault.category, ended.fault.code) == ("undefined", "bad-function-handle")
+
+    def test_a_function_that_is_made_for_fewer_channels_is_named_where_they_do_not_return(self):
+        functions = """
+            .global_function "half"
+            .kernel_attr SimdSize=8
+            .function "half"
+            half:
+            fret (M1, 8)
+        """
+        ended = run("fcall (M1, 16) half 0 0", functions=functions)
+        assert "'half' is made for 8 channels (SimdSize), the kernel has 16" in ended.fault.message
+        assert "channels 8 to 15 do not return" in ended.fault.message

@@ -13,6 +13,7 @@ from typing import Any
 from visim.engine import lanes
 from visim.engine.accesses import SiteTable
 from visim.engine.context import Context
+from visim.engine.faults import runs_off
 from visim.engine.lanes import RegisterRange
 from visim.engine.modes import FloatMode
 from visim.engine.observers import BlockNumbers, BlockPlace
@@ -155,7 +156,8 @@ class BlockTable:
             if ending is not _FALL_THROUGH:
                 return self._made(start, pc, steps, ending, forms)
         if start == pc:
-            steps.append((pc, _refusal(pc, "control runs off the end", undefined=True)))
+            reason = runs_off(self.unit.unit, self.kernel.simd_size)
+            steps.append((pc, _refusal(pc, reason, undefined=True)))
         return self._made(start, pc, steps, _FALL_THROUGH, forms)
 
     def _made(

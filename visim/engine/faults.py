@@ -12,6 +12,7 @@ from visim.engine.base import CALL_DEPTH
 from visim.errors import Fault
 from visim.isa import Instruction
 from visim.machine.allocations import MemoryViolation
+from visim.module import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,21 @@ def register_reach(address: int) -> Stop:
 def not_executable(reason: str, *, undefined: bool) -> Stop:
     """Return the stop at an instruction that visim does not execute."""
     return Stop("undefined" if undefined else "unsupported", "not-executable", reason)
+
+
+def runs_off(unit: Unit, simd_size: int) -> str:
+    """Return what to say of channels that go on behind a unit's last instruction.
+
+    `simd_size` is the kernel's. IGC 1.0.12504 compiles functions for 8 channels that kernels of 16
+    call, where it does not optimise.
+    """
+    made_for = unit.simd_size
+    if made_for is None or made_for >= simd_size:
+        return "control runs off the end"
+    return (
+        f"control runs off the end: {unit.name!r} is made for {made_for} channels (SimdSize), the "
+        f"kernel has {simd_size}, and channels {made_for} to {simd_size - 1} do not return"
+    )
 
 
 def fault_at(instruction: Instruction, thread: int, stop: Stop) -> Fault:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
+from visim.engine.faults import runs_off
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.lanes import RegisterRange
@@ -41,8 +42,6 @@ MemoryMessage = Load | LoadBlock | Store | StoreBlock | Atomic
 
 ANY_MODE = -1
 """In place of a value of %cr0: known only when the program runs."""
-
-RUNS_OFF = "control runs off the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +149,8 @@ class UnitCode:
             if transfer is not None or changes:
                 return StaticBlock(start, pc, tuple(steps), transfer, changes, tuple(forms))
         if start == pc:
-            steps.append(Step(pc, (), Refusal(pc, RUNS_OFF, undefined=True)))
+            reason = runs_off(self.unit.unit, self.kernel.simd_size)
+            steps.append(Step(pc, (), Refusal(pc, reason, undefined=True)))
         return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
 
     def _is_apart(self, steps: Sequence[Step]) -> bool:
