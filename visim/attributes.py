@@ -55,6 +55,7 @@ VARIABLE_ATTRIBUTES: dict[str, AttributeValue] = {
     "NoWidening": _FLAG,
     "DoNotSpill": _FLAG,
     "ExclusiveLoad": _FLAG,
+    "ForceSpill": _FLAG,
     "Scope": _INTEGER,
     "SurfaceUsage": _INTEGER,
 }

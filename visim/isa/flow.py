@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from visim.isa.flow_kinds import JUMP_TABLE, LIFETIME, MOST_LABELS
+from visim.isa.flow_kinds import JUMP_TABLE, LIFETIME, MOST_LABELS, PROMISES
 from visim.isa.forms import (
     Branch,
     Dst,
@@ -49,12 +49,16 @@ class FunctionCall(Instruction):
     returned: Count
 
 
-@form("{pred}{op} {exec} {target} {arguments} {returned}")
+@form(
+    "{pred}{op}{promises} {exec} {target} {arguments} {returned}",
+    layout="{promises} {exec} {pred} {target} {arguments} {returned}",
+)
 class IndirectFunctionCall(Instruction):
     """A call of a function by its handle."""
 
     exec: Exec
     pred: Pred
+    promises: Annotated[tuple[str, ...], PROMISES]
     target: Src
     arguments: Count
     returned: Count
@@ -185,7 +189,10 @@ def fcall(t: Tracer, i: FunctionCall) -> None:
 
 @TABLE.effect(0x4F, IndirectFunctionCall, example="ifcall (M1, 16) V40(0,0)<0;1,0> 1 1")
 def ifcall(t: Tracer, i: IndirectFunctionCall) -> None:
-    """Call the function whose handle (its low 32 bits) the source holds."""
+    """Call the function whose handle (its low 32 bits) the source holds.
+
+    `.uniform` and `.noreturn` promise what finalizers can make use of, and change nothing.
+    """
     offset, mask = _channels(t)
     t.emit(CallFunction(None, t.scalar(i.target, UD), offset, mask))
 

@@ -21,10 +21,39 @@ from visim.operands import (
 )
 
 MOST_LABELS = 32
+_PROMISES = re.compile(r"(?:\.uniform)?(?:\.noreturn)?")
 _MOST_STORED = 255
 _END = 0x01
 _CLASS_SHIFT = 4
 _GENERAL, _ADDRESS, _PREDICATE = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class PromisesKind:
+    """What newer compilers promise of an indirect call: `.uniform`, `.noreturn`, or both.
+
+    No page has them, nor have objects of the versions that visim writes.
+    """
+
+    expected: str = "'.uniform' or '.noreturn'"
+
+    def parse(self, cursor: Cursor, names: Names) -> tuple[str, ...]:
+        """Take the words."""
+        return tuple(cursor.need(_PROMISES, self.expected).group().split(".")[1:])
+
+    def show(self, value: tuple[str, ...]) -> str:
+        """Return them, a dot before each."""
+        return "".join(f".{word}" for word in value)
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> tuple[str, ...]:
+        """Return no promise."""
+        return ()
+
+    def encode(self, value: tuple[str, ...], writer: Writer, tables: EncodeTables) -> None:
+        """Append nothing; only a call without a promise can be stored."""
+        if value:
+            major, minor = tables.version
+            raise CodingError(f"version {major}.{minor} has no place for {self.show(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +166,4 @@ class ExternalLabelKind(NameKind):
 JUMP_TABLE = JumpTableKind()
 EXTERNAL_LABEL = ExternalLabelKind()
 LIFETIME = LifetimeKind()
+PROMISES = PromisesKind()

@@ -8,6 +8,13 @@ from typing import Any
 from visim.expressions import Level, expression, integer
 from visim.isa.codecs import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.kinds import CONSTANT_BEGINS, SOURCE, immediate, place
+from visim.isa.later import (
+    refuse_later_address,
+    refuse_later_address_size,
+    refuse_later_cache,
+    refuse_later_coordinate,
+    refuse_later_index,
+)
 from visim.isa.naming import general
 from visim.isa.operand_bytes import decode_source, encode_source
 from visim.isa.raw_kinds import RAW_LSC
@@ -74,6 +81,7 @@ class CacheKind:
     def parse(self, cursor: Cursor, names: Names) -> LscCache:
         """Take the controls; one alone sets the first level."""
         match = cursor.match(_CACHES)
+        refuse_later_cache(cursor)
         refuse_suffix(cursor, "a cache control", list(CACHES))
         if match is None:
             return LscCache()
@@ -152,6 +160,7 @@ class SurfaceOnlyKind:
         """Take the surface."""
         cursor.skip_space()
         start = cursor.position
+        refuse_later_address(cursor)
         model = AddressModel(cursor.need(_MODEL, self.expected).group(1))
         if model in _WITHOUT_SURFACE:
             message = f"the address model {model} has no surface, and so no counter"
@@ -186,9 +195,11 @@ class TexelKind:
         found = SURFACE_ONLY.parse(cursor, names)
         cursor.expect("[")
         coordinates = [RAW_LSC.parse(cursor, names)]
+        refuse_later_coordinate(cursor)
         cursor.skip_space()
         while len(coordinates) < len(_COORDINATES) and cursor.take(","):
             coordinates.append(RAW_LSC.parse(cursor, names))
+            refuse_later_coordinate(cursor)
             cursor.skip_space()
         coordinates += [_NULL] * (len(_COORDINATES) - len(coordinates))
         cursor.expect("]")
@@ -216,6 +227,7 @@ class TexelKind:
 def _in_brackets(cursor: Cursor, names: Names) -> VectorSource:
     cursor.expect("(")
     surface = surface_operand(cursor, names)
+    refuse_later_index(cursor)
     cursor.expect(")")
     return surface
 
@@ -233,6 +245,7 @@ class AddressKind:
     def parse(self, cursor: Cursor, names: Names) -> LscAddress:
         """Take the address."""
         cursor.skip_space()
+        refuse_later_address(cursor)
         if cursor.text.startswith("[", cursor.position):
             model = AddressModel.FLAT
         else:
@@ -248,6 +261,7 @@ class AddressKind:
         has_pitch = self.strided and cursor.take(",")
         pitch = surface_operand(cursor, names) if has_pitch else None
         cursor.expect("]")
+        refuse_later_address_size(cursor)
         bits = int(cursor.need(_ADDRESS_BITS, "an address size such as ':a64'").group(1))
         return LscAddress(model, surface, base, bits, scale, offset, pitch)
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from visim.isa.codecs import Codec
 from visim.isa.kinds import SOURCE
+from visim.isa.later import refuse_later_coordinate
 from visim.isa.lsc import Cache, Data
 from visim.isa.lsc_kinds import SURFACE_ONLY, show_surface, surface_operand
 from visim.isa.lsc_typed import UNIT, declared_as, image_of
@@ -64,8 +65,10 @@ class CornerKind:
         found = SURFACE_ONLY.parse(cursor, names)
         cursor.expect("[")
         x = surface_operand(cursor, names)
+        refuse_later_coordinate(cursor)
         cursor.expect(",")
         y = surface_operand(cursor, names)
+        refuse_later_coordinate(cursor)
         cursor.expect("]")
         return LscCorner(found.model, found.surface, x, y)
 

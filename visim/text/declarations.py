@@ -20,6 +20,7 @@ from visim.attributes import (
 )
 from visim.diag import Origin, Span
 from visim.expressions import Level, integer
+from visim.isa.later import later_type
 from visim.lex import INTEGER, NAME, STRING_LITERAL, Cursor, TextFailure, parse_integer, unquoted
 from visim.module import EXPLICIT, IMPLICIT_KINDS, PARAMETER, Input
 from visim.operands import (
@@ -232,7 +233,8 @@ def _data_type(cursor: Cursor) -> DataType:
     word = cursor.need(_WORD, "a type such as 'ud'").group()
     found = BY_NAME.get(word.lower())
     if found is None:
-        raise cursor.unknown_word(start, "type", word, BY_NAME, "unknown-type")
+        later = later_type(cursor, start, word)
+        raise later or cursor.unknown_word(start, "type", word, BY_NAME, "unknown-type")
     return found
 
 

@@ -16,6 +16,7 @@ from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.execution_kinds import PREDICATION
 from visim.isa.forms import LabelMark, SubroutineMark
+from visim.isa.later import later_instruction
 from visim.isa.registry import Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, unquoted
 from visim.module import Linkage, Module, Unit, UnitKind
@@ -36,6 +37,8 @@ _MNEMONIC = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _SECOND_WORD = re.compile(r"\.\w+", re.ASCII)
 #: Typed messages have the names of untyped ones; this part of a name tells them apart.
 _TYPED = ".tgm"
+#: Newer compilers write a dot into this name.
+_OTHER_SPELLINGS = re.compile(r"add3\.o(?!\w)", re.ASCII)
 _DIRECTIVE = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})(?![\w.])", re.ASCII)
 _BARE_NAME = re.compile(r"[^\s\"{},]+")
@@ -445,12 +448,17 @@ def _op(cursor: Cursor) -> Op:
         raise cursor.failure("an instruction")
     mnemonic = match.group()
     cursor.position = match.end()
+    spelled = _OTHER_SPELLINGS.match(cursor.text, start)
+    if spelled is not None:
+        mnemonic, cursor.position = spelled.group().replace(".", ""), spelled.end()
     if cursor.text.startswith(_TYPED, cursor.position):
         typed = ISA.by_mnemonic(f"{mnemonic}{_TYPED}")
         if typed is not None:
             cursor.position += len(_TYPED)
             return typed
     op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
+    if op is None and (later := later_instruction(cursor, start, mnemonic)):
+        raise later
     if op is None or op is ISA.label or op is ISA.subroutine:
         letter = mnemonic[0].lower()
         known = sorted(ISA.mnemonics(), key=lambda name: name[0] != letter)

@@ -125,6 +125,30 @@ def test_one_run_reports_all_errors_in_order():
     assert lines == [HEAD_LINES + 1, HEAD_LINES + 3, HEAD_LINES + 4]
 
 
+LATER = [
+    ("lsc_atomic_bfadd.ugm (M1, 16) V32:d32 flat[V33]:a64 V32 %null", "instruction"),
+    (".decl X v_type=G type=bf8 num_elts=16", "type 'bf8'"),
+    ("lsc_load.ugm.ca.uc.ca (M1, 16) V32:d32 flat[V33]:a64", "third cache control '.ca'"),
+    ("lsc_load.ugm.ov (M1, 16) V32:d32 flat[V33]:a64", "option '.ov'"),
+    ("lsc_load.ugm (M1, 16) V32:d32 flat(V33)[V32]:a32s", "base address"),
+    ("lsc_load.ugm (M1, 16) V32:d32 surf(V33)[V32]:a32", "address model 'surf'"),
+    ("lsc_load.ugm (M1, 16) V32:d32 flat[V32]:a32u", "address size ':a32u'"),
+    ("lsc_load.ugm (M1, 16) V32:d32 bti(0x5, 1)[V32]:a32", "index behind a surface"),
+    ("lsc_load_quad.tgm (M1, 16) V32:d32.xyzw bti(0x4)[V32,V33+5]:a32", "coordinate '+5'"),
+    ("lsc_load_block2d.tgm V32:64x4 bti(0x4)[V32-4,V33]", "coordinate '-4'"),
+]
+
+
+@pytest.mark.parametrize(("line", "what"), LATER)
+def test_what_only_later_devices_have_is_called_so(line: str, what: str):
+    with pytest.raises(InputError) as caught:
+        read(HEAD + line + "\n")
+    (error,) = caught.value.diagnostics.errors
+    assert error.message.startswith("only devices after pvc have the ")
+    assert what in error.message
+    assert error.help == ("compile for a device that visim knows: bdw, skl, icllp, tgllp, dg2, pvc")
+
+
 def test_a_misspelt_name_is_helped():
     findings = parse_text(Source("t", HEAD + "mvo (M1, 16) V32(0,0)<1> 0x1:ud\n"))[1]
     assert findings.errors[0].help == "did you mean 'mov'?"

@@ -55,6 +55,23 @@ INSTRUCTIONS = [
         "lsc_load_quad.ugm (M1, 16)  V32:d32.xw  flat[V33]:a64",
     ),
     (
+        "lsc_load_block2d.ugm (M1,1) V32:d16.16x8nt flat[V33,63,7,63,V32.0+0x10,V32(0,1)-3]",
+        "lsc_load_block2d.ugm (M1, 1)  V32:d16.16x8nt  "
+        "flat[V33, 0x3F, 0x7, 0x3F, V32+16, V32(0,1)-3]",
+    ),
+    (
+        "lsc_store_block2d.ugm (M1,1) flat[V32+(0x10,-3)] V32:d16.16x8nn",
+        "lsc_store_block2d.ugm (M1, 1)  flat[V32 + (16,-3)]  V32:d16.16x8nn",
+    ),
+    (
+        "ifcall.uniform.noreturn (M1, 16) V33(0,0)<0;1,0> 1 2",
+        "ifcall.uniform.noreturn (M1, 16) V33(0,0)<0;1,0> 1 2",
+    ),
+    (
+        "(P1) add3.o (M1, 16) V32(0,0)<1> V32(0,0)<1;1,0> V32(0,0)<1;1,0> 0x1:ud",
+        "(P1) add3o (M1, 16) V32(0,0)<1> V32(0,0)<1;1,0> V32(0,0)<1;1,0> 0x1:ud",
+    ),
+    (
         "lsc_load_block2d.ugm (M1_NM,1) V32:d16.1x16x8nt flat[V33,63,V32(0,1),9,1,V32]",
         "lsc_load_block2d.ugm (M1_NM, 1)  V32:d16.16x8nt  flat[V33, 0x3F, V32(0,1), 0x9, 0x1, V32]",
     ),
@@ -110,6 +127,10 @@ DECLARATIONS = [
         ".decl T7 v_type=T num_elts=1 v_name=tex attrs={SurfaceUsage=3}",
     ),
     (".decl smp v_type=S num_elts=1 v_name=S000", ".decl S1 v_type=S num_elts=1 v_name=S000"),
+    (
+        ".decl X v_type=G type=ud num_elts=16 attrs={ForceSpill}",
+        ".decl X v_type=G type=ud num_elts=16 attrs={ForceSpill}",
+    ),
     (".input V32 offset=64", ".input V32 offset=64 size=256"),
     (".implicit_UNDEFINED_2 V32 offset=64 size=12", ".implicit_GROUP_COUNT V32 offset=64 size=12"),
     (".implicit_UNDEFINED_7 V32 offset=64 size=12", ".implicit_UNDEFINED_7 V32 offset=64 size=12"),

@@ -54,6 +54,7 @@ _OF_RUNTIMES = {
     "UNDEFINED_12": "where private memory begins",
     "UNDEFINED_14": "an argument that is passed in memory",
     "UNDEFINED_15": "the buffer of implicit arguments",
+    "UNDEFINED_16": "a register that code fills which is not in the text, such as a microkernel",
     "UNDEFINED_17": "the buffer of assert",
     "UNDEFINED_18": "arguments in memory",
     "UNDEFINED_19": "scratch memory",

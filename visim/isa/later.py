@@ -1,0 +1,115 @@
+"""Words that only texts for devices after pvc have, so that errors can say so.
+
+IGC's main branch reads and writes them; the specification has no page for them. Instructions among
+them whose numbers are known are declared in `newer.py`.
+"""
+
+import re
+
+from visim.lex import Cursor, TextFailure
+from visim.target import PLATFORMS
+
+_INSTRUCTIONS = frozenset(
+    {
+        *(f"lsc_atomic_bf{operation}" for operation in ("add", "sub", "min", "max", "cas")),
+        "lsc_apndctr_atomic_store",
+        "lsc_extended_cache_ctrl",
+        "lsc_load_quad_msrt",
+        "lsc_load_quad_status",
+        "lsc_store_quad_msrt",
+        "load_l",
+        "sample_d_c_mlod",
+        "sample_po_b_c",
+        "sample_po_d_c",
+    }
+)
+_TYPES = frozenset({"bf8", "e2m1", "hf8", "tf32"})
+_CACHE = re.compile(r"\.(?:df|uc|ca|cc|wb|wt|st|ri)(?!\w)", re.ASCII)
+_OPTION = re.compile(r"\.(?:ov|msaa)(?!\w)", re.ASCII)
+_SURFACE = re.compile(r"surf(?=\s*[(\[])")
+_FLAT_BASE = re.compile(r"flat\s*\(")
+_ADDRESS_SIZE = re.compile(r":a32[su]")
+_INDEX = re.compile(r"\s*,\s*\w*", re.ASCII)
+_ADDED = re.compile(r"\s*[+-]\s*\w+", re.ASCII)
+
+
+def later_instruction(cursor: Cursor, start: int, name: str) -> TextFailure | None:
+    """Return the failure of a mnemonic that only later devices have, or None."""
+    if name not in _INSTRUCTIONS:
+        return None
+    return _only_later(cursor, start, "instruction", name, code="unknown-instruction")
+
+
+def later_type(cursor: Cursor, start: int, name: str) -> TextFailure | None:
+    """Return the failure of a type that only later devices have, or None."""
+    if name.lower() not in _TYPES:
+        return None
+    return _only_later(cursor, start, "type", name, code="unknown-type")
+
+
+def refuse_later_cache(cursor: Cursor) -> None:
+    """Fail where a third cache control, `.ov` or `.msaa` stands behind the controls of a message.
+
+    Raises:
+        TextFailure: one does.
+    """
+    _refuse(cursor, _CACHE, "third cache control")
+    _refuse(cursor, _OPTION, "option")
+
+
+def refuse_later_address(cursor: Cursor) -> None:
+    """Fail where an address begins as only later devices have them: `surf(V40)`, `flat(V40)`.
+
+    Raises:
+        TextFailure: it does.
+    """
+    _refuse(cursor, _SURFACE, "address model")
+    _refuse(cursor, _FLAT_BASE, "base address")
+
+
+def refuse_later_address_size(cursor: Cursor) -> None:
+    """Fail where offsets of 32 bits from a base of 64 bits stand, `:a32s` and `:a32u`.
+
+    Raises:
+        TextFailure: they do.
+    """
+    _refuse(cursor, _ADDRESS_SIZE, "address size")
+
+
+def refuse_later_index(cursor: Cursor) -> None:
+    """Fail where a surface has an index behind it, as in `bti(0x4, 0x1)`.
+
+    Raises:
+        TextFailure: it has.
+    """
+    _refuse(cursor, _INDEX, "index behind a surface")
+
+
+def refuse_later_coordinate(cursor: Cursor) -> None:
+    """Fail where a constant is added to a coordinate, as in `bti(0x4)[V40+5]`.
+
+    Raises:
+        TextFailure: one is.
+    """
+    _refuse(cursor, _ADDED, "constant added to a coordinate")
+
+
+def _refuse(cursor: Cursor, pattern: re.Pattern[str], what: str) -> None:
+    start = cursor.position
+    found = cursor.match(pattern)
+    if found is not None:
+        raise _only_later(cursor, start, what, found.group().strip())
+
+
+def _only_later(
+    cursor: Cursor, start: int, what: str, word: str, code: str = "unknown-word"
+) -> TextFailure:
+    """Return the failure "only devices after pvc have ..."."""
+    known = ", ".join(platform.name for platform in PLATFORMS)
+    return cursor.failure_at(
+        start,
+        code,
+        f"only devices after pvc have the {what} {word!r}",
+        length=len(word),
+        help=f"compile for a device that visim knows: {known}",
+    )
