@@ -105,6 +105,8 @@ def test_blocks_of_known_shapes(monkeypatch: pytest.MonkeyPatch, seed: int, stor
 
 
 LOAD = "raw_sends.15.1.0.4 (M1_NM, 1) 0x0:ud 0x2400403:ud A.0 %null.0 V.0\n"
+READY = "lsc_load_block2d.ugm (M1_NM, 1) V:d32.16x4nn flat[A + (2,1)]\n"
+"""The same message, of which newer compilers write only what is not in its payload."""
 ROWS = {name: shape_of(16, rows, 1) for name, rows in {"two": 2, "four": 4}.items()}
 KNOWN = {
     "a constant": "mov (M1_NM, 1) A(0,7)<1> {four}:d\n",
@@ -190,7 +192,22 @@ def test_what_the_payload_holds(
 
 @pytest.mark.parametrize("what", KNOWN)
 def test_blocks_whose_shape_is_a_constant_are_one_message(what: str) -> None:
-    assert AS_ONE in module_text(behind(KNOWN[what]))
+    text = behind(KNOWN[what])
+    assert AS_ONE in module_text(text)
+    assert AS_ONE in module_text(text.replace(LOAD, READY))
+
+
+@pytest.mark.parametrize("what", [*KNOWN, *UNKNOWN])
+def test_a_payload_that_stands_ready_is_read_as_others_are(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    text = behind({**KNOWN, **UNKNOWN}[what])
+    place = [0, 0, 63, 39, 63, 0, 3, ROWS["two"], 2, 0xFF01FF, *[0] * 6]
+    moved = [*place[:5], 2, 4, *place[7:]]
+    expected, found = ends(monkeypatch, text.replace(LOAD, READY), place, 64 * 40, 0xFFFF)
+    assert expected[0].fault is None
+    assert found == expected
+    assert ends(monkeypatch, text, moved, 64 * 40, 0xFFFF)[0] == expected
 
 
 @pytest.mark.parametrize("what", UNKNOWN)
