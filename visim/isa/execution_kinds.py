@@ -24,6 +24,7 @@ _NO_MASK_3_0, _DEFAULT_MASK_3_0 = 8, 9
 _SIZES_AND_MASKS = "sizes are 1, 2, 4, 8, 16 and 32, masks M1 to M8 and M1_NM to M8_NM"
 _NO_MASK_OFFSETS = (3, 1)
 """The version since which NoMask has a mask offset."""
+_SATURATION = ".sat"
 _COMBINE_CODES = {Combine.NONE: 0, Combine.ANY: 1, Combine.ALL: 2}
 
 
@@ -37,6 +38,11 @@ class ExecKind(CodedKind):
         """Take the execution size."""
         match = _EXEC.match(cursor.text, cursor.position)
         if match is None:
+            cursor.skip_space()
+            if cursor.text.startswith(_SATURATION, cursor.position):
+                message = "the instruction does not saturate: it takes no .sat"
+                size = len(_SATURATION)
+                raise cursor.failure_at(cursor.position, "saturation", message, length=size)
             raise cursor.bracketed_failure(self.expected, help=_SIZES_AND_MASKS)
         cursor.position = match.end()
         return _exec_size(*match.groups())

@@ -28,6 +28,7 @@ IN_A_KERNEL = [
     (1, 1, "operand-class", "V32 is a general variable", "(V32) mov (M1, 16) V32(0,0)<1> 0x1:ud"),
     (1, 1, "syntax", "a predicate", "(P1 mov (M1, 16) V32(0,0)<1> 0x1:ud"),
     (1, 1, "predicate", "cmp takes no predicate", "(P1) cmp.lt (M1, 16) P1 V32(0,0)<1;1,0> 0x1:ud"),
+    (1, 5, "saturation", "takes no .sat", "fcvt.sat (M1, 16) V32(0,0)<1> V33(0,0)<1;1,0>"),
     (1, 26, "immediate", "too large for F", "mov (M1, 16) V33(0,0)<1> 1.0e+39:f"),
     (1, 26, "immediate", "cannot be HF", "mov (M1, 16) V33(0,0)<1> 1.5:hf"),
     (2, 3, "syntax", "found '['", "mov (M1, 16) V32(0,0)<1> \\\n  [\n"),
