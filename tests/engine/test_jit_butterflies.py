@@ -67,6 +67,10 @@ CHANGES = {
         f"    add (M1, 32) V41(0,0)<1> V41{ROW} V42{ROW}\n"
         f"    shr (M1, 32) V41(0,0)<1> V41{ROW} 0x1:d\n"
     ),
+    "what was loaded": (
+        f"    and (M1, 32) V44(0,0)<1> V60{ROW} 0x1f:ud\n"
+        f"    add (M1, 32) V41(0,0)<1> V41{ROW} V44{ROW}\n"
+    ),
     "a loop over strips": "".join(
         f"    xor (M1, 32) V44(0,0)<1> V44{ROW} V42{ROW}\n"
         f"    add (M1, 32) V41(0,0)<1> V41{ROW} V44{ROW}\n"
@@ -146,6 +150,12 @@ def test_indices_that_differ_by_a_number_are_looked_at_once(change: str, looks: 
     version = Version(full=True, slm_bytes=0, has_mask_registers=True)
     found = ModuleWriter(kernel.linked, version).write().text
     assert found.count("call i32 @llvm.cttz.i32") == looks
+
+
+def test_lanes_that_data_say_are_not_looked_at() -> None:
+    kernel = harness.assemble(text(CHANGES["what was loaded"]), "pvc")
+    version = Version(full=True, slm_bytes=0, has_mask_registers=True)
+    assert "call i32 @llvm.cttz.i32" not in ModuleWriter(kernel.linked, version).write().text
 
 
 def _in_all_channels(lines: str) -> str:

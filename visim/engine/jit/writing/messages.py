@@ -297,9 +297,10 @@ class MessageWriter:
             return Distant(shape)
         if shape is not None:
             found = candidate(shape, access) if self._may_exchange else None
-            if found is not None:
+            data = found is not None and self.unit.is_data(effect.addresses)
+            if found is not None and not data:
                 return found
-            return self.scattered.window(shape, bounds, mask, checked=access.checked)
+            return self.scattered.window(shape, bounds, mask, checked=access.checked, near=not data)
         if not access.checked:
             return None
         addresses = self.general.addresses(effect, None)
