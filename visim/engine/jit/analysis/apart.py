@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
-from visim.sem.effects import Goto, Load, LoadBlock, Place, Space, Store
+from visim.sem.effects import Atomic, Goto, Load, LoadBlock, Place, Space, Store
 from visim.sem.expr import Expr
 
 SharedLoad = Load | LoadBlock
@@ -46,6 +46,8 @@ class Region:
         singles: places written that all channels share.
         loads: its loads, with their blocks and the numbers of their instructions there.
         stores: its stores likewise.
+        atomics: its atomic operations likewise.
+        carried: what a turn leaves for the next one.
         shared: loads of what all channels have in common, likewise.
         together: whether all channels take a jump that has a condition, or none.
         bindings: what is known of surfaces where they are, by their identities.
@@ -64,6 +66,8 @@ class Region:
     singles: list[Place] = field(default_factory=list[Place])
     loads: list[tuple[Node, int, Load]] = field(default_factory=list[tuple[Node, int, Load]])
     stores: list[tuple[Node, int, Store]] = field(default_factory=list[tuple[Node, int, Store]])
+    atomics: list[tuple[Node, int, Atomic]] = field(default_factory=list[tuple[Node, int, Atomic]])
+    carried: set[Row | Bits] = field(default_factory=set[Row | Bits])
     shared: list[tuple[Node, int, SharedLoad]] = field(
         default_factory=list[tuple[Node, int, SharedLoad]]
     )
@@ -89,7 +93,8 @@ class Region:
     def reaches_flat_memory(self) -> bool:
         """Whether one of its messages is not of a surface or of shared local memory."""
         return any(
-            one.space is Space.FLAT for _, _, one in (*self.loads, *self.stores, *self.shared)
+            one.space is Space.FLAT
+            for _, _, one in (*self.loads, *self.stores, *self.atomics, *self.shared)
         )
 
     def keys(self) -> set[Key]:

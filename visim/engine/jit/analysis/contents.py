@@ -15,6 +15,7 @@ from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, row
 from visim.engine.jit.analysis.walks import address_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import (
+    Atomic,
     Effect,
     Goto,
     Load,
@@ -95,12 +96,13 @@ class Contents:
 
     def _accesses(self, step: Step) -> Accesses | None:
         """Return what an instruction reads and writes, if it is lane-wise."""
-        stores = [effect for effect in step.effects if isinstance(effect, Store)]
-        rest = [effect for effect in step.effects if not isinstance(effect, Store)]
+        changing = [effect for effect in step.effects if isinstance(effect, Store | Atomic)]
+        rest = [effect for effect in step.effects if not isinstance(effect, Store | Atomic)]
         found = self._lane_wise.accesses(rest, self._channels)
-        for store in stores:
-            roots = [store.addresses, *store.values]
-            for root in roots if store.mask is None else [*roots, store.mask]:
+        for one in changing:
+            given = one.values if isinstance(one, Store) else one.operands
+            roots = [one.addresses, *given]
+            for root in roots if one.mask is None else [*roots, one.mask]:
                 if found is None or not self._lane_wise.stays(root, self._channels, found, set()):
                     return None
         return found
@@ -123,6 +125,11 @@ class Contents:
             case Store() as store:
                 self._region.stores.append((node, number, store))
                 return self._knows(store, bindings)
+            case Atomic() as atomic:
+                if channel_within(atomic.mask) is None:
+                    return False
+                self._region.atomics.append((node, number, atomic))
+                return self._knows(atomic, bindings)
             case WriteRegister(place=place, mask=mask) if is_own(place.variable):
                 row = row_of(place)
                 if row is None:
@@ -139,7 +146,7 @@ class Contents:
                 return False
         return True
 
-    def _knows(self, effect: Load | LoadBlock | Store, bindings: Bindings) -> bool:
+    def _knows(self, effect: Load | LoadBlock | Store | Atomic, bindings: Bindings) -> bool:
         """Whether a message is done by the kernel's own code; note the surfaces it may mean."""
         if is_called_out(effect) or not _is_known(effect.surface, bindings):
             return False
@@ -239,6 +246,7 @@ class Contents:
     def _finish(self) -> bool:
         """Note what comes in and what goes out; whether only channels that run are written."""
         region, inside = self._region, self._region.keys()
+        region.carried = self._set & self._wanted
         behind = self._flow.behind(inside) - inside
         readers = self._flow.readers
         leaving = {one for one in self._set if behind & readers.get(_name(one), set[Key]())}

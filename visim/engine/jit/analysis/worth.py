@@ -13,6 +13,7 @@ from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.ages import OLD, Ages, age_of, data_of, written
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
+from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots, channel_within
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
@@ -52,6 +53,8 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
 
 
 def _is_worth(region: Region, affine: Affine, data: Ages) -> bool:
+    if region.atomics:
+        return retry_of(region) is not None
     messages, most = [*region.loads, *region.stores], _MOST_OPERATIONS
     if region.stores:
         if walk_of(region) is None:

@@ -24,7 +24,8 @@ from visim.engine.jit.writing.attempts import ApartAttempt, OneChannel
 from visim.engine.jit.writing.cuts import Cutter, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.lone import Hoist, LoneLoads
-from visim.sem.effects import Load, WritePredicate, WriteRegister
+from visim.errors import InternalError
+from visim.sem.effects import Atomic, Load, WritePredicate, WriteRegister
 
 _Found = TypeVar("_Found")
 
@@ -44,10 +45,13 @@ _PAUSE = 64
 
 
 class AloneWriter(ApartAttempt):
-    """Writes one loop for channels that run apart, one at a time."""
+    """Writes one loop for channels that run apart, one at a time.
 
-    def __init__(self, unit: UnitFrame, region: Region) -> None:
-        super().__init__(unit, region, "alone", _MOST_TURNS, _PAUSE)
+    `pause` is how many turns they make together after an attempt that failed.
+    """
+
+    def __init__(self, unit: UnitFrame, region: Region, pause: int = _PAUSE) -> None:
+        super().__init__(unit, region, "alone", _MOST_TURNS, pause)
         self._left, self._staying = unit.buffer(8), unit.buffer(8)
         self._channel, self._last, self._furthest = (unit.buffer(8) for _ in range(3))
         self._exits = {place: unit.buffer(8) for place in region.exits}
@@ -118,6 +122,7 @@ class AloneWriter(ApartAttempt):
         """Copy what channels have of variables."""
         text, region = self.text, self.region
         text.label(self._name)
+        self._look_ahead()
         active = text.let("load i32, ptr %active")
         text.do(f"store i64 {text.let(f'zext i32 {active} to i64')}, ptr {self._left}")
         counters = [self._staying, self._furthest, *self._exits.values(), *self._seen.values()]
@@ -130,6 +135,9 @@ class AloneWriter(ApartAttempt):
         for place, before, after in zip(region.singles, self._before, self._after, strict=True):
             kind = f"<1 x {scalar_type(place.type)}>"
             text.do(f"store {kind} {before}, ptr {after}")
+
+    def _look_ahead(self) -> None:
+        """Look whether channels can run apart at all; here nothing is changed before they have."""
 
     def _next(self) -> None:
         """Choose the next channel, and take what it has."""
@@ -210,7 +218,9 @@ class AloneWriter(ApartAttempt):
         cutter = Cutter(self._lane, values)
         for effect in step.effects:
             if isinstance(effect, Load):
-                values.loaded[id(effect)] = self._loads.load(node, cutter, effect)
+                values.loaded[id(effect)] = self._load(node, cutter, effect)
+            elif isinstance(effect, Atomic):
+                values.loaded[id(effect)] = self._update(cutter, effect)
         writes = [e for e in step.effects if isinstance(e, WriteRegister | WritePredicate)]
         if all(write.value.lanes == 1 for write in writes):
             self._write_singles(writes, values)
@@ -221,15 +231,26 @@ class AloneWriter(ApartAttempt):
             if isinstance(write, WriteRegister):
                 self._loads.note(cutter, write, mask)
 
+    def _load(self, node: Node, cutter: Cutter, load: Load) -> list[str]:
+        """Load what the channel loads."""
+        return self._loads.load(node, cutter, load)
+
+    def _update(self, cutter: Cutter, atomic: Atomic) -> list[str]:
+        """Do the channel's atomic operation; return what it returns."""
+        raise InternalError(f"an atomic operation in a loop that only loads: {atomic.operation}")
+
     # What an attempt leaves
+
+    def _made(self, channel: str) -> str:
+        """Return how many whole turns the channel has made."""
+        return self.text.let(f"load i64, ptr {self._turn}")
 
     def _finish(self) -> None:
         """Put what the channel has changed to that of the others."""
         text, region = self.text, self.region
         text.label(self._label("finish"))
         channel = text.let(f"load i64, ptr {self._channel}")
-        turn = text.let(f"load i64, ptr {self._turn}")
-        blocks = text.let(f"mul i64 {turn}, {len(region.nodes) + 1}")
+        blocks = text.let(f"mul i64 {self._made(channel)}, {len(region.nodes) + 1}")
         passed = text.let(f"add i64 {blocks}, {text.let(f'load i64, ptr {self._last}')}")
         furthest = text.let(f"load i64, ptr {self._furthest}")
         further = text.let(f"icmp ugt i64 {passed}, {furthest}")

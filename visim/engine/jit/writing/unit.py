@@ -12,6 +12,7 @@ from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
 from visim.engine.jit.analysis.payload import OUT, PARAMETERS, TAIL, Loop, Payload, overlaps
+from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
@@ -27,6 +28,7 @@ from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
 from visim.engine.jit.writing.meeting import BEFORE, Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
+from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
 
 
@@ -53,7 +55,9 @@ class UnitWriter(UnitFrame):
         }
 
     def _loop(self, region: Region) -> AloneWriter | AbreastWriter | SweepWriter:
-        walk, sweep = walk_of(region), sweep_of(region)
+        retry, walk, sweep = retry_of(region), walk_of(region), sweep_of(region)
+        if retry is not None:
+            return RetryWriter(self, region, retry)
         if walk is not None:
             return AbreastWriter(self, region, walk)
         return AloneWriter(self, region) if sweep is None else SweepWriter(self, region, sweep)
