@@ -33,8 +33,11 @@ AGAIN = "    (!P1) goto (M1, 32) AGAIN\n"
 LOCAL = {"ugm": "slm", "flat[V50]:a64": "flat[V51]:a32"}
 
 
-def kernel_of(turn: str, *, rounds: int = 1) -> str:
-    """Return a kernel with a loop of such a turn, some times, that stores what it has then."""
+def kernel_of(turn: str, *, before: str = "", rounds: int = 1) -> str:
+    """Return a kernel with a loop of such a turn, some times, that stores what it has then.
+
+    `before` stands in front of the loop.
+    """
     kept = "".join(
         f"    lsc_store.ugm (M1, 32)  flat[V58]:a64  {name}:d32\n"
         f"    add (M1, 32) V58(0,0)<1> V58{ALL} {4 * LANES:#x}:ud\n"
@@ -66,7 +69,7 @@ k:
     and (M1, 32) V51(0,0)<1> V41{ALL} 0xfc:d
     add (M1, 32) V50(0,0)<1> V50{ALL} V40(0,0)<0;1,0>
 ROUND:
-AGAIN:
+{before}AGAIN:
 {turn}    add (M1_NM, 1) V56(0,0)<1> V56{ONE} 0x1:ud
     cmp.lt (M1_NM, 1) P2 V56{ONE} {rounds:#x}:ud
     (P2) goto (M1, 1) ROUND
@@ -80,7 +83,8 @@ class Elements(Case):
 
     def __init__(self, kernel: harness.Kernel, seed: str, many: int, *, bad: int = 0) -> None:
         rng = random.Random(seed)
-        elements = np.array([rng.getrandbits(8) for _ in range(ELEMENTS)], np.uint32)
+        bits = rng.choice([1, 8])
+        elements = np.array([rng.getrandbits(bits) for _ in range(ELEMENTS)], np.uint32)
         out = np.zeros(THREADS * 4 * LANES, np.uint32)
         self.memory, self.changed = Memory(), (elements, out)
         bases = [self.memory.add(elements, "elements"), self.memory.add(out, "out")]
@@ -140,6 +144,40 @@ def test_channels_that_win_one_after_the_other_leave_what_all_together_do(turn: 
     assert agree(kernel, cases) == {False}
 
 
+COPY = f"    mov (M1, 32) V60(0,0)<1> V62{ALL}\n"
+CARRIED = {
+    "in one block": COMPUTE + EXCHANGE + COMPARE + COPY + AGAIN,
+    "in another block": (
+        COMPUTE
+        + EXCHANGE
+        + COMPARE
+        + "    (P1) goto (M1, 32) OUT\n"
+        + COPY
+        + "    goto (M1, 1) AGAIN\nOUT:\n"
+    ),
+    "in local memory": _local(COMPUTE + EXCHANGE + COMPARE + COPY + AGAIN),
+}
+BEFORE = {
+    "what is there": LOAD,
+    "the same for all": "    mov (M1, 32) V60(0,0)<1> 0x1:ud\n",
+    "something else for each": f"    mov (M1, 32) V60(0,0)<1> V43{ALL}\n",
+}
+"""What channels compare their element with in their first turn."""
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("turn", CARRIED)
+def test_channels_may_compare_with_what_they_found_in_the_turn_before(
+    turn: str, before: str
+) -> None:
+    text = kernel_of(CARRIED[turn], before=BEFORE[before], rounds=3)
+    assert ".pausing:" in module_text(text)
+    kernel = harness.assemble(text, "pvc")
+    seeds = enumerate((1, 2, 3, 8, 30, 64) * 3)
+    cases = [Elements(kernel, f"{turn} {before} {n}", many) for n, many in seeds]
+    assert agree(kernel, cases) == {False}
+
+
 @pytest.mark.parametrize("bad", [2, 1 << 20, -(1 << 12)])
 def test_elements_out_of_range_or_out_of_line_fault_at_the_same_instruction(bad: int) -> None:
     kernel = harness.assemble(kernel_of(TURNS["a number is added"]), "pvc")
@@ -178,6 +216,14 @@ def test_loops_in_which_more_tells_turns_apart_stay_in_vector_form(other: str) -
 )
 def test_loops_that_end_otherwise_stay_in_vector_form(ending: str) -> None:
     assert ".pausing:" not in module_text(kernel_of(LOAD + COMPUTE + EXCHANGE + ending))
+
+
+def test_loops_whose_last_block_leaves_more_stay_in_vector_form() -> None:
+    turn = CARRIED["in another block"]
+    more = f"{COPY}    mov (M1, 32) V44(0,0)<1> V61{ALL}\n"
+    assert ".pausing:" not in module_text(kernel_of(turn.replace(COPY, more)))
+    other = f"    add (M1, 32) V60(0,0)<1> V62{ALL} 0x1:ud\n"
+    assert ".pausing:" not in module_text(kernel_of(turn.replace(COPY, other)))
 
 
 def test_observed_threads_stay_in_vector_form() -> None:

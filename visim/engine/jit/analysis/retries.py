@@ -15,9 +15,21 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.slots import Row, channel_of, row_of
 from visim.engine.jit.ir.places import is_repeated
-from visim.sem.effects import Atomic, AtomicOperation, Goto, Load, WritePredicate, WriteRegister
+from visim.sem.effects import (
+    Atomic,
+    AtomicOperation,
+    Goto,
+    Load,
+    Place,
+    Space,
+    WritePredicate,
+    WriteRegister,
+)
 from visim.sem.expr import Expr, below
 from visim.sem.uops import Group
+
+_MOST_BLOCKS = 2
+"""One that ends where channels leave, and one for those that have not won."""
 
 _OLD, _SEEN = "old", "seen"
 """What rows hold: what the turn has loaded, and what the comparison has found in its place."""
@@ -25,35 +37,52 @@ _OLD, _SEEN = "old", "seen"
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A loop's load and its compare-and-exchange."""
+    """What a loop compares with: what its load brings, or what the turn before has found.
 
-    load: Load
+    `load` is None and `carried` the place of that row, or the other way round.
+    """
+
     atomic: Atomic
+    load: Load | None
+    carried: Place | None
 
 
 def retry_of(region: Region) -> Retry | None:
     """Return a loop as a retry; None if it is not known to be one."""
     plain = not (region.together or region.stores or region.shared or region.singles)
-    if not plain or region.carried or len(region.loads) != 1 or len(region.atomics) != 1:
+    if (
+        not plain
+        or region.forks
+        or len(region.atomics) != 1
+        or len(region.loads) + len(region.carried) != 1
+    ):
         return None
-    (begins, _, load), (ends, _, atomic) = region.loads[0], region.atomics[0]
-    if begins is not region.header or ends is not region.header or region.parts:
+    if any(node is not region.header for node, _, _ in (*region.loads, *region.atomics)):
         return None
-    if not _match(region, load, atomic):
+    atomic, load = region.atomics[0][2], region.loads[0][2] if region.loads else None
+    row = next(iter(region.carried), None)
+    if region.parts or not (row is None or isinstance(row, Row)):
         return None
-    reader = _TurnReader(load, atomic)
-    held = all(map(reader.step, region.header.block.steps))
-    return Retry(load, atomic) if held and reader.wins(region) else None
+    if not _exchanges(region, atomic) or (load is not None and not _match(load, atomic)):
+        return None
+    reader = _TurnReader(atomic, load, row)
+    if not all(reader.step(step) for _, _, step in region.steps()) or not reader.ends(region):
+        return None
+    return Retry(atomic, load, None if row is None else region.entering[row])
 
 
-def _match(region: Region, load: Load, atomic: Atomic) -> bool:
-    """Whether both reach the same element in every turn, for all channels that are in the loop."""
-    if not (_alike(load.addresses, atomic.addresses) and _stays(region, load.addresses)):
-        return False
+def _exchanges(region: Region, atomic: Atomic) -> bool:
+    """Whether all channels that are in the loop exchange the same element in every turn."""
+    exchanges = atomic.operation is AtomicOperation.CMPXCHG and channel_of(atomic.mask) == 0
+    reached = atomic.space in {Space.FLAT, Space.SLM}
+    return exchanges and reached and _stays(region, atomic.addresses)
+
+
+def _match(load: Load, atomic: Atomic) -> bool:
+    """Whether all of them load that element."""
     same = load.type.bits == atomic.type.bits and load.components == 1
-    exchanges = atomic.operation is AtomicOperation.CMPXCHG and load.space is atomic.space
-    masks = channel_of(load.mask), channel_of(atomic.mask)
-    return same and exchanges and load.surface is atomic.surface is None and masks == (0, 0)
+    same = same and load.space is atomic.space
+    return same and channel_of(load.mask) == 0 and _alike(load.addresses, atomic.addresses)
 
 
 def _alike(one: Expr, other: Expr) -> bool:
@@ -81,12 +110,13 @@ def _row(expr: Expr) -> Row | None:
 
 
 class _TurnReader:
-    """Follows what a turn has loaded and seen, until channels leave."""
+    """Follows what a turn compares with and what it sees."""
 
-    def __init__(self, load: Load, atomic: Atomic) -> None:
-        self._load = load
+    def __init__(self, atomic: Atomic, load: Load | None, carried: Row | None) -> None:
         self._atomic = atomic
-        self._held: dict[Row, str] = {}
+        self._load = load
+        self._carried = carried
+        self._held = {} if carried is None else {carried: _OLD}
         self._won: dict[tuple[str, int], bool] = {}
 
     def step(self, step: Step) -> bool:
@@ -128,12 +158,30 @@ class _TurnReader:
         both = {self._what(arg) for arg in expr.args}
         return expr.uop.name == "eq" if both == {_OLD, _SEEN} else None
 
-    def wins(self, region: Region) -> bool:
-        """Whether the loop is one block, which those channels begin again that have not won."""
+    def ends(self, region: Region) -> bool:
+        """Whether those channels make another turn that have not won, with what they have seen."""
         goto = region.header.block.transfer
-        if not isinstance(goto, Goto) or goto.mask is None or len(region.nodes) > 1:
+        if not isinstance(goto, Goto) or goto.mask is None:
             return False
-        return self._condition(goto.mask) is False
+        if self._carried is not None and self._held.get(self._carried) != _SEEN:
+            return False
+        won = self._condition(goto.mask)
+        if len(region.nodes) == 1:
+            return won is False
+        return won is True and len(region.nodes) == _MOST_BLOCKS and self._only_carries(region)
+
+    def _only_carries(self, region: Region) -> bool:
+        """Whether nothing is left of the last block but what is carried, whatever happens."""
+        block = region.nodes[-1].block
+        effects = [effect for step in block.steps for effect in step.effects]
+        return (
+            isinstance(block.transfer, Goto)
+            and block.transfer.mask is None
+            and all(
+                isinstance(effect, WriteRegister) and row_of(effect.place) == self._carried
+                for effect in effects
+            )
+        )
 
     def _condition(self, expr: Expr) -> bool | None:
         """Return what a jump's condition is for channels that have won."""

@@ -13,11 +13,11 @@ from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.text import splat
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.cuts import Cutter
+from visim.engine.jit.writing.cuts import Cutter, place_row, put_row
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.windows import none_of
-from visim.sem.effects import Atomic, Load, Space
+from visim.sem.effects import Atomic, Load, Place, Space
 
 _PAUSE = 1
 """How many turns channels make together after an attempt that failed."""
@@ -36,6 +36,7 @@ class RetryWriter(AloneWriter):
         super().__init__(unit, region, _PAUSE)
         self._retry = retry
         self._size = retry.atomic.type.bytes
+        self._effects = [one for one in (retry.load, retry.atomic) if one is not None]
         self._changed = unit.buffer(8)
         self._then = unit.buffer(8 * unit.kernel.simd_size)
         self._ran = unit.buffer(8)
@@ -81,6 +82,8 @@ class RetryWriter(AloneWriter):
         text.label(begin)
         text.do(f"store i64 0, ptr {self._ran}")
         text.hand_over("i32", self.unit.kernel.simd_size, self._offsets, self._each)
+        if self._retry.carried is not None:
+            self._compare(self._retry.carried)
         self._checks, text.lines = text.lines, outside
         super().write()
 
@@ -98,7 +101,7 @@ class RetryWriter(AloneWriter):
         active = text.let(f"zext i32 {text.let('load i32, ptr %active')} to i64")
         low = text.let(f"and {kind} {places}, {splat('i64', lanes, self._size - 1)}")
         wrong = text.let(f"icmp ne {kind} {low}, zeroinitializer")
-        for effect in (self._retry.load, self._retry.atomic):
+        for effect in self._effects:
             bounds = self._bounds[id(effect)] = self._bounds_of_one(effect)
             start = text.spread("i64", lanes, bounds.start)
             offsets = text.let(f"sub {kind} {places}, {start}")
@@ -111,6 +114,38 @@ class RetryWriter(AloneWriter):
         out = text.let(f"and <{lanes} x i1> {wrong}, {bits_vector(text, active, 0, lanes)}")
         return text.let(f"and i1 {fits}, {none_of(text, out, lanes)}")
 
+    def _compare(self, carried: Place) -> None:
+        """Give up unless all elements are what channels compare them with: one has to win first.
+
+        Those that reach the same element then compare it with the same.
+        """
+        text, kind = self.text, f"i{8 * self._size}"
+        bounds = self._bounds[id(self._retry.atomic)]
+        start = text.let(f"trunc i64 {bounds.start} to i32")
+        host = text.let(f"inttoptr i64 {bounds.host} to ptr")
+        expected = self.unit.buffer(carried.lanes * self._size)
+        put_row(self.storage, carried, expected, singly=True)
+        active = text.let("load i32, ptr %active")
+        text.do(f"store i64 {text.let(f'zext i32 {active} to i64')}, ptr {self._left}")
+        look, one, same = (self._label(what) for what in ("look", "one", "same"))
+        text.jump(look)
+        text.label(look)
+        left = text.let(f"load i64, ptr {self._left}")
+        text.branch(text.let(f"icmp ne i64 {left}, 0"), one, same)
+        text.label(one)
+        channel = text.let(f"call i64 @llvm.cttz.i64(i64 {left}, i1 true)")
+        rest = text.let(f"and i64 {left}, {text.let(f'sub i64 {left}, 1')}")
+        text.do(f"store i64 {rest}, ptr {self._left}")
+        place = text.let(f"getelementptr i32, ptr {self._each}, i64 {channel}")
+        low = text.let(f"load i32, ptr {place}, align 4")
+        offset = text.let(f"zext i32 {text.let(f'sub i32 {low}, {start}')} to i64")
+        element = text.let(f"getelementptr i8, ptr {host}, i64 {offset}")
+        found = text.let(f"load {kind}, ptr {element}, align {self._size}")
+        place = text.let(f"getelementptr {kind}, ptr {expected}, i64 {channel}")
+        wanted = text.let(f"load {kind}, ptr {place}, align {self._size}")
+        text.likely(text.let(f"icmp eq {kind} {found}, {wanted}"), look, self._label("bail"))
+        text.label(same)
+
     def _bounds_of_one(self, effect: Load | Atomic) -> Bounds:
         bindings = self._bindings[id(effect)]
         writer = BoundsWriter(self.unit, self._values(self.region.header), bindings)
@@ -118,6 +153,16 @@ class RetryWriter(AloneWriter):
         return writer.of(effect, site, self._size)
 
     # A turn
+
+    def _start(self) -> None:
+        """Let the channel compare with what is there now: others have lost a turn to find it."""
+        if self._retry.carried is not None:
+            cutter = Cutter(self._lane, self._values(self.region.header))
+            kind, pointer = f"i{8 * self._size}", self._pointer(cutter, self._retry.atomic)
+            now = self.text.let(f"load {kind}, ptr {pointer}, align {self._size}")
+            own = self._lane.own_row(place_row(self._retry.carried))
+            self.text.do(f"store {kind} {now}, ptr {own}")
+        super()._start()
 
     def _pointer(self, cutter: Cutter, effect: Load | Atomic) -> str:
         """Return where the channel's element is."""
@@ -150,9 +195,11 @@ class RetryWriter(AloneWriter):
                 f"align {self._size}"
             )
             seen = text.let(f"extractvalue {{ {kind}, i1 }} {pair}, 0")
-        else:  # Only this worker reaches it, so that it still is what has been loaded.
-            text.do(f"store {kind} {new}, ptr {pointer}, align {self._size}")
-            seen = old
+        else:  # Only this worker reaches it.
+            seen = text.let(f"load {kind}, ptr {pointer}, align {self._size}")
+            same = text.let(f"icmp eq {kind} {seen}, {old}")
+            left = text.let(f"select i1 {same}, {kind} {new}, {kind} {seen}")
+            text.do(f"store {kind} {left}, ptr {pointer}, align {self._size}")
         return [text.let(f"insertelement <1 x {kind}> poison, {kind} {seen}, i64 0")]
 
     # In which turn a channel would have won
