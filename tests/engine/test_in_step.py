@@ -205,13 +205,13 @@ again:
     [
         (MEET, Way.IN_STEP),
         (LOOP.format(MEET), Way.IN_STEP),
-        (LOOP.format("") + MEET, Way.STACKED),
+        (LOOP.format("") + MEET, Way.IN_STEP),
         ("    sbarrier.signal\n    sbarrier.wait\n", Way.STACKED),
         (MEET + "    yield\n", Way.STACKED),
         ("", Way.ALONE),
     ],
 )
-def test_threads_go_in_step_where_turns_only_end_at_barriers(body: str, way: Way) -> None:
+def test_threads_go_in_step_where_they_only_wait_at_barriers(body: str, way: Way) -> None:
     kernel = harness.assemble(HEAD + body + TAIL, "pvc")
     traits = KernelCode(kernel.linked, saving=False).traits
     assert traits.way(THREADS, looks_inside=False) is way

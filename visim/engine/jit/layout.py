@@ -25,6 +25,11 @@ class Context(IntEnum):
     `TURNS` count down to the next look whether the launch is to stop. From `HOME` on are the
     registers of the worker's own stack, as in `Thread`.
 
+    A group whose threads go in step: `WORK` is its worker's range of groups. Threads before number
+    `ENTRANTS` begin their first turn of a phase one after another; 0: all have. `ASIDE` is the
+    first of the threads that were put aside, `ASIDE_LAST` the last. `SPARE` is the first of the
+    stacks that carriers have left, `STACKS` how many there are, `USED` the one in use.
+
     From `TALLIES` on is what `tallies` says: offsets of messages and how many there are, the copy
     and its size, the surfaces that messages reach, which allocation is tallied and its size.
     `IMAGES` is the table of images, 0 without any. `BARRIERS` is where `BARRIER_COUNT` barriers
@@ -34,6 +39,7 @@ class Context(IntEnum):
     CALLBACK = 0
     EXCHANGE = 1
     SLM = 2
+    WORK = 3
     SCRATCH_BYTES = 4
     ARGUMENTS = 5
     ARGUMENT_BYTES = 6
@@ -44,6 +50,7 @@ class Context(IntEnum):
     COUNTS = 11
     BUDGET = 12
     FIRST = 13
+    ENTRANTS = 14
     ARRIVED = 15
     PHASE = 16
     THREADS = 17
@@ -64,7 +71,11 @@ class Context(IntEnum):
     IMAGES = 35
     BARRIERS = 36
     BARRIER_COUNT = 37
-    SIZE = 40
+    ASIDE = 38
+    ASIDE_LAST = 39
+    STACKS = 40
+    USED = 41
+    SIZE = 48
 
 
 class Work(IntEnum):
@@ -78,6 +89,10 @@ class Work(IntEnum):
     image from which it reads what all threads start with alike, `FIRSTS` are first elements of
     rows in which threads differ, `FRAMES` what threads that go in step leave where they meet. The
     fields from `DONE_GROUPS` to `FAULT_GROUP` are answers.
+
+    A row of groups whose threads go in step begins at `X`, `Y`, `Z` and has `GROUPS`, of which
+    `RAN` have ended well. Functions that run it begin with a `GROUP` of the row and one of its
+    threads, `ENTRANT`.
     """
 
     PARTS = 0
@@ -111,7 +126,14 @@ class Work(IntEnum):
     OWN = 28
     ALIKE = 29
     FRAMES = 30
-    SIZE = 32
+    X = 31
+    Y = 32
+    Z = 33
+    GROUPS = 34
+    RAN = 35
+    GROUP = 36
+    ENTRANT = 37
+    SIZE = 40
 
 
 class Shared(IntEnum):
@@ -209,7 +231,7 @@ class Thread(IntEnum):
     observers are written at `TRACE` (blocks) and `LOG` (accesses), up to the ends of the buffers.
 
     `MARKS` are what the thread has done at each barrier (`Mark`). `LINK` is the next one of those
-    that wait for the same barrier.
+    that wait for the same barrier, or were put aside.
     """
 
     IMAGE = 0

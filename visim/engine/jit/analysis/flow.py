@@ -8,7 +8,7 @@ entered the subroutine are active again, which is what makes most masks disappea
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.blocks import (
     UnknownControl,
     control_value,
 )
+from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.masks import waits_often
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.errors import UnsupportedError
@@ -222,46 +223,6 @@ class Flow:
                     full.discard(entry)
                     changed = True
         return full
-
-
-def cyclic(edges: Mapping[Key, Iterable[Key]]) -> Iterator[Key]:
-    """Yield the nodes of a graph that lie on cycles (Tarjan's strongly connected components)."""
-    lowest, numbers, open_nodes = dict[Key, int](), dict[Key, int](), list[Key]()
-    path: list[tuple[Key, Iterator[Key]]] = []
-
-    def enter(key: Key) -> None:
-        lowest[key] = numbers[key] = len(numbers)
-        open_nodes.append(key)
-        path.append((key, iter(edges.get(key, ()))))
-
-    for root in edges:
-        if root not in numbers:
-            enter(root)
-        while path:
-            key, rest = path[-1]
-            for target in rest:
-                if target not in numbers:
-                    enter(target)
-                    break
-                if target in lowest:
-                    lowest[key] = min(lowest[key], numbers[target])
-            else:
-                path.pop()
-                if path:
-                    lowest[path[-1][0]] = min(lowest[path[-1][0]], lowest[key])
-                if lowest[key] == numbers[key]:
-                    yield from _closed(edges, key, open_nodes, lowest)
-
-
-def _closed(
-    edges: Mapping[Key, Iterable[Key]], key: Key, open_nodes: list[Key], lowest: dict[Key, int]
-) -> list[Key]:
-    """Take a component off the nodes that are open; return it if it has a cycle."""
-    component = list[Key]()
-    while key in lowest:
-        component.append(open_nodes.pop())
-        del lowest[component[-1]]
-    return component if len(component) > 1 or key in edges.get(key, ()) else []
 
 
 def _following(behind: dict[Key, Key], head: Key) -> Iterator[Key]:

@@ -1,14 +1,15 @@
 """Kernels whose threads can go in step: they only wait at barriers of the whole group.
 
-Between two barriers control only goes forward. So nobody's turn ends in between, and what threads
-do for each other they do in the same order as if each had a stack of its own.
+That is worth while if threads meet often. Loops that have no barrier in them have worse code in a
+loop over threads: fewer registers are left for them, and what they sum up crosses barriers.
 """
 
 from __future__ import annotations
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.flow import Flow, cyclic
+from visim.engine.jit.analysis.flow import Flow
+from visim.engine.jit.ir.cycles import cyclic
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import Barrier, Synchronization
 
@@ -25,23 +26,30 @@ def goes_in_step(kernel: LinkedKernel, flow: Flow) -> bool:
     Variables that indirect operands reach would have to be kept as a whole. What a thread has
     executed is counted from one barrier to the next, so those that read the count keep stacks.
     """
-    nodes = flow.nodes
-    waits = {
-        key: node.block.transfer
-        for key, node in nodes.items()
-        if isinstance(node.block.transfer, Synchronization)
-    }
-    if not waits or not all(_meets(wait) for wait in waits.values()):
+    blocks = [node.block for node in flow.nodes.values()]
+    transfers = [block.transfer for block in blocks]
+    waits = [each for each in transfers if isinstance(each, Synchronization)]
+    if not waits or not all(map(_meets, waits)):
         return False
     if flow.recursive or kernel.reached(kernel.units[0]):
         return False
     if len(kernel.units[0].body) >= _MOST_PLACES:
         return False
-    steps = [step for node in nodes.values() for step in node.block.steps]
+    steps = [step for block in blocks for step in block.steps]
     if len(steps) > _MOST_STEPS or any(map(_reads_count, steps)):
         return False
-    between = {key: targets for key, targets in flow.edges.items() if key not in waits}
-    return not any(True for _ in cyclic(between))
+    return gains(flow)
+
+
+def gains(flow: Flow) -> bool:
+    """Whether loops without barriers are a minor part, and in no loop in which threads meet."""
+    nodes = flow.nodes
+    waits = {key for key in nodes if isinstance(nodes[key].block.transfer, Synchronization)}
+    inner = set(cyclic({key: to for key, to in flow.edges.items() if key not in waits}))
+    if any(key in flow.behind(inner & flow.behind([key])) for key in waits):
+        return False
+    steps = {key: len(nodes[key].block.steps) for key in nodes}
+    return 2 * sum(steps[key] for key in inner) <= sum(steps.values())
 
 
 def _meets(wait: object) -> bool:
@@ -52,4 +60,4 @@ def _reads_count(step: Step) -> bool:
     return any(expr.uop.name == "clock" for expr in step.expressions)
 
 
-__all__ = ["goes_in_step"]
+__all__ = ["gains", "goes_in_step"]

@@ -74,8 +74,9 @@ class Loop:
         own: the scalars in which threads differ.
         full: the mask of every thread; None: threads say it.
         slm_bytes: the size of the groups' shared local memory.
-        before: what else is done before the loop.
-        thread: how a turn of the loop begins.
+        before: what is done before the loop, beside what all loops need.
+        group: how a group begins, up to the clearing of its memory.
+        thread: how a turn of the loop over threads begins.
     """
 
     image_bytes: int
@@ -84,8 +85,9 @@ class Loop:
     own: tuple[InputCore, ...]
     full: int | None
     slm_bytes: int
-    before: str = ""
-    thread: str = ""
+    before: str
+    group: str
+    thread: str
 
     def head(self) -> Iterable[str]:
         """Return the instructions before the loop, and those that begin a thread.
@@ -110,11 +112,11 @@ class Loop:
         if self.slm_bytes:
             yield f"  %slm.at = getelementptr i64, ptr %ctx, i64 {int(Context.SLM)}"
             yield "  %slm = load ptr, ptr %slm.at"
-        yield _GROUP
+        yield self.group
         if self.slm_bytes:
             size = f"i64 {self.slm_bytes}"
             yield f"  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, {size}, i1 false)"
-        yield self.thread or _THREAD
+        yield self.thread
         yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
         for place, core in enumerate(self.own):
             row = f"getelementptr [{len(self.own)} x i64], ptr %firsts, i64 %number"
@@ -127,8 +129,6 @@ def _spans(registers: Iterable[tuple[int, bytes]]) -> tuple[Span, ...]:
 
 
 _BEFORE = f"""
-  %executed = alloca i64
-  store i64 0, ptr %executed
   %records.at = getelementptr i64, ptr %work, i64 {int(Work.RECORDS)}
   %records = load ptr, ptr %records.at
   %threads.at = getelementptr i64, ptr %work, i64 {int(Work.THREADS)}
@@ -142,6 +142,12 @@ _BEFORE = f"""
   %group.2 = trunc i64 %z to i32
 """
 """What is read once, in front of the loops over groups and their threads."""
+
+_ALONE = """
+  %executed = alloca i64
+  store i64 0, ptr %executed
+"""
+"""`executed` are the instructions that threads have executed."""
 
 _GROUP = """
   br label %group.begins
@@ -166,6 +172,9 @@ cleared:
 """
 """The begin of the loop over the threads of a group."""
 
+ALONE = _ALONE, _GROUP, _THREAD
+"""What a `Loop` does before it, for a group and for a thread, where threads run to their ends."""
+
 _OWN_MASK = f"""
   %mask.at = getelementptr i64, ptr %thread, i64 {int(Thread.MASK)}
   %mask.field = load i64, ptr %mask.at
@@ -186,7 +195,7 @@ wrong:
 """
 """How a thread ends that has faulted."""
 
-NEXT = """
+_NEXT = """
   %executed.before = load i64, ptr %executed
   %count = load i64, ptr %clock
   %executed.now = add i64 %executed.before, %count
@@ -194,7 +203,7 @@ NEXT = """
   br label %thread.ends
 thread.ends:
   %number.next = add i64 %number, 1
-  %more.threads = icmp ult i64 %number.next, %threads
+  $MORE$
   br i1 %more.threads, label %thread.begins, label %turn.is.over
 group.ends:
   %group.next = add i64 %group, 1
@@ -204,15 +213,26 @@ group.ends:
 """What follows a thread: what it has executed is counted, then comes the next one. Groups end at
 `group.ends`; when all threads have had a turn, at `turn.is.over`, somebody else says whether."""
 
+
+def following(more: str) -> str:
+    """Return what follows a thread, where `more` finds out whether it is not the last one."""
+    return _NEXT.replace("$MORE$", more)
+
+
 TAIL = f"""{WRONG}
   br label %out
-right:{NEXT}
+right:{following("%more.threads = icmp ult i64 %number.next, %threads")}
 turn.is.over:
   br label %group.ends
 out:
   %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ]
   %begun = phi i64 [ 0, %group.ends ], [ %number.one, %wrong ]
   %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ]
+  %total = load i64, ptr %executed
+  %total.at = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
+  %total.before = load i64, ptr %total.at
+  %total.now = add i64 %total.before, %total
+  store i64 %total.now, ptr %total.at
 """
 """What follows a thread that has ended well, at `right`, or has faulted, at `wrong`."""
 
@@ -223,11 +243,6 @@ OUT = f"""
   %started.before = load i64, ptr %started.at
   %started.now = add i64 %started.before, %started
   store i64 %started.now, ptr %started.at
-  %total = load i64, ptr %executed
-  %total.at = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
-  %total.before = load i64, ptr %total.at
-  %total.now = add i64 %total.before, %total
-  store i64 %total.now, ptr %total.at
   %fault.at = getelementptr i64, ptr %work, i64 {int(Work.FAULT_THREAD)}
   store i64 %faulted.thread, ptr %fault.at
   ret i64 %ended

@@ -250,17 +250,31 @@ cleared:
 """
 """A group runs on the stacks of its threads; before that its shared local memory is cleared."""
 
-RUN_DIRECT = r"""
+_ROW = r"""
   %row.rest = sub i64 %width, %x
   %chunk.rest = sub i64 %last, %i
   %rest = call i64 @llvm.umin.i64(i64 %row.rest, i64 %chunk.rest)
   %most = select i1 %together, i64 %rest, i64 1
   %at.y = load i64, ptr %aty
   %at.z = load i64, ptr %atz
-  %kp = getelementptr i64, ptr %ctx, i64 $C_KERNEL$
-  %kernel = load ptr, ptr %kp
-  %ran = call i64 %kernel(ptr %ctx, ptr %work, i64 %gx, i64 %at.y, i64 %at.z, i64 %most)
+  $CALL$
   %wrong = icmp ult i64 %ran, %most
   %failed = zext i1 %wrong to i64
 """
-"""The kernel runs groups of a row, and says how many have ended well."""
+RUN_DIRECT = _ROW.replace(
+    "$CALL$",
+    """
+  %kp = getelementptr i64, ptr %ctx, i64 $C_KERNEL$
+  %kernel = load ptr, ptr %kp
+  %ran = call i64 %kernel(ptr %ctx, ptr %work, i64 %gx, i64 %at.y, i64 %at.z, i64 %most)
+""",
+)
+RUN_IN_STEP = _ROW.replace(
+    "$CALL$",
+    """
+  %ran = call i64 @run_in_step(ptr %ctx, ptr %work, ptr %records, i64 %gx, i64 %at.y, i64 %at.z,
+                               i64 %most)
+""",
+)
+"""The kernel runs groups of a row, and says how many have ended well; if its threads go in step, on
+stacks that can be put aside."""

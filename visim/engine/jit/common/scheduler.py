@@ -2,14 +2,23 @@
 
 It is compiled once and kept as object code of its own; kernels call it by its names, which begin
 with `visim_`. What a function's name ends in says whether threads run `direct`, or `stacked`: on
-stacks of their own, because they can wait for others or their calls may nest deeply. Threads are
+stacks of their own, because they can wait for others or their calls may nest deeply; or `carried`:
+in step, on stacks that one of them has for itself when its turn ends on the way. Threads are
 resumed in turn. A thread that ends leaves its stack to the next one that starts. Call-outs to
 Python run on the worker's own stack.
 """
 
 from __future__ import annotations
 
-from visim.engine.jit.common.groups import GROUPS, RUN_DIRECT, RUN_STACKED, STARTING, TELL
+from visim.engine.jit.common.carrying import CARRYING, PUT_ASIDE
+from visim.engine.jit.common.groups import (
+    GROUPS,
+    RUN_DIRECT,
+    RUN_IN_STEP,
+    RUN_STACKED,
+    STARTING,
+    TELL,
+)
 from visim.engine.jit.common.handover import HANDOVER, handover_numbers
 from visim.engine.jit.common.moving import MOVING, ROW, TYPES
 from visim.engine.jit.common.padding import PADDED
@@ -45,16 +54,19 @@ from visim.engine.jit.layout import (
     Work,
 )
 
-DIRECT, STACKS = "direct", "stacked"
+DIRECT, STACKS, CARRIERS = "direct", "stacked", "carried"
 ENTRIES = ("run_threads", "run_groups_direct", "lead", "settle", "serve")
-STACK_ENTRIES = ("run_groups_stacked", "turn", "turns")
+STACK_ENTRIES = ("run_groups_stacked", "run_groups_carried", "turn", "turns")
 _WAYS_CALLED = ("visim_pause", "visim_host", "visim_reach", "visim_load", "visim_store")
 CALLED = (
     *("visim_flat_check", "visim_padded", "visim_clear_memory", "visim_row", "visim_tally"),
     "visim_rectangle",
     *(f"{name}_{DIRECT}" for name in _WAYS_CALLED),
 )
-STACK_CALLED = tuple(f"{name}_{STACKS}" for name in _WAYS_CALLED)
+STACK_CALLED = (
+    *(f"{name}_{way}" for name in _WAYS_CALLED for way in (STACKS, CARRIERS)),
+    "visim_rest",
+)
 """What Python calls and what kernels call, and what there is of it only with stacks of threads."""
 
 
@@ -63,18 +75,18 @@ def scheduler_text(*, is_x86: bool) -> str:
     parts = [_HEAD, _TEXT, PADDED, RECTANGLES, TALLYING, ROW, STARTING, TELL]
     parts.append(_way(DIRECT, "", "visim_ask", RUN_DIRECT))
     if is_x86:
-        way = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
-        parts += [_HEAD_X86, way, WAITING, STACKED]
+        stacked = _way(STACKS, GIVE_WAY, "visim_ask_stacked", RUN_STACKED)
+        carried = _way(CARRIERS, PUT_ASIDE, "visim_ask_stacked", RUN_IN_STEP)
+        parts += [_HEAD_X86, stacked, carried, WAITING, STACKED, CARRYING]
     return _numbered("\n".join([*parts, PLACING, HANDOVER, _TAIL]), is_x86=is_x86)
 
 
-def calls_text(*, stacks: bool) -> str:
-    """Return what a kernel's module needs to call the scheduler.
-
-    With `stacks` every thread runs on a stack of its own.
-    """
-    text = _CALLS.replace("$WAY$", STACKS if stacks else DIRECT)
-    return _numbered(text + WAITING + BARRIER + SIGNALLING, is_x86=True) if stacks else text
+def calls_text(way: str) -> str:
+    """Return what a kernel's module needs to call the scheduler, as its threads run."""
+    text = _CALLS.replace("$WAY$", way)
+    if way == STACKS:
+        return _numbered(text + WAITING + BARRIER + SIGNALLING, is_x86=True)
+    return text + _REST if way == CARRIERS else text
 
 
 def _way(name: str, give_way: str, ask: str, run: str) -> str:
@@ -167,6 +179,10 @@ define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %valu
 """
 """What a kernel's module calls of the scheduler, and shorter names for some of it, which leave
 out in which way threads run."""
+
+_REST = """
+declare void @visim_rest(ptr) noreturn
+"""
 
 _TEXT = r"""
 define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysinline #0 {

@@ -133,13 +133,13 @@ define internal void @begin_thread() naked noinline #0 {
   unreachable
 }
 
-define internal void @prepare_stack(ptr %thread, i64 %top) alwaysinline #0 {
+define internal void @prepare_stack(ptr %thread, i64 %top, ptr %main) alwaysinline #0 {
   %usedp = getelementptr i64, ptr %thread, i64 $T_USED$
   store i64 %top, ptr %usedp
   %stack = getelementptr i64, ptr %thread, i64 $T_STACK$
   store i64 %top, ptr %stack
   %kept = getelementptr i64, ptr %thread, i64 $T_KEPT$
-  store ptr @thread_main, ptr %kept
+  store ptr %main, ptr %kept
   %resumed = getelementptr i64, ptr %thread, i64 $T_RESUMED$
   store ptr @begin_thread, ptr %resumed
   ret void
@@ -208,6 +208,8 @@ define internal void @answer(ptr %ctx, ptr %thread) noinline #0 {
   %wide = zext i32 %answer to i64
   %ap = getelementptr i64, ptr %thread, i64 $T_ANSWER$
   store i64 %wide, ptr %ap
+  %stp = getelementptr i64, ptr %thread, i64 $T_STATUS$
+  store i64 $S_PAUSED$, ptr %stp
   ret void
 }
 
@@ -226,10 +228,18 @@ start:
   store i64 0, ptr %sparep
   %free = icmp ne i64 %spare, 0
   %top = select i1 %free, i64 %spare, i64 %own
-  call void @prepare_stack(ptr %thread, i64 %top)
+  call void @prepare_stack(ptr %thread, i64 %top, ptr @thread_main)
   br label %go
 go:
-  %to = phi ptr [ %stack, %entry ], [ %stack, %start ], [ %who, %asks ]
+  %record = call ptr @visit(ptr %ctx, ptr %stack)
+  ret ptr %record
+}
+
+define internal ptr @visit(ptr %ctx, ptr %stack) alwaysinline #0 {
+entry:
+  br label %go
+go:
+  %to = phi ptr [ %stack, %entry ], [ %who, %asks ]
   %home = getelementptr i64, ptr %ctx, i64 $C_HOME$
   %back = call { ptr, ptr, ptr } @switch_stack(ptr %ctx, ptr %home, ptr %to)
   %who = extractvalue { ptr, ptr, ptr } %back, 2
@@ -334,7 +344,7 @@ cleared:
   store i64 0, ptr %ep
   %topp = getelementptr i64, ptr %thread, i64 $T_TOP$
   %top = load i64, ptr %topp
-  call void @prepare_stack(ptr %thread, i64 %top)
+  call void @prepare_stack(ptr %thread, i64 %top, ptr @thread_main)
   %dp = getelementptr i64, ptr %thread, i64 $T_DEPTH$
   store i64 0, ptr %dp
   %frp = getelementptr i64, ptr %thread, i64 $T_FRAME$
@@ -453,14 +463,14 @@ deadlock:
 """Threads with stacks, from the start of a group to its end.
 
 - `prepare_stack` lets a thread begin on a stack: where it is resumed, `begin_thread` jumps to
-  `thread_main`, as if that had been called.
+  `main`, as if that had been called.
 - `thread_main` runs a thread and, if the next one has not begun, that one on the same stack. Else
   the stack is a spare one for threads that begin later, and what ran on it gives way for good.
 - `visim_ask_stacked` leaves a call-out in the thread's record and goes home, to the worker's own
   stack, where `answer` asks Python.
-- `resume` goes on with a thread until one comes home, answers those that ask, and returns the
-  record of the one that comes for another reason. As threads switch to each other, it may be
-  another one.
+- `visit` leaves the worker's own stack for a thread's until one comes home, answers those that
+  ask, and returns the record of the one that comes for another reason. As threads switch to each
+  other, it may be another one. `resume` does so for a thread that may have to begin.
 - `turn` gives each of `n` threads its turn, if it can go on. It returns the number of one that has
   faulted, `n` if there is none, and `n + 1` if no thread could go on.
 - `turns` repeats that as long as it returns `n`, and looks now and then whether the launch is to

@@ -8,10 +8,11 @@ what only passes through is in the frame already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from visim.engine.jit.ir.accesses import NAME, Access, Body, Let, type_bytes
+from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.reaching import Live, Reaching, Written
 
 _PURE = frozenset(
@@ -99,10 +100,12 @@ class Crossing:
     def _passing(self, kept: Mapping[str, Sequence[Part]]) -> dict[str, list[Access]]:
         """Return the variables that come from one place to the next as they are, in some turns.
 
-        With each are the writes that the places see: where these are it is left at once.
+        With each are the writes that the places see: where these are it is left at once. Loops that
+        have no such place in them would leave it in each of their turns.
         """
         names = {place: {part.name for part in parts} for place, parts in kept.items()}
         reaching = Reaching(self._body, names)
+        inner = self._in_loops(kept)
         found = dict[str, list[Access]]()
         for name in sorted(set[str]().union(*names.values())):
             seen = set[Written]()
@@ -111,8 +114,19 @@ class Crossing:
                     seen |= reaching.at(place, name)
             if "restored" in seen and "start" not in seen:
                 accesses = [one for one in seen if isinstance(one, Access)]
-                found[name] = sorted(accesses, key=lambda one: one.line)
+                if not any(one.line in inner for one in accesses):
+                    found[name] = sorted(accesses, key=lambda one: one.line)
         return found
+
+    def _in_loops(self, places: Collection[str]) -> set[int]:
+        """Return the lines of accesses in loops that have none of some places in them."""
+        blocks = self._body.blocks
+        edges = {
+            label: [target for target in block.targets if target not in places]
+            for label, block in blocks.items()
+        }
+        found = [label for label in cyclic(edges) if label in blocks]
+        return {one.line for label in found for one in blocks[label].accesses}
 
 
 def _within(access: Access, first: int, end: int) -> Iterator[Part]:

@@ -109,7 +109,8 @@ class Runner:
         self.counts = False
         """Whether somebody wants to know how often blocks are executed."""
         threads = None if target.shared is None else len(target.shared.starts)
-        self.has_stacks = first.way(threads, looks_inside=looks_inside(options)) is Way.STACKED
+        self.way = first.way(threads, looks_inside=looks_inside(options))
+        self.has_stacks = self.way is Way.STACKED
         self.show()
 
     def show(self) -> None:
@@ -312,7 +313,7 @@ class Runner:
         fields = record.fields
         if self.first.frame_bytes:
             fields[Thread.FRAMES] = self.stacks.frames(slot, self.first.frame_bytes)
-        if self.has_stacks:
+        if self.way is not Way.ALONE:
             fields[Thread.TOP] = self.stacks.top(slot)
 
     def chosen(self, threads: Sequence[ThreadRecord]) -> tuple[Compiled, NDArray[np.uint64]]:

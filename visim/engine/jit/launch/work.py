@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from visim.engine.base import Exit, Machine, SharedStarts, ThreadStart
 from visim.engine.jit.common.entries import scheduler
+from visim.engine.jit.common.scheduler import CARRIERS, DIRECT, STACKS
 from visim.engine.jit.launch.records import ThreadRecord, octets_of, unstarted, words
 from visim.engine.jit.launch.run import Runner
 from visim.engine.jit.layout import STUCK, Context, Part, Shared, Status, Thread, Work
+from visim.engine.jit.writing.versions import Way
 from visim.errors import InternalError
 from visim.machine.allocations import aligned_zeros
 
@@ -23,6 +25,8 @@ _EXTENT = Struct("5Q")
 
 _NOTHING_DONE = octets_of(np.zeros(3, np.uint64))
 """What native code adds up, from `Work.DONE_GROUPS` to `Work.EXECUTED`, before it begins."""
+
+_WAYS = {Way.ALONE: DIRECT, Way.IN_STEP: CARRIERS, Way.STACKED: STACKS}
 
 CHUNKS = 32
 """How often each worker comes back for more groups, about."""
@@ -117,8 +121,7 @@ class NativeWork:
         self.fields = words(int(Work.SIZE))
         self.totals = octets_of(self.fields)[int(Work.DONE_GROUPS) : int(Work.EXECUTED) + 1]
         self.task: Task | None = None
-        way = "stacked" if runner.has_stacks else "direct"
-        function = scheduler().address(f"run_groups_{way}")
+        function = scheduler().address(f"run_groups_{_WAYS[runner.way]}")
         self.call = function, int(chosen[1].ctypes.data), int(self.fields.ctypes.data)
         self.fields[Work.OWN] = own
         self.firsts = self._firsts(chosen[0].facts.firsts)

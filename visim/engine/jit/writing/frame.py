@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.lasting import LastingValues
 from visim.engine.jit.analysis.payload import overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
-from visim.engine.jit.common.scheduler import DIRECT, STACKS
+from visim.engine.jit.common.scheduler import CARRIERS, DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer
 from visim.engine.jit.ir.pieces import FRAME, Pieces
@@ -88,7 +88,9 @@ class ModuleFrame:
     @property
     def way(self) -> str:
         """How threads run: the end of the names of what the scheduler has for kernels."""
-        return STACKS if self.stacks else DIRECT
+        if self.stacks:
+            return STACKS
+        return CARRIERS if self.version.in_step else DIRECT
 
     @cached_property
     def goes_along_rows(self) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from visim.engine.jit.analysis.payload import NEXT, WRONG
+from visim.engine.jit.analysis.payload import WRONG, following
 from visim.engine.jit.ir.accesses import Body
 from visim.engine.jit.ir.crossing import Crossing, Part
 from visim.engine.jit.ir.storage import copying
@@ -106,9 +106,9 @@ class Meeting:
         cases = " ".join(f"i32 {state}, label %{label}" for label, state in self._labels.items())
         return [_DISPATCH.replace("$CASES$", cases)]
 
-    def thread(self) -> str:
-        """Return how a turn of a thread begins."""
-        return _THREAD.replace("$FRAME$", str(self.frame_bytes))
+    def loop(self) -> tuple[str, str, str]:
+        """Return what a `Loop` does before it, for a group and for a turn of a thread."""
+        return _BEFORE, _GROUP, _THREAD.replace("$FRAME$", str(self.frame_bytes))
 
     def tail(self) -> str:
         """Return what follows a thread that has met others, has ended well, or has faulted."""
@@ -128,20 +128,44 @@ def _moving(
         yield copying(name, here, part.size) if out else copying(here, name, part.size)
 
 
-BEFORE = f"""
+_BEFORE = f"""
   %frames.at = getelementptr i64, ptr %work, i64 {int(Work.FRAMES)}
   %frames = load ptr, ptr %frames.at
-  %met = alloca i64
+  %executed = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
+  %group.at = getelementptr i64, ptr %work, i64 {int(Work.GROUP)}
+  %first.group = load i64, ptr %group.at
+  %first.entrant.at = getelementptr i64, ptr %work, i64 {int(Work.ENTRANT)}
+  %first.entrant = load i64, ptr %first.entrant.at
+  %met = getelementptr i64, ptr %ctx, i64 {int(Context.ARRIVED)}
+  %entrants.at = getelementptr i64, ptr %ctx, i64 {int(Context.ENTRANTS)}
+  %aside.at = getelementptr i64, ptr %ctx, i64 {int(Context.ASIDE)}
   %patience = getelementptr i64, ptr %ctx, i64 {int(Context.TURNS)}
 """
 """What is done in front of the loop over groups: `met` counts the threads that have met, `patience`
-the turns to the next look whether the launch is to stop, of this range of groups and later ones."""
+the turns to the next look whether the launch is to stop, of this range of groups and later ones.
+Carriers know these of each other (`carrying`)."""
+
+_GROUP = """
+  br label %group.begins
+group.begins:
+  %group = phi i64 [ %first.group, %entry ], [ %group.next, %group.ends ]
+  %entrant = phi i64 [ %first.entrant, %entry ], [ 0, %group.ends ]
+  %x = add i64 %first.x, %group
+  %group.0 = trunc i64 %x to i32
+  %is.new.group = icmp eq i64 %entrant, 0
+  br i1 %is.new.group, label %group.is.new, label %thread.begins, !prof !1
+group.is.new:
+  store i64 %group, ptr %group.at
+  store i64 %threads, ptr %entrants.at
+  store i64 0, ptr %met
+"""
+"""The begin of the loop over the groups of a row; the first one may have begun already."""
 
 _THREAD = """
-  store i64 0, ptr %met
   br label %thread.begins
 thread.begins:
-  %number = phi i64 [ 0, %group.begins ], [ 0, %turn.begins ], [ %number.next, %thread.ends ]
+  %number = phi i64 [ 0, %group.is.new ], [ %entrant, %group.begins ], [ 0, %turn.begins ],
+                    [ %number.next, %thread.ends ]
   %thread.at = getelementptr ptr, ptr %records, i64 %number
   %thread = load ptr, ptr %thread.at
   %kept.place = mul i64 %number, $FRAME$
@@ -159,9 +183,17 @@ clear:
 cleared:
 """
 
+_MORE = """
+  %entrants = load i64, ptr %entrants.at
+  %more.threads = icmp ult i64 %number.next, %entrants
+"""
+
 _TAIL = f"""{WRONG}
   %state.wrong = load i32, ptr %kept
-  %is.first.turn = icmp eq i32 %state.wrong, 0
+  %entrants.wrong = load i64, ptr %entrants.at
+  %some.have.to.begin = icmp ne i64 %entrants.wrong, 0
+  %has.begun.now = icmp eq i32 %state.wrong, 0
+  %is.first.turn = and i1 %has.begun.now, %some.have.to.begin
   %begun.wrong = select i1 %is.first.turn, i64 %number.one, i64 %threads
   br label %out
 right:
@@ -172,8 +204,15 @@ thread.meets:
   %met.now = add i64 %met.before, 1
   store i64 %met.now, ptr %met
   br label %thread.gives
-thread.gives:{NEXT}
+thread.gives:{following(_MORE)}
 turn.is.over:
+  %aside = load ptr, ptr %aside.at
+  %is.over = icmp eq ptr %aside, null
+  br i1 %is.over, label %all.had.turns, label %rest, !prof !1
+rest:
+  call void @visim_rest(ptr %ctx)
+  unreachable
+all.had.turns:
   %arrived = load i64, ptr %met
   store i64 0, ptr %met
   %have.ended = icmp eq i64 %arrived, 0
@@ -198,6 +237,7 @@ look:
   %goes.on = icmp eq i32 %stop, 0
   br i1 %goes.on, label %turn.begins, label %out, !prof !1
 turn.begins:
+  store i64 %threads, ptr %entrants.at
   br label %thread.begins
 stuck:
   %one = phi i64 [ 0, %some.met ], [ %one.next, %stuck ]

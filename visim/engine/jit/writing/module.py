@@ -62,7 +62,7 @@ class ModuleWriter(ModuleFrame):
                 *(fences() if self.version.has_mask_registers else ()),
                 *functions,
                 self.pieces.render(),
-                calls_text(stacks=self.stacks),
+                calls_text(self.way),
                 self.library.render(),
                 f"attributes #0 = {{ nounwind alignstack={self._stack_alignment()} }}",
                 "attributes #1 = { nounwind willreturn memory(none) }",

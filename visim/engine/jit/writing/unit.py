@@ -11,7 +11,15 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
-from visim.engine.jit.analysis.payload import OUT, PARAMETERS, TAIL, Loop, Payload, overlaps
+from visim.engine.jit.analysis.payload import (
+    ALONE,
+    OUT,
+    PARAMETERS,
+    TAIL,
+    Loop,
+    Payload,
+    overlaps,
+)
 from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
@@ -26,7 +34,7 @@ from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
-from visim.engine.jit.writing.meeting import BEFORE, Meeting
+from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
@@ -233,7 +241,7 @@ class UnitWriter(UnitFrame):
             self._own_cores(),
             self._start_mask(),
             self.slm_bytes,
-            *(() if self.meeting is None else (BEFORE, self.meeting.thread())),
+            *(ALONE if self.meeting is None else self.meeting.loop()),
         )
         room = [line for line in prologue if " = alloca " in line]
         rest = [line for line in prologue if " = alloca " not in line]
