@@ -13,7 +13,8 @@ from visim.engine.base import TURN, Exit, RunOptions
 from visim.engine.jit.analysis import meetings
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.writing import frame, unit
-from visim.engine.jit.writing.versions import Way
+from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.writing.versions import ModuleText, Way
 
 from . import harness
 from .test_in_step import HEAD, MEET, OUT_OF_RANGE, TAIL, THREADS, Looks, Writer, run
@@ -140,6 +141,42 @@ def test_random_programs_do_what_they_do_in_the_interpreter(
     same(Looping(seed).program(), last=(0xFFFF_FFFF, 0x3FF)[seed % 2])
 
 
+APPEND = """
+    lsc_load.slm (M1_NM, 1)  V90:d32  flat[V91]:a32
+    mad (M1_NM, 1) V90(0,0)<1> V90(0,0)<0;1,0> V60(0,0)<0;1,0> V44(0,0)<0;1,0>
+    lsc_store.slm (M1_NM, 1)  flat[V91]:a32  V90:d32
+"""
+EMPTY = "    mov (M1_NM, 1) V60(0,0)<1> 0x1f:d\n    mov (M1_NM, 1) V91(0,0)<1> 0x0:ud\n"
+FOUND = "    lsc_load.slm (M1_NM, 1)  V61:d32  flat[V91]:a32\n"
+"""Each appends to what all have in common, so the order of their turns shows."""
+
+
+@pytest.mark.parametrize("turn", [20, TURN])
+def test_turns_may_end_where_a_loop_goes_back_to_a_barrier(
+    turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns_of(monkeypatch, turn)
+    body = loop(APPEND + MEET + APPEND + BESIDE * 20, "0x5:d")
+    assert same(EMPTY + body + MEET + FOUND).fault is None
+
+
+def test_code_looks_whether_turns_are_over_where_loops_have_no_barrier(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts: list[str] = []
+    write = ModuleWriter.write
+
+    def noting(self: ModuleWriter) -> ModuleText:
+        written = write(self)
+        texts.append(written.text)
+        return written
+
+    monkeypatch.setattr(ModuleWriter, "write", noting)
+    for body, looks in ((loop(MEET, "0x3:d"), False), (SHORT + MEET, True)):
+        assert same(body).fault is None
+        assert ("call i32 @pause_carried(" in texts[-1]) is looks
+
+
 LONG = loop(
     "    mul (M1, 32) V50(0,0)<1> V50(0,0)<1;1,0> 0x5:d\n"
     "    add (M1, 32) V50(0,0)<1> V50(0,0)<1;1,0> V41(0,0)<1;1,0>\n",
@@ -149,18 +186,10 @@ LONG = loop(
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_threads_have_turns_one_after_another(threads: int) -> None:
-    """Each appends to what all have in common, so the order of their turns shows."""
-    append = """
-    lsc_load.slm (M1_NM, 1)  V90:d32  flat[V91]:a32
-    mad (M1_NM, 1) V90(0,0)<1> V90(0,0)<0;1,0> V60(0,0)<0;1,0> V44(0,0)<0;1,0>
-    lsc_store.slm (M1_NM, 1)  flat[V91]:a32  V90:d32
-"""
     times = "    mad (M1_NM, 1) V61(0,0)<1> V44(0,0)<0;1,0> V61(0,0)<0;1,0> 0x1:d\n"
-    body = "    mov (M1_NM, 1) V60(0,0)<1> 0x1f:d\n    mov (M1_NM, 1) V91(0,0)<1> 0x0:ud\n"
-    body += "    mov (M1_NM, 1) V61(0,0)<1> 0xbb8:d\n" + times
-    body += loop(append, "V61(0,0)<0;1,0>") + MEET
-    body += "    lsc_load.slm (M1_NM, 1)  V61:d32  flat[V91]:a32\n" + MEET
-    body += loop(append, "0x7d0:d", "more") + MEET
+    body = EMPTY + "    mov (M1_NM, 1) V61(0,0)<1> 0xbb8:d\n" + times
+    body += loop(APPEND, "V61(0,0)<0;1,0>") + MEET + FOUND + MEET
+    body += loop(APPEND, "0x7d0:d", "more") + MEET
     assert same(body, threads=threads).fault is None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.flow import Flow
+from visim.engine.jit.analysis.flow import Flow, Key
 from visim.engine.jit.ir.cycles import cyclic
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import Barrier, Synchronization
@@ -43,13 +43,22 @@ def goes_in_step(kernel: LinkedKernel, flow: Flow) -> bool:
 
 def gains(flow: Flow) -> bool:
     """Whether loops without barriers are a minor part, and in no loop in which threads meet."""
-    nodes = flow.nodes
-    waits = {key for key in nodes if isinstance(nodes[key].block.transfer, Synchronization)}
-    inner = set(cyclic({key: to for key, to in flow.edges.items() if key not in waits}))
+    inner, waits = between(flow), _waits(flow)
     if any(key in flow.behind(inner & flow.behind([key])) for key in waits):
         return False
-    steps = {key: len(nodes[key].block.steps) for key in nodes}
+    steps = {key: len(node.block.steps) for key, node in flow.nodes.items()}
     return 2 * sum(steps[key] for key in inner) <= sum(steps.values())
+
+
+def between(flow: Flow) -> set[Key]:
+    """Return the nodes of loops that have no barrier in them: there turns may end."""
+    waits = _waits(flow)
+    return set(cyclic({key: to for key, to in flow.edges.items() if key not in waits}))
+
+
+def _waits(flow: Flow) -> set[Key]:
+    nodes = flow.nodes
+    return {key for key in nodes if isinstance(nodes[key].block.transfer, Synchronization)}
 
 
 def _meets(wait: object) -> bool:
@@ -60,4 +69,4 @@ def _reads_count(step: Step) -> bool:
     return any(expr.uop.name == "clock" for expr in step.expressions)
 
 
-__all__ = ["gains", "goes_in_step"]
+__all__ = ["between", "gains", "goes_in_step"]

@@ -74,7 +74,7 @@ class Loop:
         own: the scalars in which threads differ.
         full: the mask of every thread; None: threads say it.
         slm_bytes: the size of the groups' shared local memory.
-        before: what is done before the loop, beside what all loops need.
+        before: what else is done before the loop.
         group: how a group begins, up to the clearing of its memory.
         thread: how a turn of the loop over threads begins.
     """
@@ -129,6 +129,8 @@ def _spans(registers: Iterable[tuple[int, bytes]]) -> tuple[Span, ...]:
 
 
 _BEFORE = f"""
+  %executed = alloca i64
+  store i64 0, ptr %executed
   %records.at = getelementptr i64, ptr %work, i64 {int(Work.RECORDS)}
   %records = load ptr, ptr %records.at
   %threads.at = getelementptr i64, ptr %work, i64 {int(Work.THREADS)}
@@ -142,12 +144,6 @@ _BEFORE = f"""
   %group.2 = trunc i64 %z to i32
 """
 """What is read once, in front of the loops over groups and their threads."""
-
-_ALONE = """
-  %executed = alloca i64
-  store i64 0, ptr %executed
-"""
-"""`executed` are the instructions that threads have executed."""
 
 _GROUP = """
   br label %group.begins
@@ -172,7 +168,7 @@ cleared:
 """
 """The begin of the loop over the threads of a group."""
 
-ALONE = _ALONE, _GROUP, _THREAD
+ALONE = "", _GROUP, _THREAD
 """What a `Loop` does before it, for a group and for a thread, where threads run to their ends."""
 
 _OWN_MASK = f"""
@@ -228,11 +224,6 @@ out:
   %ended = phi i64 [ %group.next, %group.ends ], [ %group, %wrong ]
   %begun = phi i64 [ 0, %group.ends ], [ %number.one, %wrong ]
   %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ]
-  %total = load i64, ptr %executed
-  %total.at = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
-  %total.before = load i64, ptr %total.at
-  %total.now = add i64 %total.before, %total
-  store i64 %total.now, ptr %total.at
 """
 """What follows a thread that has ended well, at `right`, or has faulted, at `wrong`."""
 
@@ -243,6 +234,11 @@ OUT = f"""
   %started.before = load i64, ptr %started.at
   %started.now = add i64 %started.before, %started
   store i64 %started.now, ptr %started.at
+  %total = load i64, ptr %executed
+  %total.at = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
+  %total.before = load i64, ptr %total.at
+  %total.now = add i64 %total.before, %total
+  store i64 %total.now, ptr %total.at
   %fault.at = getelementptr i64, ptr %work, i64 {int(Work.FAULT_THREAD)}
   store i64 %faulted.thread, ptr %fault.at
   ret i64 %ended

@@ -6,7 +6,8 @@ stack is put aside: it *carries* the thread. The function runs on another stack 
 next thread on. When all threads have had a turn, those that were put aside have theirs, the one
 that has waited longest first, until none is left; so turns come in the order of threads that all
 have stacks. A stack that carries nobody any more is left to others. What a carrier has to know of
-the group is in the worker's context, so whoever is the last one goes on with all threads.
+the group it finds in the worker's context, where the one before has left it, so whoever is the last
+one goes on with all threads.
 
 `scheduler` puts the numbers of fields in.
 """
@@ -195,4 +196,49 @@ out:
 - `visim_rest` leaves a stack that carries nobody, for good.
 - `run_in_step` runs a row of groups, and returns how many have ended well. What threads have
   executed that are still aside, since another one has faulted, is counted at the end.
+"""
+
+CARRIED = r"""
+declare void @visim_rest(ptr) noreturn
+
+define internal void @leave_carried(ptr %ctx, ptr %work, ptr %met, ptr %executed) alwaysinline #0 {
+  %count = load i64, ptr %met
+  %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
+  store i64 %count, ptr %ap
+  %own = load i64, ptr %executed
+  store i64 0, ptr %executed
+  %xp = getelementptr i64, ptr %work, i64 $W_EXECUTED$
+  %before = load i64, ptr %xp
+  %now = add i64 %before, %own
+  store i64 %now, ptr %xp
+  ret void
+}
+
+define internal void @find_carried(ptr %ctx, ptr %met, ptr %entrants) alwaysinline #0 {
+  %ap = getelementptr i64, ptr %ctx, i64 $C_ARRIVED$
+  %count = load i64, ptr %ap
+  store i64 %count, ptr %met
+  %ep = getelementptr i64, ptr %ctx, i64 $C_ENTRANTS$
+  %begin = load i64, ptr %ep
+  store i64 %begin, ptr %entrants
+  ret void
+}
+
+define internal i32 @pause_carried(ptr %ctx, ptr %thread, i64 %pc, i64 %unit, ptr %work, ptr %met,
+                                   ptr %entrants, ptr %executed) alwaysinline #0 {
+  call void @leave_carried(ptr %ctx, ptr %work, ptr %met, ptr %executed)
+  %stop = call i32 @pause(ptr %ctx, ptr %thread, i64 %pc, i64 %unit)
+  call void @find_carried(ptr %ctx, ptr %met, ptr %entrants)
+  ret i32 %stop
+}
+"""
+"""What a kernel's module does where a thread's turn ends before a barrier.
+
+A carrier has in variables of its own, which are registers mostly, how many threads have met, how
+many begin one after another, and what they have executed.
+
+- `leave_carried` leaves these numbers for the carrier that goes on; what has been executed is added
+  to that of the range of groups, as this one may never go on.
+- `find_carried` finds them where a carrier begins or goes on.
+- `pause_carried` does both around the pause of a thread.
 """

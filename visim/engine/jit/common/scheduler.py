@@ -10,7 +10,7 @@ Python run on the worker's own stack.
 
 from __future__ import annotations
 
-from visim.engine.jit.common.carrying import CARRYING, PUT_ASIDE
+from visim.engine.jit.common.carrying import CARRIED, CARRYING, PUT_ASIDE
 from visim.engine.jit.common.groups import (
     GROUPS,
     RUN_DIRECT,
@@ -86,7 +86,7 @@ def calls_text(way: str) -> str:
     text = _CALLS.replace("$WAY$", way)
     if way == STACKS:
         return _numbered(text + WAITING + BARRIER + SIGNALLING, is_x86=True)
-    return text + _REST if way == CARRIERS else text
+    return _numbered(text + CARRIED, is_x86=True) if way == CARRIERS else text
 
 
 def _way(name: str, give_way: str, ask: str, run: str) -> str:
@@ -179,10 +179,6 @@ define internal i32 @host(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 %valu
 """
 """What a kernel's module calls of the scheduler, and shorter names for some of it, which leave
 out in which way threads run."""
-
-_REST = """
-declare void @visim_rest(ptr) noreturn
-"""
 
 _TEXT = r"""
 define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysinline #0 {

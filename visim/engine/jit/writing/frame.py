@@ -15,6 +15,7 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import MemoryMessage, StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Key, Node
 from visim.engine.jit.analysis.lasting import LastingValues
+from visim.engine.jit.analysis.meetings import between
 from visim.engine.jit.analysis.payload import overlaps
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.common.native import IS_X86
@@ -27,7 +28,7 @@ from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.engine.jit.layout import ANYTIME, LOOP_NOTES, Context, FaultKind, Status, Thread
 from visim.engine.jit.writing.bounds import SurfaceWriter
-from visim.engine.jit.writing.meeting import Meeting
+from visim.engine.jit.writing.meeting import COUNTS, Meeting
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
@@ -397,6 +398,8 @@ class UnitFrame:
 
     def pause(self, pc: int) -> None:
         """Let others run where the thread's turn is over; a place in each loop has to."""
+        if self._ends_at_barriers:
+            return
         text = self.text
         now = text.let(f"load i64, ptr {self.clock}")
         ends = text.let("load i64, ptr %turn.ends")
@@ -405,11 +408,21 @@ class UnitFrame:
         text.unlikely(over, late, on)
         text.label(late)
         self.note_executed()
-        stop = text.let(f"call i32 @pause(ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number})")
+        name, what = "pause", f"ptr %ctx, ptr %thread, i64 {pc}, i64 {self.unit.number}"
+        if self.meeting is not None:
+            name, what = "pause_carried", f"{what}, {COUNTS}"
+        stop = text.let(f"call i32 @{name}({what})")
         self.failed_unless(text.let(f"icmp eq i32 {stop}, 0"))
         self.begin_turn()
         text.jump(on)
         text.label(on)
+
+    @cached_property
+    def _ends_at_barriers(self) -> bool:
+        """Whether threads go in step and come to the next barrier before their turns are over."""
+        if self.meeting is None or between(self.flow):
+            return False
+        return sum(len(node.block.steps) + 1 for node in self.flow.nodes.values()) < TURN
 
     # Open calls of subroutines that call themselves
 

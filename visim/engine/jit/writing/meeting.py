@@ -26,6 +26,8 @@ _STATE = 8
 above that the number of its label. They are 0 if it has not begun or has ended. Either all threads
 of a group have a place to go on, or none."""
 _PLACE_BITS = 16
+COUNTS = "ptr %work, ptr %met, ptr %entrants, ptr %executed"
+"""What carriers tell each other, and where they add up what has been executed."""
 
 
 @dataclass
@@ -131,19 +133,21 @@ def _moving(
 _BEFORE = f"""
   %frames.at = getelementptr i64, ptr %work, i64 {int(Work.FRAMES)}
   %frames = load ptr, ptr %frames.at
-  %executed = getelementptr i64, ptr %work, i64 {int(Work.EXECUTED)}
   %group.at = getelementptr i64, ptr %work, i64 {int(Work.GROUP)}
   %first.group = load i64, ptr %group.at
   %first.entrant.at = getelementptr i64, ptr %work, i64 {int(Work.ENTRANT)}
   %first.entrant = load i64, ptr %first.entrant.at
-  %met = getelementptr i64, ptr %ctx, i64 {int(Context.ARRIVED)}
+  %met = alloca i64
+  %entrants = alloca i64
+  call void @find_carried(ptr %ctx, ptr %met, ptr %entrants)
   %entrants.at = getelementptr i64, ptr %ctx, i64 {int(Context.ENTRANTS)}
   %aside.at = getelementptr i64, ptr %ctx, i64 {int(Context.ASIDE)}
   %patience = getelementptr i64, ptr %ctx, i64 {int(Context.TURNS)}
 """
 """What is done in front of the loop over groups: `met` counts the threads that have met, `patience`
 the turns to the next look whether the launch is to stop, of this range of groups and later ones.
-Carriers know these of each other (`carrying`)."""
+Threads before number `entrants` begin one after another. Carriers tell these numbers each other
+where one leaves and where it goes on (`carrying`)."""
 
 _GROUP = """
   br label %group.begins
@@ -157,6 +161,7 @@ group.begins:
 group.is.new:
   store i64 %group, ptr %group.at
   store i64 %threads, ptr %entrants.at
+  store i64 %threads, ptr %entrants
   store i64 0, ptr %met
 """
 """The begin of the loop over the groups of a row; the first one may have begun already."""
@@ -184,13 +189,13 @@ cleared:
 """
 
 _MORE = """
-  %entrants = load i64, ptr %entrants.at
-  %more.threads = icmp ult i64 %number.next, %entrants
+  %entrants.now = load i64, ptr %entrants
+  %more.threads = icmp ult i64 %number.next, %entrants.now
 """
 
 _TAIL = f"""{WRONG}
   %state.wrong = load i32, ptr %kept
-  %entrants.wrong = load i64, ptr %entrants.at
+  %entrants.wrong = load i64, ptr %entrants
   %some.have.to.begin = icmp ne i64 %entrants.wrong, 0
   %has.begun.now = icmp eq i32 %state.wrong, 0
   %is.first.turn = and i1 %has.begun.now, %some.have.to.begin
@@ -210,6 +215,7 @@ turn.is.over:
   %is.over = icmp eq ptr %aside, null
   br i1 %is.over, label %all.had.turns, label %rest, !prof !1
 rest:
+  call void @leave_carried(ptr %ctx, ptr %work, ptr %met, ptr %executed)
   call void @visim_rest(ptr %ctx)
   unreachable
 all.had.turns:
@@ -238,6 +244,7 @@ look:
   br i1 %goes.on, label %turn.begins, label %out, !prof !1
 turn.begins:
   store i64 %threads, ptr %entrants.at
+  store i64 %threads, ptr %entrants
   br label %thread.begins
 stuck:
   %one = phi i64 [ 0, %some.met ], [ %one.next, %stuck ]
