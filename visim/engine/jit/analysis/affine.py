@@ -226,6 +226,7 @@ class Indices:
         found: the families of indices, by the instruction that has them.
         cores: those of ragged shapes that slots have got or shown, by slot.
         families: the families of cores.
+        remake: is told of vectors that an instruction has as cores, if anybody asks.
     """
 
     found: Mapping[tuple[Key, int, Expr], Family] = field(
@@ -233,6 +234,7 @@ class Indices:
     )
     cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     families: dict[str, Family] = field(default_factory=dict[str, Family])
+    remake: Callable[[Expr, str], None] | None = None
 
 
 class ShapeReader:
@@ -363,6 +365,8 @@ class ShapeReader:
     def ragged(self, source: Expr, bits: int, *, signed: bool) -> Shape:
         """Return the shape of 32-bit numbers, whatever they are, extended to `bits` bits."""
         core = self.vector(source)
+        if self.indices.remake is not None:
+            self.indices.remake(source, core)
         family = self.indices.found.get((self.key, self.step, source))
         if family is not None:
             self.indices.families[core] = family

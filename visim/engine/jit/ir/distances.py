@@ -61,6 +61,12 @@ class Distances:
             root, distance = Behind(root, distance), 0
         self._places[name] = (root, distance + constant)
 
+    def join(self, name: str, a: str, b: str) -> None:
+        """Note that a number is the sum of two others, which others may be at a distance from."""
+        (one, first), (other, second) = self.place(a), self.place(b)
+        if not any(root is None or isinstance(root, Extended | Behind) for root in (one, other)):
+            self._places[name] = (frozenset({one, other}), first + second)
+
     def cut(self, name: str, number: str, bits: int) -> None:
         """Note that a number has the low bits of another one."""
         root, distance = self.place(number)

@@ -124,10 +124,14 @@ def _in_one(shape: Shape) -> Shape:
 
 
 class ShapeWriter:
-    """Computes shapes from shapes."""
+    """Computes shapes from shapes.
 
-    def __init__(self, text: Text) -> None:
+    `joins` says that sums of two numbers may be near each other.
+    """
+
+    def __init__(self, text: Text, *, joins: bool = False) -> None:
         self.text = text
+        self.joins = joins
 
     # Pieces
 
@@ -178,7 +182,8 @@ class ShapeWriter:
         offsets = tuple(offset for part in parts for offset in part.offsets)
         return _in_one(Shape(form, sum(part.lanes for part in parts), cores, offsets))
 
-    def _aligned(self, a: Shape, b: Shape) -> tuple[Shape, Shape]:
+    def aligned(self, a: Shape, b: Shape) -> tuple[Shape, Shape]:
+        """Return two shapes in pieces of one size."""
         piece = min(a.form.piece, b.form.piece)
         return self.refine(a, piece), self.refine(b, piece)
 
@@ -188,7 +193,7 @@ class ShapeWriter:
         """Return the sum of two shapes of the same width, if it is one."""
         if a.form.ragged or b.form.ragged:
             return self._ragged_sum(a, b)
-        a, b = self._aligned(a, b)
+        a, b = self.aligned(a, b)
         if a.form.signed is None and b.form.signed is None:
             step = a.form.step + b.form.step
             return self._linear(a, self._pairs("add", a.form.bits, a.cores, b.cores), step)
@@ -220,7 +225,7 @@ class ShapeWriter:
         """Return what an instruction makes of two uniform shapes."""
         if not (is_uniform(a) and is_uniform(b)):
             return None
-        a, b = self._aligned(a, b)
+        a, b = self.aligned(a, b)
         return self._linear(a, self._pairs(word, a.form.bits, a.cores, b.cores), 0)
 
     def compared(self, relation: str, a: Shape, b: Shape, *, signed: bool) -> Shape | None:
@@ -234,7 +239,7 @@ class ShapeWriter:
         """
         if not (is_uniform(a) and is_uniform(b)):
             return None
-        a, b = self._aligned(a, b)
+        a, b = self.aligned(a, b)
         if relation in {"lt", "le"}:
             relation = ("s" if signed else "u") + relation
         holds = self._pairs(f"icmp {relation}", a.form.bits, a.cores, b.cores)
@@ -430,6 +435,8 @@ class ShapeWriter:
             self.text.distances.add(name, a, y)
         elif word == "add" and x is not None:
             self.text.distances.add(name, b, x)
+        elif word == "add" and self.joins:
+            self.text.distances.join(name, a, b)
         return name
 
     def _plus(self, bits: int, scalar: str, number: int) -> str:

@@ -196,6 +196,7 @@ class JointWriter:
         sizes = [access.parts * access.vector_bytes for access in accesses]
         found, offset = list[list[str]](), EXCHANGE_DATA + max(sizes)
         starts = dict[_Region, tuple[int, str]]()
+        supposed = any(one.way.supposed for one in waiting)
         for one, size in zip(waiting, sizes, strict=True):
             region = regions.get(id(one))
             if region is not None:
@@ -204,11 +205,14 @@ class JointWriter:
                     start = offset - region.first
                     starts[region] = start, self.text.at(area, start)
                     offset += region.size
-                self._left(one, starts[region][0] + _place(one)[1])
+                place = starts[region][0] + _place(one)[1]
+                self._left(one, place, supposed=supposed)
                 found.append([starts[region][1]])
                 continue
             if _stays(one):
-                found.append(self._left(one, offset))
+                found.append(self._left(one, offset, supposed=supposed))
+            elif supposed:
+                found.append(one.writer.load_elsewhere(one.ready))
             else:
                 one.writer.general.move(one.ready)
                 found.append(one.writer.general.results(one.ready.access))
@@ -221,23 +225,49 @@ class JointWriter:
         access = one.ready.access
         return one.writer.rows.load(way, access.scalar, access.parts)
 
-    def _left(self, one: _Waiting, offset: int) -> list[str]:
+    def _left(self, one: _Waiting, offset: int, *, supposed: bool) -> list[str]:
         """Load in the general form and leave what it loads at a byte of the exchange area.
 
-        Return where the pieces are, as they would be where they came from.
+        Return where the pieces are, as they would be where they came from. Where another message
+        may not be in its `supposed` rows, this one may well be in range.
         """
         access, form = one.ready.access, one.way.shape.form
-        one.writer.general.move(one.ready, offset, firsts=0 if form.step else form.piece)
         area = self.unit.context_pointer(Context.EXCHANGE)
         size = access.size * (form.piece if form.step else 1)
         pointers = one.way.pointers
         places = [self.text.at(area, offset + piece * size) for piece in range(len(pointers))]
+        if one.way.supposed:
+            found = one.writer.load_elsewhere(one.ready)
+            one.writer.rows.store(places, access.lanes, access.scalar, found)
+            return places
+        text, (direct, general, join) = self.text, self.text.labels("direct", "general", "join")
+        if supposed:
+            [rows] = choose(text, [one.way], direct, general)
+            self._copy(one, rows, places)
+            text.jump(join)
+            text.label(general)
+        one.writer.general.move(one.ready, offset, firsts=0 if form.step else form.piece)
         if form.step and access.parts > 1:
             found = one.writer.general.results(access, offset)
             one.writer.rows.store(places, access.lanes, access.scalar, found)
+        if supposed:
+            text.jump(join)
+            text.label(join)
         if one.ready.mask is None:  # every lane of pieces that are alike has been loaded
             return [places[pointers.index(pointer)] for pointer in pointers]
         return places
+
+    def _copy(self, one: _Waiting, rows: Rows, places: list[str]) -> None:
+        """Copy what is in range to places where the general form would leave it."""
+        text, access = self.text, one.ready.access
+        if rows.shape.form.step:
+            found = self._loaded(one, rows)
+            one.writer.rows.store(places, access.lanes, access.scalar, found)
+            return
+        kind = f"[{access.size} x i8]"
+        for pointer, place in zip(rows.pointers, places, strict=True):
+            element = text.let(f"load {kind}, ptr {pointer}, align 1")
+            text.do(f"store {kind} {element}, ptr {place}, align 1")
 
     def _store(self, waiting: list[_Waiting]) -> None:
         text = self.text
@@ -247,12 +277,16 @@ class JointWriter:
             return
         direct, general, join = map(text.fresh, ("direct", "general", "join"))
         ways = choose(text, [one.way for one in waiting], direct, general)
+        supposed = any(one.way.supposed for one in waiting)
         for one, way in zip(waiting, ways, strict=True):
             one.writer.store_rows(one.ready, way)
         text.jump(join)
         text.label(general)
         for one in waiting:
-            one.writer.general.move(one.ready)
+            if supposed:
+                one.writer.store_elsewhere(one.ready)
+            else:
+                one.writer.general.move(one.ready)
         text.jump(join)
         text.label(join)
 
@@ -267,7 +301,8 @@ def _regions(waiting: list[_Waiting]) -> dict[int, _Region]:
     """
     near = dict[str, list[_Waiting]]()
     for one in waiting:
-        if _stays(one) and len(set(one.way.pointers)) == 1 and one.ready.mask is None:
+        alike = len(set(one.way.pointers)) == 1 and one.ready.mask is None
+        if _stays(one) and alike and (not one.way.supposed or len(one.way.pointers) == 1):
             near.setdefault(_place(one)[0], []).append(one)
     found = dict[int, _Region]()
     for pointer, some in near.items():
@@ -311,6 +346,8 @@ def _overtakes(effect: Effect) -> bool:
 def _stays(one: _Waiting) -> bool:
     """Whether rows are loaded behind the check: those that memory has as registers have them."""
     form, access = one.way.shape.form, one.ready.access
+    if one.way.supposed and not form.step:
+        return False
     return not form.step or form.stride == access.size
 
 

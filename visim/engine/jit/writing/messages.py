@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
+from visim.engine.jit.analysis.slots import channel_within
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import Context
@@ -22,10 +23,11 @@ from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.ready import Passed, Ready
+from visim.engine.jit.writing.ready import Passed, Ready, Way
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
 from visim.engine.jit.writing.shared import Distant
+from visim.engine.jit.writing.supposing import Supposing, Suppositions
 from visim.engine.jit.writing.values import Values
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
@@ -51,6 +53,7 @@ class MessageWriter:
         bindings: Bindings,
         passed: Passed,
         pc: int,
+        suppositions: Suppositions,
         *,
         repeats: bool,
         scattered: bool,
@@ -60,6 +63,7 @@ class MessageWriter:
         self.values = values
         self.pc = pc
         self.passed = passed
+        self.suppositions = suppositions
         self.repeats = repeats
         self._may_exchange = unit.module.version.has_mask_registers and not scattered
         module, text = unit.module, unit.text
@@ -94,7 +98,8 @@ class MessageWriter:
         bounds = self.bounds.of(effect, site, access.size)
         way = self._way(effect, bounds, access)
         mask = self.values.mask(effect.mask)
-        return Ready(effect, site, access, bounds, way, mask, self._mask, given)
+        otherwise = self._otherwise(effect, way)
+        return Ready(effect, site, access, bounds, way, mask, self._mask, given, otherwise)
 
     def finish(self, ready: Ready) -> None:
         """Write a message that has been looked at; what it returns becomes known to the values."""
@@ -144,6 +149,9 @@ class MessageWriter:
         if isinstance(way, Rows):
             [rows] = choose(text, [way], direct, general)
             found = self.rows.load(rows, access.scalar, access.parts)
+            if way.supposed:
+                self._join_others(ready, found, (general, join))
+                return
         else:
             text.likely(way.fits, direct, general)
             text.label(direct)
@@ -159,6 +167,45 @@ class MessageWriter:
             text.let(f"phi {access.vector} [ {a}, %{direct} ], [ {b}, %{general} ]")
             for a, b in zip(found, others, strict=True)
         ]
+
+    def _join_others(self, ready: Ready, found: list[str], labels: tuple[str, str]) -> None:
+        """Load in another way where lanes are not the rows that were supposed."""
+        text, before, (general, join) = self.text, self.text.block, labels
+        text.jump(join)
+        text.label(general)
+        others, after = self.load_elsewhere(ready), text.block
+        text.jump(join)
+        text.label(join)
+        self.values.loaded[id(ready.effect)] = [
+            text.let(f"phi {ready.access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
+            for a, b in zip(found, others, strict=True)
+        ]
+
+    def load_elsewhere(self, ready: Ready) -> list[str]:
+        """Load lanes where not all is as was supposed of some messages."""
+        self._load(self._elsewhere(ready) if _is_supposed(ready) else ready)
+        return self.values.loaded[id(ready.effect)]
+
+    def store_elsewhere(self, ready: Ready) -> None:
+        """Store lanes where not all is as was supposed of some messages."""
+        self._store(self._elsewhere(ready) if _is_supposed(ready) else ready)
+
+    def _elsewhere(self, ready: Ready) -> Ready:
+        """Look where lanes are that are not the rows that were supposed."""
+        access, mask, shape = ready.access, (ready.mask, ready.bits), ready.otherwise
+        remade = None if shape is None else self.suppositions.cores.get(shape.cores[0])
+        if shape is not None and remade is not None:
+            shape = replace(shape, cores=(remade.write(),))
+        if self.unit.is_long:
+            return replace(ready, way=Distant(shape))
+        if shape is not None:
+            window = self.scattered.window(shape, ready.bounds, mask, checked=access.checked)
+            return replace(ready, way=window)
+        if not access.checked:
+            return replace(ready, way=None)
+        addresses = self.general.addresses(ready.effect, None)
+        window = self.scattered.far_window(addresses, access.lanes, ready.bounds, mask)
+        return replace(ready, way=window)
 
     def _store(self, ready: Ready) -> None:
         text, way = self.text, ready.way
@@ -181,7 +228,10 @@ class MessageWriter:
             self.moves.store(way, ready.access.scalar, ready.given)
         text.jump(join)
         text.label(general)
-        self.general.move(ready)
+        if _is_supposed(ready):
+            self.store_elsewhere(ready)
+        else:
+            self.general.move(ready)
         text.jump(join)
         text.label(join)
 
@@ -265,31 +315,15 @@ class MessageWriter:
             checked=self.unit.is_checked(effect),
         )
 
-    def _way(
-        self, effect: Load | Store | Atomic, bounds: Bounds, access: Access
-    ) -> Rows | Window | Candidate | Distant | None:
+    def _way(self, effect: Load | Store | Atomic, bounds: Bounds, access: Access) -> Way:
         """Check all lanes at once; None where there is no way but the general form."""
         mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
+        supposed = self._supposed(effect, shape, access)
+        if supposed is not None:
+            rows = self._rows(effect, bounds, access, supposed[0], sure=False)
+            return rows.supposing(self.text, supposed[1])
         if shape is not None and _is_row(shape, access):
-            # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
-            stores = access.verb == "store" and not access.checked and shape.form.bits == 64
-            some = "" if mask[0] is None or stores else mask[1]
-            where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
-            near = self.passed.anchors, where
-            read = access.parts * access.size if access.verb == "load" else 0
-            rows = self.rows.rows(
-                shape,
-                bounds,
-                checked=access.checked,
-                sure=self.unit.foresees(effect),
-                some=some,
-                near=near,
-                read=read,
-            )
-            if self._is_followed(effect):
-                follow = self.unit.module.goes_along_rows
-                self.rows.prefetch(rows, self.passed.anchors, follow=follow)
-            return rows
+            return self._rows(effect, bounds, access, shape, sure=self.unit.foresees(effect))
         if access.parts > MOST_PARTS:
             return None
         shape = shape if shape is not None and has_window(shape) else None
@@ -305,6 +339,57 @@ class MessageWriter:
             return None
         addresses = self.general.addresses(effect, None)
         return self.scattered.far_window(addresses, access.lanes, bounds, mask)
+
+    def _rows(
+        self,
+        effect: Load | Store | Atomic,
+        bounds: Bounds,
+        access: Access,
+        shape: Shape,
+        *,
+        sure: bool,
+    ) -> Rows:
+        """Look where the rows of a message are."""
+        # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
+        stores = access.verb == "store" and not access.checked and shape.form.bits == 64
+        some = "" if self.values.mask(effect.mask) is None or stores else self._mask
+        where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
+        rows = self.rows.rows(
+            shape,
+            bounds,
+            checked=access.checked,
+            sure=sure,
+            some=some,
+            near=(self.passed.anchors, where),
+            read=access.parts * access.size if access.verb == "load" else 0,
+        )
+        if self._is_followed(effect):
+            follow = self.unit.module.goes_along_rows
+            self.rows.prefetch(rows, self.passed.anchors, follow=follow)
+        return rows
+
+    def _supposed(
+        self, effect: Load | Store | Atomic, shape: Shape | None, access: Access
+    ) -> tuple[Shape, tuple[str, ...]] | None:
+        """Return the row that addresses without one are supposed to be, and its tests."""
+        reader = self.values.shapes
+        if reader is None or (shape is not None and not shape.form.ragged):
+            return None
+        supposing = Supposing(self.values, reader, self.suppositions)
+        found = supposing.shape(effect.addresses, channel_within(effect.mask))
+        if found is None or not _is_row(found[0], access):
+            return None
+        return found if access.parts <= MOST_PARTS else None
+
+    def _otherwise(self, effect: Load | Store, way: Way) -> Shape | None:
+        """Return what is known of addresses that are not the rows that were supposed."""
+        if not isinstance(way, Rows) or not way.supposed:
+            return None
+        shape = self._shape(effect)
+        if shape is not None and has_window(shape):
+            return shape
+        self.values.value(effect.addresses)  # written in front of all that branches
+        return None
 
     def _is_followed(self, effect: Load | Store | Atomic) -> bool:
         """Whether threads that start after this one are likely to move the rows behind its own."""
@@ -370,6 +455,11 @@ class MessageWriter:
         self.scattered.atomic(replace(window, base=copy), replace(access, own=True), values)
         text.jump(done)
         text.label(shared)
+
+
+def _is_supposed(ready: Ready) -> bool:
+    """Whether a message is in rows that are only supposed."""
+    return isinstance(ready.way, Rows) and ready.way.supposed
 
 
 def _is_row(shape: Shape, access: Access) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import Candidate, Known
@@ -13,6 +14,9 @@ from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.windows import Window
 from visim.sem.effects import Load, Store
 
+Way = Rows | Window | Candidate | Distant | None
+"""Where all lanes of a message are, or what looks for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:
@@ -20,17 +24,19 @@ class Ready:
 
     `way` are all lanes at once, or says that a function looks for them (None: there is only the
     general form). `mask` are the lanes that are on as a vector (None: all), `bits` the same as
-    i64, `given` are the values to be stored.
+    i64, `given` are the values to be stored. `otherwise` is the shape of addresses that are not the
+    rows that were supposed.
     """
 
     effect: Load | Store
     site: int
     access: Access
     bounds: Bounds
-    way: Rows | Window | Candidate | Distant | None
+    way: Way
     mask: str | None
     bits: str
     given: list[str]
+    otherwise: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)

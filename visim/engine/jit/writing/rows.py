@@ -47,6 +47,7 @@ class Rows:
         fits: whether all lanes are in range and all pieces linear.
         near: for each piece, if it is known from an anchor, how.
         again: looks once more, only at lanes that are on, where not all lanes are in range.
+        supposed: whether lanes may be elsewhere, since choices may have changed some.
     """
 
     shape: Shape
@@ -54,11 +55,20 @@ class Rows:
     fits: str = "true"
     near: tuple[Near | None, ...] = ()
     again: Callable[[], Rows] | None = None
+    supposed: bool = False
 
     @property
     def is_sure(self) -> bool:
         """Whether it is known when code is made that all lanes fit."""
         return self.fits == "true"
+
+    def supposing(self, text: Text, tests: Sequence[str]) -> Rows:
+        """Return the same rows, which fit only if tests hold."""
+        again = self.again
+        if again is not None:
+            again = partial(_supposing_again, text, again, tests)
+        fits = text.all_of([*tests, self.fits])
+        return replace(self, fits=fits, again=again, supposed=True)
 
     @property
     def are_asked_for(self) -> bool:
@@ -455,6 +465,10 @@ def choose(text: Text, ways: Sequence[Rows], direct: str, general: str) -> list[
         }
         found.append(replace(way, pointers=[names[pair] for pair in pairs]))
     return found
+
+
+def _supposing_again(text: Text, again: Callable[[], Rows], tests: Sequence[str]) -> Rows:
+    return again().supposing(text, tests)
 
 
 def _is_straight_within(form: Form, offset: str, bounds: Bounds) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import accumulate
 
 from visim.engine.jit.analysis.affine import Indices, ShapeReader
@@ -15,7 +15,7 @@ from visim.engine.jit.analysis.families import Family, FamilyFinder
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.settings import overlaps
-from visim.engine.jit.analysis.slots import Slot, channel_of, channel_within, looks_across
+from visim.engine.jit.analysis.slots import Row, Slot, channel_of, channel_within, looks_across
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
@@ -31,6 +31,7 @@ from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Passed
 from visim.engine.jit.writing.rectangles import RectangleWriter
 from visim.engine.jit.writing.registers import RegisterAccess
+from visim.engine.jit.writing.supposing import Supposed, Supposing, Suppositions
 from visim.engine.jit.writing.tracing import TraceWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
@@ -76,6 +77,7 @@ class StepWriter:
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
         self.indices = Indices(self._families())
+        self.suppositions = Suppositions()
         self.written = 0
 
     def _located(self) -> Iterator[tuple[Node, int, Step]]:
@@ -92,6 +94,12 @@ class StepWriter:
                 if found is not step:
                     self.divisions.append(found)
                 yield node, number, found
+
+    @cached_property
+    def moves_lanes(self) -> bool:
+        """Whether there are messages for which lanes say where."""
+        effects = (effect for _, _, step in self.located for effect in step.effects)
+        return any(isinstance(effect, Load | Store) for effect in effects)
 
     def _families(self) -> dict[tuple[Key, int, Expr], Family]:
         """Return the families of indices, by the instruction that has them.
@@ -176,6 +184,7 @@ class StepWriter:
                 self.write_step(steps[number], place + number)
         if found:
             self.joint.flush()
+            self.suppositions.held.clear()
             self.stand_at(place)
             channels = [one.channel for one in found if one.channel is not None]
             all_on = self.full and max(channels, default=0) < unit.kernel.simd_size
@@ -196,6 +205,10 @@ class StepWriter:
             self.text, unit.storage, unit.affine, key, number, values.value, self.indices
         )
         values.shapes, values.fresh = reader, self._still_vectors(step)
+        channels = {channel_within(getattr(effect, "mask", None)) for effect in step.effects}
+        channel = channels.pop() if len(channels) == 1 else None
+        supposing = Supposing(values, reader, self.suppositions)
+        self.indices.remake = partial(supposing.ragged, channel)
         values.truths, values.never = self.truths, self.never
         for effect in step.effects:
             self.tracing.effect(values, effect, step.pc)
@@ -231,7 +244,7 @@ class StepWriter:
     def _messages(self, values: Values, step: Step) -> MessageWriter:
         found = self.unit, values, self.bindings, self.passed, step.pc
         scattered = self.node.key in self.unit.scattered
-        return MessageWriter(*found, repeats=self.repeats, scattered=scattered)
+        return MessageWriter(*found, self.suppositions, repeats=self.repeats, scattered=scattered)
 
     def _writes(self, step: Step, values: Values, number: int) -> None:
         """Write the registers that an instruction writes."""
@@ -242,6 +255,8 @@ class StepWriter:
             values.need(write.mask for write in writes)
         found = [(w, *self._found(w, values)) for w in writes]
         kept = self.shapes(step, number, values)
+        rows = {slot.row for slot, shape in kept if not shape.form.ragged}
+        supposed = self._supposed(values, writes, rows)
         for write, value, mask in found:
             if isinstance(write, WriteRegister) and not unit.keeps_others(write.place):
                 self._write(write, self._without_idle(write, value), None, values)
@@ -249,11 +264,20 @@ class StepWriter:
                 self._write(write, value, mask, values)
         for slot, shape in kept:
             values.keep(slot, shape)
+        self.suppositions.note(writes, supposed)
         for write, truth in zip(writes, truths, strict=True):
             self.truths.note(write, truth)
             self.bindings.note(write)
             if isinstance(write, WritePredicate):
                 self._remember(write, values)
+
+    def _supposed(
+        self, values: Values, writes: Sequence[RegisterWrite], known: Container[Row]
+    ) -> list[Supposed]:
+        """Return what is supposed of registers that an instruction writes."""
+        if values.shapes is None or self.unit.module.flat or not self.moves_lanes:
+            return []
+        return Supposing(values, values.shapes, self.suppositions).written(writes, known)
 
     def _without_idle(self, write: WriteRegister, value: str) -> str:
         """Return what is written where nobody looks at channels that are off.
