@@ -226,7 +226,6 @@ class Indices:
         found: the families of indices, by the instruction that has them.
         cores: those of ragged shapes that slots have got or shown, by slot.
         families: the families of cores.
-        remake: is told of vectors that an instruction has as cores, if anybody asks.
     """
 
     found: Mapping[tuple[Key, int, Expr], Family] = field(
@@ -234,13 +233,13 @@ class Indices:
     )
     cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     families: dict[str, Family] = field(default_factory=dict[str, Family])
-    remake: Callable[[Expr, str], None] | None = None
 
 
 class ShapeReader:
     """Finds the shapes of expressions at one instruction, writing code for their scalars.
 
-    `vector` gives the names of vectors, which the analysis does not need.
+    `vector` gives the names of vectors, which the analysis does not need. `remake` is told of those
+    that are the cores of ragged shapes.
     """
 
     def __init__(
@@ -260,6 +259,7 @@ class ShapeReader:
         self.key = key
         self.step = step
         self.indices = indices or Indices()
+        self.remake: Callable[[Expr, str], None] | None = None
         self.writer = ShapeWriter(text)
 
     def shape(self, expr: Expr, channel: int | None) -> Shape | None:
@@ -365,8 +365,8 @@ class ShapeReader:
     def ragged(self, source: Expr, bits: int, *, signed: bool) -> Shape:
         """Return the shape of 32-bit numbers, whatever they are, extended to `bits` bits."""
         core = self.vector(source)
-        if self.indices.remake is not None:
-            self.indices.remake(source, core)
+        if self.remake is not None:
+            self.remake(source, core)
         family = self.indices.found.get((self.key, self.step, source))
         if family is not None:
             self.indices.families[core] = family

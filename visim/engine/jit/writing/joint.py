@@ -231,31 +231,44 @@ class JointWriter:
         Return where the pieces are, as they would be where they came from. Where another message
         may not be in its `supposed` rows, this one may well be in range.
         """
-        access, form = one.ready.access, one.way.shape.form
-        area = self.unit.context_pointer(Context.EXCHANGE)
-        size = access.size * (form.piece if form.step else 1)
-        pointers = one.way.pointers
-        places = [self.text.at(area, offset + piece * size) for piece in range(len(pointers))]
+        access, pointers = one.ready.access, one.way.pointers
         if one.way.supposed:
             found = one.writer.load_elsewhere(one.ready)
+            places = self._places(one, offset)
             one.writer.rows.store(places, access.lanes, access.scalar, found)
             return places
-        text, (direct, general, join) = self.text, self.text.labels("direct", "general", "join")
-        if supposed:
-            [rows] = choose(text, [one.way], direct, general)
-            self._copy(one, rows, places)
-            text.jump(join)
-            text.label(general)
-        one.writer.general.move(one.ready, offset, firsts=0 if form.step else form.piece)
-        if form.step and access.parts > 1:
-            found = one.writer.general.results(access, offset)
-            one.writer.rows.store(places, access.lanes, access.scalar, found)
-        if supposed:
-            text.jump(join)
-            text.label(join)
+        places = self._copied(one, offset) if supposed else self._moved(one, offset)
         if one.ready.mask is None:  # every lane of pieces that are alike has been loaded
             return [places[pointers.index(pointer)] for pointer in pointers]
         return places
+
+    def _places(self, one: _Waiting, offset: int) -> list[str]:
+        """Return the pointers to where pieces are left from a byte of the exchange area on."""
+        form, area = one.way.shape.form, self.unit.context_pointer(Context.EXCHANGE)
+        size = one.ready.access.size * (form.piece if form.step else 1)
+        return [self.text.at(area, offset + n * size) for n in range(len(one.way.pointers))]
+
+    def _moved(self, one: _Waiting, offset: int) -> list[str]:
+        """Load in the general form; return where the pieces are left."""
+        access, form = one.ready.access, one.way.shape.form
+        one.writer.general.move(one.ready, offset, firsts=0 if form.step else form.piece)
+        places = self._places(one, offset)
+        if form.step and access.parts > 1:
+            found = one.writer.general.results(access, offset)
+            one.writer.rows.store(places, access.lanes, access.scalar, found)
+        return places
+
+    def _copied(self, one: _Waiting, offset: int) -> list[str]:
+        """Copy what is in range, else load it in the general form; return where it is left."""
+        text, (direct, general, join) = self.text, self.text.labels("direct", "general", "join")
+        [rows] = choose(text, [one.way], direct, general)
+        self._copy(one, rows, self._places(one, offset))
+        text.jump(join)
+        text.label(general)
+        self._moved(one, offset)
+        text.jump(join)
+        text.label(join)
+        return self._places(one, offset)
 
     def _copy(self, one: _Waiting, rows: Rows, places: list[str]) -> None:
         """Copy what is in range to places where the general form would leave it."""

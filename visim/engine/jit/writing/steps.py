@@ -208,7 +208,7 @@ class StepWriter:
         channels = {channel_within(getattr(effect, "mask", None)) for effect in step.effects}
         channel = channels.pop() if len(channels) == 1 else None
         supposing = Supposing(values, reader, self.suppositions)
-        self.indices.remake = partial(supposing.ragged, channel)
+        reader.remake = partial(supposing.ragged, channel)
         values.truths, values.never = self.truths, self.never
         for effect in step.effects:
             self.tracing.effect(values, effect, step.pc)
