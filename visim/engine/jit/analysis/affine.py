@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
+from visim.engine.jit.analysis.lookups import Lookup
 from visim.engine.jit.analysis.settings import COMPARISONS, Settings
 from visim.engine.jit.analysis.slots import (
     LEAST_LANES,
@@ -20,6 +21,7 @@ from visim.engine.jit.analysis.slots import (
     Slots,
     channel_of,
     contains,
+    is_integer,
     row_of,
 )
 from visim.engine.jit.analysis.wide import WideProducts
@@ -38,8 +40,7 @@ from visim.engine.jit.ir.shapes import (
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.sem.effects import Place
-from visim.sem.expr import WIDE, Expr
-from visim.types import BOOL, DataType
+from visim.sem.expr import Expr
 
 _ROUNDS = 12
 _UNIFORM_WORDS = {"and": "and", "or": "or", "xor": "xor", "mul": "mul", "shl": "shl"}
@@ -63,11 +64,6 @@ class InputShape:
 
 class _Later(Exception):
     """A form is asked for that the analysis does not have yet."""
-
-
-def is_integer(kind: DataType) -> bool:
-    """Whether shapes can describe elements of a type."""
-    return not kind.is_float and kind not in {BOOL, WIDE}
 
 
 class Affine:
@@ -224,15 +220,21 @@ class Indices:
 
     Attributes:
         found: the families of indices, by the instruction that has them.
+        tables: those that go into tables, likewise.
         cores: those of ragged shapes that slots have got or shown, by slot.
         families: the families of cores.
+        lookups: the cores that go into tables.
     """
 
     found: Mapping[tuple[Key, int, Expr], Family] = field(
         default_factory=dict[tuple[Key, int, Expr], Family]
     )
+    tables: Mapping[tuple[Key, int, Expr], Lookup] = field(
+        default_factory=dict[tuple[Key, int, Expr], Lookup]
+    )
     cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     families: dict[str, Family] = field(default_factory=dict[str, Family])
+    lookups: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
 
 
 class ShapeReader:
@@ -356,20 +358,24 @@ class ShapeReader:
         return self.writer.convert(one, expr.type.bits, signed=source.type.is_signed)
 
     def _indices(self, source: Expr, expr: Expr) -> Shape | None:
-        """Return the shape of 32-bit numbers that are extended to 64 bits, whatever they are."""
+        """Return the shape of numbers that are extended to 64 bits, whatever they are."""
         lanes, bits = expr.lanes, expr.type.bits
-        if (source.type.bits, source.lanes, bits) != (32, lanes, 64) or lanes < LEAST_LANES:
+        if (source.lanes, bits) != (lanes, 64) or lanes < LEAST_LANES or source.type.bits > 32:
             return None
         return self.ragged(source, bits, signed=source.type.is_signed)
 
     def ragged(self, source: Expr, bits: int, *, signed: bool) -> Shape:
-        """Return the shape of 32-bit numbers, whatever they are, extended to `bits` bits."""
-        core = self.vector(source)
-        if self.remake is not None:
+        """Return the shape of numbers of 32 bits or fewer, whatever they are, extended to more."""
+        core, indices, at = self.vector(source), self.indices, (self.key, self.step, source)
+        if source.type.bits < 32:
+            word, before = ("sext" if signed else "zext"), f"<{source.lanes} x i{source.type.bits}>"
+            core = self.text.let(f"{word} {before} {core} to <{source.lanes} x i32>")
+        elif self.remake is not None:
             self.remake(source, core)
-        family = self.indices.found.get((self.key, self.step, source))
-        if family is not None:
-            self.indices.families[core] = family
+        if at in indices.found:
+            indices.families[core] = indices.found[at]
+        if at in indices.tables:
+            indices.lookups[core] = indices.tables[at]
         return ragged(source.lanes, core, bits, signed=signed)
 
     def _binary(self, expr: Expr, channel: int | None) -> Shape | None:

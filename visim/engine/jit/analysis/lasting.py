@@ -28,11 +28,11 @@ from itertools import count
 
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.paths import Paths
-from visim.engine.jit.analysis.slots import channel_of
+from visim.engine.jit.analysis.slots import channel_of, is_integer
 from visim.engine.jit.analysis.symbols import Elements, Symbols, Value, ValueFollower, elements_of
 from visim.engine.jit.ir.places import place_span
 from visim.linker.program import LinkedKernel
-from visim.sem.effects import Goto, Jump, Switch, WriteIndirect, WriteRegister
+from visim.sem.effects import Goto, Jump, Place, Switch, WriteIndirect, WriteRegister
 
 _STATES = 1 << 32
 """The distance between the first states of variables of two chains."""
@@ -125,6 +125,32 @@ class LastingValues:
 
     def _of(self, chain: Sequence[Node], elements: Elements) -> Value | None:
         """Return what elements hold that only an instruction of another chain writes."""
+        found = self._only_write(chain, elements)
+        if found is None:
+            return None
+        key, write = found
+        source, lanes = self._chains[key], _lanes(write)
+        if lanes is None or not (lanes == _ALL or self._has_channels(source, chain)):
+            return None
+        known = self._made.get((source[0].key, lanes))
+        if known is None:
+            known = self._made[source[0].key, lanes] = self._follow(source, lanes)
+        return known.get(elements)
+
+    def constant(self, chain: Sequence[Node], place: Place) -> int | None:
+        """Return the integer that a chain finds at a place, if another one has left it there."""
+        found = self._only_write(chain, elements_of(place))
+        if found is None:
+            return None
+        _, write = found
+        constant = write.mask is None and write.value.uop.name == "constant"
+        alike = write.place.type.bits == place.type.bits and is_integer(write.value.type)
+        return int(write.value.attribute) if constant and alike else None
+
+    def _only_write(
+        self, chain: Sequence[Node], elements: Elements
+    ) -> tuple[Key, WriteRegister] | None:
+        """Return the only instruction that writes elements, if its chain comes before another."""
         variable, places, size = elements
         if variable in self._reached:
             return None
@@ -139,15 +165,7 @@ class LastingValues:
         [(key, write)] = found
         source = self._chains[key]
         first = source is not chain and self._paths.dominates(source[0].key, chain[0].key)
-        if not first or write.place.variable.is_shared:
-            return None
-        lanes = _lanes(write)
-        if lanes is None or not (lanes == _ALL or self._has_channels(source, chain)):
-            return None
-        known = self._made.get((source[0].key, lanes))
-        if known is None:
-            known = self._made[source[0].key, lanes] = self._follow(source, lanes)
-        return known.get(elements)
+        return (key, write) if first and not write.place.variable.is_shared else None
 
     def _has_channels(self, source: Sequence[Node], chain: Sequence[Node]) -> bool:
         """Whether the channels of a chain were active when another one ran last.

@@ -35,7 +35,8 @@ from visim.sem.effects import (
     expressions,
     operands,
 )
-from visim.sem.expr import Expr
+from visim.sem.expr import WIDE, Expr
+from visim.types import BOOL, DataType
 
 LEAST_LANES = 4
 """Vectors of fewer lanes have no shapes."""
@@ -173,6 +174,11 @@ def _row_of(variable: int, found: Layout, lanes: int, size: int) -> Row | None:
     if found.step is None or found.step < size:
         return None
     return Row(variable, found.first, found.step, lanes, size)
+
+
+def is_integer(kind: DataType) -> bool:
+    """Whether shapes can describe elements of a type."""
+    return not kind.is_float and kind not in {BOOL, WIDE}
 
 
 def channel_of(mask: Expr | None) -> int | None:

@@ -61,6 +61,33 @@ class Gatherer:
         whole = self.text.let(f"bitcast <{lanes} x {_LONG}> {both} to {kind}")
         return [self.text.shuffle(scalar, count, whole, range(part, count, 2)) for part in range(2)]
 
+    @staticmethod
+    def suits_narrow(lanes: int, scalar: str) -> bool:
+        """Whether lanes of elements of 1 or 2 bytes can be cut out of what is gathered."""
+        return scalar_bytes(scalar) < 4 and not 4 * lanes % _BYTES
+
+    def load_narrow(
+        self, base: str, index: str, last: str, lanes: int, scalar: str, scale: int
+    ) -> str:
+        """Return a vector of narrow elements, each cut out of 4 bytes that are in range.
+
+        Indices are not negative, also times `scale`. `last` is how far from `base` 4 bytes may be,
+        as i32: what is behind that is cut out of those.
+        """
+        text, kind, bits = self.text, f"<{lanes} x i32>", 8 * scalar_bytes(scalar)
+        place = index
+        if scale > 1:
+            place = text.let(f"mul {kind} {index}, {splat('i32', lanes, scale)}")
+        umin = self.library.intrinsic(f"llvm.umin.v{lanes}i32", kind, kind, kind)
+        most = text.spread("i32", lanes, last)
+        start = text.let(f"call {kind} {umin}({kind} {place}, {kind} {most})")
+        found = self._gather(base, start, lanes, "i32", 1, "")
+        away = text.let(f"sub {kind} {place}, {start}")
+        shift = text.let(f"shl {kind} {away}, {splat('i32', lanes, 3)}")
+        found = text.let(f"lshr {kind} {found}, {shift}")
+        found = text.let(f"trunc {kind} {found} to <{lanes} x i{bits}>")
+        return text.let(f"bitcast <{lanes} x i{bits}> {found} to <{lanes} x {scalar}>")
+
     def _gather(self, base: str, index: str, lanes: int, scalar: str, scale: int, mask: str) -> str:
         text, bits = self.text, 8 * scalar_bytes(scalar)
         few = self._most(lanes * bits // 8) * 8 // bits

@@ -25,7 +25,7 @@ from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Passed, Ready, Way
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
-from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, has_window
+from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, Table, has_window
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.supposing import Supposing, Suppositions
 from visim.engine.jit.writing.values import Values
@@ -145,6 +145,9 @@ class MessageWriter:
         if isinstance(way, Candidate):
             loaded[id(ready.effect)] = self._load_candidate(ready, way)
             return
+        if isinstance(way, Table):
+            loaded[id(ready.effect)] = self._load_table(ready, way)
+            return
         direct, general, join = self.text.labels("direct", "general", "join")
         if isinstance(way, Rows):
             [rows] = choose(text, [way], direct, general)
@@ -192,20 +195,18 @@ class MessageWriter:
 
     def _elsewhere(self, ready: Ready) -> Ready:
         """Look where lanes are that are not the rows that were supposed."""
-        access, mask, shape = ready.access, (ready.mask, ready.bits), ready.otherwise
+        shape = ready.otherwise
         remade = None if shape is None else self.suppositions.cores.get(shape.cores[0])
         if shape is not None and remade is not None:
             shape = replace(shape, cores=(remade.write(),))
+        return self._anywhere(ready, shape, near=True)
+
+    def _anywhere(self, ready: Ready, shape: Shape | None, *, near: bool) -> Ready:
+        """Look where all lanes are, or leave that to a function."""
         if self.unit.is_long:
             return replace(ready, way=Distant(shape))
-        if shape is not None:
-            window = self.scattered.window(shape, ready.bounds, mask, checked=access.checked)
-            return replace(ready, way=window)
-        if not access.checked:
-            return replace(ready, way=None)
-        addresses = self.general.addresses(ready.effect, None)
-        window = self.scattered.far_window(addresses, access.lanes, ready.bounds, mask)
-        return replace(ready, way=window)
+        given = ready.effect, shape, ready.bounds, ready.access, ready.mask
+        return replace(ready, way=self._window(*given, near=near))
 
     def _store(self, ready: Ready) -> None:
         text, way = self.text, ready.way
@@ -218,6 +219,8 @@ class MessageWriter:
         if isinstance(way, Candidate):
             self._store_candidate(ready, way)
             return
+        if isinstance(way, Table):
+            raise TypeError("a store into a table")
         direct, general, join = self.text.labels("direct", "general", "join")
         if isinstance(way, Rows):
             [rows] = choose(text, [way], direct, general)
@@ -235,6 +238,47 @@ class MessageWriter:
         text.jump(join)
         text.label(join)
 
+    # Tables
+
+    def _table(
+        self, effect: MemoryMessage, shape: Shape, bounds: Bounds, access: Access
+    ) -> Table | None:
+        """Check a table as a whole if a message loads from one."""
+        shapes = self.values.shapes
+        if shapes is None or not isinstance(effect, Load):
+            return None
+        known = shapes.indices.lookups.get(shape.cores[0])
+        if known is None or known.channel not in {None, channel_within(effect.mask)}:
+            return None
+        if not self.unit.is_data(effect.addresses):
+            return None
+        mask = self.values.mask(effect.mask), self._mask
+        most = known.most if access.checked else None
+        table = self.scattered.table(shape, most, bounds, mask)
+        window = self.scattered.with_rest(table.window, bounds, access)
+        return replace(table, window=window)
+
+    def _load_table(self, ready: Ready, way: Table) -> list[str]:
+        """Load lanes from a table that is in range; else those of a window."""
+        text, access, window = self.text, ready.access, way.window
+        if window.fits == "true":
+            return self.moves.gathered(window, access.scalar, access.parts)
+        near, far, join = text.labels("table", "elsewhere", "joined")
+        text.likely(window.fits, near, far)
+        text.label(near)
+        found = self.moves.gathered(window, access.scalar, access.parts)
+        before = text.block
+        text.jump(join)
+        text.label(far)
+        self._load(self._anywhere(ready, way.shape, near=False))
+        others, after = self.values.loaded[id(ready.effect)], text.block
+        text.jump(join)
+        text.label(join)
+        return [
+            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
+            for a, b in zip(found, others, strict=True)
+        ]
+
     # Butterflies
 
     def _load_candidate(self, ready: Ready, way: Candidate) -> list[str]:
@@ -245,7 +289,7 @@ class MessageWriter:
         near, before = self.butterflies.load(taken, access), text.block
         text.jump(join)
         text.label(far)
-        self._load(self._as_window(ready, way))
+        self._load(self._anywhere(ready, way.shape, near=False))
         others, after = self.values.loaded[id(ready.effect)], text.block
         text.jump(join)
         text.label(join)
@@ -262,14 +306,9 @@ class MessageWriter:
         self.butterflies.store(taken, ready.access, ready.given)
         text.jump(join)
         text.label(far)
-        self._store(self._as_window(ready, way))
+        self._store(self._anywhere(ready, way.shape, near=False))
         text.jump(join)
         text.label(join)
-
-    def _as_window(self, ready: Ready, way: Candidate) -> Ready:
-        mask, checked = (ready.mask, ready.bits), ready.access.checked
-        window = self.scattered.window(way.shape, ready.bounds, mask, checked=checked, near=False)
-        return replace(ready, way=window)
 
     def store_rows(self, ready: Ready, way: Rows) -> None:
         """Store rows, which fit: all lanes, or those that are on."""
@@ -317,7 +356,7 @@ class MessageWriter:
 
     def _way(self, effect: Load | Store | Atomic, bounds: Bounds, access: Access) -> Way:
         """Check all lanes at once; None where there is no way but the general form."""
-        mask, shape = (self.values.mask(effect.mask), self._mask), self._shape(effect)
+        mask, shape = self.values.mask(effect.mask), self._shape(effect)
         supposed = self._supposed(effect, shape, access)
         if supposed is not None:
             rows = self._rows(effect, bounds, access, supposed[0], sure=False)
@@ -327,6 +366,9 @@ class MessageWriter:
         if access.parts > MOST_PARTS:
             return None
         shape = shape if shape is not None and has_window(shape) else None
+        table = None if shape is None else self._table(effect, shape, bounds, access)
+        if table is not None:
+            return table
         if self.unit.is_long and not access.operation and (shape or access.checked):
             return Distant(shape)
         if shape is not None:
@@ -334,11 +376,32 @@ class MessageWriter:
             data = found is not None and self.unit.is_data(effect.addresses)
             if found is not None and not data:
                 return found
-            return self.scattered.window(shape, bounds, mask, checked=access.checked, near=not data)
-        if not access.checked:
+            return self._window(effect, shape, bounds, access, mask, near=not data)
+        return self._window(effect, None, bounds, access, mask, near=False)
+
+    def _window(
+        self,
+        effect: Load | Store | Atomic,
+        shape: Shape | None,
+        bounds: Bounds,
+        access: Access,
+        mask: str | None,
+        *,
+        near: bool,
+    ) -> Window | None:
+        """Check all lanes; those of a ragged shape may be every other element if they are `near`.
+
+        None where there is no check, and no shape.
+        """
+        masks, checked = (mask, self._mask), access.checked
+        if shape is not None:
+            window = self.scattered.window(shape, bounds, masks, checked=checked, near=near)
+        elif checked:
+            addresses = self.general.addresses(effect, None)
+            window = self.scattered.far_window(addresses, access.lanes, bounds, masks)
+        else:
             return None
-        addresses = self.general.addresses(effect, None)
-        return self.scattered.far_window(addresses, access.lanes, bounds, mask)
+        return self.scattered.with_rest(window, bounds, access)
 
     def _rows(
         self,

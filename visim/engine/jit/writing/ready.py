@@ -10,11 +10,12 @@ from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import Candidate, Known
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.rows import Rows
+from visim.engine.jit.writing.scattered import Table
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.windows import Window
 from visim.sem.effects import Load, Store
 
-Way = Rows | Window | Candidate | Distant | None
+Way = Rows | Window | Candidate | Distant | Table | None
 """Where all lanes of a message are, or what looks for them."""
 
 

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
-from visim.engine.jit.ir.shapes import Form, Shape
+from visim.engine.jit.ir.shapes import Form, Shape, literal
 from visim.engine.jit.ir.text import Text, splat
 from visim.engine.jit.writing.atomics import atomic_function
 from visim.engine.jit.writing.bounds import Bounds
@@ -48,6 +49,14 @@ def core_range(
 def has_window(shape: Shape) -> bool:
     """Whether a shape's lanes can be checked together: factors are powers of two."""
     return shape.form.ragged and shape.form.scale.bit_count() == 1 and shape.form.scale > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Lanes of a ragged shape that reach the first elements of an array, which one check covers."""
+
+    shape: Shape
+    window: Window
 
 
 class ScatterWriter:
@@ -96,6 +105,62 @@ class ScatterWriter:
         base = self._base(first, bounds)
         known = form.scale, first, base, index, fits, vector, bits, checked, near
         return Window(shape, lanes, *known)
+
+    def table(
+        self, shape: Shape, most: int | None, bounds: Bounds, mask: tuple[str | None, str]
+    ) -> Table:
+        """Check the ends of what the lanes of a ragged shape can reach, whose cores end at `most`.
+
+        None: all lanes are taken to be in range.
+        """
+        text, lanes, form = self.text, shape.lanes, shape.form
+        kind, (vector, bits) = f"<{lanes} x i32>", mask
+        index = shape.cores[0]
+        if vector is not None:
+            index = text.let(
+                f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
+            )
+        first, fits = shape.offsets[0], "true"
+        if most is not None:
+            fits = self._both_within(first, most * form.scale, bounds)
+        base, checked = self._base(first, bounds), most is not None
+        return Table(
+            shape,
+            Window(shape, lanes, form.scale, first, base, index, fits, vector, bits, checked),
+        )
+
+    def _both_within(self, first: str, size: int, bounds: Bounds) -> str:
+        """Return whether an address, and what is `size` behind it, are in range."""
+        text, places = self.text, _numbers(first, bounds)
+        if places is not None:
+            first_place, limit = places
+            return "true" if first_place >= 0 and first_place + size < limit else "false"
+        delta = text.let(f"sub i64 {first}, {bounds.start}")
+        last = text.let(f"add i64 {delta}, {size}")
+        tests = [text.let(f"icmp ult i64 {one}, {bounds.limit}") for one in (delta, last)]
+        return text.let(f"and i1 {tests[0]}, {tests[1]}")
+
+    def with_rest(self, window: Window, bounds: Bounds, access: Access) -> Window:
+        """Let narrow elements be cut out of what is gathered, as far as 4 bytes are in range."""
+        text, gatherer = self.text, self.moves.rows.gatherer
+        if gatherer is None or not window.checked or (access.verb, access.parts) != ("load", 1):
+            return window
+        if not gatherer.suits_narrow(access.lanes, access.scalar):
+            return window
+        places, less = _numbers(window.first, bounds), 5 - access.size
+        if places is not None and window.fits == "true":
+            first, limit = places
+            fits = "true" if limit - first >= less else "false"
+            return replace(window, fits=fits, last=str(limit - first - less))
+        end = text.let(f"add i64 {bounds.start}, {bounds.limit}")
+        rest = text.let(f"sub i64 {end}, {window.first}")
+        rest = text.let(f"sub i64 {rest}, {less}")
+        test = f"sge i64 {rest}, 0" if window.scale == 1 else f"ule i64 {rest}, {_MOST_INDEX}"
+        enough = text.let(f"icmp {test}")
+        smin = self.library.intrinsic("llvm.smin.i64", "i64", "i64", "i64")
+        last = text.let(f"call i64 {smin}(i64 {rest}, i64 {_MOST_INDEX})")
+        fits = text.let(f"and i1 {window.fits}, {enough}")
+        return replace(window, fits=fits, last=text.let(f"trunc i64 {last} to i32"))
 
     def far_window(
         self, addresses: str, lanes: int, bounds: Bounds, mask: tuple[str | None, str]
@@ -171,6 +236,12 @@ class ScatterWriter:
             text.hand_over(access.scalar, access.lanes, operand, place)
         self.moves.do(name, window, window.bits)
         return text.let(f"load {access.vector}, ptr {data}, align 8")
+
+
+def _numbers(first: str, bounds: Bounds) -> tuple[int, int] | None:
+    """Return how far an address is from where bounds begin, and their limit, if both are known."""
+    place, start, limit = (literal(one) for one in (first, bounds.start, bounds.limit))
+    return None if place is None or start is None or limit is None else (place - start, limit)
 
 
 def _least_of_all(form: Form) -> int:

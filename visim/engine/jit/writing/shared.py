@@ -157,8 +157,10 @@ class _FunctionWriter:
         vector = bits_vector(self.text, "%mask", 0, access.lanes) if self.masked else None
         mask = vector, "%mask"
         if shape is None:
-            return scattered.far_window(addresses, access.lanes, bounds, mask)
-        return scattered.window(shape, bounds, mask, checked=access.checked, near=near)
+            window = scattered.far_window(addresses, access.lanes, bounds, mask)
+        else:
+            window = scattered.window(shape, bounds, mask, checked=access.checked, near=near)
+        return scattered.with_rest(window, bounds, access)
 
     def _bounds(self) -> Bounds:
         """Return where lanes may be; in flat memory that is where they were last."""

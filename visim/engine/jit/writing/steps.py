@@ -13,6 +13,7 @@ from visim.engine.jit.analysis.callouts import is_called_out, rectangle_of
 from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
 from visim.engine.jit.analysis.families import Family, FamilyFinder
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.lookups import Lookup, LookupFinder
 from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.settings import overlaps
 from visim.engine.jit.analysis.slots import Row, Slot, channel_of, channel_within, looks_across
@@ -76,7 +77,7 @@ class StepWriter:
         self.truths = Truths()
         self.bindings = Bindings()
         self.never: dict[str, int] = {}
-        self.indices = Indices(self._families())
+        self.indices = Indices(self._families(), self._tables())
         self.suppositions = Suppositions()
         self.written = 0
 
@@ -118,6 +119,19 @@ class StepWriter:
             (node.key, number, index): family
             for node, number, step in self.located
             for index, family in finder.next(step, mode_of(node)).items()
+        }
+
+    def _tables(self) -> dict[tuple[Key, int, Expr], Lookup]:
+        """Return the indices into tables, by the instruction that has them."""
+        unit, finder = self.unit, LookupFinder(partial(self.unit.lasting.constant, self.chain))
+        effects = (effect for _, _, step in self.located for effect in step.effects)
+        loads = [effect for effect in effects if isinstance(effect, Load)]
+        if not any(unit.has_indices or one.addresses.type.bits == 32 for one in loads):
+            return {}
+        return {
+            (node.key, number, index): lookup
+            for node, number, step in self.located
+            for index, lookup in finder.next(step).items()
         }
 
     def stand_in(self, node: Node) -> None:

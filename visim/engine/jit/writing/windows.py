@@ -34,6 +34,8 @@ class Window:
         bits: the same as i64.
         checked: whether all lanes are in range, also those that are off.
         near: whether all lanes may be every other element, which what is no butterfly is not.
+        last: how far from `base` 4 bytes are in range, as i32, if so many may be loaded of lanes
+            that have fewer; else empty.
     """
 
     shape: Shape | None
@@ -47,6 +49,7 @@ class Window:
     bits: str
     checked: bool
     near: bool = True
+    last: str = ""
 
 
 class WindowWriter:
@@ -108,7 +111,7 @@ class WindowWriter:
             found.append((self.rows.load(rows, scalar, parts), text.block))
             text.jump(join)
             text.label(apart)
-        found.append((self._gathered(window, scalar, parts), text.block))
+        found.append((self.gathered(window, scalar, parts), text.block))
         text.jump(join)
         text.label(join)
         vector = f"<{window.lanes} x {scalar}>"
@@ -119,13 +122,18 @@ class WindowWriter:
             for part in range(parts)
         ]
 
-    def _gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
+    def gathered(self, window: Window, scalar: str, parts: int) -> list[str]:
+        """Return `parts` vectors of the elements at lanes that are not looked at for rows."""
         gatherer = self._by_hardware(window, scalar, parts)
         if gatherer:
             mask = "" if window.mask is None or window.checked else window.mask
             return gatherer.load(
                 window.base, window.index, window.lanes, scalar, parts, window.scale, mask
             )
+        narrow = self.rows.gatherer
+        if window.last and narrow is not None:
+            where = window.base, window.index, window.last
+            return [narrow.load_narrow(*where, window.lanes, scalar, window.scale)]
         if self.unrolls and window.checked:
             return self._one_by_one(window, scalar, parts)
         lanes, size = window.lanes, parts * scalar_bytes(scalar)
