@@ -151,6 +151,7 @@ def test_masks_in_one_array_are_those_that_were_variables(
 ) -> None:
     monkeypatch.setattr(masks, "MOST_MEETING", meeting)
     monkeypatch.setattr(masks, "MOST_WAITING", waiting)
+    monkeypatch.setattr(masks, "MOST_LOOKS", waiting)
     kernel = harness.assemble(HEAD + body, "pvc")
     registers = ((kernel.place("V40"), np.arange(16, dtype=np.int32).tobytes()),)
     group = harness.Group((harness.ThreadStart(registers, on),))
@@ -165,6 +166,16 @@ def test_masks_in_one_array_are_those_that_were_variables(
 
 def test_blocks_that_look_for_channels_at_many_places_share_the_look() -> None:
     assert written(leaving(100)).count("ptr %wait.") < 1000
+
+
+def test_long_units_whose_blocks_look_at_few_places_have_no_way_along_all_of_them() -> None:
+    """On such a way all that blocks hold would meet: where many wait, but each looks at a few."""
+    few = "    cmp.eq (M1, 16) P1 V40(0,0)<1;1,0> 0x{n:x}:d\n    (P1) goto (M1, 16) N{n}\n"
+    inner = "".join(f"{few.format(n=n)}N{n}:\n" for n in range(2200))
+    flow = flow_of(leaving(2).replace("    add", inner + "    add", 1))
+    assert sum(len(node.waiting) for node in flow.nodes.values()) > masks.MOST_WAITING
+    assert not flow.later
+    assert flow_of(leaving(100)).later
 
 
 def test_a_subroutine_looks_once_whether_its_turn_is_over_wherever_it_returns_to() -> None:

@@ -20,7 +20,7 @@ from visim.engine.jit.analysis.blocks import (
     control_value,
 )
 from visim.engine.jit.ir.cycles import cyclic
-from visim.engine.jit.ir.masks import waits_often
+from visim.engine.jit.ir.masks import looks_often
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
@@ -84,8 +84,8 @@ Sites = dict[tuple[int, int], Site]
 class Flow:
     """The graph of one unit from one value of CR0 on.
 
-    `recursive` are the subroutines that may run while they are open, `loops` says that control
-    can go backwards.
+    `looks` says at how many places a node looks for waiting channels when it ends, `recursive` are
+    the subroutines that may run while they are open, `loops` says that control can go backwards.
     """
 
     code: UnitCode
@@ -96,6 +96,7 @@ class Flow:
     slots: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     callees: set[tuple[str | None, int]] = field(default_factory=set[tuple[str | None, int]])
     edges: dict[Key, set[Key]] = field(default_factory=dict[Key, set[Key]])
+    looks: dict[Key, int] = field(default_factory=dict[Key, int])
     recursive: set[int] = field(default_factory=set[int])
     loops: bool = False
 
@@ -134,8 +135,9 @@ class Flow:
 
         Where blocks look for waiting channels at many places, each by itself, LLVM has the square
         of them to follow; so there they all look along one chain, each from its own first place.
+        Where most blocks look at few, a chain would only join what all of them hold.
         """
-        if not waits_often([len(node.waiting) for node in self.nodes.values()]):
+        if not looks_often(list(self.looks.values()), len(self.nodes)):
             return {}
         found, last = dict[Key, Key](), dict[tuple[int, int], Key]()
         for key in sorted(self.nodes, reverse=True):
@@ -305,6 +307,7 @@ class Explorer:
 
     def _wake(self, node: Node, places: list[int], waiting: frozenset[int]) -> None:
         """Note that control may go on at any of some places where channels wait."""
+        self.flow.looks[node.key] = max(len(places), self.flow.looks.get(node.key, 0))
         for place in places:
             if place != LOST:
                 later = frozenset(p for p in waiting if p > place or p == LOST)

@@ -17,6 +17,9 @@ MOST_WAITING = 1 << 12
 """How many masks of channels that wait its blocks may have, all blocks together: LLVM tells those
 apart wherever blocks meet."""
 
+MOST_LOOKS = 4
+"""At how many places the blocks of such a unit may look for channels by themselves, on average."""
+
 MASKS = "%masks"
 """The array of all masks, if they are in one."""
 _BYTES = 8
@@ -66,7 +69,7 @@ def meets_too_many(waiting: Sequence[int], masks: int) -> bool:
 
 
 def waits_often(waiting: Sequence[int]) -> bool:
-    """Whether channels wait at more places than blocks can look at one by one.
+    """Whether channels wait at more places than LLVM can tell apart.
 
     Args:
         waiting: at how many places channels wait, for each block.
@@ -74,4 +77,14 @@ def waits_often(waiting: Sequence[int]) -> bool:
     return sum(waiting) > MOST_WAITING
 
 
-__all__ = ["MASKS", "Masks", "meets_too_many", "waits_often"]
+def looks_often(looks: Sequence[int], blocks: int) -> bool:
+    """Whether blocks look for waiting channels at more places than each can by itself.
+
+    Args:
+        looks: at how many places those look that look at any.
+        blocks: how many blocks there are.
+    """
+    return waits_often(looks) and sum(looks) > MOST_LOOKS * blocks
+
+
+__all__ = ["MASKS", "Masks", "looks_often", "meets_too_many"]
