@@ -35,13 +35,14 @@ DECLARATIONS = """
 .decl V55 v_type=G type=uw num_elts=64 align=wordx32 alias=<V53,0>
 .decl V56 v_type=G type=ud num_elts=32 align=wordx32 alias=<V50,0>
 .decl V57 v_type=G type=w num_elts=32 align=wordx32
-.decl V58 v_type=G type=d num_elts=1 align=dword
+.decl V58 v_type=G type=d num_elts=4 align=wordx32
 .decl V59 v_type=G type=ud num_elts=32 align=wordx32
 .decl V60 v_type=G type=d num_elts=1 align=dword
 .decl V61 v_type=G type=q num_elts=32 align=wordx32
 .decl V62 v_type=G type=q num_elts=32 align=wordx32
 .decl V63 v_type=G type=uq num_elts=32 align=wordx32
 .decl V64 v_type=G type=q num_elts=32 align=wordx32
+.decl V65 v_type=G type=d num_elts=2 align=word alias=<V58,2>
 .decl V70 v_type=G type=ud num_elts=64 align=wordx32
 .decl P1 v_type=P num_elts=32
 .kernel_attr SimdSize=32
@@ -141,6 +142,7 @@ class Lookups(Case):
                 "V41": np.minimum(places, data.size - 3).astype(np.uint32),
                 "V42": np.arange(LANES, dtype=np.uint32) + LANES * number,
                 "V43": np.array([rng.randrange(9) for _ in range(LANES)], np.uint32),
+                "V58": np.full(4, 0x0FFFFFFF, np.int32),
                 "V60": np.zeros(1, np.int32),
             }
             starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
@@ -207,6 +209,22 @@ def test_tables_in_shared_local_memory(load: str) -> None:
     assert local != text
     assert _looks_up(local)
     assert False in _agree(local)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("mov (M1_NM, 2) V58(0,0)<2> 0x3f:d", "V58(0,1)<0;1,0>"),  # between what is written
+        ("mov (M1_NM, 1) V58(0,0)<1> 0x3f:d", "V65(0,1)<0;1,0>"),  # half of it is written
+    ],
+)
+def test_a_number_stays_only_where_it_was_written(written: str, read: str) -> None:
+    stays = "bits by a number that stays"
+    text = whole_kernel(stays, "d8c32").replace("mov (M1_NM, 1) V58(0,0)<1> 0x3f:d", written)
+    other = text.replace("V58(0,0)<0;1,0>", read)
+    assert other != text
+    assert not _looks_up(other)
+    _agree(other, 1)
 
 
 def test_without_checks_lanes_that_are_off_load_nothing() -> None:
