@@ -115,7 +115,13 @@ class Lookups(Case):
     """What a seed makes: how long a table is, where it begins, and which indices there are."""
 
     def __init__(
-        self, kernel: harness.Kernel, seed: str, size: int, *, faults: bool, at_fence: bool = False
+        self,
+        kernel: harness.Kernel,
+        seed: str,
+        size: int,
+        *,
+        faults: bool,
+        at_fence: bool = False,
     ) -> None:
         rng = random.Random(seed)
         length = rng.choice([256, 256, 300] if not faults else [256, 64, 63, 40, 1])
@@ -198,6 +204,26 @@ def look_up_at_fences() -> None:
 
 def test_nothing_is_read_that_is_no_part_of_a_table() -> None:
     run_apart("tests.engine.test_jit_lookups", "look_up_at_fences()")
+
+
+def look_up_far_apart() -> None:
+    """Look up elements that are so far apart that the last one would be the first one again."""
+    for load in ("d8c32", "d32"):
+        text = whole_kernel("low bits", load)
+        near = f"V62(0,0)<1> V61{ALL} {LOADS[load][1] or '0x0'}:q"
+        far = text.replace(near, f"V62(0,0)<1> V61{ALL} 0x3e:q")
+        more = f"""and (M1, 32) V56(0,0)<1> V53{ALL} 0x3c:ud
+    add (M1, 32) V59(0,0)<1> V60(0,0)<0;1,0> 0x3:ud
+    and (M1, 32) V59(0,0)<1> V59{ALL} 0x3:ud
+    add (M1, 32) V59(0,0)<1> V59{ALL} 0x1:ud
+    add (M1, 32) V56(0,0)<1> V56{ALL} V59{ALL}"""  # four times something in the first turn
+        far = far.replace(INDICES["low bits"], more)
+        assert far.count("0x3e:q") == far.count("0x3c:ud") == 1
+        assert _agree(far, LOADS[load][0]) == {True}
+
+
+def test_addresses_that_wrap_are_in_no_table() -> None:
+    run_apart("tests.engine.test_jit_lookups", "look_up_far_apart()")
 
 
 @pytest.mark.parametrize("load", ["d8c32", "d16c32", "d32"])

@@ -30,7 +30,7 @@ from visim.engine.jit.analysis.flow import Flow, Key, Node, is_dynamic, mode_of
 from visim.engine.jit.analysis.paths import Paths
 from visim.engine.jit.analysis.slots import channel_of, is_integer
 from visim.engine.jit.analysis.symbols import Elements, Symbols, Value, ValueFollower, elements_of
-from visim.engine.jit.ir.places import layout, place_span
+from visim.engine.jit.ir.places import place_span
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import Goto, Jump, Place, Switch, WriteIndirect, WriteRegister
 
@@ -139,16 +139,16 @@ class LastingValues:
 
     def constant(self, chain: Sequence[Node], place: Place) -> int | None:
         """Return the integer that a chain finds at a place, if another one has left it there."""
-        elements = elements_of(place)
-        found = self._only_write(chain, elements)
+        variable, wanted, size = elements_of(place)
+        found = self._only_write(chain, (variable, wanted, size))
         if found is None:
             return None
         _, write = found
-        value, alike = write.value, write.place.type.bits == place.type.bits
-        if not alike or not set(elements[1]) <= set(layout(write.place).offsets):
+        _, written, bytes_written = elements_of(write.place)
+        if bytes_written != size or not set(wanted) <= set(written):
             return None
-        constant = write.mask is None and value.uop.name == "constant" and is_integer(value.type)
-        return int(value.attribute) if constant else None
+        constant = write.mask is None and write.value.uop.name == "constant"
+        return int(write.value.attribute) if constant and is_integer(write.value.type) else None
 
     def _only_write(
         self, chain: Sequence[Node], elements: Elements

@@ -36,7 +36,8 @@ from visim.sem.expr import Expr
 _LEAST_MASKED = 4
 """Hosts store some lanes of a vector if elements have so many bytes."""
 _MOST_SPAN = 1 << 62
-"""The ends of longer rows, in bytes, say nothing of what is between them: addresses wrap there."""
+"""The ends of longer rows and tables, in bytes, say nothing of what is between them: addresses wrap
+there."""
 
 
 class MessageWriter:
@@ -249,6 +250,8 @@ class MessageWriter:
             return None
         known = shapes.indices.lookups.get(shape.cores[0])
         if known is None or known.channel not in {None, channel_within(effect.mask)}:
+            return None
+        if known.most * shape.form.scale > _MOST_SPAN:
             return None
         if not self.unit.is_data(effect.addresses):
             return None

@@ -145,7 +145,7 @@ class ScatterWriter:
         text, gatherer = self.text, self.moves.rows.gatherer
         if gatherer is None or not window.checked or (access.verb, access.parts) != ("load", 1):
             return window
-        if not gatherer.suits_narrow(access.lanes, access.scalar):
+        if not gatherer.suits_narrow(access.lanes, access.scalar) or window.scale > _MOST_INDEX:
             return window
         places, less = _numbers(window.first, bounds), 5 - access.size
         if places is not None and window.fits == "true":
