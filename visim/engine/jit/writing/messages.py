@@ -12,32 +12,27 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
-from visim.engine.jit.analysis.slots import channel_within
-from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.blockwise import BlockWriter
-from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, candidate
+from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.reach import BoundsWriter
-from visim.engine.jit.writing.ready import Passed, Ready, Way
+from visim.engine.jit.writing.ready import Look, Passed, Ready
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
-from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, Table, has_window
+from visim.engine.jit.writing.scattered import ScatterWriter, Table
 from visim.engine.jit.writing.shared import Distant
-from visim.engine.jit.writing.supposing import Supposing, Suppositions
+from visim.engine.jit.writing.supposing import Suppositions
 from visim.engine.jit.writing.values import Values
+from visim.engine.jit.writing.ways import WayFinder
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import Expr
 
 _LEAST_MASKED = 4
 """Hosts store some lanes of a vector if elements have so many bytes."""
-_MOST_SPAN = 1 << 62
-"""The ends of longer rows and tables, in bytes, say nothing of what is between them: addresses wrap
-there."""
 
 
 class MessageWriter:
@@ -63,10 +58,6 @@ class MessageWriter:
         self.text = unit.text
         self.values = values
         self.pc = pc
-        self.passed = passed
-        self.suppositions = suppositions
-        self.repeats = repeats
-        self._may_exchange = unit.module.version.has_mask_registers and not scattered
         module, text = unit.module, unit.text
         gatherer, spacer = module.gatherer(text), module.spacer(text)
         self.rows = RowWriter(text, module.library, gatherer, spacer)
@@ -75,6 +66,16 @@ class MessageWriter:
         area = self.general.area
         self.moves = WindowWriter(self.rows, area, unrolls=repeats, skips=not repeats)
         self.scattered = ScatterWriter(self.rows, self.moves)
+        self.ways = WayFinder(
+            unit,
+            values,
+            passed,
+            suppositions,
+            self.general,
+            self.scattered,
+            repeats=repeats,
+            scattered=scattered,
+        )
         families = {} if values.shapes is None else values.shapes.indices.families
         self.butterflies = ButterflyWriter(self.rows, passed.butterflies, families)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
@@ -97,10 +98,10 @@ class MessageWriter:
             )
         site = self._site(effect)
         bounds = self.bounds.of(effect, site, access.size)
-        way = self._way(effect, bounds, access)
-        mask = self.values.mask(effect.mask)
-        otherwise = self._otherwise(effect, way)
-        return Ready(effect, site, access, bounds, way, mask, self._mask, given, otherwise)
+        mask, bits = self.values.mask(effect.mask), self._mask
+        way = self.ways.way(Look(effect, access, bounds, mask, bits))
+        otherwise = self.ways.otherwise(effect, way)
+        return Ready(effect, site, access, bounds, way, mask, bits, given, otherwise)
 
     def finish(self, ready: Ready) -> None:
         """Write a message that has been looked at; what it returns becomes known to the values."""
@@ -187,27 +188,12 @@ class MessageWriter:
 
     def load_elsewhere(self, ready: Ready) -> list[str]:
         """Load lanes where not all is as was supposed of some messages."""
-        self._load(self._elsewhere(ready) if _is_supposed(ready) else ready)
+        self._load(self.ways.elsewhere(ready) if _is_supposed(ready) else ready)
         return self.values.loaded[id(ready.effect)]
 
     def store_elsewhere(self, ready: Ready) -> None:
         """Store lanes where not all is as was supposed of some messages."""
-        self._store(self._elsewhere(ready) if _is_supposed(ready) else ready)
-
-    def _elsewhere(self, ready: Ready) -> Ready:
-        """Look where lanes are that are not the rows that were supposed."""
-        shape = ready.otherwise
-        remade = None if shape is None else self.suppositions.cores.get(shape.cores[0])
-        if shape is not None and remade is not None:
-            shape = replace(shape, cores=(remade.write(),))
-        return self._anywhere(ready, shape, near=True)
-
-    def _anywhere(self, ready: Ready, shape: Shape | None, *, near: bool) -> Ready:
-        """Look where all lanes are, or leave that to a function."""
-        if self.unit.is_long:
-            return replace(ready, way=Distant(shape))
-        given = ready.effect, shape, ready.bounds, ready.access, ready.mask
-        return replace(ready, way=self._window(*given, near=near))
+        self._store(self.ways.elsewhere(ready) if _is_supposed(ready) else ready)
 
     def _store(self, ready: Ready) -> None:
         text, way = self.text, ready.way
@@ -241,26 +227,6 @@ class MessageWriter:
 
     # Tables
 
-    def _table(
-        self, effect: MemoryMessage, shape: Shape, bounds: Bounds, access: Access
-    ) -> Table | None:
-        """Check a table as a whole if a message loads from one."""
-        shapes = self.values.shapes
-        if shapes is None or not isinstance(effect, Load):
-            return None
-        known = shapes.indices.lookups.get(shape.cores[0])
-        if known is None or known.channel not in {None, channel_within(effect.mask)}:
-            return None
-        if known.most * shape.form.scale > _MOST_SPAN:
-            return None
-        if not self.unit.is_data(effect.addresses):
-            return None
-        mask = self.values.mask(effect.mask), self._mask
-        most = known.most if access.checked else None
-        table = self.scattered.table(shape, most, bounds, mask)
-        window = self.scattered.with_rest(table.window, bounds, access)
-        return replace(table, window=window)
-
     def _load_table(self, ready: Ready, way: Table) -> list[str]:
         """Load lanes from a table that is in range; else those of a window."""
         text, access, window = self.text, ready.access, way.window
@@ -273,7 +239,7 @@ class MessageWriter:
         before = text.block
         text.jump(join)
         text.label(far)
-        self._load(self._anywhere(ready, way.shape, near=False))
+        self._load(self.ways.anywhere(ready, way.shape, near=False))
         others, after = self.values.loaded[id(ready.effect)], text.block
         text.jump(join)
         text.label(join)
@@ -292,7 +258,7 @@ class MessageWriter:
         near, before = self.butterflies.load(taken, access), text.block
         text.jump(join)
         text.label(far)
-        self._load(self._anywhere(ready, way.shape, near=False))
+        self._load(self.ways.anywhere(ready, way.shape, near=False))
         others, after = self.values.loaded[id(ready.effect)], text.block
         text.jump(join)
         text.label(join)
@@ -309,7 +275,7 @@ class MessageWriter:
         self.butterflies.store(taken, ready.access, ready.given)
         text.jump(join)
         text.label(far)
-        self._store(self._anywhere(ready, way.shape, near=False))
+        self._store(self.ways.anywhere(ready, way.shape, near=False))
         text.jump(join)
         text.label(join)
 
@@ -357,120 +323,6 @@ class MessageWriter:
             checked=self.unit.is_checked(effect),
         )
 
-    def _way(self, effect: Load | Store | Atomic, bounds: Bounds, access: Access) -> Way:
-        """Check all lanes at once; None where there is no way but the general form."""
-        mask, shape = self.values.mask(effect.mask), self._shape(effect)
-        supposed = self._supposed(effect, shape, access)
-        if supposed is not None:
-            rows = self._rows(effect, bounds, access, supposed[0], sure=False)
-            return rows.supposing(self.text, supposed[1])
-        if shape is not None and _is_row(shape, access):
-            return self._rows(effect, bounds, access, shape, sure=self.unit.foresees(effect))
-        if access.parts > MOST_PARTS:
-            return None
-        shape = shape if shape is not None and has_window(shape) else None
-        table = None if shape is None else self._table(effect, shape, bounds, access)
-        if table is not None:
-            return table
-        if self.unit.is_long and not access.operation and (shape or access.checked):
-            return Distant(shape)
-        if shape is not None:
-            found = candidate(shape, access) if self._may_exchange else None
-            data = found is not None and self.unit.is_data(effect.addresses)
-            if found is not None and not data:
-                return found
-            return self._window(effect, shape, bounds, access, mask, near=not data)
-        return self._window(effect, None, bounds, access, mask, near=False)
-
-    def _window(
-        self,
-        effect: Load | Store | Atomic,
-        shape: Shape | None,
-        bounds: Bounds,
-        access: Access,
-        mask: str | None,
-        *,
-        near: bool,
-    ) -> Window | None:
-        """Check all lanes; those of a ragged shape may be every other element if they are `near`.
-
-        None where there is no check, and no shape.
-        """
-        masks, checked = (mask, self._mask), access.checked
-        if shape is not None:
-            window = self.scattered.window(shape, bounds, masks, checked=checked, near=near)
-        elif checked:
-            addresses = self.general.addresses(effect, None)
-            window = self.scattered.far_window(addresses, access.lanes, bounds, masks)
-        else:
-            return None
-        return self.scattered.with_rest(window, bounds, access)
-
-    def _rows(
-        self,
-        effect: Load | Store | Atomic,
-        bounds: Bounds,
-        access: Access,
-        shape: Shape,
-        *,
-        sure: bool,
-    ) -> Rows:
-        """Look where the rows of a message are."""
-        # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
-        stores = access.verb == "store" and not access.checked and shape.form.bits == 64
-        some = "" if self.values.mask(effect.mask) is None or stores else self._mask
-        where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
-        rows = self.rows.rows(
-            shape,
-            bounds,
-            checked=access.checked,
-            sure=sure,
-            some=some,
-            near=(self.passed.anchors, where),
-            read=access.parts * access.size if access.verb == "load" else 0,
-        )
-        if self._is_followed(effect):
-            follow = self.unit.module.goes_along_rows
-            self.rows.prefetch(rows, self.passed.anchors, follow=follow)
-        return rows
-
-    def _supposed(
-        self, effect: Load | Store | Atomic, shape: Shape | None, access: Access
-    ) -> tuple[Shape, tuple[str, ...]] | None:
-        """Return the row that addresses without one are supposed to be, and its tests."""
-        reader = self.values.shapes
-        if reader is None or (shape is not None and not shape.form.ragged):
-            return None
-        supposing = Supposing(self.values, reader, self.suppositions)
-        found = supposing.shape(effect.addresses, channel_within(effect.mask))
-        if found is None or not _is_row(found[0], access):
-            return None
-        return found if access.parts <= MOST_PARTS else None
-
-    def _otherwise(self, effect: Load | Store, way: Way) -> Shape | None:
-        """Return what is known of addresses that are not the rows that were supposed."""
-        if not isinstance(way, Rows) or not way.supposed:
-            return None
-        shape = self._shape(effect)
-        if shape is not None and has_window(shape):
-            return shape
-        self.values.value(effect.addresses)  # written in front of all that branches
-        return None
-
-    def _is_followed(self, effect: Load | Store | Atomic) -> bool:
-        """Whether threads that start after this one are likely to move the rows behind its own."""
-        shared = effect.space in {Space.FLAT, Space.SURFACE}
-        return shared and self.unit.is_kernel and not self.repeats
-
-    def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
-        """Return the shape of a message's addresses; those of 32 bits have one in any case."""
-        expr = effect.addresses
-        found = self.values.shape(expr, effect.mask)
-        shapes = self.values.shapes
-        if found is None and shapes is not None and expr.type.bits == 32:
-            return shapes.ragged(expr, 64, signed=False)
-        return found
-
     # Atomic operations
 
     def _atomic(self, effect: Atomic, site: int, *, returns: bool) -> None:
@@ -480,7 +332,8 @@ class MessageWriter:
         access = replace(found, operation=effect.operation, own=own, returns=returns)
         values = [self.values.value(operand) for operand in effect.operands]
         bounds = self.bounds.of(effect, site, access.size)
-        way = self._way(effect, bounds, access)
+        mask = self.values.mask(effect.mask)
+        way = self.ways.way(Look(effect, access, bounds, mask, self._mask))
         if not isinstance(way, Window):
             self.general.update(effect, site, access, bounds, self._mask, None, values)
             self.values.loaded[id(effect)] = self.general.results(access)
@@ -526,11 +379,3 @@ class MessageWriter:
 def _is_supposed(ready: Ready) -> bool:
     """Whether a message is in rows that are only supposed."""
     return isinstance(ready.way, Rows) and ready.way.supposed
-
-
-def _is_row(shape: Shape, access: Access) -> bool:
-    """Whether lanes can be moved in rows: any that are read, such apart that are written."""
-    form = shape.form
-    if form.ragged or access.operation is not None or abs(form.stride) * form.piece > _MOST_SPAN:
-        return False
-    return access.verb == "load" or abs(form.stride) >= access.size

@@ -13,10 +13,21 @@ from visim.engine.jit.writing.rows import Rows
 from visim.engine.jit.writing.scattered import Table
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.windows import Window
-from visim.sem.effects import Load, Store
+from visim.sem.effects import Atomic, Load, Store
 
 Way = Rows | Window | Candidate | Distant | Table | None
 """Where all lanes of a message are, or what looks for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A message that is looked at: `mask` are the lanes that are on (None: all), `bits` as i64."""
+
+    effect: Load | Store | Atomic
+    access: Access
+    bounds: Bounds
+    mask: str | None
+    bits: str
 
 
 @dataclass(frozen=True, slots=True)
