@@ -253,6 +253,26 @@ def test_a_number_stays_only_where_it_was_written(written: str, read: str) -> No
     _agree(other, 1)
 
 
+def look_up_through_others() -> None:
+    """Write indices through a variable in front of them, behind whose end they begin."""
+    text = whole_kernel("low bits")
+    flat = "    lsc_load.ugm (M1, 32)  V70:d32  flat[V63]:a64"
+    text = text.replace(flat, f"    shl (M1, 32) V50(0,0)<1> V50{ALL} 0x2:d\n{flat}")
+    text = text.replace(flat, "    lsc_load.slm (M1, 32)  V70:d32  flat[V50]:a32")
+    index = ".decl V50 v_type=G type=d num_elts=32 align=wordx32"
+    before = ".decl V49 v_type=G type=ud num_elts=16 align=wordx32"
+    load = "    lsc_load.slm"
+    text = text.replace(index, f"{before}\n{index}")
+    text = text.replace(load, f"    mov (M1_NM, 16) V49(1,0)<1> V53{ALL}\n{load}")
+    kernel = harness.assemble(text, "pvc")
+    assert kernel.place("V50") == kernel.place("V49") + 64
+    assert agree(kernel, (Lookups(kernel, f"{n}", 4, faults=True) for n in range(4))) == {True}
+
+
+def test_indices_that_are_written_through_other_variables_are_not_known() -> None:
+    run_apart("tests.engine.test_jit_lookups", "look_up_through_others()")
+
+
 def test_without_checks_lanes_that_are_off_load_nothing() -> None:
     text = whole_kernel("bytes", "d32")
     kernel = harness.assemble(text, "pvc")

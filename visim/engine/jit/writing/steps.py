@@ -122,8 +122,13 @@ class StepWriter:
         }
 
     def _tables(self) -> dict[tuple[Key, int, Expr], Lookup]:
-        """Return the indices into tables, by the instruction that has them."""
+        """Return the indices into tables, by the instruction that has them.
+
+        Where variables are reached through others nobody knows what a row has got last.
+        """
         unit, finder = self.unit, LookupFinder(partial(self.unit.lasting.constant, self.chain))
+        if unit.module.flat:
+            return {}
         effects = (effect for _, _, step in self.located for effect in step.effects)
         loads = [effect for effect in effects if isinstance(effect, Load)]
         if not any(unit.has_indices or one.addresses.type.bits == 32 for one in loads):
