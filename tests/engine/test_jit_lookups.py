@@ -233,7 +233,6 @@ def test_tables_in_shared_local_memory(load: str) -> None:
     flat = f"    lsc_load.ugm (M1, 32)  V70:{load}  flat[V63]:a64"
     local = text.replace(flat, f"    {shift}\n    lsc_load.slm (M1, 32)  V70:{load}  flat[V50]:a32")
     assert local != text
-    assert _looks_up(local)
     assert False in _agree(local)
 
 

@@ -169,10 +169,10 @@ def _calculated(expr: Expr, args: list[int]) -> int | None:
             return first >> (_constant(expr.args[1]) or 0)
         case "shl" if (count := _constant(expr.args[1])) is not None:
             return first << count
-        case "div" if _constant(expr.args[1]):
-            return first // others[0]
-        case "rem" if _constant(expr.args[1]):
-            return min(first, others[0] - 1)
+        case "div" if count := _constant(expr.args[1]):
+            return first // count
+        case "rem" if count := _constant(expr.args[1]):
+            return min(first, count - 1)
         case _:
             return None
 

@@ -166,6 +166,8 @@ class WayFinder:
             return None
         most = known.most if access.checked else None
         table = self.windows.table(shape, most, look.bounds, (look.mask, look.bits))
+        if table.window.fits == "false":
+            return None
         window = self.windows.with_rest(table.window, look.bounds, access)
         return replace(table, window=window)
 
