@@ -6,6 +6,7 @@ What channels have loaded each for itself are data: nobody knows before what the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Flow
@@ -65,17 +66,30 @@ def _name(holder: _Holder) -> int | str:
     return holder.variable if isinstance(holder, Row) else holder[0]
 
 
-def data_of(flow: Flow) -> Ages:
-    """Return what depends, anywhere in a unit, on what channels have loaded each for itself."""
-    steps = [step for node in flow.nodes.values() for step in node.block.steps]
-    known = Ages()
-    while True:
-        size = len(known)
-        for step in steps:
-            for what in [what for what, age in written(step, known) if age]:
-                known.note(what, OLD)
-        if len(known) == size:
-            return known
+@dataclass(frozen=True)
+class Data:
+    """What depends, anywhere in a unit, on what channels have loaded each for itself.
+
+    It is found when it is first asked for.
+    """
+
+    flow: Flow
+
+    def decide(self, expr: Expr) -> bool:
+        """Whether a value depends on data."""
+        return age_of(expr, self._known) > 0
+
+    @cached_property
+    def _known(self) -> Ages:
+        steps = [step for node in self.flow.nodes.values() for step in node.block.steps]
+        known = Ages()
+        while True:
+            size = len(known)
+            for step in steps:
+                for what in [what for what, age in written(step, known) if age]:
+                    known.note(what, OLD)
+            if len(known) == size:
+                return known
 
 
 def written(step: Step, known: Ages) -> list[tuple[_Holder, int]]:

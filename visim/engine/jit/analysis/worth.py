@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from visim.engine.jit.analysis.affine import Affine
-from visim.engine.jit.analysis.ages import OLD, Ages, age_of, data_of, written
+from visim.engine.jit.analysis.ages import OLD, Ages, Data, age_of, written
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
 from visim.engine.jit.analysis.retries import retry_of
@@ -28,7 +28,7 @@ _MOST_TOGETHER = 64
 """How many there may be in a sweep, where vectors do them, but without strips."""
 
 
-def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
+def scattered_loops(affine: Affine, data: Data, *, checked: bool) -> list[Region]:
     """Return the loops of a unit that are better run apart.
 
     Without checks nobody notes where allocations are, which loads of flat memory need for it.
@@ -38,7 +38,6 @@ def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
     loops = RegionFinder(flow, channels).regions()
     found = [region for region in loops if Contents(region, flow, channels).fit()]
     possible = [region for region in found if checked or not region.reaches_flat_memory]
-    data = data_of(slots.flow) if possible else Ages()
     return [region for region in possible if _is_worth(region, affine, data)]
 
 
@@ -52,7 +51,7 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
     return torn
 
 
-def _is_worth(region: Region, affine: Affine, data: Ages) -> bool:
+def _is_worth(region: Region, affine: Affine, data: Data) -> bool:
     if region.atomics:
         return retry_of(region) is not None
     messages, most = [*region.loads, *region.stores], _MOST_OPERATIONS
@@ -77,12 +76,12 @@ def _is_worth(region: Region, affine: Affine, data: Ages) -> bool:
     return _operations(region) <= most * scattered
 
 
-def _follows(region: Region, data: Ages) -> bool:
+def _follows(region: Region, data: Data) -> bool:
     """Whether data say where the loop loads or which of its jumps are taken."""
     jumps = (node.block.transfer for node in region.nodes)
     masks = [goto.mask for goto in jumps if isinstance(goto, Goto) and goto.mask is not None]
     addresses = (load.addresses for _, _, load in region.loads)
-    return any(age_of(expr, data) for expr in (*masks, *addresses))
+    return any(data.decide(expr) for expr in (*masks, *addresses))
 
 
 def _operations(region: Region) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.bindings import Bindings
-from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.blocks import MemoryMessage, Step
 from visim.engine.jit.analysis.flow import Node, is_uniform, mode_of
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.slots import Row
@@ -163,17 +163,16 @@ class Attempt:
         active = str(self.unit.all_on)
         return Values(self.unit, mode_of(node), active, "poison", dynamic=False, full=True)
 
-    def _bounds_writer(self, access: Access) -> BoundsWriter:
-        """Return what writes where a message may go."""
-        bindings = self._bindings[id(access.effect)]
-        return BoundsWriter(self.unit, self._values(access.node), bindings)
+    def _bounds_writer(self, node: Node, effect: MemoryMessage) -> BoundsWriter:
+        """Return what writes where a message of a node may go."""
+        return BoundsWriter(self.unit, self._values(node), self._bindings[id(effect)])
 
-    def _site(self, access: Access) -> int:
-        return self.unit.module.sites.number(access.effect, self.unit.unit.number)
+    def _site(self, effect: MemoryMessage) -> int:
+        return self.unit.module.sites.number(effect, self.unit.unit.number)
 
     def _bounds_of(self, access: Access) -> Bounds:
-        effect = access.effect
-        return self._bounds_writer(access).of(effect, self._site(access), access_bytes(effect))
+        effect, size = access.effect, access_bytes(access.effect)
+        return self._bounds_writer(access.node, effect).of(effect, self._site(effect), size)
 
 
 class ApartAttempt(Attempt, ABC):

@@ -167,9 +167,10 @@ class ForeseenWriter(Attempt):
         text = self.text
         area = self.unit.context_pointer(Context.EXCHANGE)
         for access, first in self._firsts:
-            cache = self._bounds_writer(access).cache(self._site(access))
+            effect = access.effect
+            cache = self._bounds_writer(access.node, effect).cache(self._site(effect))
             text.do(f"store i64 {first}, ptr {area}, align 8")
-            what = f"{access_bytes(access.effect)}, i64 {int(isinstance(access.effect, Store))}"
+            what = f"{access_bytes(effect)}, i64 {int(isinstance(effect, Store))}"
             text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
 
     def _left(self, test: Test, ramps: RampWriter, corners: _Corners) -> str:

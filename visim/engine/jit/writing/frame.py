@@ -10,7 +10,7 @@ from typing import Protocol
 from visim.engine.accesses import SiteTable
 from visim.engine.base import TURN
 from visim.engine.jit.analysis.affine import Affine
-from visim.engine.jit.analysis.ages import Ages, age_of, data_of
+from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import MemoryMessage, StaticBlock, Step, places
 from visim.engine.jit.analysis.flow import Flow, Key, Node
@@ -42,7 +42,6 @@ from visim.sem.effects import (
     WritePredicate,
     expressions,
 )
-from visim.sem.expr import Expr
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
@@ -171,11 +170,13 @@ class UnitFrame:
         slots: Slots,
         affine: Affine,
         regions: Sequence[Region],
+        data: Data,
     ) -> None:
         self.module = module
         self.flow = flow
         self.slots = slots
         self.affine = affine
+        self.data = data
         self.scattered = {node.key for region in regions for node in region.nodes}
         self.kernel = module.kernel
         self.unit = flow.code.unit
@@ -229,14 +230,6 @@ class UnitFrame:
     def has_indices(self) -> bool:
         """Whether addresses are made of indices that are not in rows, for all that is known."""
         return any(form.ragged for _, form in self.affine.shaped())
-
-    @cached_property
-    def _data(self) -> Ages:
-        return data_of(self.flow)
-
-    def is_data(self, expr: Expr) -> bool:
-        """Whether a value depends on what channels have loaded each for itself."""
-        return age_of(expr, self._data) > 0
 
     @cached_property
     def is_long(self) -> bool:

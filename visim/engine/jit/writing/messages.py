@@ -7,11 +7,13 @@ in the general form (`exchanging`), which all kernels share.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, readers
+from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.blockwise import BlockWriter
@@ -106,7 +108,7 @@ class MessageWriter:
     def finish(self, ready: Ready) -> None:
         """Write a message that has been looked at; what it returns becomes known to the values."""
         if isinstance(ready.effect, Load):
-            self._load(ready)
+            self.values.loaded[id(ready.effect)] = self._load(ready)
         else:
             self._store(ready)
 
@@ -133,63 +135,58 @@ class MessageWriter:
 
     # Vectors of channels
 
-    def _load(self, ready: Ready) -> None:
+    def _load(self, ready: Ready) -> list[str]:
+        """Load lanes; return a vector of each component."""
         text, access, way = self.text, ready.access, ready.way
-        loaded = self.values.loaded
         if way is None:
-            self.general.move(ready)
-            loaded[id(ready.effect)] = self.general.results(ready.access)
-            return
+            return self._load_generally(ready)
         if isinstance(way, Distant):
             self.general.distant(ready, way)
-            loaded[id(ready.effect)] = self.general.results(ready.access)
-            return
+            return self.general.results(access)
         if isinstance(way, Candidate):
-            loaded[id(ready.effect)] = self._load_candidate(ready, way)
-            return
+            return self._load_candidate(ready, way)
         if isinstance(way, Table):
-            loaded[id(ready.effect)] = self._load_table(ready, way)
-            return
+            return self._load_table(ready, way)
         direct, general, join = self.text.labels("direct", "general", "join")
         if isinstance(way, Rows):
             [rows] = choose(text, [way], direct, general)
             found = self.rows.load(rows, access.scalar, access.parts)
-            if way.supposed:
-                self._join_others(ready, found, (general, join))
-                return
         else:
             text.likely(way.fits, direct, general)
             text.label(direct)
             found = self.moves.load(way, access.scalar, access.parts)
-        direct = text.block
-        text.jump(join)
-        text.label(general)
-        self.general.move(ready)
-        others, general = self.general.results(ready.access), text.block
-        text.jump(join)
-        text.label(join)
-        loaded[id(ready.effect)] = [
-            text.let(f"phi {access.vector} [ {a}, %{direct} ], [ {b}, %{general} ]")
-            for a, b in zip(found, others, strict=True)
-        ]
+        other = self.load_elsewhere if _is_supposed(ready) else self._load_generally
+        return self._or_else(access, found, (general, join), partial(other, ready))
 
-    def _join_others(self, ready: Ready, found: list[str], labels: tuple[str, str]) -> None:
-        """Load in another way where lanes are not the rows that were supposed."""
-        text, before, (general, join) = self.text, self.text.block, labels
+    def _load_generally(self, ready: Ready) -> list[str]:
+        self.general.move(ready)
+        return self.general.results(ready.access)
+
+    def _or_else(
+        self,
+        access: Access,
+        found: list[str],
+        labels: tuple[str, str],
+        load: Callable[[], list[str]],
+    ) -> list[str]:
+        """Return what has been found, or what is loaded where a check has failed.
+
+        That begins at the first of the labels; both go on at the other one.
+        """
+        text, before, (failed, join) = self.text, self.text.block, labels
         text.jump(join)
-        text.label(general)
-        others, after = self.load_elsewhere(ready), text.block
+        text.label(failed)
+        others, after = load(), text.block
         text.jump(join)
         text.label(join)
-        self.values.loaded[id(ready.effect)] = [
-            text.let(f"phi {ready.access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
+        return [
+            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
             for a, b in zip(found, others, strict=True)
         ]
 
     def load_elsewhere(self, ready: Ready) -> list[str]:
         """Load lanes where not all is as was supposed of some messages."""
-        self._load(self.ways.elsewhere(ready) if _is_supposed(ready) else ready)
-        return self.values.loaded[id(ready.effect)]
+        return self._load(self.ways.elsewhere(ready) if _is_supposed(ready) else ready)
 
     def store_elsewhere(self, ready: Ready) -> None:
         """Store lanes where not all is as was supposed of some messages."""
@@ -236,36 +233,21 @@ class MessageWriter:
         text.likely(window.fits, near, far)
         text.label(near)
         found = self.moves.gathered(window, access.scalar, access.parts)
-        before = text.block
-        text.jump(join)
-        text.label(far)
-        self._load(self.ways.anywhere(ready, way.shape, near=False))
-        others, after = self.values.loaded[id(ready.effect)], text.block
-        text.jump(join)
-        text.label(join)
-        return [
-            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
-            for a, b in zip(found, others, strict=True)
-        ]
+        return self._or_else(access, found, (far, join), partial(self._load_far, ready, way.shape))
+
+    def _load_far(self, ready: Ready, shape: Shape) -> list[str]:
+        """Load lanes of a ragged shape that are no table, and no butterfly."""
+        return self._load(self.ways.anywhere(ready, shape, near=False))
 
     # Butterflies
 
     def _load_candidate(self, ready: Ready, way: Candidate) -> list[str]:
         """Load lanes as a butterfly if they are one, else as those of a window."""
-        text, access, (far, join) = self.text, ready.access, self.text.labels("far", "joined")
+        access, (far, join) = ready.access, self.text.labels("far", "joined")
         bits = None if ready.mask is None else ready.bits
         taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
-        near, before = self.butterflies.load(taken, access), text.block
-        text.jump(join)
-        text.label(far)
-        self._load(self.ways.anywhere(ready, way.shape, near=False))
-        others, after = self.values.loaded[id(ready.effect)], text.block
-        text.jump(join)
-        text.label(join)
-        return [
-            text.let(f"phi {access.vector} [ {a}, %{before} ], [ {b}, %{after} ]")
-            for a, b in zip(near, others, strict=True)
-        ]
+        near = self.butterflies.load(taken, access)
+        return self._or_else(access, near, (far, join), partial(self._load_far, ready, way.shape))
 
     def _store_candidate(self, ready: Ready, way: Candidate) -> None:
         """Store lanes as a butterfly if they are one, else as those of a window."""

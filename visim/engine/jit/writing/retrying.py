@@ -15,7 +15,6 @@ from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Cutter, place_row, put_row
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.windows import none_of
 from visim.sem.effects import Atomic, Load, Place, Space
 
@@ -147,10 +146,8 @@ class RetryWriter(AloneWriter):
         text.label(same)
 
     def _bounds_of_one(self, effect: Load | Atomic) -> Bounds:
-        bindings = self._bindings[id(effect)]
-        writer = BoundsWriter(self.unit, self._values(self.region.header), bindings)
-        site = self.unit.module.sites.number(effect, self.unit.unit.number)
-        return writer.of(effect, site, self._size)
+        writer = self._bounds_writer(self.region.header, effect)
+        return writer.of(effect, self._site(effect), self._size)
 
     # A turn
 

@@ -94,10 +94,7 @@ class ScatterWriter:
             low, room, fits = core_range(text, self.library, form, delta, bounds.limit)
         least = text.spread("i32", lanes, text.let(f"trunc i64 {low} to i32"))
         index = text.let(f"sub {kind} {shape.cores[0]}, {least}")
-        if vector is not None:
-            index = text.let(
-                f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
-            )
+        index = self._without_idle(vector, lanes, index)
         if checked:
             fits = text.let(f"and i1 {fits}, {self._all_within(index, room, lanes)}")
         skipped = text.let(f"mul i64 {low}, {form.scale}")
@@ -113,13 +110,8 @@ class ScatterWriter:
 
         None: all lanes are taken to be in range.
         """
-        text, lanes, form = self.text, shape.lanes, shape.form
-        kind, (vector, bits) = f"<{lanes} x i32>", mask
-        index = shape.cores[0]
-        if vector is not None:
-            index = text.let(
-                f"select <{lanes} x i1> {vector}, {kind} {index}, {kind} zeroinitializer"
-            )
+        lanes, form, (vector, bits) = shape.lanes, shape.form, mask
+        index = self._without_idle(vector, lanes, shape.cores[0])
         first, fits = shape.offsets[0], "true"
         if most is not None:
             fits = self._both_within(first, most * form.scale, bounds)
@@ -169,16 +161,22 @@ class ScatterWriter:
         text, kind, (vector, bits) = self.text, f"<{lanes} x i64>", mask
         start, limit = (text.spread("i64", lanes, one) for one in (bounds.start, bounds.limit))
         offset = text.let(f"sub {kind} {addresses}, {start}")
-        if vector is not None:
-            offset = text.let(
-                f"select <{lanes} x i1> {vector}, {kind} {offset}, {kind} zeroinitializer"
-            )
+        offset = self._without_idle(vector, lanes, offset, 64)
         inside = none_of(text, text.let(f"icmp uge {kind} {offset}, {limit}"), lanes)
         small = text.let(f"icmp ule i64 {bounds.limit}, {_MOST_INDEX}")
         fits = text.let(f"and i1 {inside}, {small}")
         index = text.let(f"trunc {kind} {offset} to <{lanes} x i32>")
         base = self._base(bounds.start, bounds)
         return Window(None, lanes, 1, bounds.start, base, index, fits, vector, bits, checked=True)
+
+    def _without_idle(self, mask: str | None, lanes: int, numbers: str, bits: int = 32) -> str:
+        """Return numbers that are zero in lanes that are off; without a mask none are."""
+        if mask is None:
+            return numbers
+        kind = f"<{lanes} x i{bits}>"
+        return self.text.let(
+            f"select <{lanes} x i1> {mask}, {kind} {numbers}, {kind} zeroinitializer"
+        )
 
     def _base(self, address: str, bounds: Bounds) -> str:
         """Return the pointer to an address."""

@@ -97,10 +97,14 @@ class StepWriter:
                 yield node, number, found
 
     @cached_property
-    def moves_lanes(self) -> bool:
-        """Whether there are messages for which lanes say where."""
+    def _of_lanes(self) -> list[Load | Store]:
+        """The messages for which lanes say where."""
         effects = (effect for _, _, step in self.located for effect in step.effects)
-        return any(isinstance(effect, Load | Store) for effect in effects)
+        return [effect for effect in effects if isinstance(effect, Load | Store)]
+
+    def _has_indices(self, message: Load | Store) -> bool:
+        """Whether a message may have indices that are not in rows."""
+        return self.unit.has_indices or message.addresses.type.bits == 32
 
     def _families(self) -> dict[tuple[Key, int, Expr], Family]:
         """Return the families of indices, by the instruction that has them.
@@ -110,9 +114,7 @@ class StepWriter:
         unit = self.unit
         if unit.is_long or not unit.module.version.has_mask_registers:
             return {}
-        effects = (effect for _, _, step in self.located for effect in step.effects)
-        messages = [effect for effect in effects if isinstance(effect, Load | Store)]
-        if sum(unit.has_indices or one.addresses.type.bits == 32 for one in messages) < 2:
+        if sum(map(self._has_indices, self._of_lanes)) < 2:
             return {}
         finder = FamilyFinder()
         return {
@@ -126,13 +128,10 @@ class StepWriter:
 
         Where variables are reached through others nobody knows what a row has got last.
         """
-        unit, finder = self.unit, LookupFinder(partial(self.unit.lasting.constant, self.chain))
-        if unit.module.flat:
+        loads = [one for one in self._of_lanes if isinstance(one, Load)]
+        if self.unit.module.flat or not any(map(self._has_indices, loads)):
             return {}
-        effects = (effect for _, _, step in self.located for effect in step.effects)
-        loads = [effect for effect in effects if isinstance(effect, Load)]
-        if not any(unit.has_indices or one.addresses.type.bits == 32 for one in loads):
-            return {}
+        finder = LookupFinder(partial(self.unit.lasting.constant, self.chain))
         return {
             (node.key, number, index): lookup
             for node, number, step in self.located
@@ -294,7 +293,7 @@ class StepWriter:
         self, values: Values, writes: Sequence[RegisterWrite], known: Container[Row]
     ) -> list[Supposed]:
         """Return what is supposed of registers that an instruction writes."""
-        if values.shapes is None or self.unit.module.flat or not self.moves_lanes:
+        if values.shapes is None or self.unit.module.flat or not self._of_lanes:
             return []
         return Supposing(values, values.shapes, self.suppositions).written(writes, known)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from visim.engine.base import TURN
 from visim.engine.jit.analysis import cores
 from visim.engine.jit.analysis.affine import Affine
+from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.cores import InputCore
 from visim.engine.jit.analysis.flow import Flow, function_name
@@ -55,8 +56,9 @@ class UnitWriter(UnitFrame):
     """Writes the function of one unit."""
 
     def __init__(self, module: ModuleFrame, flow: Flow) -> None:
-        slots, affine, regions = _analysis(module, flow)
-        super().__init__(module, flow, slots, affine, regions)
+        data = Data(flow)
+        slots, affine, regions = _analysis(module, flow, data)
+        super().__init__(module, flow, slots, affine, regions, data)
         self.loops = {region.header.key: self._loop(region) for region in regions}
         self.foreseen = {
             loop.region.header.key: ForeseenWriter(self, loop) for loop in self._foreseen()
@@ -302,7 +304,7 @@ class UnitWriter(UnitFrame):
         return [*lines, "  ret i32 %faulted"]
 
 
-def _analysis(module: ModuleFrame, flow: Flow) -> tuple[Slots, Affine, list[Region]]:
+def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affine, list[Region]]:
     """Return what is known of a unit before it is written."""
     version = module.version
     slots = Slots(module.kernel, flow, full_entries(module, flow), has_calls=module.has_calls)
@@ -312,7 +314,7 @@ def _analysis(module: ModuleFrame, flow: Flow) -> tuple[Slots, Affine, list[Regi
     affine = Affine(slots, inputs, inputs_whole=version.full)
     regions: list[Region] = []
     if not module.flat and not version.looks_inside:
-        regions = scattered_loops(affine, checked=version.checked)
+        regions = scattered_loops(affine, data, checked=version.checked)
     if tear(slots, regions):
         affine = Affine(slots, inputs, inputs_whole=version.full)
     return slots, affine, regions

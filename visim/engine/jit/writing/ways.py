@@ -76,7 +76,7 @@ class WayFinder:
         if shape is None:
             return self._window(look, None, near=False)
         found = candidate(shape, access) if self._may_exchange else None
-        data = found is not None and self.unit.is_data(effect.addresses)
+        data = found is not None and self.unit.data.decide(effect.addresses)
         return self._window(look, shape, near=not data) if found is None or data else found
 
     def otherwise(self, effect: Load | Store, way: Way) -> Shape | None:
@@ -162,7 +162,7 @@ class WayFinder:
         if known is None or known.channel not in {None, channel_within(effect.mask)}:
             return None
         far = known.most * shape.form.scale > _MOST_SPAN
-        if far or not self.unit.is_data(effect.addresses):
+        if far or not self.unit.data.decide(effect.addresses):
             return None
         most = known.most if access.checked else None
         table = self.windows.table(shape, most, look.bounds, (look.mask, look.bits))
