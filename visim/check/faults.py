@@ -82,6 +82,12 @@ FAULTS = (
         "fit.",
     ),
     _fault(
+        "assertion-failed",
+        "the compiler's library for assertions",
+        "What the program asserts holds in all work-items. All groups run before this is looked\n"
+        "at, as a driver does; the message has the text of the assertions.",
+    ),
+    _fault(
         "cancelled",
         "LaunchHandle.cancel",
         "The launch was cancelled before it was done; arrays hold what it had written by then.",

@@ -23,7 +23,8 @@ from visim.target import Platform
 _POINTER, _NUMBER, _TRIPLE = 8, 4, 12
 _PIECE_BYTES = {
     **dict.fromkeys(("arg_bypointer", "buffer_address", "printf_buffer"), _POINTER),
-    "private_base_stateless": _POINTER,
+    **dict.fromkeys(("private_base_stateless", "assert_buffer", "buffer_size"), _POINTER),
+    **dict.fromkeys(("const_base", "global_base"), _POINTER),
     **dict.fromkeys(("buffer_offset", "work_dimensions"), _NUMBER),
     **dict.fromkeys(("global_id_offset", "local_size", "enqueued_local_size"), _TRIPLE),
     **dict.fromkeys(("global_size", "group_count"), _TRIPLE),

@@ -89,6 +89,8 @@ def run_plan(
     printed = None
     if plan.printf is not None:
         printed = PrintedText(PrintfBuffer(plan.printf, plan.parts[0].machine.memory), receiver)
+    if plan.assertions is not None:
+        plan.assertions.reset()
     surfaces = plan.surfaces
     surfaces.reset_counters()
     dropped = surfaces.dropped
@@ -100,6 +102,8 @@ def run_plan(
         total = executable.run(range(dispatch.group_count), dispatch, part.machine, options)
     else:
         total = _Run(executable, options, printed).total(plan)
+    if plan.assertions is not None and total.fault is None:
+        total.fault = plan.assertions.fault()
     wall_s = perf_counter() - began - total.compile_s
     text, lost = ("", 0) if printed is None else (printed.text, printed.lost_bytes)
     return Outcome(total, wall_s, surfaces.dropped - dropped, text, lost, surfaces.counters)

@@ -44,7 +44,7 @@ from visim.runtime.payload.geometry import (
 )
 from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.segments import Segments
-from visim.runtime.payload.table import KNOWN_ENTRIES, Bound
+from visim.runtime.payload.table import KNOWN_ENTRIES, SEGMENT_ENTRIES, Bound
 from visim.runtime.payload.threads import (
     LaunchPlan,
     Part,
@@ -53,6 +53,7 @@ from visim.runtime.payload.threads import (
     bind_samplers,
     bind_surface,
 )
+from visim.runtime.printf.assertions import AssertBuffer
 from visim.runtime.printf.records import PRINTF_BYTES
 
 _SLM_GRANULE = 1024
@@ -130,7 +131,7 @@ class _Preparation:
         if index in self.layout.bindless:
             indices = [self._free_surface(name)]
             state = indices[0] * SURFACE_STATE_BYTES
-        self.bound[index] = Bound(address, state)
+        self.bound[index] = Bound(address, allocation.size, state)
         indices += self.layout.table_indices.get(index, ())
         if indices:
             whole = _from_aligned_address(allocation)
@@ -191,15 +192,35 @@ class _Preparation:
 
     def plan(self, geometry: NDRange, segments: Segments | None) -> LaunchPlan:
         """Return the launch with its parts, one for each size that groups have."""
-        if segments is not None:
-            segments.add_to(self.memory)
         printf, private = self._printf_buffer(), self._private_memory(geometry)
-        addresses = {
+        assertions = self._assert_buffer()
+        addresses = self._segment_addresses(segments) | {
             "printf_buffer": 0 if printf is None else int(printf.ctypes.data),
+            "assert_buffer": 0 if assertions is None else int(assertions.data.ctypes.data),
             "private_base_stateless": 0 if private is None else int(private.ctypes.data),
         }
         parts = [self._part(geometry, walk, addresses, private) for walk in geometry.walks]
-        return LaunchPlan(geometry.to_dict(), tuple(parts), self.surfaces, printf)
+        return LaunchPlan(geometry.to_dict(), tuple(parts), self.surfaces, printf, assertions)
+
+    def _segment_addresses(self, segments: Segments | None) -> dict[str, int]:
+        """Let threads reach the program's variables; return what the payload says of them."""
+        found: dict[str, int] = {}
+        if segments is None:
+            return found
+        where = segments.add_to(self.memory)
+        for entry in self.kernel.payload:
+            kind = SEGMENT_ENTRIES.get(entry.arg_type)
+            allocation = None if kind is None else where.get(kind)
+            if allocation is None:
+                continue
+            found[entry.arg_type] = allocation.address
+            indices = [entry.bti_value] if entry.bti_value >= 0 else []
+            if entry.addrmode == "bindless":
+                indices.append(self._free_surface(entry.arg_type))
+                found[entry.arg_type] = indices[-1] * SURFACE_STATE_BYTES
+            for place in indices:
+                self.surfaces.bind_allocation(place, allocation)
+        return found
 
     def _part(
         self,
@@ -238,6 +259,13 @@ class _Preparation:
             return None
         buffer = aligned_zeros(PRINTF_BYTES)
         self.memory.add(buffer, "printf buffer")
+        return buffer
+
+    def _assert_buffer(self) -> AssertBuffer | None:
+        if not self._has("assert_buffer"):
+            return None
+        buffer = AssertBuffer.in_memory(self.memory)
+        self.memory.add(buffer.data, "assert buffer")
         return buffer
 
     def _private_memory(self, geometry: NDRange) -> NDArray[np.uint8] | None:

@@ -7,7 +7,7 @@ Facts: runtime_abi section 1 (data sections, relocations) and section 3 (functio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from visim.binary.zebin import DataRelocation, RelocationKind, SegmentKind, Zebin
 from visim.errors import LinkError
 from visim.linker import function_handle
-from visim.machine.allocations import aligned_zeros
+from visim.machine.allocations import Allocation, aligned_zeros
 from visim.machine.memory import Memory
 
 _NAMES = {
@@ -54,12 +54,11 @@ class Segments:
             self._relocate(relocation, addresses)
         for kind in (SegmentKind.CONST, SegmentKind.STRING):
             self._arrays[kind].flags.writeable = False
-        self._filled = [(a, _NAMES[kind]) for kind, a in self._arrays.items() if a.size]
+        self._filled = [(kind, a) for kind, a in self._arrays.items() if a.size]
 
-    def add_to(self, memory: Memory) -> None:
-        """Let a launch's kernels reach the segments."""
-        for array, name in self._filled:
-            memory.add(array, name)
+    def add_to(self, memory: Memory) -> Mapping[SegmentKind, Allocation]:
+        """Let a launch's kernels reach the segments that are not empty; return where they are."""
+        return {kind: memory.allocate(array, _NAMES[kind]) for kind, array in self._filled}
 
     def _relocate(self, relocation: DataRelocation, addresses: dict[str, int]) -> None:
         address = addresses.get(relocation.symbol)

@@ -11,9 +11,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 
-from visim.binary.zebin import PayloadArgument, ZeKernel
+from visim.binary.zebin import PayloadArgument, SegmentKind, ZeKernel
 from visim.machine.images import ImageMemory
 from visim.machine.sampling import SamplerState
+from visim.machine.surfaces import SAMPLER_STATE_BYTES
 from visim.records import record
 from visim.runtime.arguments.images import IMAGE_ENTRIES, SAMPLER_ENTRIES
 from visim.runtime.payload.geometry import NDRange, Triple, Walk
@@ -25,12 +26,14 @@ _THREE, _WORD, _LONG = struct.Struct("<3I"), struct.Struct("<I"), struct.Struct(
 class Bound:
     """An argument in the form that the payload needs.
 
-    `address` is that of memory (0 for null), `data` the bytes of a value, `local` the offset of
-    local memory behind the kernel's own; images and samplers are themselves. `state` is where the
-    state of a surface or sampler stands in the heap of its kind, for kernels that look it up there.
+    `address` is that of memory (0 for null) and `size` its bytes, `data` the bytes of a value,
+    `local` the offset of local memory behind the kernel's own; images and samplers are themselves.
+    `state` is where the state of a surface or sampler stands in the heap of its kind, for kernels
+    that look it up there.
     """
 
     address: int = 0
+    size: int = 0
     state: int = 0
     data: bytes = b""
     local: int = 0
@@ -114,6 +117,11 @@ def _writer(entry: PayloadArgument) -> _Writer:
             return lambda bound: _LONG.pack(bound.local)
         case "buffer_offset", _:
             return lambda bound: _WORD.pack(bound.address & 3)
+        case "buffer_size", _:
+            return lambda bound: _LONG.pack(bound.size)
+        case "inline_sampler", _:
+            state = _LONG.pack(entry.sampler_index * SAMPLER_STATE_BYTES)
+            return lambda _: state
         case _:
             return lambda bound: _LONG.pack(bound.address)
 
@@ -134,8 +142,16 @@ _SIZES: Mapping[str, Callable[[NDRange, Walk], Triple]] = {
 }
 _DIMENSIONS = "work_dimensions"
 _OF_SIZES = frozenset(_SIZES) | {_DIMENSIONS}
-_ADDRESSES = frozenset({"private_base_stateless", "printf_buffer", "implicit_arg_buffer"})
-_OF_ARGUMENTS = frozenset({"arg_byvalue", "arg_bypointer", "buffer_address", "buffer_offset"})
+SEGMENT_ENTRIES: Mapping[str, SegmentKind] = {
+    "const_base": SegmentKind.CONST,
+    "global_base": SegmentKind.GLOBAL,
+}
+"""The entries that say where the variables of a program begin."""
+_BUFFERS = {"private_base_stateless", "printf_buffer", "assert_buffer", "implicit_arg_buffer"}
+_ADDRESSES = frozenset(_BUFFERS) | frozenset(SEGMENT_ENTRIES)
+_OF_ARGUMENTS = frozenset({"arg_byvalue", "arg_bypointer", "inline_sampler"}) | frozenset(
+    {"buffer_address", "buffer_offset", "buffer_size"}
+)
 _OF_TEXELS = frozenset(IMAGE_ENTRIES) | frozenset(SAMPLER_ENTRIES)
 KNOWN_ENTRIES = _OF_SIZES | _ADDRESSES | _OF_ARGUMENTS | _OF_TEXELS
 """What the entries of a table may be, by type."""

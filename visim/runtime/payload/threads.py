@@ -26,6 +26,7 @@ from visim.records import record
 from visim.runtime.arguments import values
 from visim.runtime.arguments.images import Image, sampler_argument
 from visim.runtime.payload.geometry import Triple, has_wide_thread_space
+from visim.runtime.printf.assertions import AssertBuffer
 from visim.target import Platform
 
 Register = tuple[int, bytes]
@@ -63,13 +64,14 @@ class LaunchPlan:
     """A launch that is ready to run, as often as wanted.
 
     The parts run one after another; all share their memory and surfaces. `printf` is the buffer
-    that the kernel prints into, if it does.
+    that the kernel prints into, `assertions` the one that its assertions write, if it does so.
     """
 
     geometry: Mapping[str, Any]
     parts: tuple[Part, ...]
     surfaces: Surfaces
     printf: NDArray[np.uint8] | None = None
+    assertions: AssertBuffer | None = None
 
 
 @record

@@ -29,7 +29,6 @@ from visim.runtime.printf.formats import Conversion, Number, Value, parse_format
 PRINTF_BYTES = 1 << 22
 """Size of the printf buffer; programs have this number built in."""
 
-_EMPTY = 4
 _NO_ROOM = 0xFFFF_FFFF
 # fmt: off
 _SCALARS = {1: ("b", 4), 2: ("h", 4), 3: ("i", 4), 4: ("f", 4), 5: ("Q", 8), 6: ("q", 8),
@@ -95,23 +94,32 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class PrintfBuffer:
-    """A printf buffer and the memory in which its strings are."""
+    """A printf buffer and the memory in which its strings are.
+
+    At byte `head` stands where the next record begins; the first one follows that.
+    """
 
     data: NDArray[np.uint8]
     memory: Space
+    head: int = 0
 
     def reset(self) -> None:
         """Make the buffer empty."""
-        self._head[0] = _EMPTY
+        self._next[0] = self.start
 
     @property
-    def _head(self) -> NDArray[np.uint32]:
-        return self.data[:4].view(np.uint32)
+    def start(self) -> int:
+        """Where the first record begins."""
+        return self.head + 4
+
+    @property
+    def _next(self) -> NDArray[np.uint32]:
+        return self.data[self.head : self.start].view(np.uint32)
 
     @property
     def used(self) -> int:
         """How many bytes of records the program asked for, also beyond the buffer's size."""
-        return max(0, int(self._head[0]) - _EMPTY)
+        return max(0, int(self._next[0]) - self.start)
 
     def read(self) -> Records:
         """Return what the records print.
@@ -121,7 +129,7 @@ class PrintfBuffer:
         """
         reader = _Reader(self)
         text = reader.text()
-        lost = self.used + _EMPTY - reader.position if self.used > reader.end else 0
+        lost = self.used + self.start - reader.position if self.used > reader.end else 0
         return Records(text, lost)
 
 
@@ -131,9 +139,9 @@ class _Reader:
     def __init__(self, buffer: PrintfBuffer) -> None:
         self._strings: dict[int, bytes | None] = {}
         self._memory = buffer.memory
-        self.end = min(buffer.used + _EMPTY, buffer.data.size)
+        self.end = min(buffer.used + buffer.start, buffer.data.size)
         self._data = buffer.data[: self.end].tobytes()
-        self.position = _EMPTY
+        self.position = buffer.start
 
     def text(self) -> bytes:
         """Return what the records print; a record that did not fit ends them."""
