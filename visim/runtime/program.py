@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
@@ -122,10 +122,10 @@ def verify(
 class Program:
     """Kernels, and the functions and variables that they share.
 
-    `program["name"]` is a kernel. What kernels store in variables of the program stays for later
-    launches of this object. `kernels` are in the order of the file. Programs and kernels can be
-    copied and pickled; copies are read from the same bytes, have their own variables and their own
-    code.
+    `program["name"]` is a kernel, and going through a program gives the kernels' names. What
+    kernels store in variables of the program stays for later launches of this object. `kernels`
+    are in the order of the file. Programs and kernels can be copied and pickled; copies are read
+    from the same bytes, have their own variables and their own code.
     """
 
     def __init__(self, contents: Contents) -> None:
@@ -158,6 +158,10 @@ class Program:
     def __contains__(self, name: object) -> bool:
         """Return whether there is a kernel called `name`."""
         return isinstance(name, str) and any(kernel.name == name for kernel in self.kernels)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the kernels' names, in the order of the file."""
+        return (kernel.name for kernel in self.kernels)
 
     @property
     def platform(self) -> str | None:

@@ -65,6 +65,7 @@ def test_a_program_says_whether_it_has_a_kernel() -> None:
     assert "nothing" not in program
     assert 0 not in program
     assert np.array(["a", "b"]) not in program
+    assert list(program) == [kernel.name for kernel in program.kernels]
 
 
 @pytest.mark.parametrize("version", [None, [], {}, np.zeros(3), 4.1])
