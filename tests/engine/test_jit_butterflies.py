@@ -37,6 +37,7 @@ HEAD = """.version 4.1
 .decl V55 v_type=G type=uq num_elts=32 align=wordx32
 .decl V60 v_type=G type=ud num_elts=32 align=wordx32
 .decl V61 v_type=G type=ud num_elts=32 align=wordx32
+.decl V39 v_type=G type=d num_elts=4 alias=<V40, 0>
 .decl P1 v_type=P num_elts=32
 .decl A0 v_type=A num_elts=1
 .kernel_attr SimdSize=32
@@ -55,12 +56,15 @@ CHANGES = {
     "a half": "    add (M1, 16) V41(1,0)<1> V41(1,0)<1;1,0> V42(0,0)<1;1,0>\n",
     "two halves": (
         "    add (M1, 16) V41(0,0)<1> V41(0,0)<1;1,0> V43(0,0)<0;1,0>\n"
-        "    add (M5, 16) V41(2,0)<1> V41(2,0)<1;1,0> V43(0,0)<0;1,0>\n"
+        "    add (M5, 16) V41(1,0)<1> V41(1,0)<1;1,0> V43(0,0)<0;1,0>\n"
     ),
     "one element": "    mov (M1_NM, 1) V41(0,5)<1> V42(0,5)<0;1,0>\n",
     "elements by an address": (
         "    addr_add (M1_NM, 1) A0(0)<1> &V41 0x20:uw\n"
         "    mov (M1_NM, 8) r[A0(0),0]<1>:d V42(0,0)<1;1,0>\n"
+    ),
+    "through the variable in front": (
+        "    add (M1, 16) V39(1,0)<1> V41(0,0)<1;1,0> V42(0,0)<1;1,0>\n"
     ),
     "a factor": (
         f"    shl (M1, 32) V41(0,0)<1> V41{ROW} 0x1:d\n"
