@@ -13,11 +13,12 @@ from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.ages import OLD, Ages, Data, age_of, written
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
+from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots, channel_within
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
-from visim.sem.effects import Goto, Load
+from visim.sem.effects import Goto, Load, Store
 from visim.sem.expr import below, is_seldom
 from visim.sem.uops import Group
 
@@ -26,6 +27,10 @@ _MOST_OPERATIONS = 16
 
 _MOST_TOGETHER = 64
 """How many there may be in a sweep, where vectors do them, but without strips."""
+
+
+_LEAST_SHARE = 3
+"""In a sweep one of so many loads has to be scattered: the others are transposed for nothing."""
 
 
 def scattered_loops(affine: Affine, data: Data, *, checked: bool) -> list[Region]:
@@ -54,26 +59,39 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
 def _is_worth(region: Region, affine: Affine, data: Data) -> bool:
     if region.atomics:
         return retry_of(region) is not None
-    messages, most = [*region.loads, *region.stores], _MOST_OPERATIONS
+    if region.together and not region.stores:
+        return _is_worth_sweep(region, affine)
     if region.stores:
-        if walk_of(region) is None:
-            return False
-    elif region.together:
-        sweep = sweep_of(region)
-        if sweep is None:
-            return False
-        own = [id(stream.access.effect) for stream in sweep.streams]
-        messages, most = [one for one in region.loads if id(one[2]) in own], _MOST_TOGETHER
-    elif region.shared or not _follows(region, data):
+        is_known = walk_of(region) is not None
+    else:
+        is_known = not region.shared and _follows(region, data)
+    messages = [*region.loads, *region.stores]
+    scattered = _scattered(messages, affine) if is_known else 0
+    if 2 * scattered <= len(messages) or (not region.together and _is_chase(region)):
         return False
-    scattered = 0
+    return _operations(region) <= _MOST_OPERATIONS * scattered
+
+
+def _is_worth_sweep(region: Region, affine: Affine) -> bool:
+    sweep = sweep_of(region)
+    if sweep is None:
+        return False
+    own = [id(stream.access.effect) for stream in sweep.streams]
+    messages = [one for one in region.loads if id(one[2]) in own]
+    scattered = _scattered(messages, affine)
+    if _LEAST_SHARE * scattered < len(messages):
+        return False
+    return _operations(region) <= _MOST_TOGETHER * scattered
+
+
+def _scattered(messages: Iterable[tuple[Node, int, Load | Store]], affine: Affine) -> int:
+    """Return how many of some messages have lanes that are not known to be in rows."""
+    found = 0
     for node, number, message in messages:
         reader = affine.reader(node.key, number)
         shape = reader.shape(message.addresses, channel_within(message.mask))
-        scattered += shape is None or shape.form.ragged
-    if 2 * scattered <= len(messages) or (not region.together and _is_chase(region)):
-        return False
-    return _operations(region) <= most * scattered
+        found += shape is None or shape.form.ragged
+    return found
 
 
 def _follows(region: Region, data: Data) -> bool:
