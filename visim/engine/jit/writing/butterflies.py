@@ -14,28 +14,12 @@ from dataclasses import dataclass
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.ir.shapes import Shape
-from visim.engine.jit.ir.text import low_bits, numbers, scalar_bytes
+from visim.engine.jit.ir.text import numbers, scalar_bytes
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.rows import RowWriter, pieces_of_rows
+from visim.engine.jit.writing.vectors import SIZES, VECTOR, Candidate, PieceWriter, Span
 from visim.engine.jit.writing.windows import none_of
-
-_VECTOR = 64
-"""Bytes of a vector."""
-_SIZES = {4: ("i32", "d", "si"), 8: ("i64", "q", "di")}
-"""Of elements of so many bytes: their type, and the ends of the names of their permutations."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Lanes of a ragged shape that may turn out to be a butterfly.
-
-    `piece` are the lanes of a piece, `step` the difference of indices of neighbouring elements.
-    """
-
-    shape: Shape
-    piece: int
-    step: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +40,14 @@ class Arrangement:
 
 
 @dataclass(frozen=True, slots=True)
-class Butterfly(Arrangement):
-    """A candidate that has been looked at: `firsts` are the indices of first lanes, as i64."""
+class Butterfly:
+    """A candidate that has been looked at: how its lanes are arranged, and what they reach."""
 
-    firsts: tuple[str, ...]
+    like: Arrangement
+    span: Span
 
 
-Known = dict[tuple[object, ...], Arrangement]
+Known = dict[tuple[object, ...], Arrangement | Butterfly]
 """What has been found out where code is straight, by what was looked at."""
 
 
@@ -78,15 +63,15 @@ class Taken:
 def candidate(shape: Shape, access: Access) -> Candidate | None:
     """Return what may be a butterfly of elements that stand side by side, if anything may."""
     size, scale = access.size, shape.form.scale
-    if size not in _SIZES or scalar_bytes(access.scalar) < 4 or size % scale:
+    if size not in SIZES or scalar_bytes(access.scalar) < 4 or size % scale:
         return None
-    piece, step = _VECTOR // size, size // scale
+    piece, step = VECTOR // size, size // scale
     if shape.lanes % piece or step.bit_count() != 1 or access.operation is not None:
         return None
     return Candidate(shape, piece, step)
 
 
-class ButterflyWriter:
+class ButterflyWriter(PieceWriter):
     """Writes accesses of butterflies.
 
     `known` is what has been found out already. Cores of one of the `families` differ by a number
@@ -94,9 +79,7 @@ class ButterflyWriter:
     """
 
     def __init__(self, rows: RowWriter, known: Known, families: Mapping[str, Family]) -> None:
-        self.rows = rows
-        self.text = rows.text
-        self.library = rows.library
+        super().__init__(rows)
         self.known = known
         self.families = families
 
@@ -109,28 +92,20 @@ class ButterflyWriter:
         known = self.known.get((core, form.signed, *kind))
         if isinstance(known, Butterfly):
             return known
-        parts = self._parts(found)
+        parts = self.parts(found)
         alike = self.families.get(core, core), *kind
-        arrangement = self.known.get(alike) or self._look(found, parts)
-        butterfly = self._placed(found, arrangement, parts)
-        self.known[alike] = arrangement
+        like = self.known.get(alike)
+        if not isinstance(like, Arrangement):
+            like = self._look(found, parts)
+        butterfly = Butterfly(like, self.span(found, parts, like.reach, like.holds))
+        self.known[alike] = like
         self.known[core, form.signed, *kind] = butterfly
         return butterfly
-
-    def _parts(self, found: Candidate) -> list[str]:
-        """Return the indices of each piece."""
-        shape, piece = found.shape, found.piece
-        return [
-            self.text.shuffle("i32", shape.lanes, shape.cores[0], range(first, first + piece))
-            for first in range(0, shape.lanes, piece)
-        ]
 
     def _look(self, found: Candidate, parts: list[str]) -> Arrangement:
         text, piece, step = self.text, found.piece, found.step
         kind, row = f"<{piece} x i32>", numbers("i32", range(0, piece * step, step))
-        behind = [
-            text.let(f"sub {kind} {part}, {text.shuffle_all('i32', piece, part)}") for part in parts
-        ]
+        behind = self.behind(found, parts)
         run = self._first_run(behind[0], row, piece)
         gap = text.spread("i32", piece, text.let(f"mul i32 {run}, {-step}"))
         places = text.let(f"add {kind} {row}, {text.let(f'and {kind} {row}, {gap}')}")
@@ -140,21 +115,6 @@ class ButterflyWriter:
         holds = none_of(text, wrong[0], piece)
         last = text.let(f"extractelement {kind} {places}, i64 {piece - 1}")
         return Arrangement(run, places, last, holds)
-
-    def _placed(self, found: Candidate, like: Arrangement, parts: list[str]) -> Butterfly:
-        """Look where pieces begin, and whether their indices go on from there without a wrap."""
-        text, signed, holds = self.text, bool(found.shape.form.signed), like.holds
-        word, sign, firsts = "sext" if signed else "zext", "s" if signed else "u", list[str]()
-        name = f"llvm.{sign}add.with.overflow.i32"
-        add = self.library.intrinsic(name, "{ i32, i1 }", "i32", "i32")
-        for part in parts:
-            index = text.let(f"extractelement <{found.piece} x i32> {part}, i64 0")
-            firsts.append(text.let(f"{word} i32 {index} to i64"))
-            end = text.let(f"call {{ i32, i1 }} {add}(i32 {index}, i32 {like.reach})")
-            wraps = text.let(f"extractvalue {{ i32, i1 }} {end}, 1")
-            straight = text.let(f"xor i1 {wraps}, true")
-            holds = text.let(f"and i1 {holds}, {straight}")
-        return Butterfly(like.run, like.places, like.reach, holds, tuple(firsts))
 
     def _first_run(self, others: str, row: str, piece: int) -> str:
         """Return how many lanes of a piece are side by side, from the first one on, as i32."""
@@ -176,28 +136,8 @@ class ButterflyWriter:
 
         `far` is the label for all else. Return where it is.
         """
-        text, shape, butterfly = self.text, found.shape, self.find(found)
-        scale, pointers, fits = shape.form.scale, list[str](), butterfly.holds
-        delta = shape.offsets[0]
-        if bounds.start != "0":
-            delta = text.let(f"sub i64 {delta}, {bounds.start}")
-        wide, limit = text.let(f"zext i32 {butterfly.reach} to i64"), bounds.limit
-        reach = text.let(f"mul i64 {wide}, {scale}")
-        if access.checked:  # Those of first lanes are in range together with the last ones.
-            less = self.library.intrinsic("llvm.usub.sat.i64", "i64", "i64", "i64")
-            limit = text.let(f"call i64 {less}(i64 {limit}, i64 {reach})")
-        for first in butterfly.firsts:
-            offset = text.let(f"add i64 {text.let(f'mul i64 {first}, {scale}')}, {delta}")
-            pointers.append(self.rows.pointer(offset, bounds))
-            if access.checked:
-                test = text.let(f"icmp ult i64 {offset}, {limit}")
-                fits = text.let(f"and i1 {fits}, {test}")
-        if mask is not None:
-            every = text.let(f"icmp eq i64 {mask}, {low_bits(shape.lanes)}")
-            fits = text.let(f"and i1 {fits}, {every}")
-        near = text.fresh("near")
-        text.branch(fits, near, far)
-        text.label(near)
+        butterfly = self.find(found)
+        pointers = self.begin_span(found, butterfly.span, access, bounds, mask, far)
         return Taken(found, butterfly, pointers)
 
     # Loads
@@ -206,7 +146,7 @@ class ButterflyWriter:
         """Return the vectors of the elements at the lanes of a butterfly."""
         found, butterfly, pointers = taken.found, taken.butterfly, taken.pointers
         text, (whole, runs, join) = self.text, self.text.labels("whole", "runs", "moved")
-        self._choose(butterfly, found.piece, whole, runs)
+        self._choose(butterfly.like, found.piece, whole, runs)
         rows = pieces_of_rows(found.shape.lanes, found.piece, access.size, pointers)
         direct, before = self.rows.load(rows, access.scalar, access.parts), text.block
         text.jump(join)
@@ -220,9 +160,9 @@ class ButterflyWriter:
             for a, b in zip(direct, picked, strict=True)
         ]
 
-    def _choose(self, butterfly: Butterfly, piece: int, whole: str, runs: str) -> None:
+    def _choose(self, like: Arrangement, piece: int, whole: str, runs: str) -> None:
         """Begin code for where there are no gaps; `runs` is the label for where there are."""
-        one = self.text.let(f"icmp eq i32 {butterfly.run}, {piece}")
+        one = self.text.let(f"icmp eq i32 {like.run}, {piece}")
         self.text.branch(one, whole, runs)
         self.text.label(whole)
 
@@ -231,24 +171,13 @@ class ButterflyWriter:
     ) -> list[str]:
         """Load two vectors for each piece, and take the elements of runs from them."""
         text, piece, size = self.text, found.piece, access.size
-        element, letter, _ = _SIZES[size]
-        kind, lanes = f"<{piece} x {element}>", found.shape.lanes
-        load = self.library.intrinsic(
-            f"llvm.masked.load.v{piece}{element}.p0", kind, "ptr", f"<{piece} x i1>", kind
-        )
-        name = f"llvm.x86.avx512.vpermi2var.{letter}.512"
-        take = self.library.intrinsic(name, kind, kind, kind, kind)
-        index = self._places(found, butterfly, element)
-        behind, pieces = self._behind(found, butterfly), list[str]()
+        element, lanes, like = SIZES[size][0], found.shape.lanes, butterfly.like
+        places = self.elements(found, like.places)
+        behind, pieces = self.up_to(found, like.reach, piece), list[str]()
         for pointer in pointers:
-            low = text.let(f"load {kind}, ptr {pointer}, align 1")
-            high = text.let(
-                f"call {kind} {load}(ptr align 1 {text.at(pointer, _VECTOR)}, "
-                f"<{piece} x i1> {behind}, {kind} poison)"
-            )
-            pieces.append(
-                text.let(f"call {kind} {take}({kind} {low}, {kind} {index}, {kind} {high})")
-            )
+            low = self.load_vector(pointer, size, "")
+            high = self.load_vector(text.at(pointer, VECTOR), size, behind)
+            pieces.append(self.take(low, high, places, size))
         whole = self.rows.weaver.joined(pieces, piece, element)
         count = lanes * access.parts
         flat = text.let(f"bitcast <{lanes} x {element}> {whole} to <{count} x {access.scalar}>")
@@ -257,31 +186,13 @@ class ButterflyWriter:
             for part in range(access.parts)
         ]
 
-    def _places(self, found: Candidate, butterfly: Butterfly, element: str) -> str:
-        """Return the elements of a piece, counted from its first one."""
-        text, piece, vector = self.text, found.piece, butterfly.places
-        kind = f"<{piece} x i32>"
-        if found.step > 1:
-            vector = text.let(f"udiv {kind} {vector}, splat (i32 {found.step})")
-        if element == "i32":
-            return vector
-        return text.let(f"zext {kind} {vector} to <{piece} x {element}>")
-
-    def _behind(self, found: Candidate, butterfly: Butterfly) -> str:
-        """Return which elements of a piece's second vector are not behind its last one."""
-        text, piece = self.text, found.piece
-        lasts = text.spread("i32", piece, butterfly.reach)
-        elements = (found.step * (piece + element) for element in range(piece))
-        row = numbers("i32", elements)
-        return text.let(f"icmp ule <{piece} x i32> {row}, {lasts}")
-
     # Stores
 
     def store(self, taken: Taken, access: Access, values: Sequence[str]) -> None:
         """Store vectors at the lanes of a butterfly, lowest lane first."""
         found, butterfly, pointers = taken.found, taken.butterfly, taken.pointers
         text, (whole, runs, join) = self.text, self.text.labels("whole", "runs", "moved")
-        self._choose(butterfly, found.piece, whole, runs)
+        self._choose(butterfly.like, found.piece, whole, runs)
         self.rows.store(pointers, access.lanes, access.scalar, list(values))
         text.jump(join)
         text.label(runs)
@@ -299,7 +210,7 @@ class ButterflyWriter:
     ) -> None:
         """Store two vectors for each piece, of which the elements of runs are on."""
         text, piece, lanes = self.text, found.piece, found.shape.lanes
-        element, _, letters = _SIZES[access.size]
+        element, _, letters = SIZES[access.size]
         kind, count = f"<{piece} x {element}>", lanes * access.parts
         woven = self.rows.weaver.woven(values, lanes, access.scalar)
         flat = text.let(f"bitcast <{count} x {access.scalar}> {woven} to <{lanes} x {element}>")
@@ -308,12 +219,12 @@ class ButterflyWriter:
         store = self.library.intrinsic(
             f"llvm.masked.store.v{piece}{element}.p0", "void", kind, "ptr", f"<{piece} x i1>"
         )
-        on, sources = self._sources(piece, butterfly.run, element)
+        on, sources = self._sources(piece, butterfly.like.run, element)
         for number, pointer in enumerate(pointers):
             part = text.shuffle(element, lanes, flat, range(number * piece, (number + 1) * piece))
             for half, source in enumerate(sources):
                 moved = text.let(f"call {kind} {move}({kind} {part}, {kind} {source})")
-                place = text.at(pointer, half * _VECTOR)
+                place = text.at(pointer, half * VECTOR)
                 text.do(
                     f"call void {store}({kind} {moved}, ptr align 1 {place}, <{piece} x i1> {on})"
                 )

@@ -17,10 +17,11 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.text import scalar_type, signed
 from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.blockwise import BlockWriter
-from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate
+from visim.engine.jit.writing.butterflies import ButterflyWriter
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.neighbours import NeighbourWriter
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Look, Passed, Ready
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
@@ -28,6 +29,7 @@ from visim.engine.jit.writing.scattered import ScatterWriter, Table
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.supposing import Suppositions
 from visim.engine.jit.writing.values import Values
+from visim.engine.jit.writing.vectors import Candidate
 from visim.engine.jit.writing.ways import WayFinder
 from visim.engine.jit.writing.windows import Window, WindowWriter
 from visim.sem.effects import Atomic, Load, LoadBlock, Space, Store, StoreBlock
@@ -80,6 +82,7 @@ class MessageWriter:
         )
         families = {} if values.shapes is None else values.shapes.indices.families
         self.butterflies = ButterflyWriter(self.rows, passed.butterflies, families)
+        self.neighbours = NeighbourWriter(self.rows)
         self._blocks = BlockWriter(unit, values, self.bounds, self.rows, pc)
 
     def ready(self, effect: Load | Store) -> Ready:
@@ -246,8 +249,18 @@ class MessageWriter:
         access, (far, join) = ready.access, self.text.labels("far", "joined")
         bits = None if ready.mask is None else ready.bits
         taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
-        near = self.butterflies.load(taken, access)
-        return self._or_else(access, near, (far, join), partial(self._load_far, ready, way.shape))
+        found = self.butterflies.load(taken, access)
+        return self._or_else(access, found, (far, join), partial(self._load_near, ready, way))
+
+    def _load_near(self, ready: Ready, way: Candidate) -> list[str]:
+        """Load lanes that are no butterfly: neighbours, or else those of a window."""
+        access, (far, join) = ready.access, self.text.labels("far", "joined")
+        bits = None if ready.mask is None else ready.bits
+        near = self.neighbours.begin(way, access, ready.bounds, bits, far)
+        if near is None:
+            return self._load_far(ready, way.shape)
+        found = self.neighbours.load(near, access)
+        return self._or_else(access, found, (far, join), partial(self._load_far, ready, way.shape))
 
     def _store_candidate(self, ready: Ready, way: Candidate) -> None:
         """Store lanes as a butterfly if they are one, else as those of a window."""

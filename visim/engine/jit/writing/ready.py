@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.butterflies import Candidate, Known
+from visim.engine.jit.writing.butterflies import Known
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.rows import Rows
 from visim.engine.jit.writing.scattered import Table
 from visim.engine.jit.writing.shared import Distant
+from visim.engine.jit.writing.vectors import Candidate
 from visim.engine.jit.writing.windows import Window
 from visim.sem.effects import Atomic, Load, Store
 

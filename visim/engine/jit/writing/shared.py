@@ -15,12 +15,13 @@ from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import Text
 from visim.engine.jit.layout import CACHE_ENTRY, Context
 from visim.engine.jit.writing.bounds import Bounds
-from visim.engine.jit.writing.butterflies import ButterflyWriter, Candidate, candidate
+from visim.engine.jit.writing.butterflies import ButterflyWriter, candidate
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import ModuleFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.rows import RowWriter
 from visim.engine.jit.writing.scattered import ScatterWriter
+from visim.engine.jit.writing.vectors import Candidate
 from visim.engine.jit.writing.windows import Window, WindowWriter
 
 _PARAMETERS = (
