@@ -22,6 +22,7 @@ from visim.engine.jit.common.native import IS_X86
 from visim.engine.jit.common.scheduler import CARRIERS, DIRECT, STACKS
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.gathers import Gatherer
+from visim.engine.jit.ir.permuting import Permuter
 from visim.engine.jit.ir.pieces import FRAME, Pieces
 from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.storage import Storage
@@ -114,6 +115,12 @@ class ModuleFrame:
         if not version.has_gathers:
             return None
         return Gatherer(text, self.library, scatters=version.has_scatters)
+
+    def permuter(self, text: Text) -> Permuter | None:
+        """Return what takes lanes from small tables in a function; None without AVX-512."""
+        if not self.version.has_mask_registers:
+            return None
+        return Permuter(text, self.library, permuted_bytes=self.version.permuted_bytes)
 
     def spacer(self, text: Text) -> Spacer:
         """Return what loads and stores rows with gaps in a function."""

@@ -231,12 +231,20 @@ class MessageWriter:
         """Load lanes from a table that is in range; else those of a window."""
         text, access, window = self.text, ready.access, way.window
         if window.fits == "true":
-            return self.moves.gathered(window, access.scalar, access.parts)
+            return self._looked_up(way, access)
         near, far, join = text.labels("table", "elsewhere", "joined")
         text.likely(window.fits, near, far)
         text.label(near)
-        found = self.moves.gathered(window, access.scalar, access.parts)
+        found = self._looked_up(way, access)
         return self._or_else(access, found, (far, join), partial(self._load_far, ready, way.shape))
+
+    def _looked_up(self, way: Table, access: Access) -> list[str]:
+        """Return the elements at lanes of a table that is in range."""
+        window = way.window
+        if way.permuter is None:
+            return self.moves.gathered(window, access.scalar, access.parts)
+        where = window.base, window.index, access.lanes
+        return [way.permuter.load(*where, access.scalar, way.entries)]
 
     def _load_far(self, ready: Ready, shape: Shape) -> list[str]:
         """Load lanes of a ragged shape that are no table, and no butterfly."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.permuting import Permuter
 from visim.engine.jit.ir.shapes import Form, Shape, literal
 from visim.engine.jit.ir.text import Text, splat
 from visim.engine.jit.writing.atomics import atomic_function
@@ -53,10 +54,16 @@ def has_window(shape: Shape) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Lanes of a ragged shape that reach the first elements of an array, which one check covers."""
+    """Lanes of a ragged shape that reach the first elements of an array, which one check covers.
+
+    `entries` is how many elements the check covers, `permuter` what takes lanes from all of them;
+    None: lanes are loaded from where they are.
+    """
 
     shape: Shape
     window: Window
+    entries: int
+    permuter: Permuter | None = None
 
 
 class ScatterWriter:
@@ -119,6 +126,7 @@ class ScatterWriter:
         return Table(
             shape,
             Window(shape, lanes, form.scale, first, base, index, fits, vector, bits, checked),
+            0 if most is None else most + 1,
         )
 
     def _both_within(self, first: str, size: int, bounds: Bounds) -> str:

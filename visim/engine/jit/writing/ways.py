@@ -168,6 +168,10 @@ class WayFinder:
         table = self.windows.table(shape, most, look.bounds, (look.mask, look.bits))
         if table.window.fits == "false":
             return None
+        permuter = self.unit.module.permuter(self.unit.text)
+        kind = access.scalar, access.parts, shape.form.scale
+        if permuter is not None and permuter.suits(table.entries, *kind):
+            return replace(table, permuter=permuter)
         window = self.windows.with_rest(table.window, look.bounds, access)
         return replace(table, window=window)
 
