@@ -71,6 +71,7 @@ INDICES = {
     "the smaller ones": f"min (M1, 32) V56(0,0)<1> V53{ALL} 0x3e:ud",
     "a few": f"and (M1, 32) V56(0,0)<1> V53{ALL} 0x3:ud",
     "five bits": f"and (M1, 32) V56(0,0)<1> V53{ALL} 0x1f:ud",
+    "the larger ones": f"min (M1, 32) V56(0,0)<1> V53{ALL} 0xd0:ud",
     "up to 38": f"min (M1, 32) V56(0,0)<1> V53{ALL} 0x26:ud",
 }
 """What makes an index from what was loaded, none above 255."""
@@ -194,6 +195,8 @@ def test_lanes_get_what_they_get_one_by_one(index: str, load: str) -> None:
         ("up to 38", "d32", 2, 2),
         ("bytes", "d8c32", 0, 2),
         ("low bits", "d16c32", 0, 1),
+        ("bytes", "d16c32", 0, 4),
+        ("the larger ones", "d16c32", 1, 3),
         ("low bits", "d64", 0, 0),
         ("bytes", "d32", 0, 0),
         ("a few", "d32x2", 0, 0),

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from visim.engine.jit.ir.floats import Library
-from visim.engine.jit.ir.text import Text, numbers, scalar_bytes, splat
+from visim.engine.jit.ir.text import Text, numbers, scalar_bytes, signed, splat
 from visim.engine.jit.ir.weaving import Weaver
 
 _BYTES = 64
 """Of a register."""
-_MOST_REGISTERS = 4
-"""Of 8 registers dwords take as long as gathers of Zen 4 (measured there)."""
+_MOST_REGISTERS = {1: 4, 2: 8, 4: 4, 8: 4}
+"""By bytes of an element. Indices of bytes are bytes. Dwords of 32 lanes fill two registers, for
+each of which all of a table is permuted: from 8 registers they take nearly as long as Zen 4 takes
+to gather them (measured there)."""
 _KINDS = {1: "qi", 2: "hi", 4: "si", 8: "di"}
 _KINDS_OF_TWO = {1: "qi", 2: "hi", 4: "d", 8: "q"}
 """The ends of the names of permutations of one register, and of two, by bytes of an element."""
@@ -36,7 +38,7 @@ class Permuter:
         size = scalar_bytes(scalar)
         if parts > 1 or scale != size or (size == 1 and self._permuted_bytes < _BYTES):
             return False
-        return 0 < entries * size <= _MOST_REGISTERS * _BYTES
+        return 0 < entries * size <= _MOST_REGISTERS[size] * _BYTES
 
     def load(self, base: str, index: str, lanes: int, scalar: str, entries: int) -> str:
         """Return the entries at the indices of lanes, which are in the table, as all of it is."""
@@ -80,17 +82,22 @@ class Permuter:
         return text.shuffle(kind, lanes, index, some)
 
     def _taken(self, table: Sequence[str], places: str, kind: str, count: int) -> str:
-        """Take elements from one to four registers."""
+        """Take elements from registers: from two at a time, of which bits of indices choose."""
+        text, vector, reach = self.text, f"<{count} x {kind}>", 2 * count
+        bits = 8 * scalar_bytes(kind)
         found = [
             self._of_two(table[first : first + 2], places, kind, count)
             for first in range(0, len(table), 2)
         ]
-        if len(found) == 1:
-            return found[0]
-        vector, low, high = f"<{count} x {kind}>", *found
-        bit = self.text.let(f"and {vector} {places}, {splat(kind, count, 2 * count)}")
-        on = self.text.let(f"icmp ne {vector} {bit}, zeroinitializer")
-        return self.text.let(f"select <{count} x i1> {on}, {vector} {high}, {vector} {low}")
+        while len(found) > 1:
+            bit = text.let(f"and {vector} {places}, {splat(kind, count, signed(reach, bits))}")
+            on = text.let(f"icmp ne {vector} {bit}, zeroinitializer")
+            chosen = [
+                text.let(f"select <{count} x i1> {on}, {vector} {high}, {vector} {low}")
+                for low, high in zip(found[::2], found[1::2], strict=False)
+            ]
+            found, reach = chosen + found[2 * len(chosen) :], 2 * reach
+        return found[0]
 
     def _of_two(self, table: Sequence[str], places: str, kind: str, count: int) -> str:
         """Take elements from one register or two."""
