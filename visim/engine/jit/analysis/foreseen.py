@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
+from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
@@ -42,13 +43,13 @@ from visim.sem.effects import (
     WriteState,
 )
 from visim.sem.expr import Expr
-from visim.sem.uops import UOPS
+from visim.sem.uops import UOPS, Group
 
 _MOST_STEPS = 40
 """Loops of more instructions are not written twice."""
 
 _MOST_FOR_EACH = 16
-"""How many instructions for each foreseen message outweigh what a check takes."""
+"""How many instructions for each foreseen message outweigh what a check takes; copies do not."""
 
 _PLAIN = (
     *(Load, LoadBlock, Store, StoreBlock, Atomic),
@@ -68,7 +69,8 @@ class Test:
         sides: what is compared, in the first turn.
         channel: the first channel.
         lanes: how many channels there are.
-        nearer: by how much each turn brings the sides nearer to where the comparison fails.
+        nearer: by how much each turn brings the sides nearer to where the comparison fails; 0:
+            that is known only when the loop begins.
     """
 
     word: str
@@ -89,7 +91,7 @@ class Foreseen:
         region: the loop.
         walk: its foreseen messages; which way they go is not said.
         bindings: what is known of surfaces where these are, by their identities.
-        tests: the comparisons with which channels go on.
+        tests: the comparisons with which channels go on; none: nobody knows how often they do.
         at_end: whether they stand at the end of a turn, else somewhere else in it.
         pieces: for rows of so many lanes, from some channel on, in how long pieces they are linear.
     """
@@ -102,30 +104,44 @@ class Foreseen:
     pieces: dict[tuple[int, int | None], int]
 
 
-def foreseen_loops(affine: Affine, others: Container[Key]) -> Iterator[Foreseen]:
+def foreseen_loops(affine: Affine, data: Data, others: Container[Key]) -> Iterator[Foreseen]:
     """Return the foreseen loops of a unit for which it pays, but none that begins in `others`."""
     flow = affine.slots.flow
     for region in RegionFinder(flow, affine.slots.kernel.simd_size).regions():
         steps = sum(len(node.block.steps) for node in region.nodes)
         if region.header.key in others or region.forks or steps > _MOST_STEPS:
             continue
-        found = _Reader(affine, region).foreseen()
-        if found is not None and steps <= _MOST_FOR_EACH * len(found.walk.accesses):
+        found = _Reader(affine, data, region).foreseen()
+        if found is not None and _work(region) <= _MOST_FOR_EACH * len(found.walk.accesses):
             yield found
+
+
+def _work(region: Region) -> int:
+    """Return how many instructions of a turn do more than copy registers."""
+    return sum(not all(map(_copies, step.effects)) for _, _, step in region.steps())
+
+
+def _copies(effect: Effect) -> bool:
+    return isinstance(effect, WriteRegister) and effect.value.uop.group is Group.LEAF
 
 
 class _Reader(TurnReader):
     """Follows a turn of a loop."""
 
-    def __init__(self, affine: Affine, region: Region) -> None:
-        super().__init__()
+    def __init__(self, affine: Affine, data: Data, region: Region) -> None:
+        super().__init__(strides=True)
         self._affine = affine
+        self._data = data
         self._region = region
         self._tests: dict[str, list[tuple[int, int, Test | None]]] = {}
         self._pieces: dict[tuple[int, int | None], int] = {}
 
     def foreseen(self) -> Foreseen | None:
-        """Return the loop, if its turns can be counted and some of its messages are ramps."""
+        """Return the loop, if some of its messages are ramps.
+
+        How often channels go on is known, or how long the ramps stay in their arrays; data do not
+        decide it.
+        """
         if self._leaver is None:
             return None
         messages: list[Access] = []
@@ -150,7 +166,7 @@ class _Reader(TurnReader):
         tests = self._counted(walk, tests or ())
         walk.accesses += [one for one in messages if self._is_known(walk, one.address)]
         copies = any(begin.is_own for begin, _ in walk.copies.values())
-        if not tests or not walk.accesses or copies:
+        if not walk.accesses or copies or not (tests or self._ends_with_arrays(walk)):
             return None
         known = {id(one.effect): bindings[id(one.effect)] for one in walk.accesses}
         at_end = self._leaver is self._region.nodes[-1]
@@ -225,12 +241,26 @@ class _Reader(TurnReader):
                 return []
             if not all(self._is_known(walk, side) for side in test.sides):
                 return []
+            if test.word == "eq":
+                return []
+            if any(walk.strides_in(side) for side in test.sides):
+                if not all(_has_rate(side, walk) for side in test.sides):
+                    return []
+                found.append(test)
+                continue
             one, other = (rate(side, walk.steps) for side in test.sides)
             nearer = 0 if one is None or other is None else one - other
-            if test.word == "eq" or not (nearer > 0 or (test.word == "ne" and nearer == -1)):
+            if not (nearer > 0 or (test.word == "ne" and nearer == -1)):
                 return []
             found.append(replace(test, nearer=nearer))
         return found
+
+    def _ends_with_arrays(self, walk: Walk) -> bool:
+        """Whether turns can be counted until a message leaves its array, and data do not end it."""
+        goto = None if self._leaver is None else self._leaver.block.transfer
+        if not isinstance(goto, Goto) or goto.mask is None or self._data.decide(goto.mask):
+            return False
+        return any(advances(access.address, walk) for access in walk.accesses)
 
     # Messages
 
@@ -309,7 +339,7 @@ def _is_linear(ramp: Ramp, walk: Walk) -> bool:
     """Whether nothing in a ramp bends it: where it grows in two ways, each of them is linear."""
     if not all(_is_linear(arg, walk) for arg in ramp.args):
         return False
-    turns = [any(walk.steps[one.what] for one in arg.begins() if one.what) for arg in ramp.args]
+    turns = [walk.moves(arg) for arg in ramp.args]
     lanes = [arg.is_own for arg in ramp.args]
     match ramp.word:
         case "mul":
@@ -318,3 +348,15 @@ def _is_linear(ramp: Ramp, walk: Walk) -> bool:
             return not (any(turns) or any(lanes))
         case _:
             return True
+
+
+def advances(ramp: Ramp, walk: Walk) -> bool:
+    """Whether turns change a linear ramp, each by the same in all channels."""
+    return walk.moves(ramp) and _has_rate(ramp, walk)
+
+
+def _has_rate(ramp: Ramp, walk: Walk) -> bool:
+    """Whether a turn adds the same to a linear ramp in all channels."""
+    if not all(_has_rate(arg, walk) for arg in ramp.args):
+        return False
+    return ramp.word != "mul" or not (ramp.is_own and walk.moves(ramp))

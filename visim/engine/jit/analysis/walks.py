@@ -84,10 +84,33 @@ class Access:
     way: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """What a turn adds to a number: one that is known, and others that stay what they are.
+
+    Attributes:
+        known: the number that is known.
+        others: the others, each with 1 where it is added, or -1 where it is taken away.
+    """
+
+    known: int = 0
+    others: tuple[tuple[int, Ramp], ...] = ()
+
+    def plus(self, other: Stride) -> Stride:
+        """Return the sum of two strides."""
+        return Stride(self.known + other.known, self.others + other.others)
+
+    def minus(self) -> Stride:
+        """Return what is added where this is taken away."""
+        return Stride(-self.known, tuple((-sign, ramp) for sign, ramp in self.others))
+
+
 @dataclass
 class Walk:
     """The messages of a loop, and how much a turn adds to what their addresses begin with.
 
+    That is a known number in `steps`; in `strides` are numbers to add to it that are known only
+    when the loop begins.
     Some of that does not count itself but is made, at the end of a turn, of what counts, as where a
     counter of 16 bits is kept as 32 bits, too: `copies` says of what. If it was made of that in
     front of the first turn as well, it counts with it.
@@ -95,7 +118,19 @@ class Walk:
 
     accesses: list[Access] = field(default_factory=list[Access])
     steps: dict[What, int] = field(default_factory=dict[What, int])
+    strides: dict[What, tuple[tuple[int, Ramp], ...]] = field(
+        default_factory=dict[What, "tuple[tuple[int, Ramp], ...]"]
+    )
     copies: dict[What, tuple[Ramp, Ramp]] = field(default_factory=dict[What, tuple[Ramp, Ramp]])
+
+    def strides_in(self, ramp: Ramp) -> bool:
+        """Whether what a turn adds to a ramp is known only when the loop begins."""
+        return any(one.what in self.strides for one in ramp.begins())
+
+    def moves(self, ramp: Ramp) -> bool:
+        """Whether turns may change a ramp."""
+        known = any(self.steps[one.what] for one in ramp.begins() if one.what is not None)
+        return known or self.strides_in(ramp)
 
 
 def walk_of(region: Region) -> Walk | None:
@@ -111,10 +146,14 @@ def ramps_of(region: Region) -> Walk | None:
 
 
 class TurnReader:
-    """Follows, through a turn, what variables have; not what is in `parts`."""
+    """Follows, through a turn, what variables have; not what is in `parts`.
 
-    def __init__(self, parts: Container[Row] = ()) -> None:
+    `strides` says that turns may add numbers that are known only when the loop begins.
+    """
+
+    def __init__(self, parts: Container[Row] = (), *, strides: bool = False) -> None:
         self._parts = parts
+        self._strides = strides
         self._now: dict[What, Ramp | None] = {}
 
     def write(self, effects: Iterable[Effect]) -> None:
@@ -192,15 +231,29 @@ class TurnReader:
             walk.steps[what] = 0
             return True
         ends = self._now[what]
-        step = None if ends is None else _added(ends, what)
-        if ends is not None and step is None:
-            step = self._copied(walk, begin, ends)
-        if step is None or abs(step) > _LONGEST_STEP:
+        stride = None if ends is None else _added(ends, what)
+        if ends is not None and stride is None:
+            stride = self._copied(walk, begin, ends)
+        if stride is None or abs(stride.known) > _LONGEST_STEP:
             return False
-        walk.steps[what] = step
+        if stride.others and not all(self._stays(walk, ramp) for _, ramp in stride.others):
+            return False
+        walk.steps[what] = stride.known
+        if stride.others:
+            walk.strides[what] = stride.others
         return True
 
-    def _copied(self, walk: Walk, begin: Ramp, ends: Ramp) -> int | None:
+    def _stays(self, walk: Walk, ramp: Ramp) -> bool:
+        """Whether a number may be added in each turn: all channels share it, and no turn writes it.
+
+        So steps are zero for what it begins with, which is noted.
+        """
+        begins = [begin for begin in ramp.begins() if begin.what is not None]
+        if not self._strides or any(begin.what in self._now for begin in begins):
+            return False
+        return not ramp.is_own and all(self.learn(walk, begin) for begin in begins)
+
+    def _copied(self, walk: Walk, begin: Ramp, ends: Ramp) -> Stride | None:
         """Return how much a turn adds to what is made of others that count."""
         others = list(ends.begins())
         if begin.what is None or not others:
@@ -211,10 +264,11 @@ class TurnReader:
                 return None
             if not self.learn(walk, other):
                 return None
-        if ends.is_own and not begin.is_own:
+        if (ends.is_own and not begin.is_own) or walk.strides_in(ends):
             return None
         walk.copies[begin.what] = begin, ends
-        return rate(ends, walk.steps)
+        found = rate(ends, walk.steps)
+        return None if found is None else Stride(found)
 
 
 class _WalkReader(TurnReader):
@@ -298,24 +352,43 @@ def _span(what: What) -> tuple[int, int, int]:
     return (what.variable, what.offset, what.end) if isinstance(what, Row) else what
 
 
-def _added(ramp: Ramp, what: What) -> int | None:
-    """Return what a ramp is more than what it begins with, if that is a known number.
+def _added(ramp: Ramp, what: What) -> Stride | None:
+    """Return what a ramp is more than what it begins with.
 
     It is that modulo a power of two, of which `what` has the bits: no type on the way has fewer.
     """
     match ramp.word:
         case "place":
-            return 0 if ramp.what == what else None
+            return Stride() if ramp.what == what else None
         case "as" if ramp.type.bits >= _bits(what):
             return _added(ramp.args[0], what)
         case "add":
             one, other = ramp.args
-            if other.word != "constant":
-                one, other = other, one
             found = _added(one, what)
-            return None if found is None or other.word != "constant" else found + other.number
+            if found is None:
+                one, other = other, one
+                found = _added(one, what)
+            return None if found is None else found.plus(_addend(other, _bits(what)))
         case _:
             return None
+
+
+def _addend(ramp: Ramp, bits: int) -> Stride:
+    """Return what is added where a ramp is, modulo two to the power of `bits`."""
+    if ramp.word == "constant":
+        return Stride(ramp.number)
+    if ramp.type.bits >= bits:
+        match ramp.word:
+            case "add":
+                one, other = ramp.args
+                return _addend(one, bits).plus(_addend(other, bits))
+            case "neg":
+                return _addend(ramp.args[0], bits).minus()
+            case "as":
+                return _addend(ramp.args[0], bits)
+            case _:
+                pass
+    return Stride(others=((1, ramp),))
 
 
 def rate(ramp: Ramp, steps: dict[What, int]) -> int | None:

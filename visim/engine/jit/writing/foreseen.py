@@ -6,15 +6,14 @@ so LLVM makes code for a turn as a whole, and does not look whether the thread's
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
 from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.flow import Key
-from visim.engine.jit.analysis.foreseen import Foreseen, Test, lanes_of, shape_of
+from visim.engine.jit.analysis.foreseen import Foreseen, Test, advances, lanes_of, shape_of
 from visim.engine.jit.analysis.slots import channel_of
-from visim.engine.jit.analysis.walks import Access, Ramp, What, access_bytes
+from visim.engine.jit.analysis.walks import Access, Ramp, Walk, access_bytes
 from visim.engine.jit.ir.shapes import ShapeWriter
 from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.attempts import Attempt
@@ -38,7 +37,7 @@ class CornerWriter(RampWriter):
 
     Args:
         unit: the unit.
-        steps: how much a turn adds to what ramps begin with.
+        walk: how much a turn adds to what ramps begin with.
         reader: reads shapes where a turn begins.
         lanes: how many lanes rows have.
         channel: the channel of the first one.
@@ -48,13 +47,13 @@ class CornerWriter(RampWriter):
     def __init__(
         self,
         unit: UnitFrame,
-        steps: Mapping[What, int],
+        walk: Walk,
         reader: ShapeReader,
         lanes: int,
         channel: int | None,
         piece: int,
     ) -> None:
-        super().__init__(unit, steps)
+        super().__init__(unit, walk)
         self._ends = [
             lane for first in range(0, lanes, piece) for lane in (first, first + piece - 1)
         ]
@@ -63,11 +62,15 @@ class CornerWriter(RampWriter):
         self._reader = reader
         self._channel = channel
 
-    def least(self, numbers: str) -> str:
-        """Return the smallest number."""
-        name = f"llvm.vector.reduce.smin.v{self._lanes}i64"
+    def least(self, numbers: str, word: str = "smin") -> str:
+        """Return the smallest number, or with "smax" the largest one."""
+        name = f"llvm.vector.reduce.{word}.v{self._lanes}i64"
         function = self.unit.module.library.intrinsic(name, WORD, self.vector)
         return self.text.let(f"call {WORD} {function}({self.vector} {numbers})")
+
+    def first(self, numbers: str) -> str:
+        """Return the number of the first lane."""
+        return self.text.let(f"extractelement {self.vector} {numbers}, i64 0")
 
     def _own(self, ramp: Ramp) -> str:
         """Return what the channels at the ends have; note that what is between them is linear."""
@@ -109,7 +112,7 @@ class _Corners:
         if key not in self.made:
             loop, unit = self.loop.loop, self.loop.unit
             reader, piece = self.loop.reader(), loop.pieces[key]
-            self.made[key] = CornerWriter(unit, loop.walk.steps, reader, *key, piece)
+            self.made[key] = CornerWriter(unit, loop.walk, reader, *key, piece)
         return self.made[key]
 
 
@@ -137,27 +140,58 @@ class ForeseenWriter(Attempt):
 
     def begin(self) -> None:
         """Write how many turns are foreseen, and go to the first of them if there are enough."""
-        text, steps = self.text, self.loop.walk.steps
+        text = self.text
         text.label(self._name)
         self._find_room()
-        ramps, corners = RampWriter(self.unit, steps), _Corners(self)
-        left = reduce(
-            partial(self._combined, "umin"),
-            [self._left(test, ramps, corners) for test in self.loop.tests],
-        )
+        ramps, corners = RampWriter(self.unit, self.loop.walk), _Corners(self)
+        left = reduce(partial(self._combined, "umin"), self._ends(ramps, corners))
         turns = self._combined("umin", left, self._turns)
         enough = text.let(f"icmp uge i64 {turns}, {_LEAST_TURNS}")
-        text.branch(enough, self._label("look"), self._label("bail"))
-        text.label(self._label("look"))
+        if self.loop.tests:
+            text.branch(enough, self._label("look"), self._label("bail"))
+            text.label(self._label("look"))
         fits = self._fits(ramps, corners, text.let(f"sub i64 {turns}, 1"))
         text.do(f"store i64 0, ptr {self._turn}")
         text.do(f"store i64 {turns}, ptr {self._most}")
-        text.likely(fits, self._body(self.region.header.key[1]), self._label("missed"))
+        well = text.let(f"and i1 {enough}, {fits}")
+        text.likely(well, self._body(self.region.header.key[1]), self._label("missed"))
         text.label(self._label("missed"))
         self._look_up()
         text.jump(self._label("bail"))
         text.label(self._label("bail"))
         self._give_up()
+
+    def _ends(self, ramps: RampWriter, corners: _Corners) -> list[str]:
+        """Return after about how many turns the loop ends, as several things have it."""
+        walk = self.loop.walk
+        if self.loop.tests:
+            return [self._left(test, ramps, corners) for test in self.loop.tests]
+        moving = [one for one in walk.accesses if advances(one.address, walk)]
+        return [self._stays(access, ramps, corners) for access in moving]
+
+    def _stays(self, access: Access, ramps: RampWriter, corners: _Corners) -> str:
+        """Return about how many turns a message stays in its array.
+
+        Nobody knows how often channels go on; but arrays mostly end where loops do.
+        """
+        text, bounds, address = self.text, self._bounds_of(access), access.address
+        if address.is_own:
+            writer = corners.of(lanes_of(access.effect), channel_of(access.effect.mask))
+            now, then = (writer.value_of_all(address, turn) for turn in ("", "1"))
+            least, most = writer.least(now), writer.least(now, "smax")
+            now, then = writer.first(now), writer.first(then)
+        else:
+            now, then = (ramps.number(address, turn) for turn in ("", "1"))
+            least = most = now
+        rate = text.let(f"sub i64 {then}, {now}")
+        end = text.let(f"add i64 {bounds.start}, {bounds.limit}")
+        above = text.let(f"sub i64 {text.let(f'sub i64 {end}, {most}')}, 1")
+        below = text.let(f"sub i64 {least}, {bounds.start}")
+        grows = text.let(f"icmp sgt i64 {rate}, 0")
+        room = text.let(f"select i1 {grows}, i64 {above}, i64 {below}")
+        pace = self._combined("smax", rate, text.let(f"sub i64 0, {rate}"))
+        more = text.let(f"sdiv i64 {room}, {self._combined('smax', pace, '1')}")
+        return self._combined("smax", text.let(f"add i64 {more}, 1"), "0")
 
     def _look_up(self) -> None:
         """Look up the arrays of messages in flat memory, for the next attempt.
@@ -179,20 +213,35 @@ class ForeseenWriter(Attempt):
         Nothing depends on it but for how many turns messages are looked at: the second way makes
         the comparison in each turn.
         """
-        text, sides = self.text, test.sides if test.nearer > 0 else test.sides[::-1]
+        text, sides = self.text, test.sides if test.nearer >= 0 else test.sides[::-1]
+        writer = ramps
         if any(side.is_own for side in sides):
             writer = corners.of(test.lanes, test.channel)
-            one, other = (writer.value_of_all(side, "") for side in sides)
-            away = writer.least(writer.difference(other, one, writer.vector))
-        else:
-            one, other = (ramps.number(side, "") for side in sides)
-            away = ramps.difference(other, one)
-        more = abs(test.nearer) - (test.word != "le")
-        turns = text.let(f"add i64 {away}, {more}") if more else away
-        if abs(test.nearer) > 1:
-            turns = text.let(f"sdiv i64 {turns}, {abs(test.nearer)}")
-        turns = self._combined("smax", turns, "0")
+        away = _away(writer, sides, "")
+        nearer = str(abs(test.nearer))
+        if not test.nearer:
+            nearer = self._nearer(ramps, writer, away, _away(writer, sides, "1"))
+        if isinstance(writer, CornerWriter):
+            away = writer.least(away)
+        if test.word == "le":
+            away = text.let(f"add i64 {away}, 1")
+        if nearer != "1":
+            more = text.let(f"sub i64 {nearer}, 1")
+            away = text.let(f"sdiv i64 {text.let(f'add i64 {away}, {more}')}, {nearer}")
+        turns = self._combined("smax", away, "0")
         return text.let(f"add i64 {turns}, 1") if self.loop.at_end else turns
+
+    def _nearer(self, ramps: RampWriter, writer: RampWriter, away: str, then: str) -> str:
+        """Return by how much a turn brings the sides of a comparison nearer, if it does.
+
+        They are so far apart in the first turn, and in the next one, in all channels alike.
+        """
+        text = self.text
+        if isinstance(writer, CornerWriter):
+            away, then = map(writer.first, (away, then))
+        nearer = ramps.difference(away, then)
+        ramps.all_fit.append(text.let(f"icmp sge i64 {nearer}, 1"))
+        return self._combined("smax", nearer, "1")
 
     def _fits(self, ramps: RampWriter, corners: _Corners, last: str) -> str:
         """Return whether all messages are in range in the turns up to number `last`."""
@@ -219,7 +268,7 @@ class ForeseenWriter(Attempt):
         """Note whether the corners of a message's rows are in range."""
         text, start, limit = self.text, *map(corners.spread, (bounds.start, bounds.limit))
         every = corners.value_of_all(access.address, "")
-        self._note(access, text.let(f"extractelement {corners.vector} {every}, i64 0"))
+        self._note(access, corners.first(every))
         for at in ("", last):
             place = corners.value_of_all(access.address, at)
             offset = text.let(f"sub {corners.vector} {place}, {start}")
@@ -249,3 +298,12 @@ class ForeseenWriter(Attempt):
         most = text.let(f"load i64, ptr {self._most}")
         more = text.let(f"icmp ult i64 {turn}, {most}")
         text.branch(more, self._body(header.key[1]), self._label("together"))
+
+
+def _away(writer: RampWriter, sides: tuple[Ramp, Ramp], turn: str) -> str:
+    """Return by how much one side of a comparison is less than the other in a turn."""
+    if not any(side.is_own for side in sides):
+        one, other = (writer.number(side, turn) for side in sides)
+        return writer.difference(other, one)
+    one, other = (writer.value_of_all(side, turn) for side in sides)
+    return writer.difference(other, one, writer.vector)

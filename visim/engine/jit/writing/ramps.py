@@ -6,12 +6,12 @@ modulo 2**64, taken as signed ones. That nothing leaves the range of its type on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
 from visim.engine.jit.analysis.slots import Row
-from visim.engine.jit.analysis.walks import Ramp, What
+from visim.engine.jit.analysis.walks import Ramp, Walk, What
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.types import DataType, Q
 
@@ -27,12 +27,12 @@ class RampWriter:
         all_fit: such tests of numbers that all channels share.
     """
 
-    def __init__(self, unit: UnitFrame, steps: Mapping[What, int]) -> None:
+    def __init__(self, unit: UnitFrame, walk: Walk) -> None:
         self.unit = unit
         self.text = unit.text
         self.fits: list[str] = []
         self.all_fit: list[str] = []
-        self._steps = steps
+        self._walk = walk
         self._lanes = unit.kernel.simd_size
         self.vector = f"<{self._lanes} x {WORD}>"
         self._values: dict[tuple[Ramp, str], str] = {}
@@ -129,7 +129,7 @@ class RampWriter:
         text, kind, place = self.text, ramp.type, ramp.place
         if place is None or ramp.what is None:
             raise TypeError("a ramp that begins nowhere")
-        step, own = self._steps[ramp.what], isinstance(ramp.what, Row)
+        own = isinstance(ramp.what, Row)
         if own:
             found, vector = self._own(ramp), self.vector
         else:
@@ -137,10 +137,20 @@ class RampWriter:
             found, vector = self.unit.storage.read(place), WORD
             found = text.let(f"extractelement <1 x i{kind.bits}> {found}, i64 0")
             found = self._extended(found, kind, f"i{kind.bits}", vector)
-        if not step or not last:
+        more = self._more(ramp.what, last) if last else None
+        if more is None:
             return found
-        more = text.let(f"mul i64 {last}, {step}")
         return self._sum("add", vector, [found, self.spread(more) if own else more], kind)
+
+    def _more(self, what: What, last: str) -> str | None:
+        """Return how much more there is in turn `last` than in the first one, if that changes."""
+        step, others = str(self._walk.steps[what]), self._walk.strides.get(what, ())
+        if not others:
+            return None if step == "0" else self.text.let(f"mul {WORD} {last}, {step}")
+        for sign, ramp in others:
+            word = "add" if sign > 0 else "sub"
+            step = self._sum(word, WORD, [step, self.number(ramp, "")], Q)
+        return self._sum("mul", WORD, [last, step], Q)
 
     def _own(self, ramp: Ramp) -> str:
         """Return what each channel has of a row when a turn begins."""

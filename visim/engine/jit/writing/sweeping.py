@@ -168,7 +168,7 @@ class SweepWriter(Together):
         """Note where channels load in the first turn; those that are off, where another does."""
         text, lanes, effect = self.text, self._lanes, stream.access.effect
         vector = f"<{lanes} x i64>"
-        ramps = RampWriter(self.unit, self._walk.steps)
+        ramps = RampWriter(self.unit, self._walk)
         found = ramps.value_of_all(stream.access.address, "")
         shift = self._shifts.get(id(effect))
         if shift is not None:

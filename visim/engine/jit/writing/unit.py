@@ -77,7 +77,7 @@ class UnitWriter(UnitFrame):
         version = self.module.version
         if self.module.flat or version.looks_inside or not version.checked:
             return ()
-        return foreseen_loops(self.affine, self.loops)
+        return foreseen_loops(self.affine, self.data, self.loops)
 
     def _write_again(self, loop: ForeseenWriter) -> None:
         """Write a foreseen loop for the second time."""

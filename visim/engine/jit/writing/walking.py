@@ -47,7 +47,7 @@ class WalkWriter:
         self._bounds = bounds
         self._name = name
         self._lanes = unit.kernel.simd_size
-        self._ramps = RampWriter(unit, walk.steps)
+        self._ramps = RampWriter(unit, walk)
 
     def write(self, turns: str, most: str, abreast: int) -> None:
         """Write, to the memory `turns`, how many can be made, at most `most`.
