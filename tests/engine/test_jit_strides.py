@@ -9,6 +9,7 @@ import random
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from visim.engine.base import RunOptions
 from visim.engine.jit.writing.module import ModuleWriter
@@ -123,18 +124,25 @@ class Strides(Case):
                 "V44": np.array([0, bound, width, first, -row, 0], np.int64).astype(np.int32),
                 "V66": np.array([stride], np.int64).astype(KINDS[kind]),
                 "V67": np.array([other], np.int32),
+                **self.more(rng),
             }
             channels = (1 << LANES) - 1 if rng.random() < 0.7 else some_channels(kernel, rng)
             starts.append(start_with(kernel, registers, channels))
         self.group = harness.GroupsAlike(tuple(starts), slm_bytes=4 * SIZE)
 
+    def more(self, rng: random.Random) -> dict[str, NDArray[np.int32]]:
+        """Return what else a thread has in registers."""
+        return {}
 
-def _compare(text: str, seed: str, kind: str = "d", least: int = 4) -> set[bool]:
+
+def compare(
+    text: str, seed: str, kind: str = "d", least: int = 4, case_of: type[Strides] = Strides
+) -> set[bool]:
     """Compare both engines where threads end; return whether some had faults, and some none."""
     kernel, rng = harness.assemble(text, "pvc"), random.Random(seed)
     found = list[Case]()
     while len(found) < least:
-        case = Strides(kernel, rng, kind, wild=len(found) > 0)
+        case = case_of(kernel, rng, kind, wild=len(found) > 0)
         ended, _ = case.run(kernel.prepared, RunOptions(budget=LIMIT))
         if ended.fault is None or ended.fault.code != "instruction-budget":
             found.append(case)
@@ -162,7 +170,7 @@ def _is_foreseen(texts: list[str]) -> bool:
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("end", ENDS)
 def test_steps_are_what_a_thread_has(end: str, body: str, texts: list[str]) -> None:
-    assert False in _compare(strided(body, end), f"{end} {body}")
+    assert False in compare(strided(body, end), f"{end} {body}")
     assert _is_foreseen(texts)
 
 
@@ -172,14 +180,14 @@ def test_steps_are_of_all_types_and_added_in_all_ways(
     adds: str, kind: str, texts: list[str]
 ) -> None:
     body = "rows that are stored"
-    _compare(strided(body, "another counter", adds, kind=kind), f"{adds} {kind}")
+    compare(strided(body, "another counter", adds, kind=kind), f"{adds} {kind}")
     assert _is_foreseen(texts)
 
 
 @pytest.mark.parametrize("test", ["lt", "le", "gt", "ge", "ne"])
 @pytest.mark.parametrize("end", ["the counter itself", "for each channel"])
 def test_comparisons_of_all_kinds_count_turns(end: str, test: str, texts: list[str]) -> None:
-    _compare(strided("one element and rows", end, test=test), f"{end} {test}")
+    compare(strided("one element and rows", end, test=test), f"{end} {test}")
     assert _is_foreseen(texts)
 
 
@@ -190,7 +198,7 @@ def test_comparisons_of_all_kinds_count_turns(end: str, test: str, texts: list[s
 def test_steps_that_change_are_not_foreseen(line: str, texts: list[str]) -> None:
     text = strided("rows at a distance", "another counter")
     changing = text.replace("LOOP:", f"LOOP:\n    {line.format(STRIDE)}")
-    _compare(changing, line)
+    compare(changing, line)
     assert not _is_foreseen(texts)
 
 
@@ -198,7 +206,7 @@ def test_steps_that_each_channel_has_for_itself_count_no_turns(texts: list[str])
     text = strided("rows at a distance", "for each channel")
     own = text.replace(f"V42(0,0)<1;1,0> {OTHER}", "V42(0,0)<1;1,0> V41(0,0)<1;1,0>")
     assert own != text
-    _compare(own, "own")
+    compare(own, "own")
     assert _is_foreseen(texts)
 
 
@@ -206,5 +214,5 @@ def test_turns_that_data_end_are_not_foreseen(texts: list[str]) -> None:
     text = strided("rows at a distance", "another counter")
     data = text.replace(f"P1 V68(0,0)<0;1,0> {BOUND}", f"P1 V53(0,1)<0;1,0> {BOUND}")
     assert data != text
-    _compare(data, "data", least=2)
+    compare(data, "data", least=2)
     assert not _is_foreseen(texts)

@@ -114,11 +114,13 @@ class RegionFinder:
     Args:
         flow: the unit's graph.
         channels: how many channels a thread has.
+        mixed: whether some jumps may be for all channels and others for some.
     """
 
-    def __init__(self, flow: Flow, channels: int) -> None:
+    def __init__(self, flow: Flow, channels: int, *, mixed: bool = False) -> None:
         self._flow = flow
         self._channels = channels
+        self._mixed = mixed
 
     def regions(self) -> Iterator[Region]:
         """Return the loops, none of which has another one in it."""
@@ -147,7 +149,8 @@ class RegionFinder:
         region = Region(nodes, exits, sorted((header.waiting | set(exits)) - {LOST}))
         masks = [mask for node in nodes if (mask := _jump_mask(node)) is not None]
         region.together = any(map(is_uniform, masks))
-        if region.together != all(map(is_uniform, masks)) or not self._is_closed(region):
+        alike = region.together == all(map(is_uniform, masks))
+        if not (alike or self._mixed) or not self._is_closed(region):
             return None
         region.steady = {node.key for node in nodes if self._is_steady(region, node)}
         return region

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 from visim.engine.jit.analysis.affine import Affine, ShapeReader
 from visim.engine.jit.analysis.ages import Data
@@ -27,6 +26,7 @@ from visim.engine.jit.analysis.walks import (
     Walk,
     access_bytes,
     address_of,
+    part_of,
     rate,
 )
 from visim.engine.jit.ir.shapes import Shape
@@ -107,9 +107,8 @@ class Foreseen:
 def foreseen_loops(affine: Affine, data: Data, others: Container[Key]) -> Iterator[Foreseen]:
     """Return the foreseen loops of a unit for which it pays, but none that begins in `others`."""
     flow = affine.slots.flow
-    for region in RegionFinder(flow, affine.slots.kernel.simd_size).regions():
-        steps = sum(len(node.block.steps) for node in region.nodes)
-        if region.header.key in others or region.forks or steps > _MOST_STEPS:
+    for region in RegionFinder(flow, affine.slots.kernel.simd_size, mixed=True).regions():
+        if region.header.key in others or _work(region) > _MOST_STEPS:
             continue
         found = _Reader(affine, data, region).foreseen()
         if found is not None and _work(region) <= _MOST_FOR_EACH * len(found.walk.accesses):
@@ -142,11 +141,11 @@ class _Reader(TurnReader):
         How often channels go on is known, or how long the ramps stay in their arrays; data do not
         decide it.
         """
-        if self._leaver is None:
+        if not self._leavers or self._data_decide(self._forks):
             return None
         messages: list[Access] = []
         bindings: dict[int, Bindings] = {}
-        tests: list[Test] | None = None
+        tests: list[list[Test]] = []
         for owner in self._region.nodes:
             known = Bindings()
             for number, step in enumerate(owner.block.steps):
@@ -160,34 +159,62 @@ class _Reader(TurnReader):
                         bindings[id(effect)] = replace(known, known=dict(known.known))
                 self._compare(step)
                 self.write(step.effects)
-            if owner is self._leaver:
-                tests = self._leaving(owner)
+            if owner in self._leavers:
+                tests.append(self._leaving(owner) or [])
+            if owner.key not in self._region.steady:
+                self._forget(owner)
         walk = Walk()
-        tests = self._counted(walk, tests or ())
+        counted = [self._counted(walk, one) for one in tests]
+        leaver, found = next(
+            (pair for pair in zip(self._leavers, counted, strict=True) if pair[1]), (None, [])
+        )
         walk.accesses += [one for one in messages if self._is_known(walk, one.address)]
         copies = any(begin.is_own for begin, _ in walk.copies.values())
-        if not walk.accesses or copies or not (tests or self._ends_with_arrays(walk)):
+        counts = found or any(advances(access.address, walk) for access in walk.accesses)
+        open_ends = [one for one, tests in zip(self._leavers, counted, strict=True) if not tests]
+        if not walk.accesses or copies or not counts or self._data_decide(open_ends):
             return None
         known = {id(one.effect): bindings[id(one.effect)] for one in walk.accesses}
-        at_end = self._leaver is self._region.nodes[-1]
-        return Foreseen(self._region, walk, known, tuple(tests), at_end, self._pieces)
+        at_end = leaver is self._region.nodes[-1]
+        return Foreseen(self._region, walk, known, tuple(found), at_end, self._pieces)
+
+    def _forget(self, owner: Node) -> None:
+        """Forget what a block has written that some channels, or some turns, do not pass."""
+        for step in owner.block.steps:
+            for effect in step.effects:
+                if isinstance(effect, WriteRegister):
+                    self._write(part_of(effect.place), None)
+                elif isinstance(effect, WritePredicate):
+                    self._tests.pop(effect.variable.name, None)
 
     # How often
 
     @cached_property
-    def _leaver(self) -> Node | None:
-        """The only block that ends with a condition, where the others follow each other."""
-        nodes = self._region.nodes
-        leavers = [
-            one
-            for one in nodes
-            if isinstance(goto := one.block.transfer, Goto) and goto.mask is not None
+    def _leavers(self) -> list[Node]:
+        """The blocks that all channels pass and that end with a condition of which some leave."""
+        places = {node.key[1] for node in self._region.nodes}
+        return [
+            node
+            for node in self._region.nodes
+            if node.key in self._region.steady
+            and isinstance(goto := node.block.transfer, Goto)
+            and goto.mask is not None
+            and (node is self._region.nodes[-1] or self._target(goto) not in places)
         ]
-        follow = all(
-            one.block.next == other.key[1] and (one.block.transfer is None or one in leavers)
-            for one, other in pairwise(nodes)
-        )
-        return leavers[0] if len(leavers) == 1 and follow else None
+
+    @property
+    def _forks(self) -> list[Node]:
+        """The other blocks, at whose ends channels may part within a turn."""
+        return [node for node in self._region.nodes if node not in self._leavers]
+
+    def _target(self, goto: Goto) -> int:
+        return self._affine.slots.flow.label(goto.label)
+
+    def _data_decide(self, nodes: Iterable[Node]) -> bool:
+        """Whether data decide which way channels go at the end of a block: they soon part."""
+        gotos = (node.block.transfer for node in nodes)
+        masks = [one.mask for one in gotos if isinstance(one, Goto) and one.mask is not None]
+        return any(map(self._data.decide, masks))
 
     def _compare(self, step: Step) -> None:
         """Note comparisons of ramps, and what else sets predicates."""
@@ -254,13 +281,6 @@ class _Reader(TurnReader):
                 return []
             found.append(replace(test, nearer=nearer))
         return found
-
-    def _ends_with_arrays(self, walk: Walk) -> bool:
-        """Whether turns can be counted until a message leaves its array, and data do not end it."""
-        goto = None if self._leaver is None else self._leaver.block.transfer
-        if not isinstance(goto, Goto) or goto.mask is None or self._data.decide(goto.mask):
-            return False
-        return any(advances(access.address, walk) for access in walk.accesses)
 
     # Messages
 

@@ -154,8 +154,12 @@ class Attempt:
 
     def _give_up(self) -> None:
         """Go on with the turn as it stands, and for some turns more."""
-        self.text.do(f"store volatile i64 {self._limits[1]}, ptr {self._pause}")
+        self._pause_now()
         self.text.jump(self._label("together"))
+
+    def _pause_now(self) -> None:
+        """Have no attempt for some turns."""
+        self.text.do(f"store volatile i64 {self._limits[1]}, ptr {self._pause}")
 
     # What code in it needs
 

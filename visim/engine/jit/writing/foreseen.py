@@ -32,6 +32,10 @@ _PAUSE = 64
 """How many turns are made as they stand after an attempt that failed, or was not worth it."""
 
 
+_MISSES = 16
+"""Arrays of messages that turns do not always pass are looked up after one in so many attempts."""
+
+
 class CornerWriter(RampWriter):
     """Writes ramps for the ends of all pieces of rows, instead of for each channel.
 
@@ -156,6 +160,8 @@ class ForeseenWriter(Attempt):
         well = text.let(f"and i1 {enough}, {fits}")
         text.likely(well, self._body(self.region.header.key[1]), self._label("missed"))
         text.label(self._label("missed"))
+        if self.region.forks:
+            self._look_up_seldom()
         self._look_up()
         text.jump(self._label("bail"))
         text.label(self._label("bail"))
@@ -192,6 +198,18 @@ class ForeseenWriter(Attempt):
         pace = self._combined("smax", rate, text.let(f"sub i64 0, {rate}"))
         more = text.let(f"sdiv i64 {room}, {self._combined('smax', pace, '1')}")
         return self._combined("smax", text.let(f"add i64 {more}, 1"), "0")
+
+    def _look_up_seldom(self) -> None:
+        """Look arrays up after one in so many attempts that failed, of all threads.
+
+        Where channels do not pass a message in all turns, it is mostly not in range in all of them.
+        """
+        text, misses = self.text, self.unit.lasting_counter()
+        before = text.let(f"load i64, ptr {misses}")
+        text.do(f"store i64 {text.let(f'add i64 {before}, 1')}, ptr {misses}")
+        turn = text.let(f"urem i64 {before}, {_MISSES}")
+        text.branch(text.let(f"icmp eq i64 {turn}, 0"), self._label("search"), self._label("bail"))
+        text.label(self._label("search"))
 
     def _look_up(self) -> None:
         """Look up the arrays of messages in flat memory, for the next attempt.
@@ -289,6 +307,10 @@ class ForeseenWriter(Attempt):
     def foresees(self, effect: object) -> bool:
         """Whether a message is known to be in range there."""
         return id(effect) in self.loop.bindings
+
+    def part(self) -> None:
+        """Note that channels part within a turn: they may do so in the next turns, too."""
+        self._pause_now()
 
     def turn_ends(self) -> None:
         """Go on with the next turn of the second way, or with one of the first way."""

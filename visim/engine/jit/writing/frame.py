@@ -162,6 +162,10 @@ class SecondWay(Protocol):
         """Go on with the next turn there, or where turns begin."""
         ...
 
+    def part(self) -> None:
+        """Note that channels part within a turn, who go on in the first way."""
+        ...
+
 
 class UnitFrame:
     """What the writers of one unit share.

@@ -20,6 +20,7 @@ from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.writing.bits import BitwiseWriter
+from visim.engine.jit.writing.frame import SecondWay
 from visim.engine.jit.writing.outlined import strip_writer
 from visim.engine.jit.writing.strips import local_rows, may_have_strips, strip_of
 from visim.engine.jit.writing.synchronizing import SynchronizationWriter
@@ -206,6 +207,10 @@ class NodeWriter(SynchronizationWriter):
         if target < following:
             self._backward(goto, target, following, taken, onwards)
             return
+        second = self.unit.second
+        if second is not None and second.body_label(self._key(target)) is not None:
+            self._within(second, goto, target, onwards)
+            return
         between = passed(self.node.waiting, following, target)
         if is_uniform(goto.mask):
             self._uniform(goto.mask, taken, onwards)
@@ -249,6 +254,23 @@ class NodeWriter(SynchronizationWriter):
     def _rest(self, chosen: str) -> str:
         flipped = self.text.let(f"xor i32 {chosen}, -1")
         return self.text.let(f"and i32 {self.active}, {flipped}")
+
+    def _within(self, second: SecondWay, goto: Goto, target: int, onwards: str) -> None:
+        """Go on, within a turn of a loop's second way, where all channels go, if they all do."""
+        text, label = self.text, self.unit.body_label(self._key(target))
+        if goto.mask is None or is_uniform(goto.mask):
+            self._uniform(goto.mask, label, onwards)
+            return
+        chosen = self._chosen(goto.mask, goto.offset, self.new_values())
+        some, parted = text.labels("some", "parted")
+        text.branch(text.let(f"icmp eq i32 {chosen}, 0"), onwards, some)
+        text.label(some)
+        text.branch(text.let(f"icmp eq i32 {chosen}, {self.active}"), label, parted)
+        text.label(parted)
+        second.part()
+        self.unit.wait(self.node, target, chosen)
+        self._set_active(self._rest(chosen))
+        text.jump(self.unit.first_label(self._key(self.node.block.next)))
 
     def _forward(
         self, goto: Goto, between: list[int], target: int, taken: str, onwards: str
