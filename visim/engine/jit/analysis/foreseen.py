@@ -165,15 +165,16 @@ class _Reader(TurnReader):
                 self._forget(owner)
         walk = Walk()
         counted = [self._counted(walk, one) for one in tests]
-        leaver, found = next(
-            (pair for pair in zip(self._leavers, counted, strict=True) if pair[1]), (None, [])
-        )
+        ends = list(zip(self._leavers, counted, strict=True))
+        leaver, found = next((end for end in ends if end[1]), ends[0])
         walk.accesses += [one for one in messages if self._is_known(walk, one.address)]
         copies = any(begin.is_own for begin, _ in walk.copies.values())
         counts = found or any(advances(access.address, walk) for access in walk.accesses)
-        open_ends = [one for one, tests in zip(self._leavers, counted, strict=True) if not tests]
-        if not walk.accesses or copies or not counts or self._data_decide(open_ends):
+        others = (one for one, tests in ends if not tests)
+        if not walk.accesses or copies or not counts or self._data_decide(others):
             return None
+        if len({one.node.key in self._region.steady for one in walk.accesses}) > 1:
+            return None  # some are left out in the first turn or the last one: they leave arrays
         known = {id(one.effect): bindings[id(one.effect)] for one in walk.accesses}
         at_end = leaver is self._region.nodes[-1]
         return Foreseen(self._region, walk, known, tuple(found), at_end, self._pieces)

@@ -231,7 +231,8 @@ class ForeseenWriter(Attempt):
         Nothing depends on it but for how many turns messages are looked at: the second way makes
         the comparison in each turn.
         """
-        text, sides = self.text, test.sides if test.nearer >= 0 else test.sides[::-1]
+        text, (one, other) = self.text, test.sides
+        sides = (one, other) if test.nearer >= 0 else (other, one)
         writer = ramps
         if any(side.is_own for side in sides):
             writer = corners.of(test.lanes, test.channel)
@@ -241,6 +242,8 @@ class ForeseenWriter(Attempt):
             nearer = self._nearer(ramps, writer, away, _away(writer, sides, "1"))
         if isinstance(writer, CornerWriter):
             away = writer.least(away)
+        if not test.nearer:
+            self._unless_few(away, nearer)
         if test.word == "le":
             away = text.let(f"add i64 {away}, 1")
         if nearer != "1":
@@ -248,6 +251,13 @@ class ForeseenWriter(Attempt):
             away = text.let(f"sdiv i64 {text.let(f'add i64 {away}, {more}')}, {nearer}")
         turns = self._combined("smax", away, "0")
         return text.let(f"add i64 {turns}, 1") if self.loop.at_end else turns
+
+    def _unless_few(self, away: str, nearer: str) -> None:
+        """Give up before anything is divided if far too few turns are left."""
+        text, many = self.text, self.text.fresh("many")
+        least = text.let(f"mul i64 {nearer}, {_LEAST_TURNS - 2}")
+        text.branch(text.let(f"icmp sge i64 {away}, {least}"), many, self._label("bail"))
+        text.label(many)
 
     def _nearer(self, ramps: RampWriter, writer: RampWriter, away: str, then: str) -> str:
         """Return by how much a turn brings the sides of a comparison nearer, if it does.
