@@ -12,6 +12,7 @@ from functools import cached_property
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.faults import runs_off
+from visim.engine.jit.analysis.halves import with_halves_joined
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.lanes import RegisterRange
@@ -132,7 +133,7 @@ class UnitCode:
             instruction = body[pc]
             starts_block = isinstance(instruction, BLOCK_STARTS) or reads_clock(instruction)
             if starts_block and pc > start:
-                return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+                return StaticBlock(start, pc, self._joined(steps), None, False, tuple(forms))
             if isinstance(instruction, MARKS):
                 pc += 1
                 continue
@@ -147,11 +148,21 @@ class UnitCode:
             pc += 1
             changes = any(writes_cr0(effect) for effect in step.effects)
             if transfer is not None or changes:
-                return StaticBlock(start, pc, tuple(steps), transfer, changes, tuple(forms))
+                joined = self._joined(steps)
+                return StaticBlock(start, pc, joined, transfer, changes, tuple(forms))
         if start == pc:
             reason = runs_off(self.unit.unit, self.kernel.simd_size)
             steps.append(Step(pc, (), Refusal(pc, reason, undefined=True)))
-        return StaticBlock(start, pc, tuple(steps), None, False, tuple(forms))
+        return StaticBlock(start, pc, self._joined(steps), None, False, tuple(forms))
+
+    def _joined(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """Return instructions with those that compilers have split into halves as one."""
+        found, kernel = [one.effects for one in steps], self.kernel
+        whole = with_halves_joined(found, kernel.simd_size, kernel.platform.grf_bytes)
+        return tuple(
+            one if effects is one.effects else Step(one.pc, effects, one.refusal)
+            for one, effects in zip(steps, whole, strict=True)
+        )
 
     def _is_apart(self, steps: Sequence[Step]) -> bool:
         """Whether instructions reach no variable through another one."""

@@ -1,0 +1,227 @@
+"""Instructions that compilers have split into halves of the channels, as one again.
+
+An instruction can have so many registers only, so compilers write what moves 32 elements of 64
+bits twice: for channels 0 to 15 and, right behind it, for channels 16 to 31, whose elements follow
+those of the first half. Both together are one instruction of 32 channels, as the analyses of rows
+and of loops know them. Nobody can tell, as long as the second half reads nothing that the first
+one writes: neither can fault, and instructions keep their numbers, since one that does nothing
+stays where the second half was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from visim.engine.jit.ir.places import fits_variable, layout, place_offsets, place_span
+from visim.operands import FIRST_DECLARED_GENERAL, PredicateVariable
+from visim.sem.effects import Effect, Place, WritePredicate, WriteRegister, expressions
+from visim.sem.expr import Expr, leaves_below
+from visim.sem.uops import Group
+
+_LEAST_LANES = 4
+"""How many channels a half has at least."""
+
+_LANE_WISE = {Group.INTEGER, Group.BITS, Group.COMPARE, Group.FLOAT, Group.ROUND, Group.CONVERT}
+
+
+Effects = tuple[Effect, ...]
+"""What an instruction does."""
+
+Bits = tuple[PredicateVariable, int, int]
+"""Bits of a predicate: from which one on, and how many."""
+
+
+def with_halves_joined(instructions: Sequence[Effects], channels: int, grf: int) -> list[Effects]:
+    """Return what the instructions of a block do, where the first half of some does all of it.
+
+    Args:
+        instructions: what each of them does.
+        channels: how many channels a thread has.
+        grf: the size of a register of the device, in bytes.
+    """
+    found = list(instructions)
+    wholes: list[int] = []
+    for number in range(len(found)):
+        wholes.append(number)
+        while len(wholes) > 1:
+            first, second = wholes[-2:]
+            whole = _Halves(channels, grf).joined(found[first], found[second])
+            if whole is None:
+                break
+            found[first], found[second] = whole, ()
+            wholes.pop()
+    return found
+
+
+class _ApartError(Exception):
+    """Two instructions are no halves of one."""
+
+
+class _Halves:
+    """Joins two instructions."""
+
+    def __init__(self, channels: int, grf: int) -> None:
+        self._channels = channels
+        self._grf = grf
+        self._known: dict[tuple[Expr, Expr], Expr] = {}
+
+    def joined(self, first: Effects, second: Effects) -> Effects | None:
+        """Return the effects of which those of two instructions are halves; None if none are."""
+        pairs = list(zip(first, second, strict=False))
+        if not pairs or len(first) != len(second):
+            return None
+        if not all(self._may_be_halves(one, other) for one, other in pairs):
+            return None
+        try:
+            effects = tuple(self._effect(one, other) for one, other in pairs)
+        except _ApartError:
+            return None
+        return None if _depends(second, first) else effects
+
+    def _may_be_halves(self, one: Effect, other: Effect) -> bool:
+        """Whether two effects look like halves: few do."""
+        if isinstance(one, WriteRegister):
+            if not isinstance(other, WriteRegister):
+                return False
+            place, behind = one.place, other.place
+            if place.variable is not behind.variable or place.offset >= behind.offset:
+                return False
+        elif not isinstance(one, WritePredicate) or not isinstance(other, WritePredicate):
+            return False
+        lanes = one.value.lanes
+        return _LEAST_LANES <= lanes <= self._channels // 2 and lanes == other.value.lanes
+
+    def _effect(self, one: Effect, other: Effect) -> Effect:
+        if isinstance(one, WriteRegister) and isinstance(other, WriteRegister):
+            place = self._place(one.place, other.place)
+            step = layout(place).step
+            if step is None or step < place.type.bytes:
+                raise _ApartError
+            return WriteRegister(place, self._value(one.value, other.value), self._mask(one, other))
+        if isinstance(one, WritePredicate) and isinstance(other, WritePredicate):
+            if (one.variable, one.offset + one.value.lanes) != (other.variable, other.offset):
+                raise _ApartError
+            value = self._value(one.value, other.value)
+            return replace(one, value=value, mask=self._mask(one, other))
+        raise _ApartError
+
+    def _mask(
+        self, one: WriteRegister | WritePredicate, other: WriteRegister | WritePredicate
+    ) -> Expr | None:
+        if one.mask is None and other.mask is None:
+            return None
+        if one.mask is None or other.mask is None:
+            raise _ApartError
+        return self._value(one.mask, other.mask)
+
+    def _value(self, one: Expr, other: Expr) -> Expr:
+        """Return the lanes of one value and behind them those of the other."""
+        found = self._known.get((one, other))
+        if found is None:
+            found = self._known[one, other] = self._made(one, other)
+        return found
+
+    def _made(self, one: Expr, other: Expr) -> Expr:
+        if (one.uop, one.type, one.lanes) != (other.uop, other.type, other.lanes):
+            raise _ApartError
+        lanes = 2 * one.lanes
+        match one.uop.name:
+            case "constant" if _is_same(one, other):
+                return replace(one, lanes=lanes)
+            case "vector":
+                return replace(one, lanes=lanes, attribute=(*one.attribute, *other.attribute))
+            case "read":
+                return replace(
+                    one, lanes=lanes, attribute=self._place(one.attribute, other.attribute)
+                )
+            case "execution" if other.attribute == one.attribute + one.lanes:
+                return replace(one, lanes=lanes)
+            case "predicate":
+                (variable, offset), (second, next_offset) = one.attribute, other.attribute
+                if (variable, offset + one.lanes) != (second, next_offset):
+                    raise _ApartError
+                return replace(one, lanes=lanes)
+            case "broadcast" if _is_same(*one.args, *other.args) and self._is_uniform(*one.args):
+                return replace(one, lanes=lanes)
+            case name if one.uop.group in _LANE_WISE or name == "select":
+                if one.attribute != other.attribute:
+                    raise _ApartError
+                args = map(self._value, one.args, other.args)
+                return replace(one, lanes=lanes, args=tuple(args))
+            case _:
+                raise _ApartError
+
+    def _is_uniform(self, expr: Expr) -> bool:
+        """Whether one number is made of registers and constants."""
+        leaves = leaves_below(expr)
+        return expr.lanes == 1 and all(
+            leaf.uop.name == "constant"
+            or (leaf.uop.name == "read" and fits_variable(leaf.attribute, self._grf))
+            for leaf in leaves
+        )
+
+    def _place(self, one: Place, other: Place) -> Place:
+        """Return the elements of one place and behind them those of the other."""
+        step, lanes, variable = layout(one).step, 2 * one.lanes, one.variable
+        if variable is not other.variable or variable.index < FIRST_DECLARED_GENERAL:
+            raise _ApartError
+        if variable.is_file_scope or one.type != other.type or step != layout(other).step:
+            raise _ApartError
+        if step is None or other.offset != one.offset + one.lanes * step:
+            raise _ApartError
+        place = replace(one, lanes=lanes, width=lanes, row_stride=0, stride=step)
+        if not fits_variable(place, self._grf):
+            raise _ApartError
+        return place
+
+
+def _is_same(one: Expr, other: Expr) -> bool:
+    """Whether two expressions of as many lanes are the same, node by node."""
+    if one is other:
+        return True
+    if (one.uop, one.type, one.lanes) != (other.uop, other.type, other.lanes):
+        return False
+    if repr(one.attribute) != repr(other.attribute):  # -0.0 is not 0.0
+        return False
+    return all(map(_is_same, one.args, other.args))
+
+
+def _depends(effects: Effects, before: Effects) -> bool:
+    """Whether effects read or write anything that those before them write."""
+    reads = expressions(effects)
+    places = [expr.attribute for expr in reads if expr.uop.name == "read"]
+    places += [one.place for one in effects if isinstance(one, WriteRegister)]
+    bits = [(*expr.attribute, expr.lanes) for expr in reads if expr.uop.name == "predicate"]
+    bits += [_bits_of(one) for one in effects if isinstance(one, WritePredicate)]
+    return any(
+        any(_overlap(one.place, place) for place in places)
+        if isinstance(one, WriteRegister)
+        else isinstance(one, WritePredicate) and any(_meet(_bits_of(one), other) for other in bits)
+        for one in before
+    )
+
+
+def _bits_of(write: WritePredicate) -> Bits:
+    return write.variable, write.offset, write.value.lanes
+
+
+def _meet(one: Bits, other: Bits) -> bool:
+    """Whether bits of predicates are partly the same."""
+    (variable, first, lanes), (second, start, count) = one, other
+    return variable.name == second.name and first < start + count and start < first + lanes
+
+
+def _overlap(one: Place, other: Place) -> bool:
+    """Whether two places have bytes in common."""
+    if one.variable.index != other.variable.index:
+        return False
+    (low, high), (first, end) = place_span(one), place_span(other)
+    if low >= end or first >= high:
+        return False
+    return not set(_bytes(one)).isdisjoint(_bytes(other))
+
+
+def _bytes(place: Place) -> Iterator[int]:
+    size = range(place.type.bytes)
+    return (offset + byte for offset in place_offsets(place) for byte in size)
