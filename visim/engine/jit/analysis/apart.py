@@ -40,7 +40,7 @@ class Region:
         entering: rows that channels bring, with a place for each.
         leaving: those of them that the loop changes and others read.
         staying: those of them that the loop changes and only its next turn reads.
-        parts: rows that are read as parts of the elements of others, which a turn writes first.
+        parts: rows whose elements are parts of those of others, which have all that they have.
         bits_entering: parts of predicates that channels bring.
         bits_leaving: those of them that the loop changes and others read, or its next turn.
         singles: places written that all channels share.
@@ -96,6 +96,10 @@ class Region:
             one.space is Space.FLAT
             for _, _, one in (*self.loads, *self.stores, *self.atomics, *self.shared)
         )
+
+    def whole(self, row: Row) -> Row:
+        """Return the row of whose elements those of a row are parts, or that are all of them."""
+        return self.parts.get(row, row)
 
     def keys(self) -> set[Key]:
         """Return the keys of the blocks."""

@@ -11,7 +11,7 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_uniform
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
-from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, row_of
+from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, is_between, row_of
 from visim.engine.jit.analysis.walks import address_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import (
@@ -38,6 +38,7 @@ class Contents:
 
     def __init__(self, region: Region, flow: Flow, channels: int) -> None:
         self._region = region
+        region.parts = _parts(region)
         self._flow = flow
         self._channels = channels
         self._lane_wise = LaneWise(lambda _: False, dynamic=False)
@@ -134,8 +135,7 @@ class Contents:
                 row = row_of(place)
                 if row is None:
                     return False
-                self._note(place, row)
-                self._written.add(row)
+                self._written.add(self._note(place, row))
                 self._write(row, mask, defined)
             case WritePredicate(variable=variable, offset=offset, mask=mask):
                 self._write((variable.name, offset), mask, defined)
@@ -154,22 +154,24 @@ class Contents:
         return True
 
     def _write(self, what: Row | Bits, mask: Expr | None, defined: set[Row | Bits]) -> None:
-        self._set.add(what)
+        whole, elements = self._whole(what), _elements(what)
+        self._set.add(whole)
         if channel_within(mask) is None:
-            self._for_all.add(what)
-        if mask is not None and channel_of(mask) is None and what not in defined:
-            self._wanted.add(what)
+            self._for_all.add(whole)
+        if mask is not None and channel_of(mask) is None and not elements <= defined:
+            self._wanted.add(whole)
             return
-        defined.add(what)
+        defined |= elements
 
     def _read(self, found: Accesses, defined: set[Row | Bits]) -> None:
         for place, row in found.reads:
             self._note(place, row)
-            if row is not None and row not in defined:
-                whole = next((r for r in defined if isinstance(r, Row) and _is_part(row, r)), None)
-                if whole is None or self._region.parts.setdefault(row, whole) != whole:
-                    self._wanted.add(row)
+            if row is not None and not _elements(row) <= defined:
+                self._wanted.add(self._region.whole(row))
         self._wanted.update(bits for bits in found.read_bits if bits not in defined)
+
+    def _whole(self, what: Row | Bits) -> Row | Bits:
+        return self._region.whole(what) if isinstance(what, Row) else what
 
     def _single(self, node: Node, number: int, effect: Effect, bindings: Bindings) -> bool:
         """Whether all channels share what an effect does; note what it reads and writes."""
@@ -213,9 +215,9 @@ class Contents:
         return {bits for arg in expr.args for bits in self._bits_of(arg)}
 
     def _note(self, place: Place, row: Row | None) -> Row | _Single:
-        """Note that a place is used, as a row or as what all channels share."""
+        """Note that a place is used, as a row, or part of one, or as what all channels share."""
         first, end = place_span(place)
-        what = (place.variable.index, first, end) if row is None else row
+        what = (place.variable.index, first, end) if row is None else self._region.whole(row)
         self._spans.setdefault(place.variable.index, set()).add((first, end, what))
         if row is not None:
             self._places.setdefault(row, place)
@@ -224,19 +226,16 @@ class Contents:
     # All together
 
     def _is_apart(self) -> bool:
-        """Whether no row that is written is a part of something else, or what is read of it.
+        """Whether no row that is written has elements in common with something else.
 
         What all channels share stays where it is, whatever is read of it.
         """
-        parts = self._region.parts
-        if any(row in self._written or row in self._wanted for row in parts):
-            return False
         return not any(
             first < end
             and low < high
             and one != other
             and (isinstance(one, Row) or isinstance(other, Row))
-            and not (isinstance(other, Row) and parts.get(other) == one)
+            and not (isinstance(one, Row) and isinstance(other, Row) and is_between(one, other))
             for spans in self._spans.values()
             for low, end, one in spans
             if one in self._written
@@ -268,16 +267,36 @@ class Contents:
         return not self._chooses or _have_surfaces_at_hand(self._flow.nodes.values())
 
 
+def _parts(region: Region) -> dict[Row, Row]:
+    """Return the rows of a loop that are parts of others, which it writes or of which it writes."""
+    by_variable, written = dict[int, set[Row]](), set[int]()
+    for _, _, step in region.steps():
+        for row in filter(None, map(row_of, step.places)):
+            by_variable.setdefault(row.variable, set()).add(row)
+        written |= {
+            one.place.variable.index for one in step.effects if isinstance(one, WriteRegister)
+        }
+    found = dict[Row, Row]()
+    for variable, rows in by_variable.items():
+        for row in rows if variable in written and len(rows) > 1 else ():
+            whole = max((one for one in rows if _is_part(row, one)), key=lambda one: one.size)
+            if whole != row:
+                found[row] = whole
+    return found
+
+
 def _is_part(row: Row, whole: Row) -> bool:
-    """Whether each element of a row is a part of the same channel's element of another row."""
-    same = row.variable == whole.variable and row.lanes == whole.lanes
+    """Whether each element of a row is a part of the same channel's element of another, or it."""
+    same = row.lanes == whole.lanes and row.stride == whole.stride
     end = row.offset + row.size
-    return (
-        same
-        and row.stride == whole.stride
-        and whole.offset <= row.offset
-        and end <= whole.offset + whole.size
-    )
+    return same and whole.offset <= row.offset and end <= whole.offset + whole.size
+
+
+def _elements(what: Row | Bits) -> set[Row | Bits]:
+    """Return the rows of bytes of which a row is made; bits are what they are."""
+    if not isinstance(what, Row):
+        return {what}
+    return {what._replace(offset=what.offset + byte, size=1) for byte in range(what.size)}
 
 
 def _is_alike(expr: Expr) -> bool:

@@ -35,7 +35,7 @@ def counters(region: Region) -> dict[Row, int]:
         for effect in step.effects:
             row = row_of(effect.place) if isinstance(effect, WriteRegister) else None
             if row is not None and isinstance(effect, WriteRegister):
-                writes.setdefault(row, []).append((node, effect))
+                writes.setdefault(region.whole(row), []).append((node, effect))
     found = {
         row: _increase(row, some[0][1])
         for row, some in writes.items()
@@ -106,7 +106,12 @@ class MultipleReader:
         if row is None:
             return
         found, plain = self.multiple(write.value), channel_of(write.mask) is not None
-        self._known.pop(row, None)
-        self._as_begun.discard(row)
+        whole = self._region.whole(row)
+        self._known = {
+            one: multiple
+            for one, multiple in self._known.items()
+            if self._region.whole(one) != whole
+        }
+        self._as_begun.discard(whole)
         if found is not None and (plain or write.mask is None) and write.value.type.bits == _WIDE:
             self._known[row] = found

@@ -36,6 +36,23 @@ _OLD, _SEEN = "old", "seen"
 
 
 @dataclass(frozen=True, slots=True)
+class _Bytes:
+    """Successive bytes of an element that rows hold: `which` of both it is, and those bytes."""
+
+    which: str
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """Whether both elements have the same in some bytes, or, `negated`, whether they differ."""
+
+    bytes: frozenset[int]
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """What a loop compares with: what its load brings, or what the turn before has found.
 
@@ -61,11 +78,11 @@ def retry_of(region: Region) -> Retry | None:
         return None
     atomic, load = region.atomics[0][2], region.loads[0][2] if region.loads else None
     row = next(iter(region.carried), None)
-    if region.parts or not (row is None or isinstance(row, Row)):
+    if not (row is None or isinstance(row, Row)):
         return None
     if not _exchanges(region, atomic) or (load is not None and not _match(load, atomic)):
         return None
-    reader = _TurnReader(atomic, load, row)
+    reader = _TurnReader(region, atomic, load, row)
     if not all(reader.step(step) for _, _, step in region.steps()) or not reader.ends(region):
         return None
     return Retry(atomic, load, None if row is None else region.entering[row])
@@ -112,63 +129,84 @@ def _row(expr: Expr) -> Row | None:
 class _TurnReader:
     """Follows what a turn compares with and what it sees."""
 
-    def __init__(self, atomic: Atomic, load: Load | None, carried: Row | None) -> None:
+    def __init__(
+        self, region: Region, atomic: Atomic, load: Load | None, carried: Row | None
+    ) -> None:
+        self._region = region
         self._atomic = atomic
         self._load = load
         self._carried = carried
-        self._held = {} if carried is None else {carried: _OLD}
-        self._won: dict[tuple[str, int], bool] = {}
+        self._size = atomic.type.bytes
+        self._old, self._seen = (_Bytes(which, 0, self._size) for which in (_OLD, _SEEN))
+        self._held = {} if carried is None else {carried: self._old}
+        self._known: dict[tuple[str, int], _Condition] = {}
 
     def step(self, step: Step) -> bool:
         """Follow an instruction; whether it compares, if it does, with what was loaded."""
-        if self._atomic in step.effects and self._what(self._atomic.operands[0]) != _OLD:
+        if self._atomic in step.effects and self._what(self._atomic.operands[0]) != self._old:
             return False
         writes = [one for one in step.effects if isinstance(one, WriteRegister | WritePredicate)]
         found = [
-            self._what(write.value) if isinstance(write, WriteRegister) else self._test(write.value)
-            for write in writes
+            self._what(one.value) if isinstance(one, WriteRegister) else self._condition(one.value)
+            for one in writes
         ]
         for write, what in zip(writes, found, strict=True):
             self._write(write, what)
         return True
 
-    def _write(self, write: WriteRegister | WritePredicate, what: str | bool | None) -> None:
+    def _write(
+        self, write: WriteRegister | WritePredicate, what: _Bytes | _Condition | None
+    ) -> None:
         if isinstance(write, WritePredicate):
-            self._won.pop((write.variable.name, write.offset), None)
-            if isinstance(what, bool) and channel_of(write.mask) == 0:
-                self._won[write.variable.name, write.offset] = what
+            self._known.pop((write.variable.name, write.offset), None)
+            if isinstance(what, _Condition) and channel_of(write.mask) == 0:
+                self._known[write.variable.name, write.offset] = what
             return
         row = row_of(write.place)
-        if row is not None:  # Rows of a loop overlap only with what is the same.
-            self._held.pop(row, None)
-            if isinstance(what, str) and channel_of(write.mask) == 0:
-                self._held[row] = what
+        if row is None:
+            return
+        whole = self._region.whole  # Rows of a loop overlap only with their wholes.
+        self._held = {one: held for one, held in self._held.items() if whole(one) != whole(row)}
+        if isinstance(what, _Bytes) and channel_of(write.mask) == 0:
+            self._held[row] = what
 
-    def _what(self, expr: Expr) -> str | None:
-        """Return which of both a value is."""
+    def _what(self, expr: Expr) -> _Bytes | None:
+        """Return which bytes of which of both a value is."""
         if expr.uop.name == "loaded":
-            return {id(self._load): _OLD, id(self._atomic): _SEEN}.get(id(expr.attribute[0]))
+            of = {id(self._load): self._old, id(self._atomic): self._seen}
+            return of.get(id(expr.attribute[0]))
         row = _row(expr)
-        return None if row is None else self._held.get(row)
-
-    def _test(self, expr: Expr) -> bool | None:
-        """Return what a condition is for channels that have won; None if it tells no more."""
-        if expr.uop.name not in {"eq", "ne"}:
+        if row is None:
             return None
-        both = {self._what(arg) for arg in expr.args}
-        return expr.uop.name == "eq" if both == {_OLD, _SEEN} else None
+        whole = self._region.whole(row)
+        held = self._held.get(row)
+        if held is None and whole in self._held:
+            one = self._held[whole]
+            held = _Bytes(one.which, one.first + row.offset - whole.offset, row.size)
+        return held
+
+    def _test(self, expr: Expr) -> _Condition | None:
+        """Return what a comparison tells of both."""
+        one, other = (self._what(arg) for arg in expr.args)
+        if one is None or other is None or {one.which, other.which} != {_OLD, _SEEN}:
+            return None
+        if (one.first, one.count) != (other.first, other.count):
+            return None
+        found = frozenset(range(one.first, one.first + one.count))
+        return _Condition(found, negated=expr.uop.name == "ne")
 
     def ends(self, region: Region) -> bool:
         """Whether those channels make another turn that have not won, with what they have seen."""
         goto = region.header.block.transfer
         if not isinstance(goto, Goto) or goto.mask is None:
             return False
-        if self._carried is not None and self._held.get(self._carried) != _SEEN:
+        if self._carried is not None and self._held.get(self._carried) != self._seen:
             return False
-        won = self._condition(goto.mask)
+        found, every = self._condition(goto.mask), frozenset(range(self._size))
         if len(region.nodes) == 1:
-            return won is False
-        return won is True and len(region.nodes) == _MOST_BLOCKS and self._only_carries(region)
+            return found == _Condition(every, negated=True)
+        won = found == _Condition(every)
+        return won and len(region.nodes) == _MOST_BLOCKS and self._only_carries(region)
 
     def _only_carries(self, region: Region) -> bool:
         """Whether nothing is left of the last block but what is carried, whatever happens."""
@@ -183,19 +221,24 @@ class _TurnReader:
             )
         )
 
-    def _condition(self, expr: Expr) -> bool | None:
-        """Return what a jump's condition is for channels that have won."""
+    def _condition(self, expr: Expr) -> _Condition | None:
+        """Return what a condition tells of both elements; None if it tells no more, or other."""
         match expr.uop.name:
-            case "and":
-                one, other = expr.args
-                if channel_of(one) == 0:
-                    return self._condition(other)
-                return self._condition(one) if channel_of(other) == 0 else None
+            case "eq" | "ne":
+                return self._test(expr)
+            case "and" | "or":
+                negated = expr.uop.name == "or"
+                args = [arg for arg in expr.args if negated or channel_of(arg) != 0]
+                found = [self._condition(arg) for arg in args]
+                known = [one.bytes for one in found if one and one.negated == negated]
+                if len(args) == 1:
+                    return found[0]
+                return _Condition(known[0] | known[1], negated) if len(known) > 1 else None
             case "not":
                 found = self._condition(expr.args[0])
-                return None if found is None else not found
+                return None if found is None else _Condition(found.bytes, not found.negated)
             case "predicate":
                 variable, offset = expr.attribute
-                return self._won.get((variable.name, offset))
+                return self._known.get((variable.name, offset))
             case _:
                 return None

@@ -266,9 +266,15 @@ class Slots:
         found = passing[index] if index < len(passing) else None
         return found if found and _defined(found) == step else None
 
-    def around(self, row: Row) -> list[Slot]:
-        """Return the slots that contain a row."""
-        return [slot for slot in self.of(row.variable) if contains(slot.row, row)]
+    def meeting(self, row: Row) -> list[Slot]:
+        """Return the slots that have elements, or parts of them, in common with a row."""
+        return [
+            slot
+            for slot in self.of(row.variable)
+            if slot.row.offset < row.end
+            and row.offset < slot.row.end
+            and not is_between(slot.row, row)
+        ]
 
     def of(self, variable: int) -> list[Slot]:
         """Return all slots of a variable."""
@@ -356,7 +362,7 @@ class Slots:
                 row != slot.row
                 and low < slot.row.end
                 and slot.row.offset < high
-                and not (row is not None and _is_between(slot.row, row))
+                and not (row is not None and is_between(slot.row, row))
                 for low, high, row in spans.get(slot.row.variable, ())
             )
             slot.torn |= len({one.channel for one in slot.definitions if not one.whole}) > 1
@@ -443,7 +449,7 @@ def _met(row: Row, other: Row) -> range:
     return range((low - row.size) // row.stride + 1, (low + other.size - 1) // row.stride + 1)
 
 
-def _is_between(row: Row, other: Row) -> bool:
+def is_between(row: Row, other: Row) -> bool:
     """Whether the elements of a row are in the gaps of another one, as are words of 64 bits."""
     away = (other.offset - row.offset) % row.stride
     return row.stride == other.stride and row.size <= away <= row.stride - other.size

@@ -50,7 +50,7 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
     """Note that loops leave rows without shapes; return whether any may have had one."""
     torn = False
     for row in (row for one in regions for row in (*one.leaving, *one.staying)):
-        for slot in slots.around(row):
+        for slot in slots.meeting(row):
             torn |= not slot.dead
             slot.torn = True
     return torn

@@ -43,9 +43,12 @@ class OneChannel:
 
     def row(self, row: Row) -> str:
         """Return its element of a row as an integer."""
-        text, whole = self.unit.text, self.region.parts.get(row, row)
-        place = text.at(self.own_row(whole), row.offset - whole.offset)
-        return text.let(f"load <1 x i{8 * row.size}>, ptr {place}")
+        return self.unit.text.let(f"load <1 x i{8 * row.size}>, ptr {self._element(row)}")
+
+    def _element(self, row: Row) -> str:
+        """Return the pointer to its element of a row, which may be part of another's."""
+        whole = self.region.whole(row)
+        return self.unit.text.at(self.own_row(whole), row.offset - whole.offset)
 
     def own_bit(self, bits: Bits) -> str:
         """Return the pointer to its bit of a predicate, a byte."""
@@ -76,7 +79,7 @@ class OneChannel:
         value = as_integers(text, value, write.place.type, 1)
         if mask is not None:
             value = text.let(f"select <1 x i1> {mask}, {kind} {value}, {kind} {self.row(row)}")
-        text.do(f"store {kind} {value}, ptr {self.own_row(row)}")
+        text.do(f"store {kind} {value}, ptr {self._element(row)}")
 
 
 class Attempt:

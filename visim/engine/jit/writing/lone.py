@@ -79,7 +79,10 @@ class LoneLoads:
     def note(self, cutter: Cutter, write: WriteRegister, mask: str | None) -> None:
         """Note that a row is written: it may be a multiple of a counter plus what all share."""
         row, value = place_row(write.place), write.value
-        self._sums.pop(row, None)
+        whole = self._region.whole(row)
+        self._sums = {
+            one: sum_ for one, sum_ in self._sums.items() if self._region.whole(one) != whole
+        }
         if mask is None and value.uop.name == "add" and value.type.bits == 64:
             for one, other in (value.args, value.args[::-1]):
                 multiple = self._multiples.multiple(one)

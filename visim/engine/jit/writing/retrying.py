@@ -39,7 +39,7 @@ class RetryWriter(AloneWriter):
         self._changed = unit.buffer(8)
         self._then = unit.buffer(8 * unit.kernel.simd_size)
         self._ran = unit.buffer(8)
-        self._begun = unit.counter()
+        self._next_turn = unit.counter()
         self._bounds: dict[int, Bounds] = {}
         self._each = unit.buffer(4 * unit.kernel.simd_size)
         self._offsets = ""
@@ -55,9 +55,9 @@ class RetryWriter(AloneWriter):
         """
         text = self.text
         now = text.let(f"load i64, ptr {self.unit.clock}")
-        since = text.let(f"sub i64 {now}, {text.let(f'load i64, ptr {self._begun}')}")
-        text.do(f"store i64 {now}, ptr {self._begun}")
-        again = text.let(f"icmp eq i64 {since}, {self.region.instructions}")
+        again = text.let(f"icmp eq i64 {now}, {text.let(f'load i64, ptr {self._next_turn}')}")
+        following = text.let(f"add i64 {now}, {self.region.instructions}")
+        text.do(f"store i64 {following}, ptr {self._next_turn}")
         return text.let(f"and i1 {again}, {super()._ready(begins)}")
 
     def _find_room(self) -> None:

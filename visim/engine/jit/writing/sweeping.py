@@ -69,15 +69,30 @@ class _AllChannels:
 
     def row(self, row: Row) -> str:
         """Return the elements of a row as integers."""
-        text, whole = self.unit.text, self.region.parts.get(row, row)
-        kind = f"<{self.strip} x i{8 * whole.size}>"
-        found = text.let(f"load {kind}, ptr {self.own_row(whole)}, align 64")
+        text, whole = self.unit.text, self.region.whole(row)
+        found, kind = self._elements(whole), f"<{self.strip} x i{8 * whole.size}>"
         if whole == row:
             return found
         shift = 8 * (row.offset - whole.offset)
         if shift:
             found = text.let(f"lshr {kind} {found}, splat (i{8 * whole.size} {shift})")
         return text.let(f"trunc {kind} {found} to <{self.strip} x i{8 * row.size}>")
+
+    def _elements(self, whole: Row) -> str:
+        """Return the elements of a row that is no part of another one."""
+        kind = f"<{self.strip} x i{8 * whole.size}>"
+        return self.unit.text.let(f"load {kind}, ptr {self.own_row(whole)}, align 64")
+
+    def _with_part(self, row: Row, value: str) -> str:
+        """Return the elements of the row of which one is a part, with other values for that."""
+        text, whole = self.unit.text, self.region.whole(row)
+        bits, shift = 8 * whole.size, 8 * (row.offset - whole.offset)
+        kind, others = f"<{self.strip} x i{bits}>", ~(((1 << 8 * row.size) - 1) << shift)
+        kept = text.let(f"and {kind} {self._elements(whole)}, splat (i{bits} {others})")
+        part = text.let(f"zext <{self.strip} x i{8 * row.size}> {value} to {kind}")
+        if shift:
+            part = text.let(f"shl {kind} {part}, splat (i{bits} {shift})")
+        return text.let(f"or {kind} {kept}, {part}")
 
     def predicate(self, bits: Bits) -> str:
         """Return the bits of a predicate."""
@@ -105,7 +120,10 @@ class _AllChannels:
         if mask is not None:
             old = self.row(row)
             value = text.let(f"select <{lanes} x i1> {mask}, {kind} {value}, {kind} {old}")
-        text.do(f"store {kind} {value}, ptr {self.own_row(row)}, align 64")
+        whole = self.region.whole(row)
+        if whole != row:
+            kind, value = f"<{lanes} x i{8 * whole.size}>", self._with_part(row, value)
+        text.do(f"store {kind} {value}, ptr {self.own_row(whole)}, align 64")
 
 
 @dataclass(frozen=True, slots=True)
