@@ -26,6 +26,7 @@ VARIABLES = range(50, 56)
 BYTES = 1 << 14
 ALL = "(0,0)<1;1,0>"
 ONE = "(0,0)<0;1,0>"
+LOW, HIGH = "(0,0)<1;1,0>", "(2,0)<1;1,0>"
 
 HEAD = """
 .version 4.1
@@ -61,8 +62,20 @@ def _declarations() -> str:
                 f".decl V{n + add} v_type=G type={kind} num_elts={count} align=wordx32 "
                 f"alias=<V{n},0>"
             )
+    for n in range(56, 60):
+        lines.append(f".decl V{n} v_type=G type=d num_elts=64 align=wordx32")
+        lines.append(f".decl V{n + 30} v_type=G type=ud num_elts=64 align=wordx32 alias=<V{n},0>")
     return "\n".join(lines)
 
+
+CONSTANTS = {
+    "3": "0x3:ud",
+    "5": "0x5:q",
+    "6": "1.5:f",
+    "7": "0x3ff8000000000000:df",
+    "c": "0x11:d",
+}
+"""Of two operands that are no numbers either may be what comes out."""
 
 PLAIN = [("mov", "dd"), ("mov", "dd"), ("mov", "qq"), ("xor", "ddd"), ("add", "qqq")]
 
@@ -107,12 +120,13 @@ class Programs:
             PLAIN if self._plain else
             [("mov", "dd"), ("mov", "qd"), ("mov", "dq"), ("mov", "qq"), ("xor", "ddd"),
              ("add", "ddd"), ("add", "qqq"), ("mul", "ddd"), ("shl", "qq5"), ("shr", "dd3"),
-             ("add", "fff"), ("mul", "fff"), ("mov", "df"), ("mov", "uw"), ("add", "DDD"),
+             ("add", "ff6"), ("mul", "ff6"), ("mov", "df"), ("mov", "uw"), ("add", "DD7"),
              ("sel", "ddd"), ("cmp.lt", "Pdd"), ("cmp.eq", "Pqq"), ("cmp.ne", "Pdc")]
         )  # fmt: skip
         names = {"w": "uw", "u": "uw", "D": "df"}
         rows = [
-            letter if letter in "P35c" else self._row(names.get(letter, letter)) for letter in kinds
+            letter if letter in {"P", *CONSTANTS} else self._row(names.get(letter, letter))
+            for letter in kinds
         ]
         lanes = rng.choice([16, 16, 16, 8])
         wild = rng.choice(["", "", "", "other", "shifted", "predicate", "mask"])
@@ -139,7 +153,7 @@ class Programs:
             words = list[str]()
             for at, row in enumerate(rows):
                 if isinstance(row, str):
-                    words.append({"P": set_bits, "3": "0x3:ud", "5": "0x5:q", "c": "0x11:d"}[row])
+                    words.append(CONSTANTS.get(row, set_bits))
                 else:
                     here = lane if at else start
                     words.append(self._operand(row, here, source=at > 0))
@@ -147,6 +161,75 @@ class Programs:
             found.append(f"{predicate}{word} {mask} {' '.join(words)}")
         if rng.random() < 0.15 and len(found) > 1 and not self._plain:
             found.insert(1, self.whole())
+        return found
+
+    def number(self) -> list[str]:
+        """Return what computes a number of 64 bits by its dwords, or nearly.
+
+        V56 to V59 hold dwords: the low ones in the first half of each, the high ones behind.
+        """
+        rng, wild = self._rng, self._rng.random() < 0.4
+        found = list[str]()
+        for at in (56, 57):
+            n = rng.choice(VARIABLES)
+            for half in (0, 1):
+                away = half if not wild or rng.random() < 0.8 else 1 - half
+                found += [
+                    f"mov (M{4 * part + 1}, 16) V{at}({2 * half + part},0)<1> "
+                    f"V{n}({2 * part},{away})<2;1,0>"
+                    for part in (0, 1)
+                ]
+        found += self._computed(wild=wild)
+        if wild and rng.random() < 0.5:
+            found += self.pair() if rng.random() < 0.5 else [self.whole()]
+        to, nm = rng.choice(VARIABLES), rng.choice(["", "", "", "_NM"]) if wild else ""
+        for half in rng.choice([(0, 1), (0, 1), (1, 0)]):
+            found += [
+                f"mov (M{4 * part + 1}{nm}, 16) V{to}({2 * part},{half})<2> "
+                f"V58({2 * half + part},0)<1;1,0>"
+                for part in (0, 1)
+            ]
+        if rng.random() < 0.5:
+            found.append(f"add (M1, 32) V{rng.choice(VARIABLES)}(0,0)<1> V58{HIGH} V58{LOW}")
+        return found
+
+    def _computed(self, *, wild: bool) -> list[str]:
+        """Return what computes V58 of V56 and V57."""
+        rng = self._rng
+        word = rng.choice(["xor", "and", "or", "sel", "not", "mul", "mul", "mul", "sign", "zero"])
+        second = rng.choice(["V57", "V56"])
+        number = rng.choice([None, 0x1CE4E5B9BF58476D, 3])
+        if word == "not":
+            return [f"not (M1, 32) V58({row},0)<1> V56({row},0)<1;1,0>" for row in (0, 2)]
+        if word == "mul":
+            return self._product(second, number, wild=wild)
+        if word in {"sign", "zero"}:
+            shift = 31 if not wild else rng.choice([31, 30])
+            made = f"asr (M1, 32) V58(2,0)<1> V56{LOW} {shift:#x}:d"
+            other = "mov (M1, 32) V58(2,0)<1> 0x0:d"
+            return [f"mov (M1, 32) V58(0,0)<1> V56{LOW}", made if word == "sign" else other]
+        found = list[str]()
+        for row, half in ((0, LOW), (2, HIGH)):
+            other = f"{second}{half}"
+            if number is not None and word != "sel":
+                other = f"{number >> 16 * row & 0x7FFFFFFF:#x}:d"
+            predicate = "(P1) " if word == "sel" else ""
+            found.append(f"{predicate}{word} (M1, 32) V58({row},0)<1> V56{half} {other}")
+        return found
+
+    def _product(self, second: str, number: int | None, *, wild: bool) -> list[str]:
+        rng, a = self._rng, f"V86{LOW}"
+        b, b_high = f"{second.replace('V5', 'V8')}{LOW}", f"{second}{HIGH}"
+        if number is not None:
+            b, b_high = f"{number & 0xFFFFFFFF:#x}:ud", f"{number >> 32:#x}:d"
+        terms = [f"V56{LOW} {b_high}", f"{b} V56{HIGH}"]
+        if wild and rng.random() < 0.5:
+            terms[1] = terms[0]
+        rng.shuffle(terms)
+        found = [f"mul (M1, 32) V88(0,0)<1> {a} {b}", f"mulh (M1, 32) V88(2,0)<1> {a} {b}"]
+        for term in terms:
+            found.append(f"mul (M1, 32) V59(0,0)<1> {term}")
+            found.append(f"add (M1, 32) V58(2,0)<1> V58{HIGH} V59{LOW}")
         return found
 
     def whole(self) -> str:
@@ -162,7 +245,11 @@ class Programs:
         """Return some instructions."""
         lines = list[str]()
         while len(lines) < count:
-            lines += self.pair() if self._rng.random() < 0.85 else [self.whole()]
+            chosen = self._rng.random()
+            if chosen < 0.2:
+                lines += self.number()
+            else:
+                lines += self.pair() if chosen < 0.85 else [self.whole()]
         return "".join(f"    {line}\n" for line in lines)
 
 
@@ -306,7 +393,7 @@ class Pairs(Case):
                 "V45": np.array([0, length, 0, 0], np.int32),
                 "V49": (bases[1] + np.arange(LANES) * 4 + number * 48 * LANES).astype(np.uint64),
             }
-            for n in VARIABLES:
+            for n in range(VARIABLES[0], 60):
                 registers[f"V{n}"] = np.frombuffer(rng.randbytes(256), np.int32)
             starts.append(start_with(kernel, registers, some_channels(kernel, rng)))
         self.group = harness.GroupsAlike(tuple(starts), 64)
@@ -368,3 +455,57 @@ def test_elements_of_64_bits_are_exchanged_by_one_channel_after_the_other(seed: 
     assert "alone" in module_text(program("exchanging", seed))
     other = program("exchanging", seed).replace("V52(2,0)<1;1,0>", "V52(0,0)<1;1,0>")
     assert "alone" not in module_text(other)
+
+
+def _apart(to: str, source: int) -> str:
+    """Return what writes the low and the high dwords of elements to the halves of a variable."""
+    return "".join(
+        f"    mov (M{4 * part + 1}, 16) {to}({2 * half + part},0)<1> V{source}({2 * part},{half})"
+        "<2;1,0>\n"
+        for half in (0, 1)
+        for part in (0, 1)
+    )
+
+
+def _together(to: int) -> str:
+    return "".join(
+        f"    mov (M{4 * part + 1}, 16) V{to}({2 * part},{half})<2> V58({2 * half + part},0)"
+        "<1;1,0>\n"
+        for half in (0, 1)
+        for part in (0, 1)
+    )
+
+
+XOR = f"""    xor (M1, 32) V58(0,0)<1> V56{LOW} V57{LOW}
+    xor (M1, 32) V58(2,0)<1> V56{HIGH} V57{HIGH}
+"""
+PRODUCT = f"""    mul (M1, 32) V88(0,0)<1> V86{LOW} 0x1ce4e5b9:ud
+    mulh (M1, 32) V88(2,0)<1> V86{LOW} 0x1ce4e5b9:ud
+    mul (M1, 32) V59(0,0)<1> V56{LOW} 0x12345:d
+    add (M1, 32) V58(2,0)<1> V58{HIGH} V59{LOW}
+    mul (M1, 32) V59(0,0)<1> 0x1ce4e5b9:ud V56{HIGH}
+    add (M1, 32) V58(2,0)<1> V58{HIGH} V59{LOW}
+"""
+
+
+@pytest.mark.parametrize(("word", "computed"), [("xor", XOR), ("mul", PRODUCT)])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_numbers_are_computed_at_once(word: str, computed: str, *, wrong: bool) -> None:
+    """If the high dword is not that of the same operation, both are computed apart."""
+    if wrong:
+        computed = computed.replace(f"V56{HIGH}", f"V56{LOW}")
+    text = kernel_of(_apart("V56", 50) + _apart("V57", 51) + computed + _together(52))
+    written = module_text(text)
+    assert f"{word} <32 x i64>" in written or wrong
+    assert (f"{word} <32 x i32>" in written) == wrong
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{word} {one}", faults=False) for one in range(2)])
+
+
+@pytest.mark.parametrize("changed", [50, 51, 55])
+def test_numbers_are_what_they_were_when_their_dwords_were_read(changed: int) -> None:
+    between = f"    add (M1, 32) V{changed + 10}(0,0)<1> V65{ALL} V65{ALL}\n"
+    text = kernel_of(_apart("V56", 50) + _apart("V57", 51) + XOR + between + _together(52))
+    assert ("xor <32 x i64>" in module_text(text)) == (changed == 55)
+    kernel = harness.assemble(text, "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{changed} {one}", faults=False) for one in range(2)])

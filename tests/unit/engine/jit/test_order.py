@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Accesses
 from visim.engine.jit.analysis.order import Turn, in_order, thrifty
 from visim.engine.jit.analysis.runs import Run
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.writing import strips
 from visim.operands import General
 from visim.sem.effects import Place

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from visim.engine.jit.analysis.counters import Multiple
-from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.common.native import NativeCode, object_code, processor
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.text import Text

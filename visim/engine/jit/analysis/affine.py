@@ -11,19 +11,10 @@ from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
+from visim.engine.jit.analysis.lanes import LEAST_LANES, Row, channel_of, row_of
 from visim.engine.jit.analysis.lookups import Lookup
 from visim.engine.jit.analysis.settings import COMPARISONS, Settings
-from visim.engine.jit.analysis.slots import (
-    LEAST_LANES,
-    Definition,
-    Row,
-    Slot,
-    Slots,
-    channel_of,
-    contains,
-    is_integer,
-    row_of,
-)
+from visim.engine.jit.analysis.slots import Definition, Slot, Slots, contains, is_integer
 from visim.engine.jit.analysis.wide import WideProducts
 from visim.engine.jit.ir.places import check_place, is_repeated
 from visim.engine.jit.ir.shapes import (

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Flow
-from visim.engine.jit.analysis.slots import Row, channel_of
+from visim.engine.jit.analysis.lanes import Row, channel_of
 from visim.engine.jit.analysis.walks import What, overlap, part_of
 from visim.sem.effects import LoadBlock, WritePredicate, WriteRegister
 from visim.sem.expr import Expr

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import LOST, Flow, Key, Node, is_dynamic, is_uniform
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row
 from visim.sem.effects import Atomic, Goto, Load, LoadBlock, Place, Space, Store
 from visim.sem.expr import Expr
 

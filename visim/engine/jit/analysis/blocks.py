@@ -12,6 +12,7 @@ from functools import cached_property
 
 from visim.engine.blocks import BLOCK_STARTS, CR0, MARKS, form_name, reads_clock
 from visim.engine.faults import runs_off
+from visim.engine.jit.analysis.dwords import with_numbers_whole
 from visim.engine.jit.analysis.halves import with_halves_joined
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
@@ -111,11 +112,17 @@ class StaticBlock:
 
 @dataclass
 class UnitCode:
-    """The blocks of one unit, made when first asked for."""
+    """The blocks of one unit, made when first asked for.
+
+    `has_whole_numbers` says whether one computes numbers that were computed by their dwords, which
+    products are only with `products`.
+    """
 
     kernel: LinkedKernel
     unit: LinkedUnit
     blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
+    has_whole_numbers: bool = False
+    products: bool = True
 
     def block(self, start: int) -> StaticBlock:
         """Return the block that starts at `start`."""
@@ -158,7 +165,10 @@ class UnitCode:
     def _joined(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Return instructions with those that compilers have split into halves as one."""
         found, kernel = [one.effects for one in steps], self.kernel
-        whole = with_halves_joined(found, kernel.simd_size, kernel.platform.grf_bytes)
+        grf = kernel.platform.grf_bytes
+        joined = with_halves_joined(found, kernel.simd_size, grf)
+        whole = with_numbers_whole(joined, grf, products=self.products)
+        self.has_whole_numbers |= any(a is not b for a, b in zip(joined, whole, strict=True))
         return tuple(
             one if effects is one.effects else Step(one.pc, effects, one.refusal)
             for one, effects in zip(steps, whole, strict=True)

@@ -10,8 +10,8 @@ from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_uniform
+from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within, is_between, row_of
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own, is_uniform_value
-from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, is_between, row_of
 from visim.engine.jit.analysis.walks import address_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node
-from visim.engine.jit.analysis.slots import Row, channel_of, row_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
 from visim.sem.effects import WriteRegister
 from visim.sem.expr import Expr, known_integer
 

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.slots import LEAST_LANES, channel_of
-from visim.engine.jit.analysis.symbols import Symbol, Symbols, ValueFollower
+from visim.engine.jit.analysis.lanes import LEAST_LANES, channel_of
+from visim.engine.jit.analysis.symbols import ValueFollower
+from visim.engine.jit.analysis.terms import Symbol, Symbols
 from visim.engine.modes import FloatMode
 from visim.sem.effects import (
     Effect,

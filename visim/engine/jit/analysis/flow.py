@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.blocks import (
     UnknownControl,
     control_value,
 )
+from visim.engine.jit.analysis.unread import without_unread
 from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.masks import looks_often
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
@@ -285,7 +286,18 @@ class Explorer:
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
         flow.recursive = set(_recursive(flow.sites))
+        if flow.code.has_whole_numbers:
+            self._drop_unread()
         return flow
+
+    def _drop_unread(self) -> None:
+        """Leave out what computes dwords that nobody reads any more."""
+        code, nodes = self.flow.code, self.flow.nodes.values()
+        blocks = list({id(node.block): node.block for node in nodes}.values())
+        found = zip(blocks, without_unread(blocks, code.kernel, code.unit), strict=True)
+        changed = {id(before): after for before, after in found}
+        for node in nodes:
+            node.block = changed[id(node.block)]
 
     def _reach(self, key: Key, waiting: frozenset[int]) -> None:
         """Note that a node can run while channels wait in some places, its own left out."""

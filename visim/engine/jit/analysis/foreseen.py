@@ -18,7 +18,7 @@ from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Key, Node, is_uniform
-from visim.engine.jit.analysis.slots import Row, channel_of
+from visim.engine.jit.analysis.lanes import Row, channel_of
 from visim.engine.jit.analysis.walks import (
     Access,
     Ramp,

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from visim.engine.base import SharedStarts, ThreadStart
 from visim.engine.jit.analysis.affine import InputShape
 from visim.engine.jit.analysis.flow import Flow
-from visim.engine.jit.analysis.slots import Row, is_integer, reads, row_of
+from visim.engine.jit.analysis.lanes import Row, row_of
+from visim.engine.jit.analysis.slots import is_integer, reads
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import WriteRegister
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.callouts import follows_mode, needs_interpreter
-from visim.engine.jit.analysis.slots import Row, row_of
+from visim.engine.jit.analysis.lanes import Row, row_of
 from visim.engine.jit.ir.places import is_repeated
 from visim.operands import FIRST_DECLARED_GENERAL, General
 from visim.sem.effects import Effect, Load, Place, WritePredicate, WriteRegister

@@ -27,9 +27,11 @@ from functools import partial
 from itertools import count
 
 from visim.engine.jit.analysis.flow import Flow, Key, Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.lanes import channel_of
 from visim.engine.jit.analysis.paths import Paths
-from visim.engine.jit.analysis.slots import channel_of, is_integer
-from visim.engine.jit.analysis.symbols import Elements, Symbols, Value, ValueFollower, elements_of
+from visim.engine.jit.analysis.slots import is_integer
+from visim.engine.jit.analysis.symbols import Value, ValueFollower, elements_of
+from visim.engine.jit.analysis.terms import Elements, Symbols
 from visim.engine.jit.ir.places import place_span
 from visim.linker.program import LinkedKernel
 from visim.sem.effects import Goto, Jump, Place, Switch, WriteIndirect, WriteRegister

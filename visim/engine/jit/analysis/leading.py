@@ -12,7 +12,7 @@ from visim.engine.jit.analysis.affine import Affine
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import is_called_out
 from visim.engine.jit.analysis.flow import Node
-from visim.engine.jit.analysis.slots import channel_within, row_of
+from visim.engine.jit.analysis.lanes import channel_within, row_of
 from visim.engine.jit.ir.places import is_repeated
 from visim.sem.effects import Load, Place, WriteRegister
 from visim.sem.expr import Expr, below

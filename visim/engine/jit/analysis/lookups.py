@@ -10,14 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.slots import (
-    LEAST_LANES,
-    Row,
-    channel_of,
-    channel_within,
-    is_integer,
-    row_of,
-)
+from visim.engine.jit.analysis.lanes import LEAST_LANES, Row, channel_of, channel_within, row_of
+from visim.engine.jit.analysis.slots import is_integer
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.sem.effects import Effect, Load, Place, WriteIndirect, WriteRegister, expressions
 from visim.sem.expr import Expr

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Accesses, Bits
 from visim.engine.jit.analysis.runs import Run
-from visim.engine.jit.analysis.slots import Row
 
 _Value = tuple[Row | Bits, int]
 """A row or bits of a predicate, and how often the run has written it before."""

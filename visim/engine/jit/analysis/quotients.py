@@ -19,9 +19,10 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.lanes import channel_of
 from visim.engine.jit.analysis.singles import SingleQuotients
-from visim.engine.jit.analysis.slots import channel_of
-from visim.engine.jit.analysis.symbols import Symbol, Symbols, ValueFollower
+from visim.engine.jit.analysis.symbols import ValueFollower
+from visim.engine.jit.analysis.terms import Symbol, Symbols
 from visim.engine.jit.ir.division import divided
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.slots import Row, channel_of, row_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
 from visim.engine.jit.ir.places import is_repeated
 from visim.sem.effects import (
     Atomic,

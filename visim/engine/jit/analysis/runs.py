@@ -12,8 +12,8 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import Step, places, writes_cr0
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Accesses, Bits, LaneWise, is_own
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.places import place_span
 from visim.sem.effects import (
     Effect,

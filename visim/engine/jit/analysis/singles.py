@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from visim.engine.jit.analysis.symbols import MINUS_ONE, Symbol, Symbols, ValueFollower
+from visim.engine.jit.analysis.symbols import ValueFollower
+from visim.engine.jit.analysis.terms import MINUS_ONE, Symbol, Symbols
 from visim.engine.jit.ir.division import divided
 from visim.engine.rounding import Rounding
 from visim.sem.expr import Expr, node, unary

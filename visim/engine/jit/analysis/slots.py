@@ -12,13 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import count, pairwise
-from typing import NamedTuple
 
 from visim.engine.jit.analysis.flow import Flow, Key
+from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within, is_between, row_of
 from visim.engine.jit.analysis.paths import Paths, Spans
-from visim.engine.jit.ir.places import Layout, layout, place_span
+from visim.engine.jit.ir.places import place_span
 from visim.engine.jit.ir.shapes import Form
 from visim.linker.program import LinkedKernel
 from visim.operands import FIRST_DECLARED_GENERAL, General
@@ -38,28 +37,7 @@ from visim.sem.effects import (
 from visim.sem.expr import WIDE, Expr
 from visim.types import BOOL, DataType
 
-LEAST_LANES = 4
-"""Vectors of fewer lanes have no shapes."""
-
 _ACROSS = {"take", "concat", "any", "all", "mask_bits", "gather", "broadcast"}
-
-
-class Row(NamedTuple):
-    """Elements of a variable at equal distances, all in bytes.
-
-    A tuple, since rows are looked up more often than all else that is known of a unit.
-    """
-
-    variable: int
-    offset: int
-    stride: int
-    lanes: int
-    size: int
-
-    @property
-    def end(self) -> int:
-        """The byte behind the last element."""
-        return self.offset + (self.lanes - 1) * self.stride + self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,43 +140,14 @@ def _defined(slot: Slot) -> int:
     return slot.definitions[0].step
 
 
-def row_of(place: Place) -> Row | None:
-    """Return a place as a row, if it is one."""
-    if place.lanes < LEAST_LANES:
-        return None
-    return _row_of(place.variable.index, layout(place), place.lanes, place.type.bytes)
-
-
-@lru_cache(maxsize=4096)
-def _row_of(variable: int, found: Layout, lanes: int, size: int) -> Row | None:
-    if found.step is None or found.step < size:
-        return None
-    return Row(variable, found.first, found.step, lanes, size)
-
-
 def is_integer(kind: DataType) -> bool:
     """Whether shapes can describe elements of a type."""
     return not kind.is_float and kind not in {BOOL, WIDE}
 
 
-def channel_of(mask: Expr | None) -> int | None:
-    """Return the channel of lane 0 where a mask is exactly the active channels."""
-    if mask is None or mask.uop.name != "execution":
-        return None
-    return int(mask.attribute)
-
-
 def looks_across(effects: Iterable[Effect]) -> bool:
     """Whether some effects compute from lanes of other channels."""
     return any(expr.uop.name in _ACROSS for expr in expressions(list(effects)))
-
-
-def channel_within(mask: Expr | None) -> int | None:
-    """Return the channel of lane 0 where a mask has active channels only, perhaps not all."""
-    if mask is not None and mask.uop.name == "and":
-        found = [channel_within(arg) for arg in mask.args]
-        return next((one for one in found if one is not None), None)
-    return channel_of(mask)
 
 
 class Slots:
@@ -447,12 +396,6 @@ def _met(row: Row, other: Row) -> range:
     """
     low = other.offset - row.offset
     return range((low - row.size) // row.stride + 1, (low + other.size - 1) // row.stride + 1)
-
-
-def is_between(row: Row, other: Row) -> bool:
-    """Whether the elements of a row are in the gaps of another one, as are words of 64 bits."""
-    away = (other.offset - row.offset) % row.stride
-    return row.stride == other.stride and row.size <= away <= row.stride - other.size
 
 
 def _writes(flow: Flow) -> Iterator[tuple[Key, int, WriteRegister]]:

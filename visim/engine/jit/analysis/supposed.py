@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from visim.engine.jit.analysis.affine import ShapeReader
+from visim.engine.jit.analysis.lanes import Row, row_of
 from visim.engine.jit.analysis.settings import COMPARISONS
-from visim.engine.jit.analysis.slots import Row, is_integer, row_of
+from visim.engine.jit.analysis.slots import is_integer
 from visim.engine.jit.ir.shapes import Shape, ShapeWriter, is_uniform, linear, literal, uniform
 from visim.engine.jit.ir.text import signed
 from visim.sem.effects import Place

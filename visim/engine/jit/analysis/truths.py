@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within, row_of
 from visim.engine.jit.analysis.settings import Part, overlaps
-from visim.engine.jit.analysis.slots import Row, channel_of, channel_within, is_integer, row_of
+from visim.engine.jit.analysis.slots import is_integer
 from visim.engine.jit.ir.places import place_span
 from visim.engine.jit.ir.text import Text, low_bits
 from visim.sem.effects import Place, RegisterWrite, WritePredicate, WriteRegister

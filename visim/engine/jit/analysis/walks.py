@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node
-from visim.engine.jit.analysis.slots import Row, channel_of, row_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
 from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.sem.effects import Effect, Load, LoadBlock, Place, Store, WriteRegister

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from visim.engine.jit.analysis.flow import Key
-from visim.engine.jit.analysis.slots import Row, Slot, Slots, channel_of, row_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
+from visim.engine.jit.analysis.slots import Slot, Slots
 from visim.sem.expr import Expr, known_integer
 from visim.types import UD, UQ, D
 

@@ -14,8 +14,9 @@ from visim.engine.jit.analysis.ages import OLD, Ages, Data, age_of, written
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
 from visim.engine.jit.analysis.flow import Node
+from visim.engine.jit.analysis.lanes import channel_within
 from visim.engine.jit.analysis.retries import retry_of
-from visim.engine.jit.analysis.slots import Slots, channel_within
+from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
 from visim.sem.effects import Goto, Load, Store

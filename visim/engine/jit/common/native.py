@@ -239,6 +239,11 @@ def has_byte_products() -> bool:
     return bool({"+avx512vnni", "+avxvnni"} & set(processor().features.split(",")))
 
 
+def has_wide_products() -> bool:
+    """Whether the processor multiplies lanes of 64 bits; else it has more to do than by dwords."""
+    return "+avx512dq" in processor().features.split(",")
+
+
 def vector_lanes() -> int:
     """Return how many channels of 32 bits a register of the processor holds."""
     if has_mask_registers():

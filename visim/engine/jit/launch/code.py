@@ -12,6 +12,7 @@ from visim.engine.jit.common.native import (
     has_gathers,
     has_mask_registers,
     has_scatters,
+    has_wide_products,
     permuted_bytes,
     vector_lanes,
 )
@@ -67,7 +68,8 @@ class KernelCode:
     @cached_property
     def _units(self) -> list[UnitCode]:
         """The code of all units, which all versions share."""
-        return [UnitCode(self.kernel, unit) for unit in self.kernel.units]
+        products = has_wide_products()
+        return [UnitCode(self.kernel, unit, products=products) for unit in self.kernel.units]
 
     def _survey(self) -> Traits:
         return self._writer(Version(full=True, slm_bytes=0, saving=self.saving)).survey()

@@ -19,7 +19,7 @@ from typing import Any
 from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.callouts import CallOut
 from visim.engine.jit.analysis.inputs import InputRow
-from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor

@@ -17,8 +17,8 @@ from typing import TypeVar
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.engine.jit.writing.attempts import ApartAttempt, OneChannel
 from visim.engine.jit.writing.cuts import Cutter, put_row, take_row

@@ -10,8 +10,8 @@ from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage, Step
 from visim.engine.jit.analysis.flow import Node, is_uniform, mode_of
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.walks import Access, access_bytes
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.cuts import Channels, Cutter, as_integers, place_row

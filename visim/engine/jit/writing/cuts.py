@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from visim.engine.jit.analysis.lanes import Row, row_of
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row, row_of
 from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, scalar_type

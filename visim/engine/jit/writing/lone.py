@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.counters import Multiple, MultipleReader
 from visim.engine.jit.analysis.flow import Node
-from visim.engine.jit.analysis.slots import Row, row_of
+from visim.engine.jit.analysis.lanes import Row, row_of
 from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.text import opaque, scalar_bytes, scalar_type
 from visim.engine.jit.writing.bounds import Bounds

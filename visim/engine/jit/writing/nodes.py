@@ -13,9 +13,9 @@ from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bitwise import division_loop
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.leading import leading
 from visim.engine.jit.analysis.runs import Run, RunFinder
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread

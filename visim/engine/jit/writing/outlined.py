@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.runs import Run, loads_block
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.ir.pieces import FRAME, Given
 from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.storage import vector_bits

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import reduce
 
-from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.walks import Ramp, Walk, What
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.types import DataType, Q

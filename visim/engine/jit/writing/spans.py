@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.counters import Multiple
-from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.ir.text import Text, opaque
 
 _Combined = Callable[[str, str, str], str]

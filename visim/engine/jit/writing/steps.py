@@ -13,10 +13,11 @@ from visim.engine.jit.analysis.callouts import is_called_out, rectangle_of
 from visim.engine.jit.analysis.elements import MOST_ELEMENTS, elements_at
 from visim.engine.jit.analysis.families import Family, FamilyFinder
 from visim.engine.jit.analysis.flow import Key, Node, is_dynamic, mode_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within
 from visim.engine.jit.analysis.lookups import Lookup, LookupFinder
 from visim.engine.jit.analysis.quotients import QuotientFinder
 from visim.engine.jit.analysis.settings import overlaps
-from visim.engine.jit.analysis.slots import Row, Slot, channel_of, channel_within, looks_across
+from visim.engine.jit.analysis.slots import Slot, looks_across
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector

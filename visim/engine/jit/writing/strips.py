@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.lanes import Row, row_of
 from visim.engine.jit.analysis.lanewise import Bits
 from visim.engine.jit.analysis.order import Turn, in_order, thrifty
 from visim.engine.jit.analysis.runs import Run, loads_block
-from visim.engine.jit.analysis.slots import Row, row_of
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import Text

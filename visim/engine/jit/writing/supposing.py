@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.analysis.affine import ShapeReader
-from visim.engine.jit.analysis.slots import Row, channel_of, is_integer, row_of
+from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
+from visim.engine.jit.analysis.slots import is_integer
 from visim.engine.jit.analysis.supposed import SupposingReader
 from visim.engine.jit.ir.places import place_span
 from visim.engine.jit.ir.shapes import Shape, ShapeWriter

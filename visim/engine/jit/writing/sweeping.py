@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.analysis.slots import Row
 from visim.engine.jit.analysis.sweeps import BLOCK, Stream, Sweep
 from visim.engine.jit.analysis.walks import Access
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Node, passed
-from visim.engine.jit.analysis.slots import Row
+from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.walks import Walk, address_of
 from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.engine.jit.writing.attempts import ApartAttempt

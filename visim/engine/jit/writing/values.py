@@ -9,7 +9,8 @@ from visim import predefined
 from visim.engine.blocks import CR0
 from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.callouts import follows_mode, needs_interpreter
-from visim.engine.jit.analysis.slots import Slot, channel_within, is_integer
+from visim.engine.jit.analysis.lanes import channel_within
+from visim.engine.jit.analysis.slots import Slot, is_integer
 from visim.engine.jit.analysis.truths import TruthReader, Truths
 from visim.engine.jit.ir.division import DivisionWriter, is_one
 from visim.engine.jit.ir.floats import FloatWriter

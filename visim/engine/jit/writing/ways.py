@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from visim.engine.jit.analysis.slots import channel_within
+from visim.engine.jit.analysis.lanes import channel_within
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.writing.butterflies import candidate
 from visim.engine.jit.writing.exchanging import ExchangeWriter
