@@ -67,9 +67,13 @@ class _Halves:
         self._known: dict[tuple[Expr, Expr], Expr] = {}
 
     def joined(self, first: Effects, second: Effects) -> Effects | None:
-        """Return the effects of which those of two instructions are halves; None if none are."""
+        """Return the effects of which those of two instructions are halves; None if none are.
+
+        Comparisons alone stay apart: those of loop counters, which all channels share, make a
+        predicate in halves that nobody looks at.
+        """
         pairs = list(zip(first, second, strict=False))
-        if not pairs or len(first) != len(second):
+        if len(first) != len(second) or not any(isinstance(e, WriteRegister) for e in first):
             return None
         if not all(self._may_be_halves(one, other) for one, other in pairs):
             return None
