@@ -96,6 +96,18 @@ def test_a_processor_that_is_named_has_its_features(
     assert native.has_byte_products() is byte_products
 
 
+@pytest.mark.skipif(not native.IS_X86, reason="the names are those of x86 processors")
+@pytest.mark.parametrize(
+    ("name", "finds"),
+    [("x86-64-v4", False), ("sapphirerapids", False), ("znver3", False), ("znver4", True)],
+)
+def test_rows_are_left_to_processors_that_are_known_to_find_them(
+    name: str, finds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VISIM_CPU", name)
+    assert native.finds_rows() is finds
+
+
 def test_a_processor_that_llvm_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISIM_CPU", "pentium-42")
     kernel = visim.assemble('.version 4.1\n.kernel "k"\nret (M1, 1)\n', platform="pvc")["k"]

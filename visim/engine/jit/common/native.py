@@ -72,6 +72,9 @@ Virtual machines may hide which one they run on: LLVM calls a Xeon of the sixth 
 "rocketlake" where its number is masked. Those of Intel's that have AVX512-FP16 are Sapphire Rapids
 or later."""
 _AMD = "znver"
+_FINDING = {"znver4", "znver5"}
+"""Processors that find by themselves what follows a row that is the only one of its array, in which
+threads have work-items one behind the other (measured on Zen 4)."""
 _UNSAVED = {"egpr"}
 """Features with registers that LLVM believes to last while a thread leaves its stack (`switching`):
 it does not let assembly name the 16 general registers of APX, as ones that are lost either."""
@@ -224,6 +227,11 @@ def _has_gathers(made_for: Processor) -> bool:
 def has_scatters() -> bool:
     """Whether the processor also scatters lanes faster than it stores them one by one."""
     return has_gathers() and has_mask_registers()
+
+
+def finds_rows() -> bool:
+    """Whether the processor is known to find what follows single rows without being asked."""
+    return processor().name in _FINDING
 
 
 def permuted_bytes() -> int:

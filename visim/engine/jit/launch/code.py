@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.common.native import (
+    finds_rows,
     has_byte_products,
     has_gathers,
     has_mask_registers,
@@ -51,6 +52,7 @@ class KernelCode:
             has_mask_registers=has_mask_registers(),
             has_gathers=has_gathers(),
             has_scatters=has_scatters(),
+            finds_rows=finds_rows(),
             has_byte_products=has_byte_products(),
             vector_lanes=vector_lanes(),
             permuted_bytes=permuted_bytes(),

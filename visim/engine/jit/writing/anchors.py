@@ -59,7 +59,6 @@ class Anchors:
     def __init__(self, text: Text) -> None:
         self._distances = text.distances
         self._known: dict[Hashable, Anchor] = {}
-        self._asked = set[Hashable]()
 
     def near(self, shape: Shape, piece: int, where: Hashable) -> Near | None:
         """Return the anchor that a piece of a shape is near to, if its bounds are checked."""
@@ -85,12 +84,17 @@ class Anchors:
         bits = root.bits if isinstance(root, Extended) else shape.form.core_bits
         self._known[key] = Anchor(core, base, first, pointer, bounds, cores, bases, bits)
 
-    def is_new(self, shape: Shape, piece: int) -> bool:
-        """Note that what is behind a piece is asked for; return whether nobody has before."""
-        asked = self._key(shape, piece, shape.form)
-        is_new = asked not in self._asked
-        self._asked.add(asked)
-        return is_new
+    def place(self, shape: Shape, piece: int) -> Hashable:
+        """Return what pieces of shapes have in common that are at the same place in memory."""
+        return self._key(shape, piece, shape.form)
+
+    def array(self, shape: Shape) -> Hashable:
+        """Return what rows have in common that are told to be in the same array in flat memory.
+
+        That is what is added to their cores, or else where these come from.
+        """
+        base = self._distances.place(shape.offsets[0])[0]
+        return self._distances.place(shape.cores[0])[0] if base is None else base
 
     def _key(self, shape: Shape, piece: int, where: Hashable) -> tuple[Hashable, int, int]:
         form = shape.form

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.writing.anchors import Anchors
+from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import Known
 from visim.engine.jit.writing.forms import Access
@@ -56,8 +57,10 @@ class Ready:
 class Passed:
     """What the messages of a chain of nodes tell those behind them.
 
-    `anchors` are rows that others may be near to, `butterflies` those that have been looked for.
+    `anchors` are rows that others may be near to, `requests` what memory is asked for,
+    `butterflies` those that have been looked for.
     """
 
     anchors: Anchors
+    requests: Requests
     butterflies: Known

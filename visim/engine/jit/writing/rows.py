@@ -21,20 +21,6 @@ _PAGE = 4096
 """Memory can be read by so many bytes, or not at all; some hosts have larger pages."""
 _LONGEST = 64
 """More bytes than what is loaded for a lane."""
-_AHEAD = 3072
-"""How far before its use memory is asked for, in bytes: some 25 threads of 32 channels. 1, 2 and 4
-KiB are slower (measured on Zen 3), and so is one request for two lines."""
-_THREADS_AHEAD = 8
-"""The same where threads have work-items one behind the other, on processors with fast gathers: the
-rows of so many threads, but at least _LEAST_AHEAD bytes (measured on Sapphire Rapids: saxpy takes
-a tenth less time, a triad 7 %)."""
-_LEAST_AHEAD = 1024
-_AHEAD_OF_PIECES = 256
-"""The same where a thread moves pieces of several rows, as in tiles of 16 or 8 by 16: the threads
-of some groups. So near are no rows of the next tiles fetched that would be dropped before their
-turn (a transpose by tiles takes 1.3 to 1.7 times as long with 3072, on Sapphire Rapids)."""
-_MOST_AHEAD = 2048
-"""Longer rows, in bytes, are not asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,28 +253,6 @@ class RowWriter:
         """Return where an offset that is in range is in the host's memory."""
         address = self.text.let(f"add i64 {offset}, {bounds.host}")
         return self.text.let(f"inttoptr i64 {address} to ptr")
-
-    def prefetch(self, rows: Rows, anchors: Anchors, *, follow: bool) -> None:
-        """Ask for the rows at a distance, which need not be memory of anybody.
-
-        Of longer rows most lines are between what lanes move, and those that go down are behind.
-        What is stored where it was loaded has been asked for, which `anchors` know. `follow` says
-        that rows of threads follow each other.
-        """
-        form = rows.shape.form
-        span = form.stride * form.piece
-        if not 0 <= span <= _MOST_AHEAD or rows.are_asked_for:
-            return
-        ahead = _AHEAD if len(rows.pointers) == 1 else _AHEAD_OF_PIECES
-        if len(rows.pointers) == 1 and follow and self.gatherer is not None:
-            ahead = min(_AHEAD, max(_LEAST_AHEAD, _THREADS_AHEAD * span))
-        function = self.library.intrinsic("llvm.prefetch.p0", "void", "ptr", "i32", "i32", "i32")
-        for pointer in dict.fromkeys(rows.pointers):
-            if not anchors.is_new(rows.shape, rows.pointers.index(pointer)):
-                continue
-            for line in range(0, span, _LINE):
-                place = self.text.at(pointer, ahead + line)
-                self.text.do(f"call void {function}(ptr {place}, i32 0, i32 3, i32 1)")
 
     # Loads
 

@@ -24,6 +24,7 @@ from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import Context, FaultKind
 from visim.engine.jit.writing.anchors import Anchors
+from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
@@ -72,7 +73,8 @@ class StepWriter:
         self.full = all_on or unit.second is not None
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
-        self.passed = Passed(Anchors(unit.text), {})
+        anchors = Anchors(unit.text)
+        self.passed = Passed(anchors, Requests(unit, anchors), {})
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
         self.truths = Truths()

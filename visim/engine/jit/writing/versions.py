@@ -41,13 +41,14 @@ class Version:
     end; `inputs` are shapes that inputs have; `checked` says that messages look whether they are in
     range, `has_mask_registers` that the host's processor has registers for masks, `has_gathers`
     that it gathers lanes faster than it loads them one by one, `has_scatters` that it scatters them
-    so, too, `vector_lanes` how many channels of 32 bits its registers hold (0: nobody asks),
-    `permuted_bytes` how many bytes it permutes at once, `has_byte_products` that it adds products
-    of four bytes each at once. `watched` are the events that observers want of native code.
-    `payload` says what threads start with that a loop of the module runs (None: others start them),
-    `filled` which registers others fill before threads start (None: any). `in_step` says that this
-    loop runs threads from barrier to barrier. `scratch_bytes` is the size of each thread's scratch
-    memory, where that begins with address 0 (None: the thread says where).
+    so, too, `finds_rows` that it finds by itself what follows a row, `vector_lanes` how many
+    channels of 32 bits its registers hold (0: nobody asks), `permuted_bytes` how many bytes it
+    permutes at once, `has_byte_products` that it adds products of four bytes each at once.
+    `watched` are the events that observers want of native code. `payload` says what threads start
+    with that a loop of the module runs (None: others start them), `filled` which registers others
+    fill before threads start (None: any). `in_step` says that this loop runs threads from barrier
+    to barrier. `scratch_bytes` is the size of each thread's scratch memory, where that begins with
+    address 0 (None: the thread says where).
     """
 
     full: bool
@@ -61,6 +62,7 @@ class Version:
     has_mask_registers: bool = False
     has_gathers: bool = False
     has_scatters: bool = False
+    finds_rows: bool = False
     vector_lanes: int = 0
     permuted_bytes: int = 0
     has_byte_products: bool = False

@@ -131,9 +131,18 @@ class WayFinder:
             read=access.parts * access.size if access.verb == "load" else 0,
         )
         if self._is_followed(effect):
-            follow = self.unit.module.goes_along_rows
-            self.rows.prefetch(rows, self.passed.anchors, follow=follow)
+            self._ask(look, rows)
         return rows
+
+    def _ask(self, look: Look, rows: Rows) -> None:
+        """Ask for what threads will move that start after this one."""
+        if look.access.verb == "store":
+            self.passed.requests.store(rows)
+            return
+        flat = look.access.flat
+        array = self.passed.anchors.array(rows.shape) if flat else look.bounds.host
+        # Halves of a thread, which some devices have, move halves of one row.
+        self.passed.requests.load(rows, (array, channel_within(look.effect.mask)))
 
     def _is_followed(self, effect: Load | Store | Atomic) -> bool:
         """Whether threads that start after this one are likely to move the rows behind its own."""
