@@ -163,13 +163,18 @@ class NativeWork:
             self.fields[int(name)] = value
 
     def _firsts(self, places: Sequence[tuple[int, int]]) -> NDArray[np.uint64]:
-        """Return what each thread's registers hold at some places, one thread behind the other."""
-        found = words(len(self.starts) * len(places))
-        found[:] = [
-            int.from_bytes(octets[place : place + size], "little")
+        """Return what each thread's registers hold at some places, one thread behind the other.
+
+        Behind the last one are the least of all and the greatest of all.
+        """
+        rows = [
+            [int.from_bytes(octets[place : place + size], "little") for place, size in places]
             for octets in self.starts
-            for place, size in places
         ]
+        columns = list(zip(*rows, strict=True))
+        found = words((len(rows) + 2) * len(places))
+        ends = [min(one) for one in columns], [max(one) for one in columns]
+        found[:] = [one for row in (*rows, *ends) for one in row]
         return found
 
     def _follow(self, context: NDArray[np.uint64]) -> None:

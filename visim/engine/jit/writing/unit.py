@@ -33,6 +33,7 @@ from visim.engine.jit.ir.storage import FIXED_HOME, copying
 from visim.engine.jit.layout import Thread
 from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
+from visim.engine.jit.writing.certain import is_worth_it, written_twice
 from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
 from visim.engine.jit.writing.meeting import Meeting
@@ -114,8 +115,11 @@ class UnitWriter(UnitFrame):
             self.module.alike_once = not self._mixes(self.payload)
             self.module.firsts = tuple((core.place, core.size) for core in self._own_cores())
             kind, parameters, prologue = "i64", PARAMETERS, self._in_loop(prologue)
-        head = [f"define {linkage}{kind} @{name}({parameters}) #0 {{", "entry:", *prologue]
-        return "\n".join([*head, *body, *self._epilogue(), "}", ""])
+        lines = [*prologue, *body, *self._epilogue()]
+        if is_worth_it(self):
+            lines = written_twice(self, lines, self.first_label(self.flow.start))
+        head = f"define {linkage}{kind} @{name}({parameters}) #0 {{"
+        return "\n".join([head, "entry:", *lines, "}", ""])
 
     def _in_step(self, meeting: Meeting, prologue: list[str], body: list[str]) -> list[str]:
         """Return a body whose threads go in step."""
