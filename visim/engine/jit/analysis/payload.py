@@ -117,6 +117,10 @@ class Loop:
             size = f"i64 {self.slm_bytes}"
             yield f"  call void @llvm.memset.p0.i64(ptr align 64 %slm, i8 0, {size}, i1 false)"
         yield self.thread
+        yield from self.begin()
+
+    def begin(self) -> Iterable[str]:
+        """Return the instructions that read what a thread has of its own."""
         yield _OWN_MASK if self.full is None else f"  %mask = add i32 {self.full}, 0"
         for place, core in enumerate(self.own):
             row = f"getelementptr [{len(self.own)} x i64], ptr %firsts, i64 %number"
@@ -198,7 +202,8 @@ _NEXT = """
   store i64 %executed.now, ptr %executed
   br label %thread.ends
 thread.ends:
-  %number.next = add i64 %number, 1
+$LAST$
+  %number.next = add i64 $NUMBER$, 1
   $MORE$
   br i1 %more.threads, label %thread.begins, label %turn.is.over
 group.ends:
@@ -210,9 +215,13 @@ group.ends:
 `group.ends`; when all threads have had a turn, at `turn.is.over`, somebody else says whether."""
 
 
-def following(more: str) -> str:
-    """Return what follows a thread, where `more` finds out whether it is not the last one."""
-    return _NEXT.replace("$MORE$", more)
+def following(more: str, number: str = "%number", last: str = "") -> str:
+    """Return what follows a thread, where `more` finds out whether it is not the last one.
+
+    `number` is that of the thread which has run, and `last` what reads it.
+    """
+    found = _NEXT.replace("$MORE$", more).replace("$NUMBER$", number)
+    return found.replace("$LAST$", last)
 
 
 TAIL = f"""{WRONG}

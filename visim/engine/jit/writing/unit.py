@@ -36,6 +36,7 @@ from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.certain import is_worth_it, written_twice
 from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
+from visim.engine.jit.writing.jamming import Threads
 from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.retrying import RetryWriter
@@ -122,13 +123,18 @@ class UnitWriter(UnitFrame):
         return "\n".join([head, "entry:", *lines, "}", ""])
 
     def _in_step(self, meeting: Meeting, prologue: list[str], body: list[str]) -> list[str]:
-        """Return a body whose threads go in step."""
+        """Return a body whose threads go in step; `prologue` makes room for more variables."""
         own = set(self.buffers)
         sizes = allocated(line for line in prologue if line not in own)
         for name in _OF_TURNS:
             sizes.pop(name, None)
         always = [name for name in (FIXED_HOME, MASKS) if name in sizes]
         found = meeting.written(body, sizes, always)
+        if not always:
+            threads = self._threads(prologue, found, meeting.frame_bytes)
+            room, jams = meeting.jammed(threads, self._register_bytes())
+            prologue += room
+            found += jams
         self.module.frame_bytes_in_step = meeting.frame_bytes
         return [*meeting.dispatch(), *found]
 
@@ -240,7 +246,27 @@ class UnitWriter(UnitFrame):
 
     def _in_loop(self, prologue: list[str]) -> list[str]:
         """Return a thread's prologue in a loop over threads, which makes room for all of them."""
-        loop = Loop(
+        room, rest, ends = *_parted(prologue), self.surfaces
+        head = self._thread_loop().head()
+        return [*room, *ends.text.lines, *head, *ends.thread.lines, *rest]
+
+    def _threads(self, prologue: list[str], body: list[str], frame_bytes: int) -> Threads:
+        """Return what jams have to know of threads that go in step."""
+        room, rest = _parted(prologue)
+        first = [line for text in self._thread_loop().begin() for line in text.split("\n")]
+        kinds = dict(line.strip().split(" = ", 1) for line in room)
+        common = [line.split()[0] for line in self.surfaces.text.lines if " = load ptr, " in line]
+        start = [*first, *self.surfaces.thread.lines, *rest]
+        return Threads(body, start, kinds, common, frame_bytes)
+
+    def _register_bytes(self) -> int:
+        """Return how many bytes the processor's registers for vectors have."""
+        version = self.module.version
+        return 4 * version.vector_lanes * (32 if version.has_mask_registers else 16)
+
+    def _thread_loop(self) -> Loop:
+        """Return what the loop over threads has to prepare."""
+        return Loop(
             self.kernel.register_bytes,
             tuple(span for span in self.storage.spans() if self._source(*span) == "%payload"),
             tuple(core for core in self._input_cores() if self._is_alike(core)),
@@ -249,10 +275,6 @@ class UnitWriter(UnitFrame):
             self.slm_bytes,
             *(ALONE if self.meeting is None else self.meeting.loop()),
         )
-        room = [line for line in prologue if " = alloca " in line]
-        rest = [line for line in prologue if " = alloca " not in line]
-        ends = self.surfaces
-        return [*room, *ends.text.lines, *loop.head(), *ends.thread.lines, *rest]
 
     def _start_mask(self) -> int | None:
         """Return the channels that every thread starts with, if that is known."""
@@ -306,6 +328,12 @@ class UnitWriter(UnitFrame):
                 "  store i64 %count, ptr %counted",
             ]
         return [*lines, "  ret i32 %faulted"]
+
+
+def _parted(prologue: list[str]) -> tuple[list[str], list[str]]:
+    """Return what makes room for variables, and the rest."""
+    room = [line for line in prologue if " = alloca " in line]
+    return room, [line for line in prologue if " = alloca " not in line]
 
 
 def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affine, list[Region]]:
