@@ -11,6 +11,7 @@ from tests.engine.hardware import LEVELS, use_level
 from tests.engine.test_in_step import HEAD, MEET, TAIL, Writer, run
 from visim.engine import jit
 from visim.engine.jit.ir.traces import Memory, Tracer
+from visim.engine.jit.writing import jamming
 from visim.engine.jit.writing.jamming import Jam, Threads
 from visim.engine.jit.writing.meeting import Meeting
 
@@ -68,6 +69,12 @@ class Reading(Writer):
         text += "    add (M1_NM, 1) V62(0,0)<1> V62(0,0)<0;1,0> 0x1:d\n"
         text += "    cmp.lt (M1_NM, 1) P3 V62(0,0)<0;1,0> 0x3:d\n    (P3) goto (M1, 1) again\n"
         return text
+
+
+@pytest.fixture(autouse=True)
+def few_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let threads that load little go side by side, too."""
+    monkeypatch.setattr(jamming, "LEAST_LOADS", 1)
 
 
 @pytest.fixture
@@ -163,6 +170,16 @@ both:
 """
     assert same(STORE + apart + MEET, threads=4) == ""
     assert len(jams) == 2
+
+
+@pytest.mark.parametrize(("loads", "go"), [(7, False), (8, True)])
+def test_threads_that_load_little_go_one_after_the_other(
+    loads: int, go: bool, jams: list[Jam], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jamming, "LEAST_LOADS", 8)
+    sums = "    add (M1, 32) V50(0,0)<1> V50(0,0)<1;1,0> V53(0,0)<1;1,0>\n"
+    assert same(STORE + MEET + (ONE + sums) * loads + MEET, threads=2) == ""
+    assert bool(jams) is go
 
 
 def test_sums_that_leave_too_few_registers_go_one_after_the_other(jams: list[Jam]) -> None:

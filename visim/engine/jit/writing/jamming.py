@@ -18,6 +18,8 @@ _OWN = ("%number", "%thread", "%kept")
 """What a thread has of its own before it does anything; all else follows from it."""
 _LASTING = ("%ctx", "%thread", "%image", "%payload", "%firsts")
 _CLOCK = "%clock"
+LEAST_LOADS = 8
+"""So many loads pay for the look whether there are two threads that can go side by side."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Threads:
         fixed = [line.split()[0] for line in self.start if " = getelementptr " in line]
         memory = Memory(self.room, {*_LASTING, *self.common, *fixed}, {"%kept"})
         trace = Tracer(self.body, self.start, memory).trace(label, "thread.meets")
-        if trace is None or not any(line.loads for line in trace.late):
+        if trace is None or sum(bool(line.loads) for line in trace.late) < LEAST_LOADS:
             return None
         return Jam(label, state, trace, self)
 
@@ -154,4 +156,4 @@ def _renamed(text: str, marks: Mapping[str, str]) -> str:
     return NAME.sub(lambda name: name[0] + marks.get(name[0], ""), text)
 
 
-__all__ = ["Jam", "Threads"]
+__all__ = ["LEAST_LOADS", "Jam", "Threads"]
