@@ -13,7 +13,7 @@ from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.flow import Key
 from visim.engine.jit.analysis.foreseen import Foreseen, Test, advances, lanes_of, shape_of
 from visim.engine.jit.analysis.lanes import channel_of
-from visim.engine.jit.analysis.walks import Access, Ramp, Walk, What, access_bytes
+from visim.engine.jit.analysis.walks import Access, Ramp, Walk, access_bytes
 from visim.engine.jit.ir.shapes import ShapeWriter
 from visim.engine.jit.layout import Context
 from visim.engine.jit.writing.attempts import Attempt
