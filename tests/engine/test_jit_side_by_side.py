@@ -8,8 +8,9 @@ import pytest
 
 from tests.engine import harness
 from tests.engine.hardware import LEVELS, use_level
-from tests.engine.test_in_step import HEAD, MEET, TAIL, Writer, run
+from tests.engine.test_in_step import HEAD, MEET, TAIL, Looks, Writer, run
 from visim.engine import jit
+from visim.engine.base import RunOptions
 from visim.engine.jit.ir.traces import Memory, Tracer
 from visim.engine.jit.writing import jamming
 from visim.engine.jit.writing.jamming import Jam, Threads
@@ -170,6 +171,26 @@ both:
 """
     assert same(STORE + apart + MEET, threads=4) == ""
     assert len(jams) == 2
+
+
+@pytest.mark.parametrize("threads", [2, 3, 4])
+def test_a_launch_is_stopped_where_the_last_two_threads_have_gone_side_by_side(
+    threads: int, jams: list[Jam]
+) -> None:
+    """The thread that has met the others last is the one that is named."""
+    turn = f"{MEET}{READ}    add (M1, 32) V50(0,0)<1> V50(0,0)<1;1,0> V53(0,0)<1;1,0>\n{MEET}"
+    body = f"{STORE}again:\n{turn}    cmp.eq (M1_NM, 1) P3 V62(0,0)<0;1,0> 0x0:d\n"
+    body += "    (P3) goto (M1, 1) again\n"
+    kernel = harness.assemble(HEAD + body + TAIL, "pvc")
+    prepared, lines = jit.Prepared(kernel.linked), set[int | None]()
+    for away in (2, 2, 3):  # looks come behind either of the two barriers
+        ended, _ = run(kernel, prepared, threads=threads, options=RunOptions(stop=Looks(away)))
+        assert ended.fault is None
+        assert ended.stopped is not None
+        assert (ended.stopped.category, ended.stopped.thread) == ("cancelled", threads - 1)
+        lines.add(ended.stopped.line)
+    assert len(lines) == 2
+    assert jams
 
 
 @pytest.mark.parametrize(("loads", "go"), [(7, False), (8, True)])

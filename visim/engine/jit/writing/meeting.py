@@ -222,7 +222,14 @@ clear:
 cleared:
 """
 
-_ALL_ALONE = {"$NOTE$": "", "$READ$": "", "$DONE$": "%number", "$FIND$": "", "$LAST$": ""}
+_ALL_ALONE = {
+    "$NOTE$": "",
+    "$READ$": "",
+    "$DONE$": "%number",
+    "$FIND$": "",
+    "$STOPPED$": "%number",
+    "$LAST$": "",
+}
 _SOME_SIDE_BY_SIDE = {
     "$NOTE$": "  store i64 %number, ptr %number.last",
     "$READ$": "  %number.done = load i64, ptr %number.last",
@@ -232,6 +239,7 @@ _SOME_SIDE_BY_SIDE = {
   %thread.last = load ptr, ptr %thread.at.last
   %kept.place.last = mul i64 %number.at.last, $FRAME$
   %kept.last = getelementptr i8, ptr %frames, i64 %kept.place.last""",
+    "$STOPPED$": "%number.at.last",
     "$LAST$": ".last",
 }
 """Which thread was the last one: where two have gone side by side, it is the second of them."""
@@ -320,7 +328,7 @@ out:
                    [ %group, %stuck ]
   %begun = phi i64 [ 0, %group.ends ], [ %begun.wrong, %wrong ], [ %threads, %look ],
                    [ %threads, %stuck ]
-  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ %number, %look ],
+  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ $STOPPED$, %look ],
                             [ {STUCK}, %stuck ]
 """
 """What follows a thread that has met others, at `thread.meets`, has ended well, at `right`, or has
