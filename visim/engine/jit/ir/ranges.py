@@ -387,8 +387,11 @@ class Ranges:
         for line in (count, self._let(f"add i64 {count}, 1")):
             place = self._let(f"getelementptr {row}, ptr {table}, i64 {line}, i64 {at}")
             ends.append(self._let(f"load i64, ptr {place}, align 8"))
-        # They stand there as numbers without a sign.
-        return self._fitting(Range(ends[0], ends[1]), bits)
+        # They stand there as numbers without a sign, of which the least may be a great signed one.
+        found = Range(ends[0], ends[1])
+        if bits == _WORD:
+            return found.and_needs(self._test("sle", *ends))
+        return self._fitting(found, bits)
 
 
 def _bits(kind: str) -> int:
