@@ -509,3 +509,26 @@ def test_numbers_are_what_they_were_when_their_dwords_were_read(changed: int) ->
     assert ("xor <32 x i64>" in module_text(text)) == (changed == 55)
     kernel = harness.assemble(text, "pvc")
     assert agree(kernel, [Pairs(kernel, f"{changed} {one}", faults=False) for one in range(2)])
+
+
+def _constant_dwords(lanes: int) -> str:
+    return f"""    mov (M1, {lanes}) V53(0,0)<1> 0x5:d
+    mov (M1, {lanes}) V55(0,0)<1> 0x6:d
+    and (M1, {lanes}) V53(0,0)<1> V53(0,0)<1;1,0> V55(0,0)<1;1,0>
+    mov (M1, {lanes}) V54(0,0)<2> V53(0,0)<1;1,0>
+    mov (M1, {lanes}) V54(0,1)<2> 0x0:d
+"""
+
+
+LEFT_IN_FEWER_LANES = f"""    mov (M1, 8) V53(0,0)<1> 0x5:d
+    mov (M1, 16) V52(0,0)<2> 0x5:d
+    asr (M1, 16) V52(0,1)<2> 0x5:d 0x1f:d
+{_constant_dwords(8).replace("V54", "V51")}{_constant_dwords(16)}"""
+
+
+@pytest.mark.parametrize(
+    "body", [LEFT_IN_FEWER_LANES, _constant_dwords(16) + _constant_dwords(8).replace("V54", "V51")]
+)
+def test_what_constants_make_may_stand_in_rows_of_other_lanes(body: str) -> None:
+    kernel = harness.assemble(kernel_of(body), "pvc")
+    assert agree(kernel, [Pairs(kernel, f"{one}", faults=False) for one in range(2)])

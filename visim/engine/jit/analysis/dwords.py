@@ -161,7 +161,8 @@ class _Dwords:
             return None
         self._left -= 1
         stands = self._stands.get((low, high, channel))
-        if stands is not None and self._is_now(stands[0].variable, stands[1]):
+        has_lanes = stands is not None and stands[0].lanes == lanes  # numbers are of any lanes
+        if stands is not None and has_lanes and self._is_now(stands[0].variable, stands[1]):
             return self._read(stands[0], UQ)
         match self.symbols.parts(low), self.symbols.parts(high):
             case ("low", _Elements() as one, version), ("high", other, since):
@@ -185,14 +186,14 @@ class _Dwords:
                 return select(condition, one, two)
             case _:
                 found = self._product(low, high, lanes, channel)
-                return self._extended(low, high, channel) if found is None else found
+                return self._extended(low, high, lanes, channel) if found is None else found
 
-    def _extended(self, low: Symbol, high: Symbol, channel: int | None) -> Expr | None:
+    def _extended(self, low: Symbol, high: Symbol, lanes: int, channel: int | None) -> Expr | None:
         """Return dwords that are extended to 64 bits, if they still stand in a row."""
         is_signed = high == self.symbols.of("sign", low)
         if not is_signed and high != self.symbols.number(0):
             return None
-        found = self._dword(low, D if is_signed else UD, channel)
+        found = self._dword(low, D if is_signed else UD, lanes, channel)
         return None if found is None else (found.to(Q) if is_signed else found).to(UQ)
 
     def _product(self, low: Symbol, high: Symbol, lanes: int, channel: int | None) -> Expr | None:
@@ -243,8 +244,10 @@ class _Dwords:
             case _:
                 return None
 
-    def _dword(self, symbol: Symbol, kind: DataType, channel: int | None) -> Expr | None:
-        """Return dwords that stand in a row."""
+    def _dword(
+        self, symbol: Symbol, kind: DataType, lanes: int, channel: int | None
+    ) -> Expr | None:
+        """Return dwords that stand in a row; numbers may stand in rows of other lanes, too."""
         match self.symbols.parts(symbol):
             case ("row", _Elements() as one, version) if self._is_now(one.variable, version):
                 return self._read(one, kind)
@@ -252,7 +255,8 @@ class _Dwords:
                 pass
         for rows in self._known.values():
             for row, known in rows.items():
-                if known.symbol == symbol and known.channel in {None, channel}:
+                is_so = known.symbol == symbol and known.channel in {None, channel}
+                if is_so and row.lanes == lanes:
                     found = _Elements(row.variable, row.offset, row.stride, row.lanes)
                     return self._read(found, kind)
         return None
