@@ -87,6 +87,7 @@ PRODUCTS = {
         "cmp.lt (M1_NM, 1) P1 V58(0,0)<0;1,0> 0x3:d",
         "(P1) jmp (M1, 1) LOOP",
     ),
+    "an index that changes later": (*SIGNED, CHANGE),
 }
 OTHERS = {
     "another factor above": (*INDEX, SIGN, LOW, HIGH.replace("0xc", "0xd"), *REST, *WORDS),
@@ -99,7 +100,6 @@ OTHERS = {
         *WORDS,
     ),
     "another index above": (*INDEX, SIGN, LOW, CHANGE, HIGH, *REST, *WORDS),
-    "an index that changes later": (*SIGNED, CHANGE),
     "words the other way round": (
         *SIGNED[:-6],
         *(one.replace("V52(2", "V52(9").replace("V52(0", "V52(2") for one in WORDS[:1]),

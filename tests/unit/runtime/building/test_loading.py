@@ -116,7 +116,7 @@ class TestLoading:
         with pytest.raises(ArgumentError, match="text: expected a str, found bytes"):
             visim.assemble(SCALE.encode(), platform="pvc")
         with pytest.raises(ArgumentError, match="expected a name, found 0"):
-            list(visim.assemble(SCALE, platform="pvc"))
+            visim.assemble(SCALE, platform="pvc")[0]
 
     def test_a_zebin_is_for_its_own_platform(self):
         with pytest.raises(ArgumentError, match="skl"):

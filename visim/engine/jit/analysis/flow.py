@@ -267,10 +267,16 @@ def passed(waiting: frozenset[int], first: int, target: int) -> list[int]:
 
 
 class Explorer:
-    """Finds all nodes of a unit and what may wait while they run."""
+    """Finds all nodes of a unit and what may wait while they run.
 
-    def __init__(self, code: UnitCode, cr0: int, mode_after: ModeAfter) -> None:
+    `saving` says that somebody looks at all variables when a thread has ended.
+    """
+
+    def __init__(
+        self, code: UnitCode, cr0: int, mode_after: ModeAfter, *, saving: bool = False
+    ) -> None:
         self.flow = Flow(code, (0, 0, cr0))
+        self._saving = saving
         self._mode_after = mode_after
         self._work: list[Key] = []
         self._source: Key | None = None
@@ -286,7 +292,7 @@ class Explorer:
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
         flow.recursive = set(_recursive(flow.sites))
-        if flow.code.has_whole_numbers:
+        if flow.code.has_whole_numbers and not self._saving:
             self._drop_unread()
         return flow
 

@@ -69,11 +69,11 @@ class _Halves:
     def joined(self, first: Effects, second: Effects) -> Effects | None:
         """Return the effects of which those of two instructions are halves; None if none are.
 
-        Comparisons alone stay apart: those of loop counters, which all channels share, make a
-        predicate in halves that nobody looks at.
+        Comparisons of what all channels share stay apart: those of loop counters make a predicate
+        in halves that nobody looks at.
         """
         pairs = list(zip(first, second, strict=False))
-        if len(first) != len(second) or not any(isinstance(e, WriteRegister) for e in first):
+        if len(first) != len(second) or not any(map(_is_of_lanes, first)):
             return None
         if not all(self._may_be_halves(one, other) for one, other in pairs):
             return None
@@ -178,6 +178,14 @@ class _Halves:
         if not fits_variable(place, self._grf):
             raise _ApartError
         return place
+
+
+def _is_of_lanes(effect: Effect) -> bool:
+    """Whether an effect writes registers, or a predicate of what channels have of their own."""
+    if isinstance(effect, WritePredicate):
+        leaves = leaves_below(effect.value)
+        return any(leaf.lanes > 1 and leaf.uop.name != "constant" for leaf in leaves)
+    return isinstance(effect, WriteRegister)
 
 
 def _is_same(one: Expr, other: Expr) -> bool:

@@ -171,7 +171,8 @@ class ModuleWriter(ModuleFrame):
             number, cr0 = waiting.pop()
             if (number, cr0) in found:
                 continue
-            flow = found[number, cr0] = Explorer(codes[number], cr0, mode_after).explore()
+            explorer = Explorer(codes[number], cr0, mode_after, saving=self.version.saving)
+            flow = found[number, cr0] = explorer.explore()
             for name, mode in sorted(flow.callees, key=str):
                 waiting += [(unit.number, mode) for unit in self.callees(name)]
         return found
