@@ -45,6 +45,14 @@ CUT = (
     "%h = shufflevector <8 x i64> %w, <8 x i64> poison, <4 x i32> <i32 3, i32 0, i32 0, i32 1>\n"
     "  %r = trunc <4 x i64> %h to <4 x i32>"
 )
+BLENDED = (
+    "%h = shufflevector <8 x i64> {}, <8 x i64> {}, "
+    "<8 x i32> <i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}>\n"
+    "  store <8 x i64> %h, ptr %p\n"
+    "  %r = shufflevector <8 x i32> %j, <8 x i32> poison, <4 x i32> zeroinitializer"
+)
+FIRST = BLENDED.format("%w", "%o", 0, 1, 10, 3, 12, 13, 14, 15)
+SECOND = BLENDED.format("%o", "%w", 8, 9, 2, 11, 4, 5, 6, 7)
 MODULE = """
 define void @f(<8 x float> %f, ptr %p, ptr %q, <8 x i16> %n, <8 x i64> %o) {{
   %j = load <8 x i32>, ptr %p
@@ -89,8 +97,14 @@ def test_floats_at_a_stride_of_which_few_are_read() -> None:
 @pytest.mark.parametrize("word", ["zext", "sext"])
 @pytest.mark.parametrize(
     ("held", "wanted"),
-    [(FLOATS, VIEWED), (FLOATS, CUT), (SHUFFLED, VIEWED)],
-    ids=["floats viewed", "floats cut", "shuffled viewed"],
+    [
+        (FLOATS, VIEWED),
+        (FLOATS, CUT),
+        (SHUFFLED, VIEWED),
+        (FLOATS, FIRST),
+        (FLOATS, SECOND),
+    ],
+    ids=["floats viewed", "floats cut", "shuffled viewed", "floats first", "floats second"],
 )
 def test_low_halves_compile_for_mask_registers(
     held: str, word: str, wanted: str, joined: str
@@ -108,5 +122,7 @@ def test_lanes_that_are_wanted_whole_have_no_fence() -> None:
 def test_hosts_without_mask_registers_have_no_fence() -> None:
     text = module(FLOATS, "zext", "or <8 x i64> %e, %o", VIEWED)
     assert kept_whole(text).count("call <8 x double>") == 1
+    taken = module(FLOATS, "zext", "or <8 x i64> %e, %o", BLENDED.format("%w", "%e", *range(8)))
+    assert kept_whole(taken).count("call <8 x double>") == 2
     plain = "\n".join(line for line in text.split("\n") if not line.startswith("declare"))
     assert kept_whole(plain) is plain

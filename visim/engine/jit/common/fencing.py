@@ -6,7 +6,7 @@ A fence is no instruction. It takes floats; only modules for hosts with AVX-512 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,8 +28,8 @@ class Use:
 class Finder(Protocol):
     """Finds what instructions of one function have to use from behind a fence."""
 
-    def wanted(self, name: str, code: str) -> Use | None:
-        """Take the next instruction; return what it has to use so."""
+    def wanted(self, name: str, code: str) -> Sequence[Use]:
+        """Take the next instruction; return what it has to use so, each once."""
         ...
 
 
@@ -49,12 +49,10 @@ def fenced(text: str, hint: str, finder: Callable[[], Finder]) -> str:
         found = _LET.match(line)
         if found is None and line.startswith("define "):
             now = finder()
-        use = None if found is None else now.wanted(found[1], found[2])
-        if use is None:
-            lines.append(line)
-        else:
+        lines.append(line)
+        for use in () if found is None else now.wanted(found[1], found[2]):
             is_fenced = True
-            lines.extend(_behind_fence(line, f"%{hint}..{len(lines)}", use))
+            lines.extend(_behind_fence(lines.pop(), f"%{hint}..{len(lines)}", use))
     return "\n".join(lines) if is_fenced else text
 
 

@@ -43,14 +43,14 @@ class _Parts:
     def __init__(self) -> None:
         self._parts: set[str] = set()
 
-    def wanted(self, name: str, code: str) -> Use | None:
+    def wanted(self, name: str, code: str) -> tuple[Use, ...]:
         repeated = _REPEATED.match(code)
         if repeated is not None and repeated[4] in self._parts and _is_repetition(repeated):
-            return Use(repeated[1], repeated[4], _PART_BITS // 64)
+            return (Use(repeated[1], repeated[4], _PART_BITS // 64),)
         is_passed = _PASSED.match(code) and not self._parts.isdisjoint(NAME.findall(code))
         if is_passed or _is_taken(code):
             self._parts.add(name)
-        return None
+        return ()
 
 
 def _is_taken(code: str) -> bool:
