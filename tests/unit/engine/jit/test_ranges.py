@@ -197,3 +197,12 @@ def test_a_variable_has_what_anything_stores() -> None:
         lines = [library.render(), "define i1 @f() {", *text.lines, f"  ret i1 {needs[-1]}", "}"]
         code = NativeCode(object_code("\n".join(lines), processor()), ["f"])
         assert CFUNCTYPE(c_bool)(code.addresses["f"])() is holds
+
+
+@pytest.mark.parametrize(("length", "is_known"), [(9, True), (1000, False)])
+def test_a_long_chain_of_numbers_is_not_followed(length: int, is_known: bool) -> None:
+    """A chain of a short thread may be longer than the stack of Python is deep."""
+    sums = [f"  %n.{one + 1} = add i32 %n.{one}, 1" for one in range(length)]
+    body = ["  %n.0 = load i32, ptr %args", *sums, f"  %small = icmp slt i32 %n.{length}, 9"]
+    ranges = Ranges(Text(hint="r"), Library(is_x86=True), BEFORE, START, body, {}, NAMES, ())
+    assert (ranges.holds("%small") is not None) is is_known

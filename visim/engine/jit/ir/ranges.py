@@ -17,6 +17,8 @@ from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.text import Text, signed
 
 _WORD = 64
+_MOST_DEEP = 64
+"""Numbers that are made of each other in longer chains are not known: Python's stack has an end."""
 _NAME = re.compile(r"%[\w.]+")
 _LET = re.compile(r"  (%[\w.]+) = (.*)")
 _SCALAR = re.compile(r"(?:<1 x )?i(\d+)>?")
@@ -118,6 +120,7 @@ class Ranges:
             for line in lines:
                 self._read(line, writes)
         self._written_once: dict[str, str] = {}
+        self._depth = 0
         self._found: dict[tuple[str, int], Range | None] = {
             (name, _WORD): one for name, one in known.items()
         }
@@ -210,7 +213,10 @@ class Ranges:
         key = name, bits
         if key not in self._found:
             self._found[key] = None  # what follows from itself is not known
-            self._found[key] = self._made(name, bits)
+            if self._depth < _MOST_DEEP:
+                self._depth += 1
+                self._found[key] = self._made(name, bits)
+                self._depth -= 1
         return self._found[key]
 
     def _made(self, name: str, bits: int) -> Range | None:
