@@ -50,3 +50,34 @@ def test_quotients_and_roots_are_rounded_correctly(device: str, real: str) -> No
     found = np.zeros_like(a)
     program["rounded"].launch([found, a, b], global_size=COUNT)
     assert (found == np.sqrt(a) / b).all()
+
+
+MAGNITUDES = """
+kernel void magnitudes(global const int *a, global uint *out, global const long *b,
+                       global ulong *wide) {
+    size_t i = get_global_id(0);
+    out[i] = rotate(abs(a[i]), 31u) ^ rotate((uint)-a[i], 7u);
+    wide[i] = rotate(abs(b[i]), 63ul) ^ rotate((ulong)-b[i], 7ul);
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["icllp", "tgllp", "dg2", "pvc"])
+def test_what_is_rotated_may_be_negated_or_a_magnitude(device: str) -> None:
+    """The compiler writes `rol` with modifiers, which its page does not allow."""
+
+    def rotated(number: int, count: int, bits: int) -> int:
+        number %= 1 << bits
+        return (number << count | number >> (bits - count)) % (1 << bits)
+
+    rng = np.random.default_rng(4)
+    given = [
+        rng.integers(-(1 << bits - 1), 1 << bits - 1, COUNT, f"i{bits // 8}") for bits in (32, 64)
+    ]
+    given[0][0], given[1][0] = -(1 << 31), -(1 << 63)
+    found = [np.zeros(COUNT, np.uint32), np.zeros(COUNT, np.uint64)]
+    arguments = [given[0], found[0], given[1], found[1]]
+    built(MAGNITUDES, device)["magnitudes"].launch(arguments, global_size=COUNT)
+    for numbers, results, bits in zip(given, found, (32, 64), strict=True):
+        for number, result in zip(numbers.tolist(), results.tolist(), strict=True):
+            assert result == rotated(abs(number), bits - 1, bits) ^ rotated(-number, 7, bits)

@@ -180,7 +180,7 @@ def asr(t: Tracer, i: Binary) -> None:
 
 def _rotate(t: Tracer, i: Binary, *, left: bool) -> None:
     kind = unsigned(source_type(i.src0).bits)
-    value = t.read(i.src0).bits_as(kind)
+    value = t.modified(i.src0, source_type(i.src0)).bits_as(kind)
     mask = kind.bits - 1
     count = t.modified(i.src1, UD)
     forward, back = (count & mask).to(kind), (-count & mask).to(kind)

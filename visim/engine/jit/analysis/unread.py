@@ -13,7 +13,7 @@ from visim.engine.jit.analysis.blocks import StaticBlock, Step
 from visim.engine.jit.ir.places import fits_variable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import FIRST_DECLARED_GENERAL
-from visim.sem.effects import WriteRegister, expressions
+from visim.sem.effects import Load, Store, WriteRegister, expressions
 from visim.sem.expr import Expr
 
 
@@ -36,7 +36,7 @@ def without_unread(
         for variable in own:
             writers.setdefault(variable, []).append(step)
         if not own:
-            waiting += _read(step.expressions)
+            waiting += _read(step.expressions) | _shapes(step)
     found, wanted = (
         set(waiting),
         {one for one, step in steps.items() if not _written(step, reached)},
@@ -55,6 +55,12 @@ def _read(nodes: Iterable[Expr]) -> set[int]:
     """Return the variables that some expressions read."""
     found = {node.attribute.variable.index for node in nodes if node.uop.name == "read"}
     return found | {node.attribute[1].variable.index for node in nodes if node.uop.name == "fused"}
+
+
+def _shapes(step: Step) -> set[int]:
+    """Return the variables that have the shapes of 2D blocks of an instruction."""
+    moves = (effect for effect in step.effects if isinstance(effect, Load | Store))
+    return {one.shape.variable.index for one in moves if one.shape is not None}
 
 
 def _written(step: Step, reached: frozenset[int]) -> set[int]:
