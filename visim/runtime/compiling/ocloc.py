@@ -18,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import IO, Any
 
 from visim.errors import ToolMissing
 from visim.runtime.compiling import opencl_child
+from visim.toolchain.prefix import prefix_of
 
 LIBRARY_VARIABLE = "VISIM_LIBOCLOC"
 INSTALL_HINT = (
@@ -54,11 +56,15 @@ class CompilerStuck(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What oclocInvoke returned: its code (0 is success), its log, and the wanted output."""
+    """What oclocInvoke returned: its code (0 is success), its log, and its outputs by name.
+
+    `files` are the names of what it left in its folder and did not return, without contents.
+    """
 
     code: int
     log: str
-    output: bytes
+    outputs: Mapping[str, bytes]
+    files: tuple[str, ...] = ()
 
 
 class Worker:
@@ -72,7 +78,8 @@ class Worker:
         """
         self._folder = tempfile.mkdtemp(prefix="visim-ocloc-")
         self._process = subprocess.Popen(
-            [_python(), "-I", "-S", opencl_child.__file__, library, self._folder],
+            _command(library, self._folder),
+            env=_environment(library),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -109,8 +116,11 @@ class Worker:
         opencl_child.send(message, head, body)
         with suppress(BrokenPipeError):  # reading finds out how the process ended
             _write_all(self._pipe(self._process.stdin), message.getvalue())
-        answer, output = self._receive(timeout)
-        return Answer(answer["code"], answer["log"], output)
+        answer, body = self._receive(timeout)
+        outputs: dict[str, bytes] = {}
+        for name, size in answer["outputs"]:
+            outputs[name], body = body[:size], body[size:]
+        return Answer(answer["code"], answer["log"], outputs, tuple(answer["files"]))
 
     def close(self) -> None:
         """End the process and remove its folder; a second call does nothing."""
@@ -230,14 +240,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_shared.forget)
 
 
-def invoke(
-    arguments: list[str], output: str, source: tuple[str, bytes] | None, timeout: float
-) -> Answer:
+def invoke(arguments: list[str], source: tuple[str, bytes] | None, timeout: float) -> Answer:
     """Call oclocInvoke in the compiler process.
 
     Args:
         arguments: The words of the command line, `ocloc` first.
-        output: The name of the wanted output.
         source: The name and bytes of the input file, if there is one.
         timeout: How many seconds it may take.
 
@@ -247,7 +254,7 @@ def invoke(
         CompilerStuck: It took too long and was ended.
     """
     name, text = source or (None, b"")
-    head = {"arguments": arguments, "output": output, "source": name}
+    head = {"arguments": arguments, "source": name}
     _shared.wait_for_the_end()
     try:
         with _shared.lock:
@@ -286,6 +293,21 @@ def _write_all(pipe: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[pipe.write(view) or 0 :]
+
+
+def _command(library: str, folder: str) -> list[str]:
+    """Return the command line of the process: by the Python that lies with the library, if any."""
+    words = ("-I", "-S", opencl_child.__file__, library, folder)
+    prefix = prefix_of(library)
+    return [_python(), *words] if prefix is None else prefix.python_command(*words)
+
+
+def _environment(library: str) -> dict[str, str] | None:
+    """Let the library find those beside it, unless the whole prefix is used, or the system's."""
+    if os.sep not in library or prefix_of(library) is not None:
+        return None
+    paths = [str(Path(library).resolve().parent), os.environ.get("LD_LIBRARY_PATH", "")]
+    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, paths))}
 
 
 def _python() -> str:

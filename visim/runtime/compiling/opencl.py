@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from visim.binary.zebin import is_zebin
 from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
 from visim.errors import ArgumentError, InputError, ToolMissing
 from visim.runtime.compiling import ocloc
@@ -27,6 +28,8 @@ TIMEOUT_S = 600.0
 _FILE = "visim.cl"
 _MODULE = "visim.spv"
 _OUTPUT = "visim"
+_NAMES = (_OUTPUT, f"{_OUTPUT}.bin")
+"""What compilers call the zebin: those until 2022, those since."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _DEBUG = re.compile(r"(?<!\S)-g(?!\S)")
 _INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
@@ -117,22 +120,39 @@ def _compile(job: _Job, options: str, target: Platform) -> bytes:
     if options:
         words += ["-options", options]
     answer = _invoke(words, job, target)
-    if answer.code == 0 and answer.output:
-        return answer.output
+    if answer.code == 0:
+        return _zebin(answer, job.name)
     if _NO_PARTS in answer.log:
         raise ToolMissing(f"{' '.join(answer.log.split())} {ocloc.INSTALL_HINT}")
     source = Source(job.name, job.text)
     raise InputError(Diagnostics(list(_Log(answer.log, source, job.spelled).findings())))
 
 
+def _zebin(answer: ocloc.Answer, name: str) -> bytes:
+    """Return the zebin among the outputs: each version of ocloc has its own names for them.
+
+    Raises:
+        InputError: there is none.
+    """
+    found = {key: data for key, data in answer.outputs.items() if is_zebin(data)}
+    key = next((key for key in _NAMES if key in found), next(iter(found), None))
+    if key is not None:
+        return found[key]
+    written = [f"{key} ({len(data)} bytes)" for key, data in answer.outputs.items()]
+    what = ", ".join([*written, *answer.files]) or "nothing"
+    log = f"; its log: {answer.log.strip()}" if answer.log.strip() else ""
+    message = f"the OpenCL build of {name} gave no zebin: ocloc ended well and wrote {what}{log}"
+    raise InputError(message, code="opencl-build")
+
+
 def ocloc_version() -> str | None:
     """Return the compiler's version (such as `22.43.24595`), or None if it is not installed."""
     what = "OCL_DRIVER_VERSION"
     try:
-        answer = ocloc.invoke(["ocloc", "query", what], what, None, TIMEOUT_S)
+        answer = ocloc.invoke(["ocloc", "query", what], None, TIMEOUT_S)
     except (ToolMissing, ocloc.CompilerDied, ocloc.CompilerStuck):
         return None
-    return answer.output.rstrip(b"\0").decode("ascii", "replace").strip() or None
+    return answer.outputs.get(what, b"").rstrip(b"\0").decode("ascii", "replace").strip() or None
 
 
 def find_ocloc() -> Path | None:
@@ -165,7 +185,7 @@ def _internal_options(target: Platform, options: str) -> str:
 def _invoke(words: list[str], job: _Job, target: Platform) -> ocloc.Answer:
     name = job.name
     try:
-        return ocloc.invoke(words, _OUTPUT, (job.file, job.data), TIMEOUT_S)
+        return ocloc.invoke(words, (job.file, job.data), TIMEOUT_S)
     except ocloc.CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"

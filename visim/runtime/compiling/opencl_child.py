@@ -2,9 +2,10 @@
 
 Run by path with nothing but the standard library. It says where the library is, then answers
 requests on its standard input until that is closed. A message is a JSON head and a body of
-bytes, each after its length (8 bytes, little-endian). The compiler prints to standard output and
-leaves files in the current directory: the first goes nowhere, the second is a folder that
-belongs to this process and is emptied after each request.
+bytes, each after its length (8 bytes, little-endian). The body of an answer is what the compiler
+wrote, one output after the other; the head has their names and sizes. The compiler prints to
+standard output and leaves files in the current directory: the first goes nowhere, the second is a
+folder that belongs to this process and is emptied after each request.
 
 Facts: runtime_abi section 6.
 """
@@ -18,6 +19,8 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO
+
+_ELF = b"\x7fELF"
 
 
 def main(library: str, folder: str) -> None:
@@ -42,8 +45,16 @@ def main(library: str, folder: str) -> None:
         os.ftruncate(2, 0)
         head, source = request
         code, outputs = _invoke(compiler, head["arguments"], head.get("source"), source)
-        log = outputs.get("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
-        send(replies, {"code": code, "log": log}, outputs.get(head["output"], b""))
+        log = outputs.pop("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
+        files = _files(work)
+        outputs |= {name: data for name, data in files.items() if data}
+        answer = {
+            "code": code,
+            "log": log,
+            "outputs": [(name, len(data)) for name, data in outputs.items()],
+            "files": [name for name, data in files.items() if not data],
+        }
+        send(replies, answer, b"".join(outputs.values()))
         _empty(work)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -109,6 +120,18 @@ def _invoke(
     }
     compiler.oclocFreeOutput(*results)
     return code, outputs
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """Return the files that the compiler left in `folder`, of programs with what is in them."""
+    found: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink():
+            with path.open("rb") as stream:
+                head = stream.read(len(_ELF))
+                data = head + stream.read() if head == _ELF else b""
+            found[str(path.relative_to(folder))] = data
+    return found
 
 
 def _empty(folder: Path) -> None:

@@ -23,6 +23,8 @@ __attribute__((noinline)) int f(int n)
 }
 __kernel void k(__global int *x) { x[0] = f(x[1]); }
 """
+ZEBIN = b"\x7fELF and so on"
+BUILT = ocloc.Answer(0, "", {"visim.spv": b"module", "visim": ZEBIN})
 GIVES_UP = "__kernel void k(__global int *x) { x[0] = bitfield_insert(x[0], x[1], 3u, 4u); }"
 
 
@@ -36,7 +38,7 @@ def answers(monkeypatch):
     answers = Answers()
     answers.asked = []
 
-    def invoke(arguments, output, source, timeout):
+    def invoke(arguments, source, timeout):
         answers.asked.append((arguments, source))
         answer = answers.pop(0)
         if isinstance(answer, Exception):
@@ -55,7 +57,7 @@ def no_library(monkeypatch):
 
 
 def failure(answers, log: str, source: str = SCALE, **options) -> InputError:
-    answers.append(ocloc.Answer(-11, log, b""))
+    answers.append(ocloc.Answer(-11, log, {}))
     with pytest.raises(InputError) as caught:
         build_zebin(source, device="pvc", **options)
     return caught.value
@@ -71,7 +73,7 @@ class TestQuestions:
         twice = "-cl-std=CL3.0 -w -cl-std=CL1.2"
         with pytest.raises(ArgumentError, match=r"given as CL3\.0 and as CL1\.2; leave one"):
             build_zebin(SCALE, device="skl", options=twice)
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin(SCALE, device="skl", options="-cl-std=CL2.0 -cl-std=CL2.0")
         assert option(answers, "-options") == "-cl-std=CL2.0 -cl-std=CL2.0"
 
@@ -82,8 +84,8 @@ class TestQuestions:
             build_zebin(SCALE, device="pvc", options=f"-g {option} ")
 
     def test_visa_text_is_always_asked_for(self, answers):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
-        assert build_zebin(SCALE, device="DG2") == b"zebin"
+        answers.append(BUILT)
+        assert build_zebin(SCALE, device="DG2") == ZEBIN
         assert option(answers, "-device") == "dg2"
         assert option(answers, "--format") == "zebin"
         assert option(answers, "-internal_options") == "-ze-emit-zebin-visa-sections"
@@ -98,7 +100,7 @@ class TestQuestions:
         ],
     )
     def test_the_header_of_opencl_3_needs_images(self, answers, device, options, images):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin(SCALE, device=device, options=options)
         assert ("__opencl_c_images" in option(answers, "-internal_options")) is images
 
@@ -111,13 +113,13 @@ class TestQuestions:
             build_zebin(SCALE, device="gen99")
 
     def test_the_compiler_is_told_the_name_and_no_byte_order_mark(self, answers):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin("\ufeff" + SCALE, device="pvc", name='my "scale".cl')
         assert answers.asked[0][1][1].decode() == '#line 1 "my \\"scale\\".cl"\n' + SCALE + "\0"
 
     def test_spir_v_goes_to_the_compiler_as_it_is(self, answers):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
-        assert build_zebin(module(), device="pvc", options=" -cl-opt-disable") == b"zebin"
+        answers.append(BUILT)
+        assert build_zebin(module(), device="pvc", options=" -cl-opt-disable") == ZEBIN
         words, (file, data) = answers.asked[0]
         assert data == module()
         assert "-spirv_input" in words
@@ -136,25 +138,25 @@ class TestQuestions:
 
     @pytest.mark.parametrize("kind", [bytearray, memoryview])
     def test_spir_v_is_taken_as_all_that_load_takes_for_bytes(self, answers, kind):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
-        assert build_zebin(kind(module()), device="pvc") == b"zebin"
+        answers.append(BUILT)
+        assert build_zebin(kind(module()), device="pvc") == ZEBIN
         assert answers.asked[0][1][1] == module()
 
     def test_for_debugging_the_name_is_a_whole_path(self, answers):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin(SCALE, device="pvc", name="scale.cl", options="-g")
         assert answers.asked[0][1][1].startswith(f'#line 1 "{Path.cwd()}/scale.cl"'.encode())
 
     @pytest.mark.parametrize("spelling", ["-I kernels", "-Ikernels", '-I "kernels"'])
     def test_folders_are_relative_to_the_current_directory(self, answers, spelling):
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin(SCALE, device="pvc", options=f"-DN=4 {spelling} -w")
         assert option(answers, "-options") == f'-DN=4 -I "{Path.cwd()}/kernels" -w'
 
     def test_included_files_may_be_beside_the_source(self, answers, tmp_path):
         file = tmp_path / "scale.cl"
         file.touch()
-        answers.append(ocloc.Answer(0, "", b"zebin"))
+        answers.append(BUILT)
         build_zebin('#include "a.h"\n' + SCALE, device="pvc", name=str(file))
         assert option(answers, "-options") == f'-I "{tmp_path}" -I "{Path.cwd()}"'
 
@@ -239,14 +241,28 @@ class TestLogs:
         (finding,) = failure(answers, log).diagnostics
         assert "source.cl failed: Unrecognized build options: -cl-std=CL9" in finding.message
 
-    def test_success_without_a_zebin_is_a_failure(self, answers):
-        answers.append(ocloc.Answer(0, "", b""))
-        with pytest.raises(InputError, match="it says nothing about why"):
+    @pytest.mark.parametrize("name", ["visim", "visim.bin", "visim_pvc.bin", "other"])
+    def test_a_zebin_is_found_whatever_it_is_called(self, answers, name):
+        written = {"visim.spv": b"module", name: ZEBIN, "kernel.visaasm": b".version 4.2"}
+        answers.append(ocloc.Answer(0, "", written))
+        assert build_zebin(SCALE, device="pvc") == ZEBIN
+
+    def test_of_several_that_with_the_asked_name_is_taken(self, answers):
+        written = {"dump.elf": b"\x7fELF of something", "visim.bin": ZEBIN}
+        answers.append(ocloc.Answer(0, "", written))
+        assert build_zebin(SCALE, device="pvc") == ZEBIN
+
+    def test_success_without_a_zebin_names_what_was_written(self, answers):
+        answers.append(ocloc.Answer(0, "", {"visim.spv": b"module"}, ("kernel.visaasm",)))
+        with pytest.raises(InputError, match=r"wrote visim\.spv \(6 bytes\), kernel\.visaasm"):
+            build_zebin(SCALE, device="pvc")
+        answers.append(ocloc.Answer(0, "odd\n", {}))
+        with pytest.raises(InputError, match=r"gave no zebin: .* wrote nothing; its log: odd"):
             build_zebin(SCALE, device="pvc")
 
     def test_a_missing_part_of_the_compiler_is_a_missing_tool(self, answers):
         log = "Error! Loading of FCL library has failed! Filename: libigdfcl.so.1\n"
-        answers.append(ocloc.Answer(-6, log, b""))
+        answers.append(ocloc.Answer(-6, log, {}))
         with pytest.raises(ToolMissing, match=r"libigdfcl.so.1 apt-get install intel-opencl-icd"):
             build_zebin(SCALE, device="pvc")
 
