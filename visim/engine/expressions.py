@@ -18,10 +18,11 @@ from visim.engine import floats, lanes
 from visim.engine.context import Bytes, Context
 from visim.engine.modes import FloatMode
 from visim.engine.rounding import Rounding
+from visim.errors import InternalError
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Request
 from visim.sem.expr import Expr, is_seldom, leaves_below
-from visim.sem.uops import WITHOUT_MODE, Group, Role
+from visim.sem.uops import LEAVES, WITHOUT_MODE, Group, Role, total
 from visim.types import BF, BOOL, DataType
 
 _UFUNCS = {
@@ -55,7 +56,7 @@ _UFUNCS = {
     "fdiv": np.divide,
     "fsqrt": np.sqrt,
 }
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     **_UFUNCS,
     "div": lanes.quotient,
     "rem": lanes.remainder,
@@ -70,7 +71,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "mask_bits": lanes.mask_bits,
     "concat": lanes.concat,
 }
-_ROUNDED: dict[str, Callable[..., Any]] = {
+ROUNDED: dict[str, Callable[..., Any]] = {
     "fadd": floats.add,
     "fsub": floats.sub,
     "fmul": floats.mul,
@@ -78,6 +79,12 @@ _ROUNDED: dict[str, Callable[..., Any]] = {
     "fsqrt": floats.sqrt,
     "ffma": floats.fma,
 }
+WRITTEN = (
+    *("convert", "clamp", "bitcast", "broadcast", "take", "any", "all", "canonical"),
+    *LEAVES,
+)
+"""Micro-operations for which lines of their own are written, which no function stands for."""
+total("function in the interpreter", {**FUNCTIONS, **ROUNDED, **dict.fromkeys(WRITTEN)})
 
 
 class ValueBuilder:
@@ -233,10 +240,12 @@ class ValueBuilder:
                 return self._clock(expr)
             case "gather":
                 return self._gather(expr)
-            case _:
+            case "loaded":
                 effect, component = expr.attribute
                 found = self._loaded[id(effect)]
                 return f"{found}[:, {component}]" if components(effect) > 1 else found
+            case name:
+                raise InternalError(f"the interpreter does not read {name}")
 
     def _clock(self, expr: Expr) -> str:
         # Each run has a clock of its own; what is built here is for all of them.
@@ -316,10 +325,10 @@ class ValueBuilder:
         if follows_mode:
             args = [self._flushed(arg, expr.args[0].type) for arg in args]
         rounding = Rounding.NEAREST_EVEN if expr.attribute == "rne" else self.mode.rounding
-        if name == "ffma" or (name in _ROUNDED and rounding is not Rounding.NEAREST_EVEN):
-            function, extra = _ROUNDED[name], [self.bind(rounding)]
+        if name == "ffma" or (name in ROUNDED and rounding is not Rounding.NEAREST_EVEN):
+            function, extra = ROUNDED[name], [self.bind(rounding)]
         else:
-            function, extra = _FUNCTIONS[name], []
+            function, extra = FUNCTIONS[name], []
         found = self.temporary(f"{self.bind(function)}({', '.join([*args, *extra])})")
         return self._finished(found, kind) if follows_mode and kind.is_float else found
 

@@ -1,14 +1,22 @@
 """The table of micro-operations: the only vocabulary that engines must know.
 
 Each row says how many operands it takes, whether they share one type, and what it means in one
-sentence. All are exact: the floating-point ones are correctly rounded in the rounding mode of
+sentence. Tables that say something of micro-operations are checked when they are imported: `total`
+refuses one that leaves any out, so that a new row is never given a meaning by a default. All are
+exact: the floating-point ones are correctly rounded in the rounding mode of
 CR0 (or to nearest, where the attribute of the node is "rne").
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import TypeVar
+
+from visim.errors import InternalError
+
+_T = TypeVar("_T")
 
 
 class Group(Enum):
@@ -41,13 +49,18 @@ SELDOM = "seldom"
 
 @dataclass(frozen=True, slots=True)
 class Uop:
-    """A micro-operation; `same_type` asks that all operands (select: the values) agree."""
+    """A micro-operation.
+
+    `same_type` asks that all operands (select: the values) agree. `crosses` says that a lane may
+    depend on other lanes than its own, of operands or of registers.
+    """
 
     name: str
     group: Group
     arity: int
     doc: str
     same_type: bool = True
+    crosses: bool = False
 
     def __repr__(self) -> str:
         return self.name
@@ -62,7 +75,8 @@ def _rows() -> tuple[Uop, ...]:
         Uop("read",      g.LEAF,    0, "the elements of a register place (attribute)"),
         Uop("fused",     g.LEAF,    0, "as read, of the first or second thread of a fused pair "
                                        "(attribute: 0 or 1, and the place)"),
-        Uop("gather",    g.LEAF,    1, "register elements at byte addresses", same_type=False),
+        Uop("gather",    g.LEAF,    1, "register elements at byte addresses", same_type=False,
+            crosses=True),
         Uop("address",   g.LEAF,    0, "the register address of a variable's byte (attribute)"),
         Uop("addresses", g.LEAF,    0, "elements of an address variable (attribute)"),
         Uop("state",     g.LEAF,    0, "the index that a surface variable holds (attribute)"),
@@ -127,16 +141,43 @@ def _rows() -> tuple[Uop, ...]:
 
         Uop("select",    g.SHAPE,   3, "second operand where the first is true, else third; "
                                        "attribute SELDOM: the first seldom is in any lane"),
-        Uop("any",       g.SHAPE,   1, "in every lane: whether any lane is true"),
-        Uop("all",       g.SHAPE,   1, "in every lane: whether all lanes are true"),
-        Uop("broadcast", g.SHAPE,   1, "the only lane, repeated"),
-        Uop("take",      g.SHAPE,   1, "lanes by number (attribute)"),
-        Uop("concat",    g.SHAPE,   2, "lanes of several operands one after another"),
-        Uop("mask_bits", g.SHAPE,   1, "booleans as the bits of one UD, lane 0 lowest"),
+        Uop("any",       g.SHAPE,   1, "in every lane: whether any lane is true", crosses=True),
+        Uop("all",       g.SHAPE,   1, "in every lane: whether all lanes are true", crosses=True),
+        Uop("broadcast", g.SHAPE,   1, "the only lane, repeated", crosses=True),
+        Uop("take",      g.SHAPE,   1, "lanes by number (attribute)", crosses=True),
+        Uop("concat",    g.SHAPE,   2, "lanes of several operands one after another",
+            crosses=True),
+        Uop("mask_bits", g.SHAPE,   1, "booleans as the bits of one UD, lane 0 lowest",
+            crosses=True),
     )
     # fmt: on
 
 
 UOPS = {row.name: row for row in _rows()}
+
+
+def total(what: str, table: Mapping[str, _T], uops: Mapping[str, Uop] = UOPS) -> Mapping[str, _T]:
+    """Return a table that has an entry for every micro-operation, by name.
+
+    Args:
+        what: what an entry says, for the error.
+        table: the table.
+        uops: the micro-operations that it has to cover.
+
+    Raises:
+        InternalError: it leaves some out, or has entries that are none.
+    """
+    missing = [name for name in uops if name not in table]
+    unknown = [name for name in table if name not in uops]
+    if missing or unknown:
+        found = [f"no {what} for: {', '.join(missing)}"] if missing else []
+        found += [f"a {what} for what is no micro-operation: {', '.join(unknown)}"] * bool(unknown)
+        raise InternalError(f"{'; '.join(found)}; visim.sem.uops has the list")
+    return table
+
+
+LEAVES = {name: uop for name, uop in UOPS.items() if uop.group is Group.LEAF}
+CROSSING = frozenset(name for name, uop in UOPS.items() if uop.crosses)
+"""Micro-operations of which a lane may depend on other lanes."""
 WITHOUT_MODE = frozenset({"fneg", "fabs", "saturate"})
 """Operations on floats to which CR0 does not matter: they round nothing and keep denormals."""

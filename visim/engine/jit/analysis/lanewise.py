@@ -87,7 +87,7 @@ class LaneWise:
             return False
         if expr.uop.group is Group.LEAF:
             return _is_lane_wise_leaf(expr, found)
-        if expr.uop.group is Group.SHAPE and expr.uop.name != "select":
+        if expr.uop.crosses:
             return False
         return all(self.stays(arg, lanes, found, seen) for arg in expr.args)
 

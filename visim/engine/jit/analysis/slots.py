@@ -35,9 +35,8 @@ from visim.sem.effects import (
     operands,
 )
 from visim.sem.expr import WIDE, Expr
+from visim.sem.uops import CROSSING
 from visim.types import BOOL, DataType
-
-_ACROSS = {"take", "concat", "any", "all", "mask_bits", "gather", "broadcast"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +146,7 @@ def is_integer(kind: DataType) -> bool:
 
 def looks_across(effects: Iterable[Effect]) -> bool:
     """Whether some effects compute from lanes of other channels."""
-    return any(expr.uop.name in _ACROSS for expr in expressions(list(effects)))
+    return any(expr.uop.name in CROSSING for expr in expressions(list(effects)))
 
 
 class Slots:
@@ -436,7 +435,7 @@ def reads(effect: Effect) -> Iterator[tuple[Place, int | None]]:
         if expr in known:
             continue
         known.add(expr)
-        stays = stays and expr.uop.name not in _ACROSS
+        stays = stays and expr.uop.name not in CROSSING
         waiting += [(arg, stays) for arg in expr.args]
     for expr in seen | across:
         if expr.uop.name in {"read", "fused"}:
