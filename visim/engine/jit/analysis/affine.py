@@ -30,6 +30,7 @@ from visim.engine.jit.ir.shapes import (
 )
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
+from visim.engine.jit.passes import Pass
 from visim.sem.effects import Place
 from visim.sem.expr import Expr
 
@@ -64,9 +65,10 @@ class Affine:
         self.slots = slots
         self.products = WideProducts(slots)
         self.settings = Settings(slots.flow)
+        self.off = slots.flow.code.off
         for slot in slots.every():
-            slot.dead = slot.torn
-        for one in inputs if slots.known else ():
+            slot.dead = slot.torn or not Pass.AFFINE.runs(self.off)
+        for one in inputs if slots.known and Pass.AFFINE.runs(self.off) else ():
             self._enter(one, whole=inputs_whole)
         self._settle()
 
@@ -254,6 +256,9 @@ class ShapeReader:
         self.indices = indices or Indices()
         self.remake: Callable[[Expr, str], None] | None = None
         self.writer = ShapeWriter(text)
+        self._chooses, self._recombines = (
+            one.runs(affine.off) for one in (Pass.SELECTS, Pass.WIDE)
+        )
 
     def shape(self, expr: Expr, channel: int | None) -> Shape | None:
         """Return the shape of an expression, in lanes from `channel` on that are active.
@@ -279,9 +284,9 @@ class ShapeReader:
                 return self._unary(expr, channel)
             case "add" | "sub" | "mul" | "shl" | "and" | "or" | "xor" | "shr":
                 return self._binary(expr, channel)
-            case "min" | "max":
+            case "min" | "max" if self._chooses:
                 return self._extreme(expr, channel)
-            case "select":
+            case "select" if self._chooses:
                 return self._selection(expr, channel)
             case _:
                 return None
@@ -414,7 +419,8 @@ class ShapeReader:
         slot = self.affine.readable(row, self.key, self.step, channel)
         if slot is not None:
             return self._part(slot, row)
-        return self._joined(row, channel) or self._product_of_words(row, channel)
+        joined = self._joined(row, channel)
+        return joined or (self._product_of_words(row, channel) if self._recombines else None)
 
     def _product_of_words(self, row: Row, channel: int | None) -> Shape | None:
         """Return the shape of 64-bit numbers that are products, written word by word."""

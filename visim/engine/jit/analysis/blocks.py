@@ -16,6 +16,7 @@ from visim.engine.jit.analysis.dwords import with_numbers_whole
 from visim.engine.jit.analysis.halves import with_halves_joined
 from visim.engine.jit.analysis.uniform import Branching, decided_by_one, of_all
 from visim.engine.jit.ir.places import check_place, fits_variable
+from visim.engine.jit.passes import Off, Pass
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
 from visim.isa import Unexecutable, trace
@@ -115,7 +116,7 @@ class UnitCode:
     """The blocks of one unit, made when first asked for.
 
     `has_whole_numbers` says whether one computes numbers that were computed by their dwords, which
-    products are only with `products`.
+    products are only with `products`. `off` are the passes that are left out.
     """
 
     kernel: LinkedKernel
@@ -123,6 +124,7 @@ class UnitCode:
     blocks: dict[int, StaticBlock] = field(default_factory=dict[int, StaticBlock])
     has_whole_numbers: bool = False
     products: bool = True
+    off: Off = ()
 
     def block(self, start: int) -> StaticBlock:
         """Return the block that starts at `start`."""
@@ -145,10 +147,11 @@ class UnitCode:
                 pc += 1
                 continue
             step, transfer = self._instruction(pc)
-            if isinstance(transfer, Goto) and self._is_apart(steps):
+            uniform = Pass.UNIFORM.runs(self.off)
+            if uniform and isinstance(transfer, Goto) and self._is_apart(steps):
                 before = [one.effects for one in steps]
                 transfer = decided_by_one(transfer, before, self.kernel.simd_size)
-            if isinstance(transfer, Branching):
+            if uniform and isinstance(transfer, Branching):
                 transfer = of_all(transfer, self.kernel.simd_size)
             forms.append(form_name(instruction))
             steps.append(step)
@@ -166,8 +169,12 @@ class UnitCode:
         """Return instructions with those that compilers have split into halves as one."""
         found, kernel = [one.effects for one in steps], self.kernel
         grf = kernel.platform.grf_bytes
-        joined = with_halves_joined(found, kernel.simd_size, grf)
-        whole = with_numbers_whole(joined, grf, products=self.products)
+        joined, off = found, self.off
+        if Pass.HALVES.runs(off):
+            joined = with_halves_joined(found, kernel.simd_size, grf)
+        whole = joined
+        if Pass.WIDE.runs(off):
+            whole = with_numbers_whole(joined, grf, products=self.products)
         self.has_whole_numbers |= any(a is not b for a, b in zip(joined, whole, strict=True))
         return tuple(
             one if effects is one.effects else Step(one.pc, effects, one.refusal)

@@ -22,6 +22,7 @@ from visim.engine.jit.analysis.blocks import (
 from visim.engine.jit.analysis.unread import without_unread
 from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.masks import looks_often
+from visim.engine.jit.passes import Pass
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
@@ -292,7 +293,8 @@ class Explorer:
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
         flow.recursive = set(_recursive(flow.sites))
-        if flow.code.has_whole_numbers and not self._saving:
+        drops = Pass.DEAD.runs(flow.code.off) and not self._saving
+        if flow.code.has_whole_numbers and drops:
             self._drop_unread()
         return flow
 

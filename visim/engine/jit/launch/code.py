@@ -18,6 +18,7 @@ from visim.engine.jit.common.native import (
     vector_lanes,
 )
 from visim.engine.jit.launch.kept import Compiled, Kept
+from visim.engine.jit.passes import left_out
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.forks import RenewedLock, loading
 from visim.linker.program import LinkedKernel
@@ -35,15 +36,17 @@ class KernelCode:
 
     Raises:
         UnsupportedError: the kernel needs what the JIT cannot do.
+        ArgumentError: `VISIM_PASSES` names a pass that there is not.
     """
 
     def __init__(self, kernel: LinkedKernel, *, saving: bool) -> None:
         self.kernel = kernel
         self.saving = saving
+        self._off = left_out()
         self._versions: dict[Version, Compiled] = {}
         self._making = RenewedLock()
         self._entries = Kept(kernel)
-        self.traits = self._entries.traits(saving=saving, survey=self._survey)
+        self.traits = self._entries.traits(saving=saving, off=self._off, survey=self._survey)
 
     def compiled(self, version: Version) -> Compiled:
         """Return the code that is made for a version on this host."""
@@ -56,6 +59,7 @@ class KernelCode:
             has_byte_products=has_byte_products(),
             vector_lanes=vector_lanes(),
             permuted_bytes=permuted_bytes(),
+            off=self._off,
         )
         with self._making.lock:
             found = self._versions.get(version)
@@ -71,10 +75,14 @@ class KernelCode:
     def _units(self) -> list[UnitCode]:
         """The code of all units, which all versions share."""
         products = has_wide_products()
-        return [UnitCode(self.kernel, unit, products=products) for unit in self.kernel.units]
+        return [
+            UnitCode(self.kernel, unit, products=products, off=self._off)
+            for unit in self.kernel.units
+        ]
 
     def _survey(self) -> Traits:
-        return self._writer(Version(full=True, slm_bytes=0, saving=self.saving)).survey()
+        version = Version(full=True, slm_bytes=0, saving=self.saving, off=self._off)
+        return self._writer(version).survey()
 
     def _writer(self, version: Version) -> ModuleWriter:
         return _module_writer()(self.kernel, version, codes=self._units)

@@ -23,6 +23,7 @@ from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
 from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor
+from visim.engine.jit.passes import Off
 from visim.engine.jit.writing.sites import SiteInfo
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.engine.observers import BlockPlace
@@ -114,7 +115,7 @@ class Kept:
     def __init__(self, kernel: LinkedKernel) -> None:
         self._kernel = kernel
 
-    def traits(self, *, saving: bool, survey: Callable[[], Traits]) -> Traits:
+    def traits(self, *, saving: bool, off: Off, survey: Callable[[], Traits]) -> Traits:
         """Return what all versions have in common.
 
         Raises:
@@ -124,7 +125,7 @@ class Kept:
         with WRITING_LOCK:
             if cache.folder is None:
                 return survey()
-            key = key_of("traits", self._key, str(saving))
+            key = key_of("traits", self._key, str(saving), *off)
             data = cache.get(key)
             if data is None:
                 found = survey()

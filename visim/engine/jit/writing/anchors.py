@@ -53,10 +53,11 @@ class Anchors:
     """The rows of a chain of nodes that others may be near to.
 
     All code behind them comes after them. `where` says whose bounds a row has: rows near each
-    other share them.
+    other share them. Unless it `shares`, no row is near another one.
     """
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, *, shares: bool = True) -> None:
+        self._shares = shares
         self._distances = text.distances
         self._known: dict[Hashable, Anchor] = {}
 
@@ -64,7 +65,7 @@ class Anchors:
         """Return the anchor that a piece of a shape is near to, if its bounds are checked."""
         key, core, base = self._key(shape, piece, where)
         anchor, form = self._known.get(key), shape.form
-        if anchor is None:
+        if anchor is None or not self._shares:
             return None
         away, rest = (
             signed(core - anchor.cores, anchor.bits),

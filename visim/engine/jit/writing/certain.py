@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from visim.engine.jit.ir.ranges import Range, Ranges
 from visim.engine.jit.ir.text import Text
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.frame import UnitFrame
 
 _MOST_STEPS = 80
@@ -38,6 +39,8 @@ def is_worth_it(unit: UnitFrame) -> bool:
     version, nodes = unit.module.version, unit.flow.nodes.values()
     plain = unit.payload is not None and unit.meeting is None and not unit.module.flat
     if not plain or not version.checked or version.looks_inside or unit.module.adding:
+        return False
+    if not version.runs(Pass.VERSION_THREADS):
         return False
     if any(unit.flow.repeats(node.key) for node in nodes):
         return False

@@ -28,6 +28,7 @@ from visim.engine.jit.ir.spacing import Spacer
 from visim.engine.jit.ir.storage import Storage
 from visim.engine.jit.ir.text import Text, signed
 from visim.engine.jit.layout import ANYTIME, LOOP_NOTES, Context, FaultKind, Status, Thread
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.bounds import SurfaceWriter
 from visim.engine.jit.writing.meeting import COUNTS, Meeting
 from visim.engine.jit.writing.sites import Sites
@@ -118,9 +119,10 @@ class ModuleFrame:
 
     def permuter(self, text: Text) -> Permuter | None:
         """Return what takes lanes from small tables in a function; None without AVX-512."""
-        if not self.version.has_mask_registers:
+        version = self.version
+        if not version.has_mask_registers or not version.runs(Pass.REGISTERS):
             return None
-        return Permuter(text, self.library, permuted_bytes=self.version.permuted_bytes)
+        return Permuter(text, self.library, permuted_bytes=version.permuted_bytes)
 
     def spacer(self, text: Text) -> Spacer:
         """Return what loads and stores rows with gaps in a function."""
@@ -314,7 +316,10 @@ class UnitFrame:
     def keeps_others(self, place: Place) -> bool:
         """Whether a write has to keep what lanes hold that it is not for."""
         slot = self.slots.at(place)
-        return slot is None or not slot.quiet or self.module.version.saving
+        version = self.module.version
+        if slot is None or not slot.quiet or version.saving:
+            return True
+        return not version.runs(Pass.LIVENESS)
 
     # Shared memory
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 from visim.engine.jit.analysis.blocks import Step, places
 from visim.engine.jit.analysis.callouts import follows_mode, is_called_out, needs_interpreter
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.messages import MessageWriter
 from visim.engine.jit.writing.ready import Ready
@@ -66,7 +67,8 @@ class JointWriter:
         self.unit = unit
         self.text = unit.text
         version = unit.module.version
-        self._never = unit.module.flat or version.saving or bool(version.watched)
+        watched = bool(version.watched) or not version.runs(Pass.GUARDS)
+        self._never = unit.module.flat or version.saving or watched
         self._waiting: list[_Waiting] = []
         self._touched = set[int]()
 

@@ -17,6 +17,7 @@ from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
 from visim.engine.jit.layout import BARRIER_COUNT
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.frame import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
@@ -77,7 +78,10 @@ class ModuleWriter(ModuleFrame):
 
     def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
         """Whether additions may be tallied: nobody calls, watches or has switched checks off."""
-        return self.version.checked and not self.version.looks_inside and len(flows) == 1
+        version = self.version
+        if not version.runs(Pass.PRIVATISE):
+            return False
+        return version.checked and not version.looks_inside and len(flows) == 1
 
     def _stack_alignment(self) -> int:
         """Return how many bytes a register for vectors has.
@@ -110,13 +114,17 @@ class ModuleWriter(ModuleFrame):
     def _may_go_in_step(self, flows: dict[tuple[int, int], Flow]) -> bool:
         if self.flat or self.has_calls or self.version.saving:
             return False
+        if not self.version.runs(Pass.BARRIERS):
+            return False
         return goes_in_step(self.kernel, flows[0, self.version.cr0])
 
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
-        codes = self.codes or [UnitCode(self.kernel, unit) for unit in self.kernel.units]
+        off = self.version.off
+        codes = self.codes or [UnitCode(self.kernel, unit, off=off) for unit in self.kernel.units]
         flows = self._flows(list(codes))
         self._look_at(flows)
-        if not self.flat and not self.version.watched:
+        constants = self.version.runs(Pass.CONSTANTS)
+        if constants and not self.flat and not self.version.watched:
             for flow in flows.values():
                 know_shapes(flow, full_entries(self, flow))
         return flows

@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.runs import Run, RunFinder
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
 from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.bits import BitwiseWriter
 from visim.engine.jit.writing.frame import SecondWay
 from visim.engine.jit.writing.outlined import strip_writer
@@ -67,6 +68,8 @@ class NodeWriter(SynchronizationWriter):
         version = module.version
         if module.flat or version.budgeted or version.counting or version.watched:
             return
+        if not self.runs(Pass.DIVISION_LOOPS):
+            return
         found = division_loop(self.unit.flow, self.node) if len(self.chain) == 1 else None
         if found is None or (found.hides and version.saving):
             return
@@ -93,10 +96,12 @@ class NodeWriter(SynchronizationWriter):
 
     def _runs(self) -> Iterator[Run]:
         steps = [step for _, _, step in self.located]
-        if self.unit.module.flat or not may_have_strips(len(steps)):
+        cuts = may_have_strips(len(steps)) and self.runs(Pass.STRIPS)
+        if self.unit.module.flat or not cuts:
             return iter([Run(0, steps=steps)])
         dynamic = any(is_dynamic(node) for node in self.chain)
-        leads = leading(self.unit.affine, self.located) if self.repeats else frozenset[int]()
+        hoists = self.repeats and self.runs(Pass.HOIST)
+        leads = leading(self.unit.affine, self.located) if hoists else frozenset[int]()
         finder = RunFinder(
             self._keeps_others, self._is_ragged, self._may_load, leads, dynamic=dynamic
         )

@@ -17,6 +17,7 @@ from visim.engine.jit.ir.pieces import FRAME, Given
 from visim.engine.jit.ir.places import is_repeated
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import Text, scalar_type
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.cuts import Cutter
 from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.strips import Strip, StripWriter
@@ -30,6 +31,7 @@ _LINE = 64
 def strip_writer(writer: StepWriter, run: Run, cut: Strip, local: set[Row]) -> StripWriter:
     """Return what writes a run's strips: a function, unless they use variables where these are."""
     in_memory = cut.in_place or any(loads_block(step) for step in run.steps)
+    in_memory |= not writer.runs(Pass.OUTLINE)
     return (StripWriter if in_memory else OutlinedWriter)(writer, run, cut, local)
 
 

@@ -23,6 +23,7 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import Context, FaultKind
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.attempts import Attempt
@@ -60,6 +61,7 @@ class StepWriter:
     def __init__(self, unit: UnitFrame, chain: Sequence[Node], loop: Attempt | None) -> None:
         self.unit = unit
         self.text = unit.text
+        self.runs = unit.module.version.runs
         self.loop = loop
         self.callouts = CallOutWriter(unit)
         self.tracing = TraceWriter(unit)
@@ -73,7 +75,7 @@ class StepWriter:
         self.full = all_on or unit.second is not None
         self.repeats = unit.flow.repeats(self.node.key)
         self.joint = JointWriter(unit)
-        anchors = Anchors(unit.text)
+        anchors = Anchors(unit.text, shares=self.runs(Pass.BASES))
         self.passed = Passed(anchors, Requests(unit, anchors), {})
         self.active = self.channels = ""
         self.fresh: dict[tuple[str, int, int], tuple[str, int | None]] = {}
@@ -89,7 +91,7 @@ class StepWriter:
 
         Those that become divisions are noted: they read what the graph's instructions do not.
         """
-        divides = not self.unit.module.flat and len(self.chain) > 1
+        divides = not self.unit.module.flat and len(self.chain) > 1 and self.runs(Pass.DIVISION)
         finder = QuotientFinder(self.unit.lasting.follower(self.chain)) if divides else None
         for node in self.chain:
             mode = mode_of(node)
@@ -117,6 +119,8 @@ class StepWriter:
         unit = self.unit
         if unit.is_long or not unit.module.version.has_mask_registers:
             return {}
+        if not self.runs(Pass.NUMBERING):
+            return {}
         if sum(map(self._has_indices, self._of_lanes)) < 2:
             return {}
         finder = FamilyFinder()
@@ -133,6 +137,8 @@ class StepWriter:
         """
         loads = [one for one in self._of_lanes if isinstance(one, Load)]
         if self.unit.module.flat or not any(map(self._has_indices, loads)):
+            return {}
+        if not self.runs(Pass.TABLES):
             return {}
         finder = LookupFinder(partial(self.unit.lasting.constant, self.chain))
         return {
@@ -196,6 +202,8 @@ class StepWriter:
         """
         unit, (node, _, first) = self.unit, self.located[place]
         if unit.module.flat or not any(isinstance(one, WritePredicate) for one in first.effects):
+            return place
+        if not self.runs(Pass.ELEMENTS):
             return place
         rest = self.located[place : place + 2 * MOST_ELEMENTS]
         steps = [step for owner, _, step in rest if owner is node]
@@ -297,6 +305,8 @@ class StepWriter:
     ) -> list[Supposed]:
         """Return what is supposed of registers that an instruction writes."""
         if values.shapes is None or self.unit.module.flat or not self._of_lanes:
+            return []
+        if not self.runs(Pass.SPECULATE):
             return []
         return Supposing(values, values.shapes, self.suppositions).written(writes, known)
 

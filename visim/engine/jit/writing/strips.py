@@ -20,6 +20,7 @@ from visim.engine.jit.analysis.runs import Run, loads_block
 from visim.engine.jit.ir.storage import bits_vector, vector_bits
 from visim.engine.jit.ir.sums import Sums
 from visim.engine.jit.ir.text import Text
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.cuts import Cutter, as_integers, place_row, put_row, take_row
 from visim.engine.jit.writing.steps import StepWriter
 from visim.sem.effects import Place, WritePredicate, WriteRegister
@@ -152,7 +153,8 @@ class StripWriter:
         self.number = f"%{text.fresh('strip')}"
         self.first = f"{self.number}.first"
         self.loop = self.last = text.fresh("strips")
-        self.sums = Sums(text, self.strip, SUM_BITS)
+        adds = self.writer.runs(Pass.REASSOCIATE)
+        self.sums = Sums(text, self.strip, SUM_BITS) if adds else None
 
     def write(self) -> None:
         """Write the instructions that lead, the loop, and what it leaves in variables."""

@@ -31,6 +31,7 @@ from visim.engine.jit.ir.masks import MASKS, Masks, meets_too_many
 from visim.engine.jit.ir.pieces import FRAME
 from visim.engine.jit.ir.storage import FIXED_HOME, copying
 from visim.engine.jit.layout import Thread
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.abreast import AbreastWriter
 from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.certain import is_worth_it, written_twice
@@ -78,6 +79,8 @@ class UnitWriter(UnitFrame):
         """Return the loops that are written twice."""
         version = self.module.version
         if self.module.flat or version.looks_inside or not version.checked:
+            return ()
+        if not version.runs(Pass.VERSION_LOOPS):
             return ()
         return foreseen_loops(self.affine, self.data, self.loops)
 
@@ -130,7 +133,7 @@ class UnitWriter(UnitFrame):
             sizes.pop(name, None)
         always = [name for name in (FIXED_HOME, MASKS) if name in sizes]
         found = meeting.written(body, sizes, always)
-        if not always:
+        if not always and self.module.version.runs(Pass.JAM):
             threads = self._threads(prologue, found, meeting.frame_bytes)
             room, jams = meeting.jammed(threads, self._register_bytes())
             prologue += room
@@ -336,6 +339,15 @@ def _parted(prologue: list[str]) -> tuple[list[str], list[str]]:
     return room, [line for line in prologue if " = alloca " not in line]
 
 
+def _pass_of(region: Region) -> Pass:
+    """Return the pass that has a loop's channels run apart."""
+    if retry_of(region) is not None:
+        return Pass.CAS_LOOPS
+    if walk_of(region) is not None:
+        return Pass.INTERLEAVE
+    return Pass.SCALARISE if sweep_of(region) is None else Pass.TRANSPOSE
+
+
 def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affine, list[Region]]:
     """Return what is known of a unit before it is written."""
     version = module.version
@@ -346,7 +358,8 @@ def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affin
     affine = Affine(slots, inputs, inputs_whole=version.full)
     regions: list[Region] = []
     if not module.flat and not version.looks_inside:
-        regions = scattered_loops(affine, data, checked=version.checked)
+        found = scattered_loops(affine, data, checked=version.checked)
+        regions = [one for one in found if version.runs(_pass_of(one))]
     if tear(slots, regions):
         affine = Affine(slots, inputs, inputs_whole=version.full)
     return slots, affine, regions

@@ -22,6 +22,7 @@ from visim.engine.jit.ir.text import (
     low_bits,
     vector_type,
 )
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.calling import CallOutWriter
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.leaves import LEAF_LOWERINGS
@@ -125,6 +126,8 @@ class Values:
 
         The other lanes get any bits. Those of booleans are taken for their values from now on.
         """
+        if not self.unit.module.version.runs(Pass.MASKS):
+            return None
         found = TruthReader(self.text, self.truths, mask, self._compare_rows).bits(expr)
         if found is not None and expr.type is BOOL:
             self._bits_known[expr] = found

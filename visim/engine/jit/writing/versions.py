@@ -12,6 +12,7 @@ from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.affine import InputShape
 from visim.engine.jit.analysis.inputs import InputRow
 from visim.engine.jit.analysis.payload import Payload, Span
+from visim.engine.jit.passes import Off, Pass
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.observers import BlockPlace
 
@@ -48,7 +49,7 @@ class Version:
     with that a loop of the module runs (None: others start them), `filled` which registers others
     fill before threads start (None: any). `in_step` says that this loop runs threads from barrier
     to barrier. `scratch_bytes` is the size of each thread's scratch memory, where that begins with
-    address 0 (None: the thread says where).
+    address 0 (None: the thread says where). `off` are the passes that are left out.
     """
 
     full: bool
@@ -72,6 +73,11 @@ class Version:
     low: int = 0
     in_step: bool = False
     scratch_bytes: int | None = None
+    off: Off = ()
+
+    def runs(self, one: Pass) -> bool:
+        """Whether code is made with a pass."""
+        return one.runs(self.off)
 
     @property
     def looks_inside(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.lanes import channel_within
 from visim.engine.jit.ir.shapes import Shape
+from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.butterflies import candidate
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
@@ -54,18 +55,21 @@ class WayFinder:
         self.rows = windows.moves.rows
         self.windows = windows
         self.repeats = repeats
-        self._may_exchange = unit.module.version.has_mask_registers and not scattered
+        version = unit.module.version
+        self._runs = version.runs
+        permutes = version.has_mask_registers and self._runs(Pass.PERMUTED)
+        self._may_exchange = permutes and not scattered
 
     def way(self, look: Look) -> Way:
         """Check all lanes at once; None where there is no way but the general form."""
         effect, access, shape = look.effect, look.access, self._shape(look.effect)
-        supposed = self._supposed(look, shape)
+        supposed = self._supposed(look, shape) if self._runs(Pass.SPECULATE) else None
         if supposed is not None:
             rows = self._in_rows(look, supposed[0], sure=False)
             return rows.supposing(self.unit.text, supposed[1])
-        if shape is not None and _is_row(shape, access):
+        if shape is not None and _is_row(shape, access) and self._moves_rows(effect):
             return self._in_rows(look, shape, sure=self.unit.foresees(effect))
-        if access.parts > MOST_PARTS:
+        if access.parts > MOST_PARTS or not self._runs(Pass.WINDOWS):
             return None
         shape = shape if shape is not None and has_window(shape) else None
         table = None if shape is None else self._table(look, shape)
@@ -78,6 +82,10 @@ class WayFinder:
         found = candidate(shape, access) if self._may_exchange else None
         data = found is not None and self.unit.data.decide(effect.addresses)
         return self._window(look, shape, near=not data) if found is None or data else found
+
+    def _moves_rows(self, effect: Load | Store | Atomic) -> bool:
+        """Whether rows are moved as such; those of loops that are known to be in range have to."""
+        return self._runs(Pass.CONTIGUOUS) or self.unit.foresees(effect)
 
     def otherwise(self, effect: Load | Store, way: Way) -> Shape | None:
         """Return what is known of addresses that are not the rows that were supposed."""
@@ -147,7 +155,8 @@ class WayFinder:
     def _is_followed(self, effect: Load | Store | Atomic) -> bool:
         """Whether threads that start after this one are likely to move the rows behind its own."""
         shared = effect.space in {Space.FLAT, Space.SURFACE}
-        return shared and self.unit.is_kernel and not self.repeats
+        asks = self._runs(Pass.PREFETCH) and not self.repeats
+        return shared and self.unit.is_kernel and asks
 
     def _supposed(self, look: Look, shape: Shape | None) -> tuple[Shape, tuple[str, ...]] | None:
         """Return the row that addresses without one are supposed to be, and its tests."""
