@@ -310,6 +310,17 @@ class RawOperand:
         return self.variable.index == 0
 
 
+@record
+class StatePointer:
+    """A surface or sampler that a general variable of 64 bits points to, as devices from cri on do.
+
+    The state meant is number `index` behind the one that the pointer names.
+    """
+
+    variable: General
+    index: int = 0
+
+
 class AddressModel(StrEnum):
     """How an LSC message finds its memory (specification LSC_UNTYPED)."""
 

@@ -100,9 +100,9 @@ def _plane_and_size(i: MediaBlock, platform: Platform | None) -> str | None:
     return block_sizes(i.width, i.height)
 
 
-def _surface(i: MediaBlock) -> Expr:
+def _surface(t: Tracer, i: MediaBlock) -> Expr:
     """Return the index of the surface that is the plane: planes follow one another."""
-    index = image_index(i.surface)
+    index = image_index(t, i.surface)
     return index + i.plane if i.plane else index
 
 
@@ -125,7 +125,7 @@ def _at(t: Tracer, i: MediaBlock) -> tuple[Expr, Expr]:
 def media_ld(t: Tracer, i: MediaBlock) -> None:
     """Read a two-dimensional block of bytes, of all rows or of one field's."""
     operation = BlockLoad(i.width, i.height, _rows(i))
-    block = load_block(t, _surface(i), operation, _at(t, i))
+    block = load_block(t, _surface(t, i), operation, _at(t, i))
     write_rows(t, block_place(i.data, i.width, i.height), block)
 
 
@@ -139,4 +139,4 @@ def media_st(t: Tracer, i: MediaBlock) -> None:
     """Write a two-dimensional block of bytes, to all rows or to one field's."""
     block = read_rows(block_place(i.data, i.width, i.height))
     values = (*_at(t, i), block)
-    t.emit(Request(BlockStore(i.width, _rows(i)), _surface(i), None, values, None))
+    t.emit(Request(BlockStore(i.width, _rows(i)), _surface(t, i), None, values, None))

@@ -20,6 +20,7 @@ from visim.isa.surfaces import (
     surface_space,
 )
 from visim.isa.table import Table
+from visim.isa.version_kinds import UNALIGNED, AlignmentKind
 from visim.isa.word_kinds import (
     BITS,
     CHANNELS,
@@ -81,6 +82,7 @@ _WITHOUT_SHORT_ATOMICS = frozenset({"bdw", "skl", "icllp"})
 AtomicName = Annotated[str, ChoiceKind(ATOMICS, "an atomic operation")]
 AtomicWidth = Annotated[str, OptionalWordKind((("16", 0x20), ("64", 0x40)), "a width")]
 Channels = Annotated[str, CHANNELS]
+_UNALIGNED_BIT = 0x80
 Surface = Annotated[SurfaceVariable, SURFACE]
 Blocks = Annotated[int, UP_TO_8]
 BlockBytes = Annotated[int, SizeKind(((1, 0), (4, 1), (8, 2)))]
@@ -154,20 +156,27 @@ class UnalignedOwordLoad(Instruction):
 
 
 @form(
-    "{op} ({count}) {address} {data}",
-    layout="{sub} {count&0x07|unaligned&0x80} {address} {data}",
+    "{op}{alignment} ({count}) {address} {data}",
+    layout="{sub} {count&0x07|unaligned&0x80} {alignment} {address} {data}",
 )
 class SvmBlock(Instruction):
     """Successive 16-byte words at a virtual address.
 
-    `unaligned` is a bit of an object that text does not show: 0x80 where the address need not be
-    a multiple of 16.
+    `alignment` is what the text says of the address, since version 4.2. `unaligned` is the bit of
+    an object, which older texts do not show: 0x80 where the address need not be a multiple of 16.
     """
 
     count: Owords
     address: Src
     data: Raw
+    alignment: Annotated[str | None, AlignmentKind()] = None
     unaligned: Annotated[int, BITS] = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        """Derive the bit from the word."""
+        if self.alignment is not None:
+            bit = _UNALIGNED_BIT if self.alignment == UNALIGNED else 0
+            object.__setattr__(self, "unaligned", bit)
 
 
 @form(

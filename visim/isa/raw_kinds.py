@@ -1,16 +1,20 @@
-"""Kinds of operands that messages take: raw operands, surfaces, samplers."""
+"""Kinds of operands that messages take: raw operands, surfaces, samplers.
+
+Texts of devices with 64-bit pointers to states (version 4.2) have general variables in the place of
+surface and sampler variables: `V40`, or `(V40, 1)` for the state behind the one that V40 names.
+"""
 
 import re
 from dataclasses import dataclass
 
 from visim.expressions import Level, integer
 from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, put
-from visim.isa.naming import of_class
+from visim.isa.naming import of_class, variable
 from visim.isa.operand_bytes import (
     decode_raw,
     encode_raw,
 )
-from visim.isa.registry import Names
+from visim.isa.registry import Names, field_type_error
 from visim.layout import Reader, Writer
 from visim.lex import (
     Cursor,
@@ -19,9 +23,14 @@ from visim.operands import (
     General,
     RawOperand,
     SamplerVariable,
+    StatePointer,
     SurfaceVariable,
 )
 
+State = SurfaceVariable | SamplerVariable | StatePointer
+
+_POINTERS_SINCE = (4, 2)
+_SCALAR = re.compile(r"\(0,0\)<0;1,0>\[")
 _PLAIN_RAW = re.compile(r"\s*(%?[A-Za-z_]\w*)(?:\.(\d{1,4}))?(?![\w.(]|\s*\.)", re.ASCII)
 
 
@@ -139,8 +148,75 @@ class SamplerKind:
         put(writer, tables.number(value), 1, "a sampler variable's number")
 
 
+@dataclass(frozen=True, slots=True)
+class PointerKind:
+    """A state variable by name, or since version 4.2 a pointer to a state.
+
+    `plain` is the kind of the variable. Compilers print the pointer of a load with a region,
+    `V40(0,0)<0;1,0>[1]` (`has_region`), which is read everywhere.
+    """
+
+    plain: SurfaceKind | SamplerKind
+    has_region: bool = False
+
+    @property
+    def expected(self) -> str:
+        """What stands here."""
+        return self.plain.expected
+
+    def parse(self, cursor: Cursor, names: Names) -> State:
+        """Take the name or pointer."""
+        if names.version < _POINTERS_SINCE:
+            return self.plain.parse(cursor, names)
+        cursor.skip_space()
+        if cursor.take("("):
+            found = of_class(cursor, names, General, "a general variable with a pointer to a state")
+            cursor.expect(",", "',' and the number of a state behind the one pointed to")
+            index = self._index(cursor, names)
+            cursor.expect(")")
+            return StatePointer(found, index)
+        start = cursor.position
+        found = variable(cursor, names, self.expected)
+        if not isinstance(found, General):
+            cursor.position = start
+            return self.plain.parse(cursor, names)
+        if found.is_predefined:
+            message = field_type_error(found, self.expected)
+            raise cursor.failure_at(start, "operand-class", message)
+        if not cursor.match(_SCALAR):
+            return StatePointer(found)
+        index = self._index(cursor, names)
+        cursor.expect("]")
+        return StatePointer(found, index)
+
+    @staticmethod
+    def _index(cursor: Cursor, names: Names) -> int:
+        return integer(cursor, names, "the number of a state", high=1 << 8, level=Level.UNARY)
+
+    def show(self, value: State) -> str:
+        """Return it as IGC prints it."""
+        if not isinstance(value, StatePointer):
+            return value.name
+        if self.has_region:
+            return f"{value.variable.name}(0,0)<0;1,0>[{value.index}] "
+        return f"({value.variable.name}, {value.index}) " if value.index else value.variable.name
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> State:
+        """Take the variable's number."""
+        return self.plain.decode(reader, tables)
+
+    def encode(self, value: State, writer: Writer, tables: EncodeTables) -> None:
+        """Append the variable's number; objects have no place for pointers (IGC, the reader)."""
+        if isinstance(value, StatePointer):
+            raise CodingError(f"an object has no place for the state that {self.show(value)} names")
+        put(writer, tables.number(value), 1, "a state variable's number")
+
+
 RAW = RawKind()
 RAW_LSC = RawKind(lsc=True, expected="a general variable such as 'V40'")
 RAWS = RawListKind()
 SURFACE = SurfaceKind()
 SAMPLER = SamplerKind()
+POINTED_SURFACE = PointerKind(SURFACE)
+LOADED_SURFACE = PointerKind(SURFACE, has_region=True)
+POINTED_SAMPLER = PointerKind(SAMPLER)

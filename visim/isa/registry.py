@@ -53,6 +53,11 @@ class Names(Constants, Protocol):
     """The variables that a unit has declared so far."""
 
     @property
+    def version(self) -> Version:
+        """The version of the text, which says what operands its instructions have."""
+        ...
+
+    @property
     def lookup(self) -> Callable[[str], Variable | None]:
         """Returns the variable of a name, predefined ones included, or None."""
         ...

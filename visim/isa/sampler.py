@@ -1,20 +1,37 @@
 """Messages to the sampler: filtered and unfiltered reads of images, and questions about them.
 
 Follows 3D_SAMPLE, 3D_SAMPLE4, 3D_LOAD and INFO. A row of a table names the parameters of a message
-in their order; what they mean to an image is in `visim.machine.filtering`.
+in their order; what they mean to an image is in `visim.machine.filtering`. Since version 4.2 a
+message has a paired resource before its parameters (IGC's grammar), and surfaces and samplers may
+be pointers to states.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from visim.isa.forms import Exec, Pred, Raw, Src
 from visim.isa.older import sampler_layouts
-from visim.isa.raw_kinds import RAWS, SAMPLER, SURFACE
+from visim.isa.raw_kinds import (
+    LOADED_SURFACE,
+    POINTED_SAMPLER,
+    POINTED_SURFACE,
+    RAW,
+    RAWS,
+)
 from visim.isa.registry import Category, Instruction, form
-from visim.isa.surfaces import block_bytes, loaded, surface_space
+from visim.isa.surfaces import block_bytes, loaded, state_value, surface_of_state, surface_space
 from visim.isa.table import Table
+from visim.isa.version_kinds import SinceKind
 from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
-from visim.operands import Immediate, RawOperand, SamplerVariable, SurfaceVariable
+from visim.operands import (
+    Immediate,
+    RawOperand,
+    SamplerVariable,
+    StatePointer,
+    SurfaceVariable,
+)
+from visim.predefined import GENERALS
 from visim.sem.effects import Request, Space
 from visim.sem.exactness import Exactness
 from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, constant, lane_numbers
@@ -47,8 +64,11 @@ _COMPONENTS = (("R", 0), ("G", 1), ("B", 2), ("A", 3))
 _NULL_MASK, _COARSE, _DIVERGENT = "pixel_null_mask", "cps", "divS"
 
 Channels = Annotated[str, CHANNELS]
-Surface = Annotated[SurfaceVariable, SURFACE]
-Sampler = Annotated[SamplerVariable, SAMPLER]
+Surface = Annotated[SurfaceVariable | StatePointer, POINTED_SURFACE]
+LoadedSurface = Annotated[SurfaceVariable | StatePointer, LOADED_SURFACE]
+Sampler = Annotated[SamplerVariable | StatePointer, POINTED_SAMPLER]
+PAIRED_SINCE = (4, 2)
+Paired = Annotated[RawOperand | None, SinceKind(PAIRED_SINCE, RAW, RawOperand(GENERALS[0]))]
 Parameters = Annotated[tuple[RawOperand, ...], RAWS]
 #: Null pixels are masked (bit 8), coarse shading (9), a sampler that differs between threads (10).
 _OPTION_BITS = ((_NULL_MASK, 0x100), (_COARSE, 0x200), (_DIVERGENT, 0x400))
@@ -56,13 +76,15 @@ Options = Annotated[tuple[str, ...], PrefixesKind(_OPTION_BITS)]
 
 
 _HEAD = "{sub|options&0x700:2} {exec} {pred}"
-_SAMPLED = f"{_HEAD} {{channels}} {{offsets}} {{sampler}} {{surface}} {{dst}} {{parameters}}"
-_UNSAMPLED = f"{_HEAD} {{channels}} {{offsets}} {{surface}} {{dst}} {{parameters}}"
-_GATHERED = f"{_HEAD} {{component}} {{offsets}} {{sampler}} {{surface}} {{dst}} {{parameters}}"
+_TAIL = "{surface} {dst} {paired} {parameters}"
+_SAMPLED = f"{_HEAD} {{channels}} {{offsets}} {{sampler}} {_TAIL}"
+_UNSAMPLED = f"{_HEAD} {{channels}} {{offsets}} {_TAIL}"
+_GATHERED = f"{_HEAD} {{component}} {{offsets}} {{sampler}} {_TAIL}"
+_OPERANDS = "{surface} {dst}{paired} {parameters}"
 
 
 @form(
-    "{pred}{op}.{options}{channels} {exec}  {offsets} {sampler} {surface} {dst} {parameters}",
+    "{pred}{op}.{options}{channels} {exec}  {offsets} {sampler} " + _OPERANDS,
     layout=_SAMPLED,
     older=sampler_layouts(_SAMPLED, _OPTION_BITS),
 )
@@ -77,11 +99,12 @@ class Sampled(Instruction):
     sampler: Sampler
     surface: Surface
     dst: Raw
+    paired: Paired
     parameters: Parameters
 
 
 @form(
-    "{pred}{op}.{options}{channels} {exec}  {offsets} {surface} {dst} {parameters}",
+    "{pred}{op}.{options}{channels} {exec}  {offsets} " + _OPERANDS,
     layout=_UNSAMPLED,
     older=sampler_layouts(_UNSAMPLED, _OPTION_BITS),
 )
@@ -93,13 +116,14 @@ class Unsampled(Instruction):
     options: Options
     channels: Channels
     offsets: Src
-    surface: Surface
+    surface: LoadedSurface
     dst: Raw
+    paired: Paired
     parameters: Parameters
 
 
 @form(
-    "{pred}{op}.{options}{component} {exec} {offsets} {sampler} {surface} {dst} {parameters}",
+    "{pred}{op}.{options}{component} {exec} {offsets} {sampler} " + _OPERANDS,
     layout=_GATHERED,
     older=sampler_layouts(_GATHERED, _OPTION_BITS),
 )
@@ -114,6 +138,7 @@ class Gathered(Instruction):
     sampler: Sampler
     surface: Surface
     dst: Raw
+    paired: Paired
     parameters: Parameters
 
 
@@ -150,16 +175,20 @@ Message = Sampled | Unsampled | Gathered
 # What the messages have in common
 
 
-def image_index(surface: SurfaceVariable) -> Expr:
+def image_index(t: Tracer, surface: SurfaceVariable | StatePointer) -> Expr:
     """Return the binding table index of an image (UD, one lane)."""
+    if isinstance(surface, StatePointer):
+        return surface_of_state(state_value(t, surface)) + surface.index
     space, index = surface_space(surface)
     if space is not Space.SURFACE or index is None:
         raise Unexecutable(f"images at {surface.name}, which is {space} memory")
     return index
 
 
-def _sampler(sampler: SamplerVariable) -> Expr:
+def _sampler(t: Tracer, sampler: SamplerVariable | StatePointer) -> Expr:
     """Return a sampler's index; the state of sampler i is at 16 * i in the heap of states."""
+    if isinstance(sampler, StatePointer):
+        return (state_value(t, sampler) >> _SAMPLER_STATE_SHIFT).to(UD) + sampler.index
     index = Expr(UOPS["state"], UD, 1, (), (sampler, 0))
     return index >> _SAMPLER_STATE_SHIFT if sampler.index == _BINDLESS else index
 
@@ -179,8 +208,10 @@ def _given(
 
     Trailing parameters that a message leaves out are 0.
     """
+    if i.paired is not None and not i.paired.is_null:
+        raise Unexecutable(f"a message with the paired resource {i.paired.variable.name}")
     if len(i.parameters) > len(names):
-        raise Unexecutable(f"{len(i.parameters)} parameters; it has {', '.join(names)}")
+        raise Unexecutable(f"{len(i.parameters)} parameters; visim knows {', '.join(names)}")
     named = dict(zip(names, i.parameters, strict=False))
     values = {
         name: _parameter(t, operand, D if name in _OFFSETS else kind)
@@ -195,6 +226,7 @@ def _given(
     return tuple(values), tuple(values.values())
 
 
+_FIRST_COORDINATE = "u"
 _NEEDED = frozenset({"u", "ref"})
 """Parameters that an operation has even if a message leaves them out; others are 0 then."""
 
@@ -220,12 +252,50 @@ def write_components(
         t.write_raw(dst, valid, None, len(channels) * size)
 
 
-def _coarse_shading(i: Sampled, platform: Platform | None) -> str | None:
+def _coarse_shading(i: Sampled) -> str | None:
     """Return what is wrong with the options of a message: cps belongs to a few of them."""
-    del platform
     if _COARSE not in i.options or i.op.mnemonic in _COMPENSATED:
         return None
     return f"'cps' goes with {', '.join(sorted(_COMPENSATED))} only"
+
+
+def _asks(parameters: str) -> Callable[[Message, Platform | None], str | None]:
+    """Return the check that a message has the parameters that its page lists.
+
+    Trailing ones may be missing; up to the first coordinate all are there.
+    """
+    names = parameters.split()
+    least = names.index(_FIRST_COORDINATE) + 1
+
+    def check(i: Message, platform: Platform | None) -> str | None:
+        del platform
+        if isinstance(i, Sampled) and (wrong := _coarse_shading(i)):
+            return wrong
+        count = len(i.parameters)
+        if not least <= count <= len(names):
+            return (
+                f"{count} parameters; it has {least} to {len(names)}, which are {', '.join(names)}"
+            )
+        for name, operand in zip(names[:least], i.parameters, strict=False):
+            if operand.is_null:
+                return _missing(i, name)
+        return None
+
+    return check
+
+
+def _missing(i: Message, name: str) -> str:
+    """Tell that a parameter is %null; in an older text a newer compiler's paired resource may be.
+
+    What follows would be taken for something else, and the image would be a wrong one.
+    """
+    if i.paired is not None:
+        return f"the parameter {name} is {i.parameters[0].variable.name}"
+    version = "{}.{}".format(*PAIRED_SINCE)
+    return (
+        f"the parameter {name} is %null; where that is meant to be a paired resource, the text's "
+        f"version has to be {version} or later"
+    )
 
 
 _COMPENSATED = frozenset({"sample_3d", "sample_b", "sample_b_c", "sample_c", "lod"})
@@ -304,12 +374,21 @@ _GATHERS = (
          "Compare a reference with four texels at a given level of detail."),
 )
 _PACKED = (
-    ("sample_po", 32), ("sample_po_b", 33), ("sample_po_l", 34), ("sample_po_c", 35),
-    ("sample_po_d", 36), ("sample_po_l_c", 38), ("sample_po_lz", 56), ("sample_po_c_lz", 57),
+    ("sample_po", 32, "u v r offuvr ai"),
+    ("sample_po_b", 33, "biasoffuvr u v r ai"),
+    ("sample_po_l", 34, "lodoffuvr u v r ai"),
+    ("sample_po_c", 35, "ref u v r offuv_r ai"),
+    ("sample_po_d", 36, "u dudx dudy v dvdx dvdy r offuvr_r drdx drdy ai"),
+    ("sample_po_l_c", 38, "ref lodoffuv u v r ai"),
+    ("sample_po_lz", 56, "u v r offuvr ai"),
+    ("sample_po_c_lz", 57, "ref u v r offuv_r ai"),
 )
 _PACKED_GATHERS = (
-    ("sample4_po_l", 45), ("sample4_po_b", 46), ("sample4_po_i", 47), ("sample4_po_i_c", 53),
-    ("sample4_po_l_c", 55),
+    ("sample4_po_l", 45, "lodoffuv u v r"),
+    ("sample4_po_b", 46, "biasoffuv u v r"),
+    ("sample4_po_i", 47, "u v r offuv"),
+    ("sample4_po_i_c", 53, "ref u v r offuv_r"),
+    ("sample4_po_l_c", 55, "ref lodoffuv u v r"),
 )
 # fmt: on
 _UNPACKABLE = "the specification does not say how offsets share a parameter"
@@ -325,14 +404,15 @@ def _declare_sample(row: _Row) -> None:
     def meaning(t: Tracer, i: Sampled) -> None:
         names, values = _given(t, i, row.names, F)
         operation = Sampling(names, row.detail)
-        effect = Request(operation, image_index(i.surface), _sampler(i.sampler), values, t.mask())
+        image, sampler = image_index(t, i.surface), _sampler(t, i.sampler)
+        effect = Request(operation, image, sampler, values, t.mask())
         t.emit(effect)
         write_components(t, effect, i.channels, i.dst, i.options)
 
     example = f"{row.name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 {row.operands}"
     declare = TABLE.effect(
-        0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example, restrict=_coarse_shading,
-        exactness=FILTERING,
+        0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example,
+        restrict=_asks(row.parameters), exactness=FILTERING,
     )  # fmt: skip
     declare(_named(meaning, row))
 
@@ -343,14 +423,16 @@ def _declare_gather(row: _Row) -> None:
         if "ref" in names and i.component != "R":
             raise Unexecutable(f"a comparison with component {i.component}; it is R's")
         operation = Sampling(names, row.detail, i.component)
-        effect = Request(operation, image_index(i.surface), _sampler(i.sampler), values, t.mask())
+        image, sampler = image_index(t, i.surface), _sampler(t, i.sampler)
+        effect = Request(operation, image, sampler, values, t.mask())
         t.emit(effect)
         write_components(t, effect, COLOURS, i.dst, i.options)
 
     example = f"{row.name}.R (M1, 16) 0x0:uw S0 T6 V40.0 {row.operands}"
     declare = TABLE.effect(
-        0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example, exactness=FILTERING
-    )
+        0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example,
+        restrict=_asks(row.parameters), exactness=FILTERING,
+    )  # fmt: skip
     declare(_named(meaning, row))
 
 
@@ -358,22 +440,24 @@ for _row in _SAMPLES:
     _declare_sample(_row)
 for _row in _GATHERS:
     _declare_gather(_row)
-for _name, _sub in _PACKED:
+for _name, _sub, _parameters in _PACKED:
     TABLE.unexecuted(
         0x6D, _name, Sampled, sub=_sub, page="3D_SAMPLE", reason=_UNPACKABLE,
+        restrict=_asks(_parameters),
         doc="Read an image, moved by offsets in texels that share a parameter.",
         example=f"{_name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
     )  # fmt: skip
-for _name, _sub in _PACKED_GATHERS:
+for _name, _sub, _parameters in _PACKED_GATHERS:
     TABLE.unexecuted(
         0x6F, _name, Gathered, sub=_sub, page="3D_SAMPLE4", reason=_UNPACKABLE,
+        restrict=_asks(_parameters),
         doc="Read one component of four texels, moved by offsets that share a parameter.",
         example=f"{_name}.R (M1, 16) 0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
     )  # fmt: skip
 
 
 @TABLE.effect(
-    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_coarse_shading, exactness=FILTERING,
+    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_asks(_COORDINATES), exactness=FILTERING,
     example="lod.RG (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0",
 )  # fmt: skip
 def lod(t: Tracer, i: Sampled) -> None:
@@ -381,8 +465,8 @@ def lod(t: Tracer, i: Sampled) -> None:
     if set(i.channels) - set("RG"):
         raise Unexecutable("components other than R and G of a level of detail are undefined")
     names, values = _given(t, i, tuple(_COORDINATES.split()), F)
-    operation, sampler = DetailQuery(names), _sampler(i.sampler)
-    effect = Request(operation, image_index(i.surface), sampler, values, t.mask())
+    operation, sampler = DetailQuery(names), _sampler(t, i.sampler)
+    effect = Request(operation, image_index(t, i.surface), sampler, values, t.mask())
     t.emit(effect)
     write_components(t, effect, i.channels, i.dst, i.options)
 
@@ -393,7 +477,7 @@ def lod(t: Tracer, i: Sampled) -> None:
 def _load(t: Tracer, i: Unsampled, parameters: str) -> None:
     names, values = _given(t, i, tuple(parameters.split()), UD)
     operation = TexelLoad(names, Outside.BORDER)
-    effect = Request(operation, image_index(i.surface), None, values, t.mask())
+    effect = Request(operation, image_index(t, i.surface), None, values, t.mask())
     t.emit(effect)
     write_components(t, effect, i.channels, i.dst, i.options)
 
@@ -403,15 +487,27 @@ def _load_example(name: str, parameters: int = 2) -> str:
     return f"{name}.RGBA (M1, 16)  0x0:uw T6 V40.0 {operands}"
 
 
-@TABLE.effect(0x6E, Unsampled, sub=7, page="3D_LOAD", example=_load_example("load_3d"))
+_LOADED = "u v lod r"
+
+
+@TABLE.effect(
+    0x6E, Unsampled, sub=7, page="3D_LOAD", restrict=_asks(_LOADED),
+    example=_load_example("load_3d"),
+)  # fmt: skip
 def load_3d(t: Tracer, i: Unsampled) -> None:
     """Read texels at integer coordinates and a level of detail."""
-    _load(t, i, "u v lod r")
+    _load(t, i, _LOADED)
 
 
-@TABLE.effect(0x6E, Unsampled, sub=26, page="3D_LOAD", example=_load_example("load_lz"))
+@TABLE.effect(
+    0x6E, Unsampled, sub=26, page="3D_LOAD", restrict=_asks(_LOADED),
+    example=_load_example("load_lz"),
+)  # fmt: skip
 def load_lz(t: Tracer, i: Unsampled) -> None:
-    """Read texels at integer coordinates, level of detail 0."""
+    """Read texels at integer coordinates, level of detail 0.
+
+    Compilers write three parameters without the level that the page lists.
+    """
     _load(t, i, "u v r")
 
 
@@ -420,8 +516,9 @@ TABLE.unexecuted(
     doc="Read one of several samples of texels.", example=_load_example("load_2dms_w", 5),
 )  # fmt: skip
 TABLE.unexecuted(
-    0x6E, "load_mcs", Unsampled, sub=29, page="3D_LOAD", reason=_ONE_SAMPLE,
-    doc="Read how the samples of texels are compressed.", example=_load_example("load_mcs"),
+    0x6E, "load_mcs", Unsampled, sub=29, page="3D_LOAD", restrict=_asks(_LOADED),
+    doc="Read how the samples of texels are compressed.", reason=_ONE_SAMPLE,
+    example=_load_example("load_mcs"),
 )  # fmt: skip
 
 
@@ -432,7 +529,7 @@ TABLE.unexecuted(
 def resinfo(t: Tracer, i: Question) -> None:
     """Ask for an image's width, height, depth and number of levels."""
     lod = t.raw(i.lod, UD, t.lanes)
-    effect = Request(SizeQuery(), image_index(i.surface), None, (lod,), t.mask())
+    effect = Request(SizeQuery(), image_index(t, i.surface), None, (lod,), t.mask())
     t.emit(effect)
     write_components(t, effect, i.channels, i.dst)
 
@@ -443,6 +540,6 @@ def sampleinfo(t: Tracer, i: SamplesQuestion) -> None:
     if set(i.channels) - set("RA"):
         raise Unexecutable("components other than R and A of an image's samples are undefined")
     values = (lane_numbers(t.lanes),)
-    effect = Request(SampleQuery(), image_index(i.surface), None, values, t.mask())
+    effect = Request(SampleQuery(), image_index(t, i.surface), None, values, t.mask())
     t.emit(effect)
     write_components(t, effect, i.channels, i.dst)

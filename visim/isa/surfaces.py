@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from visim.operands import SurfaceVariable
+from visim.operands import SCALAR, GeneralSource, StatePointer, SurfaceVariable
 from visim.sem.effects import FIRST_COUNTER, Load, Space, Store
 from visim.sem.expr import UOPS, Expr
 from visim.sem.tracer import Tracer
@@ -31,7 +31,12 @@ def surface_of_state(offset: Expr) -> Expr:
     The state of the surface at index i is at 64 * i in the heap of bindless surface states. The
     low 6 bits of an offset are other parts of a message's descriptor.
     """
-    return offset >> _STATE_SHIFT
+    return (offset >> _STATE_SHIFT).to(UD)
+
+
+def state_value(t: Tracer, pointer: StatePointer) -> Expr:
+    """Return the 64-bit value of a pointer to a state (one lane)."""
+    return t.scalar(GeneralSource(pointer.variable, 0, 0, SCALAR), UQ)
 
 
 def counter_of(index: Expr) -> Expr:

@@ -106,7 +106,7 @@ def _place(t: Tracer, i: TypedChannels | TypedAtomic) -> dict[str, Expr]:
 def gather4_typed(t: Tracer, i: TypedChannels) -> None:
     """Read texels of a typed surface."""
     given = _place(t, i)
-    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_index(i.surface), given)
+    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_index(t, i.surface), given)
     write_components(t, effect, i.channels, i.data)
 
 
@@ -118,7 +118,7 @@ def gather4_typed(t: Tracer, i: TypedChannels) -> None:
 def scatter4_typed(t: Tracer, i: TypedChannels) -> None:
     """Write texels of a typed surface; components that are not named stay as they are."""
     given = _place(t, i) | components(t, i.channels, i.data)
-    ask(t, TexelStore(tuple(given)), image_index(i.surface), given)
+    ask(t, TexelStore(tuple(given)), image_index(t, i.surface), given)
 
 
 @TABLE.effect(
@@ -133,5 +133,5 @@ def typed_atomic(t: Tracer, i: TypedAtomic) -> None:
     operands = {f"operand{number}": source.to(UD) for number, source in enumerate(sources)}
     given = _place(t, i) | operands
     asked = TexelAtomic(tuple(given), operation, kind.bits)
-    effect = ask(t, asked, image_index(i.surface), given)
+    effect = ask(t, asked, image_index(t, i.surface), given)
     t.write_raw(i.dst, loaded(effect, UD, t.lanes), effect.mask)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from visim.diag import Diagnostics, Origin
 from visim.errors import LinkError
 from visim.isa.flow import FunctionAddress, FunctionCall
+from visim.isa.version_kinds import at_version
 from visim.lex import nearest
 from visim.linker.program import DEFINED_ELSEWHERE, file_variables_of, how_to_resolve
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
@@ -43,7 +44,12 @@ def merge(parts: Sequence[Part]) -> Module:
     _check_functions(own, findings)
     if findings.errors:
         raise LinkError(findings)
-    units = [_with_own_locals(unit, set(variables)) for part in own for unit in part.module.units]
+    version = max(part.module.version for part in parts)
+    units = [
+        _at_version(_with_own_locals(unit, set(variables)), version)
+        for part in own
+        for unit in part.module.units
+    ]
     functions = [
         replace(unit, function_declarations=()) for unit in units if unit.kind is UnitKind.FUNCTION
     ]
@@ -52,11 +58,18 @@ def merge(parts: Sequence[Part]) -> Module:
         replace(unit, function_declarations=names) for unit in units if unit.kind is UnitKind.KERNEL
     ]
     return Module(
-        max(part.module.version for part in parts),
+        version,
         (*kernels, *functions),
         None,
         tuple(variables.values()),
     )
+
+
+def _at_version(unit: Unit, version: tuple[int, int]) -> Unit:
+    """Return a unit with all operands that instructions have in `version`."""
+    body = tuple(at_version(item, version) for item in unit.body)
+    changed = any(new is not old for new, old in zip(body, unit.body, strict=True))
+    return replace(unit, body=body) if changed else unit
 
 
 def undeclared_functions(module: Module) -> Diagnostics:

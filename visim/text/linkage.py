@@ -29,13 +29,14 @@ class FileScope:
 
     def __init__(self, grf_bytes: int | None) -> None:
         self._grf_bytes = grf_bytes
+        self.version: tuple[int, int] = (0, 0)
         self._variables: list[FileVariable] = []
         self._known: dict[str, General] = {}
         self._externals: list[str] = []
 
     def symbols(self) -> Symbols:
         """Return the names that a unit begins with."""
-        return Symbols(self._grf_bytes, self._known)
+        return Symbols(self._grf_bytes, self._known, self.version)
 
     def take(self, cursor: Cursor, origin: Span) -> None:
         """Take what follows one of `FILE_DIRECTIVES`, which the cursor stands behind."""

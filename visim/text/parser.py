@@ -264,7 +264,7 @@ class _Parser:
             stated = f"{self.version[0]}.{self.version[1]}"
             message = f"version {match.group()} differs from {stated} above"
             raise cursor.failure_at(start, "version-conflict", message)
-        self.version = version
+        self.version = self.file_scope.version = version
         if not (3, 0) <= version <= NEWEST_VERSION:
             raise cursor.failure_at(
                 start,

@@ -21,6 +21,7 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
+from visim.target import NEWEST_OBJECT
 
 #: The most variables of each class that a unit may declare (specification 8, Declarations). Intel's
 #: compiler writes more into zebins: of predicates than the 4095 that objects can number, and of
@@ -61,8 +62,10 @@ class Symbols:
         self,
         grf_bytes: int | None = None,
         file_variables: Mapping[str, General] | None = None,
+        version: tuple[int, int] = NEWEST_OBJECT,
     ) -> None:
         self.grf_bytes = grf_bytes
+        self.version = version
         self.dispatch_size: int | None = None
         self._file_variables = file_variables or {}
         self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}

@@ -1,0 +1,123 @@
+"""Which operands an instruction has depends on the version that a text states."""
+
+import pytest
+
+from visim import assemble, link
+from visim.diag import Source
+from visim.errors import InputError
+from visim.text.parser import parse_text
+from visim.text.printer import show_module
+
+DECLARATIONS = "\n".join(
+    [
+        *(f".decl V{n} v_type=G type=f num_elts=64 align=GRF" for n in range(40, 50)),
+        ".decl S0 v_type=S num_elts=1 v_name=S0",
+        ".decl T6 v_type=T num_elts=1 v_name=T6",
+        ".decl PT v_type=G type=uq num_elts=1 align=qword",
+    ]
+)
+
+
+def text_of(version: str, line: str) -> str:
+    return f'.version {version}\n.kernel "k"\n{DECLARATIONS}\n{line}\nret (M1, 1)\n'
+
+
+def item_of(version: str, line: str):
+    module, findings = parse_text(Source("k", text_of(version, line)))
+    assert not findings.errors, str(findings)
+    return module.units[0].body[0]
+
+
+class TestPairedResource:
+    NEW = "sample_lz.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 %null.0 V44.0 V45.0"
+    OLD = "sample_lz.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 V44.0 V45.0"
+
+    @pytest.mark.parametrize(("version", "line"), [("4.2", NEW), ("4.1", OLD), ("3.6", OLD)])
+    def test_the_parameters_are_the_same_in_all_versions(self, version, line):
+        item = item_of(version, line)
+        assert [operand.variable.name for operand in item.parameters] == ["V44", "V45"]
+        assert (item.paired is None) is (version != "4.2")
+        assert item.show() == line
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "load_lz.RGBA (M1, 16)  0x0:uw T6 V40.0 %null.0 V44.0 V45.0",
+            "sample4.R (M1, 16) 0x0:uw S0 T6 V40.0 %null.0 V44.0 V45.0",
+            "sample_d.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 %null.0 V41.0 V42.0 V43.0",
+        ],
+    )
+    def test_every_message_with_parameters_has_one(self, line):
+        assert item_of("4.2", line).show() == line
+        assert item_of("4.2", line).parameters[0].variable.name != "%null"
+
+    def test_an_older_text_with_one_is_refused(self):
+        with pytest.raises(InputError, match=r"meant to be a paired resource.*4\.2 or later"):
+            assemble(text_of("4.1", self.NEW), platform="dg2")
+
+    @pytest.mark.parametrize("line", [OLD.replace("V44.0 ", ""), NEW.replace(" V44.0 V45.0", "")])
+    def test_a_newer_text_without_one_has_too_few_operands(self, line):
+        with pytest.raises(InputError):
+            assemble(text_of("4.2", line), platform="dg2")
+
+
+class TestBlocksInMemory:
+    @pytest.mark.parametrize("word", ["unaligned", "aligned"])
+    def test_say_how_they_are_aligned(self, word):
+        line = f"svm_block_st.{word} (1) PT(0,0)<0;1,0> V40.0"
+        assert item_of("4.2", line).show() == line
+
+    def test_are_unaligned_where_no_word_says_otherwise(self):
+        item = item_of("4.2", "svm_block_ld (1) PT(0,0)<0;1,0> V40.0")
+        assert item.alignment == "unaligned"
+
+    def test_of_older_texts_say_nothing(self):
+        line = "svm_block_ld (1) PT(0,0)<0;1,0> V40.0"
+        assert item_of("4.1", line).show() == line
+        with pytest.raises(InputError, match=r"expected '\(', found '\.unaligned'"):
+            assemble(text_of("4.1", line.replace("_ld", "_ld.unaligned")), platform="tgllp")
+
+
+class TestPointersToStates:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "sample_lz.RGBA (M1, 16)  0x0:uw PT PT V40.0 %null.0 V44.0 V45.0",
+            "sample_lz.RGBA (M1, 16)  0x0:uw (PT, 1)  (PT, 2)  V40.0 %null.0 V44.0 V45.0",
+            "load_lz.RGBA (M1, 16)  0x0:uw PT(0,0)<0;1,0>[0]  V40.0 %null.0 V44.0 V45.0",
+            "resinfo.RGBA (M1, 16)  PT V40.0 V41.0",
+        ],
+    )
+    def test_stand_where_surfaces_and_samplers_do(self, line):
+        assert item_of("4.2", line).show() == line
+
+    @pytest.mark.parametrize(
+        ("version", "operands"),
+        [
+            ("4.2", "T6 S0"),
+            ("4.2", "S0 S0"),
+            ("4.2", "V40.0 T6"),
+            ("4.2", "%null T6"),
+            ("4.2", "(PT, 256) T6"),
+            ("4.1", "PT T6"),
+            ("4.1", "S0 PT"),
+        ],
+    )
+    def test_and_nothing_else(self, version, operands):
+        line = f"sample_lz.RGBA (M1, 16)  0x0:uw {operands} V40.0 %null.0 V44.0 V45.0"
+        _, findings = parse_text(Source("k", text_of(version, line)))
+        assert findings.errors
+
+
+def test_texts_of_two_versions_are_linked_in_the_newer(tmp_path):
+    old, new = tmp_path / "old.visaasm", tmp_path / "new.visaasm"
+    old.write_text(text_of("4.1", TestPairedResource.OLD))
+    new.write_text(text_of("4.2", TestPairedResource.NEW).replace('"k"', '"k2"'))
+    linked = link([old, new], platform="dg2").text()
+    assert linked.startswith(".version 4.2")
+    assert linked.count("%null.0 V44.0 V45.0") == 2
+
+
+def test_a_text_is_printed_in_its_own_version():
+    module, _ = parse_text(Source("k", text_of("4.2", TestPairedResource.NEW)))
+    assert "V40.0 %null.0 V44.0" in show_module(module)

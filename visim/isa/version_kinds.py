@@ -1,0 +1,114 @@
+"""Operands that a form has since a version only: texts and objects before it lack them.
+
+A form is declared once; which of its operands a version has, its fields say.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, Version
+from visim.isa.raw_kinds import RawKind
+from visim.isa.registry import Instruction, Names, kinds_of
+from visim.layout import Reader, Writer
+from visim.lex import Cursor
+
+UNALIGNED, _ALIGNED = "unaligned", "aligned"
+_ALIGNMENT = re.compile(rf"\.({UNALIGNED}|{_ALIGNED})(?!\w)")
+_ALIGNMENT_SINCE = (4, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class SinceKind:
+    """An operand that versions from `since` on have; its value is None in older ones.
+
+    `default` is what an older instruction means when it is written for a newer version, and the
+    only value that can be left out of an older one. In text the operand has a blank before it.
+    """
+
+    since: Version
+    kind: RawKind
+    default: Any
+
+    @property
+    def expected(self) -> str:
+        """What stands here."""
+        return self.kind.expected
+
+    def parse(self, cursor: Cursor, names: Names) -> Any:
+        """Take the operand if the text's version has one."""
+        return self.kind.parse(cursor, names) if names.version >= self.since else None
+
+    def show(self, value: Any) -> str:
+        """Return the operand and the blank before it; nothing where there is none."""
+        return "" if value is None else f" {self.kind.show(value)}"
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> Any:
+        """Take the operand's bytes if the object's version has it."""
+        return self.kind.decode(reader, tables) if tables.version >= self.since else None
+
+    def encode(self, value: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append the operand's bytes if the object's version has it."""
+        known = self.default if value is None else value
+        if tables.version >= self.since:
+            self.kind.encode(known, writer, tables)
+        elif known != self.default:
+            major, minor = tables.version
+            raise CodingError(
+                f"version {major}.{minor} has no place for {self.kind.show(known)}, which versions "
+                f"from {self.since[0]}.{self.since[1]} on have"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class AlignmentKind:
+    """`.unaligned` or `.aligned` of a block in memory; before version 4.2 a text says neither.
+
+    Objects have a bit for it, the field `unaligned` of the instruction. Without a word a block is
+    unaligned (IGC's grammar).
+    """
+
+    expected: str = f"'.{UNALIGNED}' or '.{_ALIGNED}'"
+    since: Version = _ALIGNMENT_SINCE
+    default: str = UNALIGNED
+
+    def parse(self, cursor: Cursor, names: Names) -> str | None:
+        """Take the word if the text's version has it."""
+        if names.version < self.since:
+            return None
+        found = cursor.match(_ALIGNMENT)
+        return found.group(1) if found else self.default
+
+    def show(self, value: str | None) -> str:
+        """Return the word with its dot."""
+        return "" if value is None else f".{value}"
+
+    def decode_after(
+        self, values: Mapping[str, Any], reader: Reader, tables: DecodeTables
+    ) -> str | None:
+        """Return what the bit stands for; the word itself has no bytes."""
+        del reader
+        if tables.version < self.since:
+            return None
+        return UNALIGNED if values["unaligned"] else _ALIGNED
+
+    def encode_within(self, instruction: Any, writer: Writer, tables: EncodeTables) -> None:
+        """Append nothing: the bit says it."""
+
+
+def at_version(instruction: Instruction, version: Version) -> Instruction:
+    """Return an instruction of an older version with the operands that `version` has."""
+    missing = {
+        name: kind.default
+        for name, kind in _later_operands(type(instruction))
+        if version >= kind.since and getattr(instruction, name) is None
+    }
+    return replace(instruction, **missing) if missing else instruction
+
+
+@cache
+def _later_operands(form: type[Instruction]) -> tuple[tuple[str, SinceKind | AlignmentKind], ...]:
+    kinds = kinds_of(form).items()
+    return tuple((name, k) for name, k in kinds if isinstance(k, SinceKind | AlignmentKind))
