@@ -329,22 +329,30 @@ class AddressModel(StrEnum):
     SURFACE_STATE = "ss"
     BINDING_TABLE = "bti"
     ARGUMENT = "arg"
+    SURFACE_POINTER = "surf"
 
 
 @record
 class LscCache:
-    """Cache controls of an LSC message, by their names in text; "df" is the default."""
+    """Cache controls of an LSC message, by their names in text; "df" is the default.
+
+    Devices before cri have no control of the second level: it is None.
+    """
 
     l1: str = "df"
     l3: str = "df"
+    l2: str | None = None
 
 
 @record
 class LscAddress:
     """The address of an LSC message: `scale * base + offset`, addresses of `bits` each.
 
-    `surface` is the surface state or binding table operand of the models that have one. `pitch`
-    is the distance in bytes between the channels of the strided forms, None in all others.
+    `surface` is the surface state or binding table operand of the models that have one, or the
+    64-bit base to which addresses of flat memory are added, None without one. `pitch` is the
+    distance in bytes between the channels of the strided forms, None in all others. `extended`
+    says how addresses become 64 bits: "u" without sign, "s" with it, "" if they are not extended.
+    The state meant is number `index` behind that of the surface.
     """
 
     model: AddressModel
@@ -354,21 +362,33 @@ class LscAddress:
     scale: int = 1
     offset: int = 0
     pitch: VectorSource | None = None
+    extended: str = ""
+    index: int = 0
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """Bits of an address, and how it is extended."""
+        return self.bits, self.extended
 
 
 @record
 class LscSurface:
-    """The surface of an LSC message that has no addresses (append counters)."""
+    """The surface of an LSC message that has no addresses (append counters).
+
+    The state meant is number `index` behind that of the surface.
+    """
 
     model: AddressModel
     surface: VectorSource
+    index: int = 0
 
 
 @record
 class LscTexel:
     """The address of a typed LSC message: coordinates of `bits` each in a surface.
 
-    Coordinates that a message does not have are %null.
+    Coordinates that a message does not have are %null. `du`, `dv` and `dr` are added to them.
+    `extended` and `index` are as in `LscAddress`.
     """
 
     model: AddressModel
@@ -378,6 +398,16 @@ class LscTexel:
     v: RawOperand
     r: RawOperand
     lod: RawOperand
+    du: int = 0
+    dv: int = 0
+    dr: int = 0
+    extended: str = ""
+    index: int = 0
+
+    @property
+    def size(self) -> tuple[int, str]:
+        """Bits of a coordinate, and how it is extended."""
+        return self.bits, self.extended
 
 
 @record
@@ -438,12 +468,17 @@ class LscBlock:
 
 @record
 class LscCorner:
-    """Where a typed LSC block lies: byte `x` of row `y` of a surface."""
+    """Where a typed LSC block lies: byte `x` of row `y` of a surface.
+
+    `added` is added to x and y; `index` is as in `LscAddress`.
+    """
 
     model: AddressModel
     surface: VectorSource
     x: VectorSource
     y: VectorSource
+    added: tuple[int, int] = (0, 0)
+    index: int = 0
 
 
 @record

@@ -6,6 +6,9 @@ follow the tools, not the pages: %tsc, %impl_arg_buf_ptr, %local_id_buf_ptr.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from visim.operands import General, SamplerVariable, SurfaceVariable, Variable
 from visim.types import UD, UQ, UW, DataType
 
@@ -33,10 +36,11 @@ _GENERALS: tuple[tuple[str, DataType, int], ...] = (
     ("%impl_arg_buf_ptr", UQ,   1),
     ("%local_id_buf_ptr", UQ,   1),
     ("%msg0",             UD,   3),
+    ("%scratchloc",       UQ,   1),
 )
 # fmt: on
 
-#: V0 to V20. Their indices are their places in this table.
+#: V0 to V21, as version 4.2 has them. Their indices are their places in this table.
 GENERALS = tuple(
     General(name, kind, count, index=index) for index, (name, kind, count) in enumerate(_GENERALS)
 )
@@ -53,12 +57,27 @@ BINDLESS_SAMPLER = SamplerVariable("S31", 1, index=31)
 #: Predefined variables that fill whole registers, with the number of those registers.
 WHOLE_REGISTERS = {"%r0": 1, "%arg": 32, "%retval": 12}
 
+_FIRST_OF_4_2 = 21
+
+
+def generals(version: tuple[int, int]) -> tuple[General, ...]:
+    """Return the predefined general variables that texts and objects of `version` have."""
+    return GENERALS if version >= (4, 2) else GENERALS[:_FIRST_OF_4_2]
+
+
 #: Every name under which a text may mention a predefined variable: its own and its number.
 BY_NAME: dict[str, Variable] = {
     **{f"V{variable.index}": variable for variable in GENERALS},
     **{f"T{variable.index}": variable for variable in SURFACES},
     **{variable.name: variable for variable in (*GENERALS, *SURFACES, BINDLESS_SAMPLER)},
 }
+
+
+@cache
+def by_name(version: tuple[int, int]) -> Mapping[str, Variable]:
+    """Return the variables by every name under which a text of `version` may mention them."""
+    missing = GENERALS[len(generals(version)) :]
+    return {name: variable for name, variable in BY_NAME.items() if variable not in missing}
 
 
 def elements(variable: General, grf_bytes: int) -> int:

@@ -114,8 +114,9 @@ class UnitTables:
 
     def general(self, number: int) -> General:
         """Return a general variable, which may be a predefined one."""
-        if number < len(predefined.GENERALS):
-            return predefined.GENERALS[number]
+        known = predefined.generals(self.version)
+        if number < len(known):
+            return known[number]
         return _entry(self.generals, number, FIRST_DECLARED_GENERAL, "general variable")
 
     def address(self, number: int) -> AddressVariable:
@@ -203,7 +204,7 @@ class Numbering:
         self.functions: dict[int, str] = {}
         self.file_variables: dict[str, int] = {}
         self.grf_bytes = platform.grf_bytes
-        self._strings = list(order.strings if order else (unit.name, *_predefined_names()))
+        self._strings = list(order.strings if order else (unit.name, *_predefined_names(version)))
         self._numbers: dict[str, deque[int]] = {}
         for number, text in enumerate(self._strings):
             self._numbers.setdefault(text, deque()).append(number)
@@ -264,6 +265,7 @@ class Numbering:
     def number(self, variable: Variable) -> int:
         """Return a variable's number in its class."""
         if _is_predefined(variable):
+            self._check_version(variable)
             return variable.index
         kind = type(variable)
         table, first = self._variables[kind], FIRST_NUMBERS[kind]
@@ -272,6 +274,12 @@ class Numbering:
             words = f"{_KIND_WORDS[kind]} variable {variable.name}"
             raise CodingError(f"{words} is not variable {variable.index} of the unit")
         return variable.index
+
+    def _check_version(self, variable: Variable) -> None:
+        is_missing = variable.index >= len(predefined.generals(self.version))
+        if isinstance(variable, General) and is_missing:
+            major, minor = self.version
+            raise CodingError(f"version {major}.{minor} has no variable {variable.name}")
 
 
 FIRST_NUMBERS: dict[type[Variable], int] = {
@@ -283,8 +291,9 @@ FIRST_NUMBERS: dict[type[Variable], int] = {
 }
 
 
-def _predefined_names() -> Iterable[str]:
-    for variable in (*predefined.GENERALS, *predefined.SURFACES, predefined.BINDLESS_SAMPLER):
+def _predefined_names(version: Version) -> Iterable[str]:
+    general = predefined.generals(version)
+    for variable in (*general, *predefined.SURFACES, predefined.BINDLESS_SAMPLER):
         yield variable.name
 
 

@@ -31,7 +31,7 @@ _NAMES: dict[type, str] = {
 _LOGIC = {"dst": (PredicateOperand,), "src0": (PredicateOperand,), "src1": (PredicateOperand,)}
 _PLACES: dict[str, dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("and", "or", "xor", "not"), _LOGIC),
-    "mov": {"src0": (PredicateOperand,)},
+    "mov": {"dst": (AddressOperand,), "src0": (PredicateOperand,)},
     "cmp": {"dst": (PredicateOperand,)},
     "setp": {"dst": (PredicateOperand,)},
     "movs": {"dst": (StateOperand,), "src0": (StateOperand,)},

@@ -1,7 +1,7 @@
 """Rules for LSC messages: cache controls, addresses, data (specification LSC_UNTYPED).
 
 Cache controls are those of the page's table, which is about pvc; Intel's assembler refuses the same
-there. Other devices are not judged, but for SLM, which has no cache.
+there. Other devices are not judged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from visim.isa.lsc import (
 from visim.isa.lsc_atomics import ATOMIC_SIZES, LscAtomic, LscCounter
 from visim.isa.lsc_block2d import LscLoadBlock, LscStoreBlock
 from visim.isa.lsc_block_places import arrangement
-from visim.isa.lsc_kinds import DATA_SIZES
+from visim.isa.lsc_kinds import CACHE, DATA_SIZES
 from visim.isa.lsc_typed import LscLoadTexels, LscStoreTexels, LscTypedAtomic
 from visim.operands import (
     AddressModel,
@@ -43,6 +43,7 @@ _STATES = {
     AddressModel.BINDING_TABLE,
     AddressModel.SURFACE_STATE,
     AddressModel.BINDLESS_SURFACE,
+    AddressModel.SURFACE_POINTER,
 }
 
 _CACHES_OF_BOTH = frozenset({("df", "df"), ("uc", "uc"), ("st", "uc")})
@@ -81,23 +82,34 @@ rules = Rules()
     passing="lsc_load.ugm.ca.ca (M1, 16) D:d32 flat[UD]:a64",
 )
 def cache_controls(at: Site) -> Iterator[Wrong]:
-    """The cache controls of a message are a pair that the page's table has for it.
-
-    Messages to shared local memory have none, on every device.
-    """
+    """The cache controls of a message are a pair that the page's table has for it."""
     item = at.instruction
-    if not isinstance(item, (*_SHAPED, *_BLOCKS, *_TYPED)):
-        return
-    cache = item.cache
-    if not isinstance(item, _TYPED) and item.sfid == "slm":
-        if cache != LscCache():
-            yield Wrong("SLM has no cache", "leave the cache controls out")
+    if not isinstance(item, (*_SHAPED, *_BLOCKS, *_TYPED)) or _is_local(item):
         return
     if at.platform is None or at.platform.name != "pvc":
         return
     what, legal = _CACHES[type(item)]
-    if (cache.l1, cache.l3) not in legal:
-        yield Wrong(f"{what} cannot have the cache controls .{cache.l1}.{cache.l3}")
+    cache = item.cache
+    if cache.l2 is not None or (cache.l1, cache.l3) not in legal:
+        yield Wrong(f"{what} cannot have the cache controls {CACHE.show(cache)}")
+
+
+@rules.instruction(
+    "lsc-local-cache",
+    f"{_PAGE}, CachingL1",
+    severity=Severity.NOTE,
+    failing="lsc_load.slm.ca.ca (M1, 16) D:d32 flat[UD]:a32",
+    passing="lsc_load.slm (M1, 16) D:d32 flat[UD]:a32",
+)
+def local_caches(at: Site) -> Iterator[Wrong]:
+    """Shared local memory has no cache; compilers write controls all the same, which do nothing."""
+    item = at.instruction
+    if isinstance(item, (*_SHAPED, *_BLOCKS)) and _is_local(item) and item.cache != LscCache():
+        yield Wrong("SLM has no cache", "leave the cache controls out")
+
+
+def _is_local(item: object) -> bool:
+    return getattr(item, "sfid", "") == "slm"
 
 
 @rules.instruction(

@@ -13,7 +13,7 @@ from visim.isa.forms import LabelMark, SubroutineMark
 from visim.lex import nearest
 from visim.module import Input, UnitKind
 from visim.operands import Attribute, General
-from visim.predefined import elements
+from visim.predefined import GENERALS, elements
 from visim.target import PLATFORMS
 
 MOST_KERNELS = 512
@@ -27,6 +27,8 @@ TABLES = ("generals", "addresses", "predicates", "samplers", "surfaces")
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
 MOST_ADDRESSES = 16
 _ALIASABLE = {"%arg", "%retval", "%r0", "%impl_arg_buf_ptr", "%local_id_buf_ptr"}
+_COMPILERS_ALIASED = frozenset({"%null", "%sp", "%fp", "%hw_id", "%scratchloc"})
+_ALIASED = _ALIASABLE | _COMPILERS_ALIASED
 _INPUTS = "vISA 4, Input Variables"
 _ATTRIBUTES = "vISA 4, Kernel, Pre-defined Attributes"
 _SMALLEST_REGISTER = 32
@@ -159,9 +161,9 @@ def address_sizes(at: UnitSite) -> Iterator[Wrong]:
     passing=".decl X v_type=G type=d num_elts=8 alias=<D, 224>\nret (M1, 1)",
 )
 def alias_inside(at: UnitSite) -> Iterator[Wrong]:
-    """An alias lies inside the variable that it names a part of."""
+    """An alias lies inside the variable that it names a part of; %null has no end."""
     for variable in at.unit.generals:
-        if variable.alias is None:
+        if variable.alias is None or variable.alias.base == GENERALS[0]:
             continue
         end, base = variable.alias.offset + variable.bytes, variable.alias.base
         if end > _bytes_of(base, at):
@@ -195,17 +197,31 @@ def alias_aligned(at: UnitSite) -> Iterator[Wrong]:
     "alias-of-predefined",
     "vISA 4, General Variables",
     severity=Severity.NOTE,
-    failing=".decl X v_type=G type=ud num_elts=1 alias=<V3, 0>\nret (M1, 1)",
+    failing=".decl X v_type=G type=ud num_elts=1 alias=<V12, 0>\nret (M1, 1)",
     passing=".decl X v_type=G type=ud num_elts=1 alias=<V8, 0>\nret (M1, 1)",
 )
 def alias_of_predefined(at: UnitSite) -> Iterator[Wrong]:
     """Of the predefined variables, only %r0, %arg, %retval and the pointers have aliases.
 
-    Compilers alias others too, %sp and %hw_id for example.
+    Compilers alias %null, %sp, %fp, %hw_id and %scratchloc too.
     """
     for variable in at.unit.generals:
         base = variable.alias.base if variable.alias else None
-        if base is not None and base.is_predefined and base.name not in _ALIASABLE:
+        if base is not None and base.name in _COMPILERS_ALIASED and base.is_predefined:
+            yield Wrong(f"{base.name} cannot be aliased", origin=variable.origin)
+
+
+@rules.unit(
+    "alias-forbidden",
+    "vISA 4, General Variables",
+    failing=".decl X v_type=G type=ud num_elts=1 alias=<V3, 0>\nret (M1, 1)",
+    passing=".decl X v_type=G type=ud num_elts=1 alias=<V7, 4>\nret (M1, 1)",
+)
+def alias_forbidden(at: UnitSite) -> Iterator[Wrong]:
+    """Predefined variables that neither the page nor a compiler aliases have no alias."""
+    for variable in at.unit.generals:
+        base = variable.alias.base if variable.alias else None
+        if base is not None and base.is_predefined and base.name not in _ALIASED:
             yield Wrong(f"{base.name} cannot be aliased", origin=variable.origin)
 
 

@@ -1,4 +1,4 @@
-"""Words that only texts for devices after pvc have, so that errors can say so.
+"""Words that only newer texts have, so that errors can say so.
 
 IGC's main branch reads and writes them; the specification has no page for them. Instructions among
 them whose numbers are known are declared in `newer.py`.
@@ -48,13 +48,25 @@ def later_type(cursor: Cursor, start: int, name: str) -> TextFailure | None:
 
 
 def refuse_later_cache(cursor: Cursor) -> None:
-    """Fail where a third cache control, `.ov` or `.msaa` stands behind the controls of a message.
+    """Fail where a third cache control stands behind two.
 
     Raises:
         TextFailure: one does.
     """
     _refuse(cursor, _CACHE, "third cache control")
-    _refuse(cursor, _OPTION, "option")
+
+
+def refuse_option(cursor: Cursor) -> None:
+    """Fail where `.ov` or `.msaa` stands behind the cache controls of a message.
+
+    Raises:
+        TextFailure: one does.
+    """
+    start = cursor.position
+    found = cursor.match(_OPTION)
+    if found is not None:
+        message = f"visim does not know what the option {found.group()!r} of a message means"
+        raise cursor.failure_at(start, "unknown-word", message, help="no page describes it")
 
 
 def refuse_later_address(cursor: Cursor) -> None:
@@ -98,7 +110,10 @@ def _refuse(cursor: Cursor, pattern: re.Pattern[str], what: str) -> None:
     start = cursor.position
     found = cursor.match(pattern)
     if found is not None:
-        raise _only_later(cursor, start, what, found.group().strip())
+        word = found.group().strip()
+        message = f"only texts of version 4.2 and later have the {what} {word!r}"
+        advice = "a compiler that writes it begins the text with '.version 4.2'"
+        raise cursor.failure_at(start, "unknown-word", message, length=len(word), help=advice)
 
 
 def _only_later(

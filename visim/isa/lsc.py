@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred
-from visim.isa.lsc_kinds import ADDRESS, CACHE, DATA_SIZES, QUAD, SHAPE, STRIDED
+from visim.isa.lsc_kinds import CACHE, DATA_SIZES, QUAD, SHAPE
+from visim.isa.lsc_places import ADDRESS, STRIDED
 from visim.isa.raw_kinds import RAW_LSC
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.surfaces import (
@@ -27,14 +28,16 @@ from visim.operands import (
     Immediate,
     LscAddress,
     LscCache,
+    LscCorner,
     LscShape,
+    LscSurface,
+    LscTexel,
     RawOperand,
-    VectorSource,
 )
 from visim.sem.effects import Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, lane_numbers, unsigned
 from visim.sem.tracer import Tracer, Unexecutable
-from visim.types import UD, UQ, DataType
+from visim.types import UD, UQ, D, DataType, Q
 
 TABLE = Table(Category.MEMORY)
 
@@ -51,14 +54,15 @@ def message_layout(*, elements: str = "count") -> str:
     An object has the elements of a vector, or the channels of a quad message, twice; a strided
     message has no channels there. A raw operand that a message does not have is 6 bytes that are 0.
     """
-    return f"{_HEAD} {{shape.{elements}}} {{shape.{elements}}} {{address.surface}}"
+    return f"{_HEAD} {{shape.{elements}}} {{shape.{elements}}} {_SURFACE}"
 
 
+_SURFACE = "{address.surface} {address.index}"
 _HEAD = (
     "{sub} {exec} {pred} {sfid} {cache} {address.model} {address.scale} {address.offset} "
-    "{address.bits} {shape.data} {shape.transposed}"
+    "{address.size} {shape.data} {shape.transposed}"
 )
-_STRIDED_HEAD = f"{_HEAD} {{shape.count}} 0? {{address.surface}}"
+_STRIDED_HEAD = f"{_HEAD} {{shape.count}} 0? {_SURFACE}"
 
 
 _LOAD = "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {address}"
@@ -194,9 +198,10 @@ def element_of(data: str) -> Element:
 
 
 def space_of(
-    t: Tracer, sfid: str, model: AddressModel, surface: VectorSource | None
+    t: Tracer, sfid: str, place: LscAddress | LscSurface | LscTexel | LscCorner
 ) -> tuple[Space, Expr | None]:
     """Return the memory that a message reaches, and the index of its surface if it has one."""
+    model, surface = place.model, place.surface
     if sfid == "tgm":
         raise Unexecutable("an untyped message to the unit for typed ones (tgm)")
     if model is AddressModel.FLAT:
@@ -209,17 +214,21 @@ def space_of(
         return Space.SCRATCH, None
     if surface is None:
         raise Unexecutable(f"an address of model {model} without a surface")
-    index = t.scalar(surface, UD)
-    if model is AddressModel.BINDLESS_SURFACE:
+    index = t.scalar(surface, UQ if model is AddressModel.SURFACE_POINTER else UD)
+    if model in {AddressModel.BINDLESS_SURFACE, AddressModel.SURFACE_POINTER}:
         index = surface_of_state(index)
-    return Space.SURFACE, index
+    return Space.SURFACE, index + place.index if place.index else index
 
 
 def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:
-    """Return the channels' addresses: scale * base + offset, or with a pitch + channel * pitch."""
-    kind = unsigned(address.bits)
-    wide = UQ if space is Space.FLAT or kind is UQ else UD
-    found = t.raw(address.base, kind, 1 if address.pitch is not None else t.lanes).to(wide)
+    """Return the channels' addresses: scale * base + offset, or with a pitch + channel * pitch.
+
+    In flat memory with a base all that is added to the base; it is no address by itself then, and
+    its bits are extended as the message says.
+    """
+    lanes = 1 if address.pitch is not None else t.lanes
+    found = _extended(t, address, space, lanes)
+    wide = found.type
     if address.scale != 1:
         found = found * address.scale
     if address.offset:
@@ -227,7 +236,21 @@ def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:
     if address.pitch is not None:
         steps = broadcast(t.scalar(address.pitch, wide), t.lanes)
         found = broadcast(found, t.lanes) + steps * lane_numbers(t.lanes).to(wide)
+    if address.model is AddressModel.FLAT and address.surface is not None:
+        found = broadcast(t.scalar(address.surface, UQ), t.lanes) + found
     return found & SLM_ADDRESS_BITS if space is Space.SLM else found
+
+
+def _extended(t: Tracer, address: LscAddress, space: Space, lanes: int) -> Expr:
+    """Return what a message has in its registers, in as many bits as its addresses are."""
+    kind = unsigned(address.bits)
+    found = t.raw(address.base, kind, lanes)
+    has_base = address.model is AddressModel.FLAT and address.surface is not None
+    if has_base and kind is not UQ and not address.extended:
+        raise Unexecutable(f"indices of size a{address.bits} from a base, with or without sign")
+    if address.extended == "s":
+        return found.bits_as(D).to(Q).bits_as(UQ)
+    return found.to(UQ if space is Space.FLAT or kind is UQ or address.extended else UD)
 
 
 def _one_channel(t: Tracer) -> None:
@@ -245,7 +268,7 @@ def _load(t: Tracer, i: Loading) -> None:
     """Record a load; one without a destination is a prefetch, which changes and checks nothing."""
     if i.dst.is_null:
         return
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
     if i.shape.transposed:
@@ -264,7 +287,7 @@ def _load(t: Tracer, i: Loading) -> None:
 
 
 def _store(t: Tracer, i: Storing) -> None:
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
     if i.shape.transposed:
@@ -311,7 +334,7 @@ def lsc_load_quad(t: Tracer, i: LscLoadQuad) -> None:
     """Load the chosen ones of four successive elements from each channel's address."""
     if i.dst.is_null:
         return
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
     found = load_slots(t, space, index, addresses, _slots(i.shape), element.memory)
@@ -348,7 +371,7 @@ def lsc_store_strided(t: Tracer, i: LscStoreStrided) -> None:
 )  # fmt: skip
 def lsc_store_quad(t: Tracer, i: LscStoreQuad) -> None:
     """Store to the chosen ones of four successive elements at each channel's address."""
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
     slots = _slots(i.shape)
@@ -366,7 +389,7 @@ def lsc_load_status(t: Tracer, i: LscLoad) -> None:
     All memory that visim has is valid, so that the bits are those of the enabled channels; an
     address outside of it stops the run, as for a load.
     """
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     element = element_of(i.shape.data)
     addresses = addresses_of(t, i.address, space)
     mask = t.mask()

@@ -15,7 +15,7 @@ from visim.isa.lsc import (
     message_layout,
     space_of,
 )
-from visim.isa.lsc_kinds import SURFACE_ONLY
+from visim.isa.lsc_places import SURFACE_ONLY
 from visim.isa.registry import Category, Instruction, form
 from visim.isa.surfaces import counter_of, loaded
 from visim.isa.table import Table
@@ -51,7 +51,7 @@ class LscAtomic(Instruction):
 @form(
     "{pred}{op}.{sfid}{cache} {exec}  {dst}{shape}  {surface}  {data}{shape}",
     layout="{sub} {exec} {pred} {sfid} {cache} {surface.model} {shape.data} {shape.transposed} "
-    "{shape.count} {shape.count} {surface.surface} {dst} {data}",
+    "{shape.count} {shape.count} {surface.surface} {surface.index} {dst} {data}",
 )
 class LscCounter(Instruction):
     """An atomic operation on a surface's append counter."""
@@ -77,7 +77,7 @@ def _atomic(
     t: Tracer, i: LscAtomic, operation: AtomicOperation, sources: tuple[RawOperand, ...]
 ) -> None:
     element = _element(i.shape)
-    space, index = space_of(t, i.sfid, i.address.model, i.address.surface)
+    space, index = space_of(t, i.sfid, i.address)
     values = tuple(
         element.to_memory(t.raw(source, element.register, t.lanes)) for source in sources
     )
@@ -134,7 +134,7 @@ def _count(t: Tracer, i: LscCounter, operation: AtomicOperation) -> None:
     if i.shape.data != "d32":
         raise Unexecutable(f"append counters of {i.shape.data}; they have 32 bits")
     element = _element(i.shape)
-    space, index = space_of(t, i.sfid, i.surface.model, i.surface.surface)
+    space, index = space_of(t, i.sfid, i.surface)
     if space is not Space.SURFACE or index is None:
         raise Unexecutable(f"the append counter of a surface of model {i.surface.model}")
     values = (t.raw(i.data, element.register, t.lanes),)

@@ -13,14 +13,8 @@ from typing import Any
 from visim.expressions import Level, expression
 from visim.isa.codecs import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.kinds import SOURCE
-from visim.isa.lsc_kinds import (
-    DATA_CODES,
-    ORDER_CODES,
-    data_size,
-    show_surface,
-    signed_offset,
-    surface_operand,
-)
+from visim.isa.lsc_kinds import DATA_CODES, ORDER_CODES, data_size, newer_data_size
+from visim.isa.lsc_places import show_surface, signed_offset, surface_operand
 from visim.isa.registry import Names
 from visim.isa.word_kinds import NumberKind, SizeKind
 from visim.layout import Reader, Writer
@@ -56,9 +50,17 @@ class BlockKind:
 
     def show(self, value: LscBlock) -> str:
         """Return it as IGC prints it."""
+        return self._shown(value, value.data)
+
+    def show_newer(self, value: LscBlock) -> str:
+        """Return it as IGC prints it since version 4.2."""
+        return self._shown(value, newer_data_size(value.data))
+
+    @staticmethod
+    def _shown(value: LscBlock, data: str) -> str:
         blocks = f"{value.blocks}x" if value.blocks > 1 else ""
         order = f"{'t' if value.transposed else 'n'}{'t' if value.vnni else 'n'}"
-        return f":{value.data}.{blocks}{value.width}x{value.height}{order}"
+        return f":{data}.{blocks}{value.width}x{value.height}{order}"
 
     @property
     def parts(self) -> Mapping[str, Codec]:
@@ -111,6 +113,14 @@ class PlaneKind:
 
     def show(self, value: LscPlane | LscPlanePayload) -> str:
         """Return it as IGC prints it."""
+        return self._shown(value, ", ")
+
+    def show_newer(self, value: LscPlane | LscPlanePayload) -> str:
+        """Return it as IGC prints it since version 4.2."""
+        return self._shown(value, ",")
+
+    @staticmethod
+    def _shown(value: LscPlane | LscPlanePayload, separator: str) -> str:
         x, y = value.added
         if isinstance(value, LscPlanePayload):
             return f"flat[{show_surface(value.payload)} + ({x},{y})]"
@@ -119,7 +129,7 @@ class PlaneKind:
             f"{place}{added:+}" if added else place
             for place, added in zip(shown[-2:], (x, y), strict=True)
         )
-        return f"flat[{', '.join(shown)}]"
+        return f"flat[{separator.join(shown)}]"
 
     def decode(self, reader: Reader, tables: DecodeTables) -> LscPlane:
         """Take the six operands."""

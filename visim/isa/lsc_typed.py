@@ -3,17 +3,24 @@
 Their names end in the unit, which tells them from the untyped messages of the same name.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
+from visim.isa.codecs import Older, Version
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Element, Shape, element_of, space_of
 from visim.isa.lsc_atomics import LSC_ATOMICS
-from visim.isa.lsc_kinds import QUAD, SURFACE_ONLY, TEXEL
-from visim.isa.registry import Category, Instruction, form
+from visim.isa.lsc_kinds import QUAD
+from visim.isa.lsc_places import STATES_SINCE, SURFACE_ONLY, TEXEL
+from visim.isa.raw_kinds import RAW_LSC, RawKind
+from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.surfaces import block_bytes, loaded
 from visim.isa.table import Table
 from visim.isa.typed import ask, components, texel_place
-from visim.operands import LscCorner, LscShape, LscSurface, LscTexel
+from visim.isa.version_kinds import SinceKind
+from visim.lex import Cursor
+from visim.operands import LscCorner, LscShape, LscSurface, LscTexel, RawOperand
+from visim.predefined import GENERALS
 from visim.sem.atomics import AtomicOperation
 from visim.sem.expr import UOPS, Expr, bits_constant, unsigned
 from visim.sem.requests import COLOURS, Outside, TexelAtomic, TexelLoad, TexelStore
@@ -23,18 +30,47 @@ from visim.types import UD
 TABLE = Table(Category.SAMPLER)
 UNIT = ".tgm"
 
+
+_NULL = RawOperand(GENERALS[0])
+
+
+@dataclass(frozen=True, slots=True)
+class BracketedKind(SinceKind):
+    """Coordinates in brackets: `[V40.0]`."""
+
+    since: Version = STATES_SINCE
+    kind: RawKind = RAW_LSC
+    default: RawOperand = _NULL
+
+    def parse(self, cursor: Cursor, names: Names) -> RawOperand | None:
+        """Take the coordinates if the text's version has them."""
+        if names.version < self.since:
+            return None
+        cursor.expect("[")
+        found = self.kind.parse(cursor, names)
+        cursor.expect("]")
+        return found
+
+    def show(self, value: RawOperand | None) -> str:
+        """Return them in brackets; nothing where there are none."""
+        return "" if value is None else f"[{self.kind.show(value)}]"
+
+
 Quad = Annotated[LscShape, QUAD]
 Texel = Annotated[LscTexel, TEXEL]
 
 
 def _layout(elements: str) -> str:
     return (
-        "{sub} {exec} {pred} {cache} {address.model} {address.bits} {shape.data} "
-        f"{{shape.transposed}} {{shape.{elements}}} {{shape.{elements}}} {{address.surface}}"
+        "{sub} {exec} {pred} {cache} {address.model} {address.size} {shape.data} "
+        f"{{shape.transposed}} {{shape.{elements}}} {{shape.{elements}}} "
+        "{address.surface} {address.index}"
     )
 
 
-_COORDINATES = "{address.u} {address.v} {address.r} {address.lod}"
+_COORDINATES = (
+    "{address.u} {address.du} {address.v} {address.dv} {address.r} {address.dr} {address.lod}"
+)
 
 
 @form(
@@ -84,21 +120,25 @@ class LscTypedAtomic(Instruction):
     src1: Data
 
 
+_QUESTION = "{sub} 0x80 0:2 0:2 {surface.model} 2 3 1 1 1 {surface.surface} {surface.index} {dst}"
+
+
 @form(
-    "{op}  {dst}  {surface}",
-    layout="{sub} 0x80 0:2 0:2 {surface.model} 2 3 1 1 1 {surface.surface} {dst} "
-    "null null null null null null",
+    "{op}  {dst}  {surface}{coordinates}",
+    layout=f"{_QUESTION} {{coordinates}} 0:2 0:2 null 0:2 0:2 null 0:2 0:2 null null null",
+    older=(Older((4, 2), f"{_QUESTION} {{coordinates}} null null null null null null", {}),),
 )
 class LscSurfaceQuestion(Instruction):
-    """A question about a surface."""
+    """A question about a surface; since version 4.2 the message has coordinates, too."""
 
     surface: Annotated[LscSurface, SURFACE_ONLY]
     dst: Data
+    coordinates: Annotated[RawOperand | None, BracketedKind()]
 
 
 def image_of(t: Tracer, address: LscTexel | LscCorner) -> Expr:
     """Return the binding table index of an image (UD, one lane)."""
-    _space, index = space_of(t, "ugm", address.model, address.surface)
+    _space, index = space_of(t, "ugm", address)
     if index is None:
         raise Unexecutable(f"images at a surface of model {address.model}")
     return index
@@ -106,7 +146,11 @@ def image_of(t: Tracer, address: LscTexel | LscCorner) -> Expr:
 
 def _place(t: Tracer, address: LscTexel) -> dict[str, Expr]:
     operands = {"u": address.u, "v": address.v, "r": address.r, "lod": address.lod}
-    return texel_place(t, operands, unsigned(address.bits))
+    found = texel_place(t, operands, unsigned(address.bits))
+    for name, added in (("u", address.du), ("v", address.dv), ("r", address.dr)):
+        if added and name in found:
+            found[name] = found[name] + added % (1 << address.bits)
+    return found
 
 
 def _colours(shape: LscShape) -> str:

@@ -5,18 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from visim.isa.codecs import Codec
+from visim.isa.codecs import Codec, CodingError, DecodeTables, EncodeTables
 from visim.isa.kinds import SOURCE
 from visim.isa.later import refuse_later_coordinate
 from visim.isa.lsc import Cache, Data
-from visim.isa.lsc_kinds import SURFACE_ONLY, show_surface, surface_operand
+from visim.isa.lsc_places import (
+    STATES_SINCE,
+    SURFACE_ONLY,
+    show_state,
+    show_surface,
+    signed_offset,
+    surface_operand,
+)
 from visim.isa.lsc_typed import UNIT, declared_as, image_of
 from visim.isa.media_blocks import block_place, block_sizes, load_block, read_rows, write_rows
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import NumberKind
+from visim.layout import Reader, Writer
 from visim.lex import Cursor
-from visim.operands import LscCorner, LscRectangle
+from visim.operands import Immediate, LscCorner, LscRectangle, VectorSource
 from visim.sem.effects import Request
 from visim.sem.expr import Expr
 from visim.sem.requests import BlockLoad, BlockStore
@@ -26,6 +34,7 @@ from visim.types import UD
 
 TABLE = Table(Category.SAMPLER)
 
+_NO_STEP = (0, 0)
 _EXTENT = re.compile(r"\s*:\s*(\d+)x(\d+)(?!\w)", re.ASCII)
 
 
@@ -64,38 +73,80 @@ class CornerKind:
         """Take the surface, x and y."""
         found = SURFACE_ONLY.parse(cursor, names)
         cursor.expect("[")
-        x = surface_operand(cursor, names)
-        refuse_later_coordinate(cursor)
+        x, dx = _coordinate(cursor, names)
         cursor.expect(",")
-        y = surface_operand(cursor, names)
-        refuse_later_coordinate(cursor)
+        y, dy = _coordinate(cursor, names)
         cursor.expect("]")
-        return LscCorner(found.model, found.surface, x, y)
+        return LscCorner(found.model, found.surface, x, y, (dx, dy), found.index)
 
     def show(self, value: LscCorner) -> str:
         """Return it with all parts."""
-        place = f"{show_surface(value.x)}, {show_surface(value.y)}"
-        return f"{value.model}({show_surface(value.surface)})[{place}]"
+        return self._shown(value, ", ")
+
+    def show_newer(self, value: LscCorner) -> str:
+        """Return it as IGC prints it since version 4.2."""
+        return self._shown(value, ",")
+
+    @staticmethod
+    def _shown(value: LscCorner, separator: str) -> str:
+        shown = [
+            show_surface(operand) + (f"{added:+}" if added else "")
+            for operand, added in zip((value.x, value.y), value.added, strict=True)
+        ]
+        state = show_state(value.model, value.surface, value.index)
+        return f"{state}[{separator.join(shown)}]"
 
     @property
     def parts(self) -> Mapping[str, Codec]:
         """The codec of each part."""
-        return {**SURFACE_ONLY.parts, "x": SOURCE, "y": SOURCE}
+        return {**SURFACE_ONLY.parts, "x": SOURCE, "y": SOURCE, "added": _NothingAdded()}
 
     def join(self, parts: dict[str, Any]) -> LscCorner:
         """Return the place with these parts."""
         found = SURFACE_ONLY.join({name: parts[name] for name in SURFACE_ONLY.parts})
-        return LscCorner(found.model, found.surface, parts["x"], parts["y"])
+        return LscCorner(found.model, found.surface, parts["x"], parts["y"], index=found.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _NothingAdded:
+    """What is added to x and y, for which objects have no place."""
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> tuple[int, int]:
+        """Return that nothing is."""
+        del reader, tables
+        return _NO_STEP
+
+    def encode(self, value: tuple[int, int], writer: Writer, tables: EncodeTables) -> None:
+        """Append nothing, or fail."""
+        del writer, tables
+        if value != _NO_STEP:
+            raise CodingError("an object has no place for constants added to a block's x and y")
+
+
+def _coordinate(cursor: Cursor, names: Names) -> tuple[VectorSource, int]:
+    """Take a coordinate, and since version 4.2 the constant that is added to it."""
+    found = surface_operand(cursor, names)
+    if names.version < STATES_SINCE:
+        refuse_later_coordinate(cursor)
+        return found, 0
+    start = cursor.position
+    added = signed_offset(cursor, names)
+    if added and isinstance(found, Immediate):
+        message = "nothing is added to a constant"
+        raise cursor.failure_at(start, "syntax", message, help="write their sum")
+    return found, added
 
 
 Corner = Annotated[LscCorner, CornerKind()]
 Rectangle = Annotated[LscRectangle, RectangleKind()]
-_HEAD = "{sub} {cache} {corner.model} {extent.width} {extent.height} {corner.surface}"
+_HEAD = (
+    "{sub} {cache} {corner.model} {extent.width} {extent.height} {corner.surface} {corner.index}"
+)
 
 
 @form(
     "{op}{cache}  {dst}{extent}  {corner}",
-    layout=f"{_HEAD} {{dst}} {{corner.x}} {{corner.y}} null",
+    layout=f"{_HEAD} {{dst}} {{corner.x}} {{corner.y}} {{corner.added}} null",
 )
 class LscLoadRectangle(Instruction):
     """A load of a rectangle of bytes."""
@@ -108,7 +159,7 @@ class LscLoadRectangle(Instruction):
 
 @form(
     "{op}{cache}  {corner}  {data}{extent}",
-    layout=f"{_HEAD} null {{corner.x}} {{corner.y}} {{data}}",
+    layout=f"{_HEAD} null {{corner.x}} {{corner.y}} {{corner.added}} {{data}}",
 )
 class LscStoreRectangle(Instruction):
     """A store of a rectangle of bytes."""
@@ -125,7 +176,9 @@ def _size(i: LscLoadRectangle | LscStoreRectangle, platform: Platform | None) ->
 
 
 def _at(t: Tracer, corner: LscCorner) -> tuple[Expr, Expr]:
-    return t.scalar(corner.x, UD), t.scalar(corner.y, UD)
+    x, y = t.scalar(corner.x, UD), t.scalar(corner.y, UD)
+    dx, dy = (step % 2**UD.bits for step in corner.added)
+    return x + dx if dx else x, y + dy if dy else y
 
 
 def _load(t: Tracer, i: LscLoadRectangle) -> None:

@@ -116,7 +116,8 @@ EXTREME = Operands(NUMBERS)
 QUOTIENT = Operands(NARROW_NUMBERS, Saturation.FLOAT_ONLY)
 PRODUCT = Operands((row(NARROW), row(frozenset({UQ, Q}), DWORDS), *SUMS), Saturation.FLOAT_ONLY)
 """Products of integers: 64 bits come of dwords only."""
-PRODUCT_SUM = Operands((row(NARROW), *SUMS), Saturation.FLOAT_ONLY)
+PRODUCT_SUM = Operands((row(NARROW), row(frozenset({UQ, Q}), DWORDS), *SUMS), Saturation.FLOAT_ONLY)
+"""Sums of products: 64 bits come of dwords only, which compilers for cri write."""
 COPIED = Operands((row(INTEGERS | SINGLES | {DF}), row(BRAINS)))
 """Conversions: BF is converted from and to F only."""
 COMPARED = Operands((row(INTEGERS | SINGLES, INTEGERS), *SUMS), Saturation.NO)

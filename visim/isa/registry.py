@@ -45,7 +45,7 @@ from visim.operands import (
 )
 from visim.records import record
 from visim.sem.exactness import EXACT, Exactness
-from visim.target import Platform
+from visim.target import NEWEST_OBJECT, Platform
 from visim.types import BY_NAME
 
 
@@ -70,6 +70,7 @@ class Names(Constants, Protocol):
 class Kind(Protocol):
     """How one operand is read from text and written to it.
 
+    A kind whose spelling changed with version 4.2 also has a method `show_newer`.
     Its binary side is a `Codec` or a `Compound` of them (`visim.isa.layouts`).
     """
 
@@ -155,9 +156,12 @@ class Instruction:
     op: Op
     origin: Origin = field(default=None, compare=False, kw_only=True)
 
-    def show(self) -> str:
-        """Return the instruction as IGC prints it, without indentation and comment."""
-        return schema_of(type(self)).show(self)
+    def show(self, version: Version = NEWEST_OBJECT) -> str:
+        """Return the instruction as IGC prints it, without indentation and comment.
+
+        Spellings are those of texts of `version`.
+        """
+        return schema_of(type(self)).show(self, version)
 
 
 Restriction = Callable[[Any, Platform | None], str | None]
@@ -171,6 +175,7 @@ class Field:
     kind: Kind
 
 
+NEWER_SPELLING: Version = (4, 2)
 Step = tuple[str, Callable[[Cursor, Names], Any] | None, "str | Field"]
 
 
@@ -196,12 +201,15 @@ class Schema:
                 return layout
         return self.layout
 
-    def show(self, instruction: Instruction) -> str:
-        """Return the text of `instruction`, which has this schema."""
+    def show(self, instruction: Instruction, version: Version) -> str:
+        """Return the text of `instruction`, which has this schema, as `version` spells it."""
         parts: list[str] = []
+        is_newer = version >= NEWER_SPELLING
         for piece in self.pieces:
             if isinstance(piece, Field):
-                parts.append(piece.kind.show(getattr(instruction, piece.name)))
+                kind: Any = piece.kind
+                show = kind.show_newer if is_newer and hasattr(kind, "show_newer") else kind.show
+                parts.append(show(getattr(instruction, piece.name)))
             elif piece == "{op}":
                 parts.append(instruction.op.mnemonic)
             elif piece == "{sat}":

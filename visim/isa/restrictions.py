@@ -121,7 +121,8 @@ def moved_state(i: Any, platform: Platform | None) -> str | None:
     """MOVS, notes: from or to surfaces or samplers, of the same kind.
 
     The page asks for UD on the other side, and for a state variable on one; Intel's compilers
-    write D, too, and copy an index that they need several times from variable to variable.
+    write D, too, and copy an index that they need several times from variable to variable. Those
+    of devices that find states by pointers of 64 bits write Q and UQ.
     """
     del platform
     into, source = i.dst, i.src0
@@ -132,8 +133,8 @@ def moved_state(i: Any, platform: Platform | None) -> str | None:
         ("dst", into, destination_type(into)),
         ("src0", source, source_type(source)),
     ):
-        if kind not in DWORDS:
-            return f"{name} is UD, found {kind!r}"
+        if kind not in DWORDS | _QUADS:
+            return f"{name} is UD or UQ, found {kind!r}"
         if isinstance(operand, StateOperand):
             end = operand.element + i.exec.size
             if end > operand.variable.count:

@@ -12,6 +12,7 @@ from typing import Any
 from visim.isa.codecs import CodingError, DecodeTables, EncodeTables, Version
 from visim.isa.raw_kinds import RawKind
 from visim.isa.registry import Instruction, Names, kinds_of
+from visim.isa.word_kinds import NumberKind, SignedNumberKind
 from visim.layout import Reader, Writer
 from visim.lex import Cursor
 
@@ -60,6 +61,27 @@ class SinceKind:
                 f"version {major}.{minor} has no place for {self.kind.show(known)}, which versions "
                 f"from {self.since[0]}.{self.since[1]} on have"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class SinceNumberKind:
+    """A number that objects have since a version; in older ones it is 0 and takes no bytes."""
+
+    since: Version
+    kind: NumberKind | SignedNumberKind
+    what: str
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> int:
+        """Take the number if the object's version has it."""
+        return self.kind.decode(reader, tables) if tables.version >= self.since else 0
+
+    def encode(self, value: int, writer: Writer, tables: EncodeTables) -> None:
+        """Append the number if the object's version has it."""
+        if tables.version >= self.since:
+            self.kind.encode(value, writer, tables)
+        elif value:
+            major, minor = tables.version
+            raise CodingError(f"version {major}.{minor} has no place for {self.what}")
 
 
 @dataclass(frozen=True, slots=True)

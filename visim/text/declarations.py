@@ -382,7 +382,7 @@ def input_line(cursor: Cursor, symbols: Symbols, kind: str, origin: Origin) -> I
     if not isinstance(found, General | SamplerVariable | SurfaceVariable):
         message = f"{name} cannot be an input, only general, sampler and surface variables can"
         raise cursor.failure_at(start, "operand-class", message)
-    if found.name in predefined.BY_NAME:
+    if found.name in predefined.by_name(symbols.version):
         message = f"{name} is predefined, only declared variables can be inputs"
         raise cursor.failure_at(start, "operand-class", message)
     offset = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from visim import predefined
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
@@ -43,7 +44,7 @@ def show_module(module: Module) -> str:
     """Return the text of `module`: one `.version`, then the kernels, then the functions."""
     units = (*module.kernels, *module.functions)
     head = "".join(f"{line}\n" for line in file_lines(module))
-    return _version(module.version) + head + "".join(_show(unit) for unit in units)
+    return _version(module.version) + head + "".join(_show(unit, module.version) for unit in units)
 
 
 def show_unit(unit: Unit, version: tuple[int, int], variables: Sequence[FileVariable] = ()) -> str:
@@ -57,32 +58,28 @@ def show_unit(unit: Unit, version: tuple[int, int], variables: Sequence[FileVari
     mentioned = {variable.root()[0] for variable in unit.generals}
     used = [declared for declared in variables if declared.variable in mentioned]
     head = "".join(f"{line}\n" for line in variable_lines(used))
-    return _version(version) + head + _show(unit)
+    return _version(version) + head + _show(unit, version)
 
 
 def _version(version: tuple[int, int]) -> str:
     return f".version {version[0]}.{version[1]}\n"
 
 
-def _show(unit: Unit) -> str:
+def _show(unit: Unit, version: tuple[int, int]) -> str:
     unit = _with_printed_names(unit)
-    head = "\n".join([*_name_lines(unit), _PREDEFINED, *_declaration_lines(unit)])
-    body = "".join(_body_pieces(unit.body))
+    head = "\n".join([*_name_lines(unit), _predefined(version), *_declaration_lines(unit)])
+    body = "".join(_body_pieces(unit.body, version))
     if unit.body and not isinstance(unit.body[0], LabelMark | SubroutineMark):
         head += "\n"
     return f"{head}{body}" if body else f"{head}\n"
 
 
-def _predefined_lines() -> Iterator[str]:
-    yield "\n/// VISA Predefined Variables"
-    for variable in predefined.GENERALS:
-        yield f"// .decl V{variable.index} v_type=G v_name={variable.name}"
-    for variable in predefined.SURFACES:
-        yield f"// .decl T{variable.index} v_type=T v_name={variable.name}"
-    yield ""
-
-
-_PREDEFINED = "\n".join(_predefined_lines())
+@cache
+def _predefined(version: tuple[int, int]) -> str:
+    general = predefined.generals(version)
+    lines = [f"// .decl V{variable.index} v_type=G v_name={variable.name}" for variable in general]
+    lines += [f"// .decl T{one.index} v_type=T v_name={one.name}" for one in predefined.SURFACES]
+    return "\n".join(["\n/// VISA Predefined Variables", *lines, ""])
 
 
 def _name_lines(unit: Unit) -> Iterator[str]:
@@ -148,7 +145,7 @@ def _show_input(entry: Input) -> str:
     return f"{directive} {entry.variable.name} offset={entry.offset} size={entry.size}"
 
 
-def _body_pieces(body: tuple[Instruction, ...]) -> Iterator[str]:
+def _body_pieces(body: tuple[Instruction, ...], version: tuple[int, int]) -> Iterator[str]:
     for number, instruction in enumerate(body):
         match instruction:
             case LabelMark(name=name):
@@ -158,7 +155,9 @@ def _body_pieces(body: tuple[Instruction, ...]) -> Iterator[str]:
             case FileMark() | LineMark():
                 yield f"    {instruction.show()}\n"
             case _:
-                yield f"    {instruction.show()}".ljust(_COMMENT_COLUMN) + f" /// ${number}\n"
+                yield (
+                    f"    {instruction.show(version)}".ljust(_COMMENT_COLUMN) + f" /// ${number}\n"
+                )
 
 
 def _show_label(name: str) -> str:

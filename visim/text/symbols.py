@@ -49,7 +49,7 @@ _WORDS: dict[type[Variable], str] = {
     SurfaceVariable: "surface",
 }
 MAX_NESTING = 64
-_RESERVED = frozenset({"P0", *predefined.BY_NAME})
+_NO_PREDICATE = "P0"
 
 
 class Symbols:
@@ -69,7 +69,7 @@ class Symbols:
         self.dispatch_size: int | None = None
         self._file_variables = file_variables or {}
         self.declared: dict[type[Variable], list[Variable]] = {kind: [] for kind in LIMITS}
-        self._visible: dict[str, Variable] = dict(predefined.BY_NAME)
+        self._visible: dict[str, Variable] = dict(predefined.by_name(version))
         #: Returns the variable of a name, predefined ones included, or None.
         self.lookup: Callable[[str], Variable | None] = self._visible.get
         self._scopes: deque[dict[str, Variable | None]] = deque([{}])
@@ -132,7 +132,7 @@ class Symbols:
 
     def check(self, cursor: Cursor, position: int, name: str, kind: type[Variable]) -> None:
         """Fail when a variable of class `kind` cannot be declared under `name` here."""
-        if name in _RESERVED:
+        if name == _NO_PREDICATE or name in predefined.by_name(self.version):
             message = f"{name} is predefined and cannot be declared"
             raise _failure(cursor, position, name, "reserved-name", message)
         if name in self._scopes[-1] or name in self._file_variables:

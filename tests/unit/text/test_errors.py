@@ -129,8 +129,9 @@ def test_one_run_reports_all_errors_in_order():
 LATER = [
     ("lsc_atomic_bfadd.ugm (M1, 16) V32:d32 flat[V33]:a64 V32 %null", "instruction"),
     (".decl X v_type=G type=bf8 num_elts=16", "type 'bf8'"),
+]
+NEWER = [
     ("lsc_load.ugm.ca.uc.ca (M1, 16) V32:d32 flat[V33]:a64", "third cache control '.ca'"),
-    ("lsc_load.ugm.ov (M1, 16) V32:d32 flat[V33]:a64", "option '.ov'"),
     ("lsc_load.ugm (M1, 16) V32:d32 flat(V33)[V32]:a32s", "base address"),
     ("lsc_load.ugm (M1, 16) V32:d32 surf(V33)[V32]:a32", "address model 'surf'"),
     ("lsc_load.ugm (M1, 16) V32:d32 flat[V32]:a32u", "address size ':a32u'"),
@@ -148,6 +149,21 @@ def test_what_only_later_devices_have_is_called_so(line: str, what: str):
     assert error.message.startswith("only devices after pvc have the ")
     assert what in error.message
     assert error.help == ("compile for a device that visim knows: bdw, skl, icllp, tgllp, dg2, pvc")
+
+
+@pytest.mark.parametrize(("line", "what"), NEWER)
+def test_what_only_newer_texts_have_is_called_so(line: str, what: str):
+    with pytest.raises(InputError) as caught:
+        read(HEAD + line + "\n")
+    (error,) = caught.value.diagnostics.errors
+    assert error.message.startswith("only texts of version 4.2 and later have the ")
+    assert what in error.message
+    assert error.help == "a compiler that writes it begins the text with '.version 4.2'"
+
+
+def test_options_of_messages_that_no_page_describes_are_refused():
+    with pytest.raises(InputError, match=r"does not know what the option '\.ov'"):
+        read(HEAD + "lsc_load.ugm.ov (M1, 16) V32:d32 flat[V33]:a64\n")
 
 
 def test_a_misspelt_name_is_helped():

@@ -109,6 +109,82 @@ class TestPointersToStates:
         assert findings.errors
 
 
+class TestAddresses:
+    """Lines as Intel's compiler of 2026 writes them for cri, and those of IGC's grammar."""
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "lsc_store.ugm (M1, 16)  flat(PT)[0x10*V40]:a32s  V41:d32x4",
+            "lsc_load.ugm.ca.ca.uc (M1, 16)  V41:d32  flat(PT)[V40-0x4]:a32u",
+            "lsc_load.ugm (M1, 16)  V41:d8u32  flat(PT)[V40]:a64",
+            "lsc_load.ugm (M1, 16)  V41:d32  surf(PT,0x3)[0x4*V40+0x10]:a32s",
+            "lsc_load.ugm (M1, 16)  V41:d32  surf(0x123456789AB)[V40]:a32u",
+            "lsc_load.ugm (M1, 16)  V41:d32  bss(V42(0,1),0x2)[V40]:a32",
+            "lsc_atomic_iadd.ugm (M1, 16)  V41:d32  flat(PT)[0x4*V40]:a32s  V42  %null",
+            "lsc_load_quad.tgm (M1, 16)  V41:d32.xyzw  surf(PT)[V40]:a32u",
+            "lsc_load_quad.tgm (M1, 16)  V41:d32.x  bti(0x4)[V40+5,V42-1,V43,V44]:a32",
+            "lsc_store_quad.tgm (M1, 16)  surf(PT,0x1)[V40,V42]:a32u  V41:d32.xyzw",
+            "lsc_load_block2d.tgm  V41:64x2  bti(0x0)[V40+1,V42-2]",
+            "lsc_load_block2d.ugm (M1, 1)  V41:d16.8x8nn  flat[PT,V40,V40(0,1),V42,V43+8,V44]",
+            "lsc_read_state_info.tgm  V41  surf(PT)[V40]",
+            "lsc_apndctr_atomic_add.ugm (M1, 16)  V41:d32  bti(0xA0,0x1)  V42:d32",
+        ],
+    )
+    def test_are_printed_as_the_compiler_writes_them(self, line):
+        assert item_of("4.2", line).show((4, 2)) == line
+
+    @pytest.mark.parametrize(
+        "place",
+        ["flat(PT)[V40]:a32s", "surf(PT)[V40]:a32", "flat[V40]:a32u", "bss(V42,0x2)[V40]:a32"],
+    )
+    def test_are_refused_in_older_texts(self, place):
+        _, findings = parse_text(
+            Source("k", text_of("4.1", f"lsc_load.ugm (M1, 16)  V41:d32  {place}"))
+        )
+        (finding,) = findings.errors
+        assert "4.2 and later" in finding.message
+        assert (finding.line, finding.origin.column > 1) == (16, True)
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "lsc_load.ugm.ca.ca.ca.ca (M1, 16)  V41:d32  flat[PT]:a64",
+            "lsc_load.ugm.ca.ca.ov (M1, 16)  V41:d32  flat[PT]:a64",
+            "lsc_load.ugm (M1, 16)  V41:d32  flat(PT,0x1)[V40]:a32s",
+            "lsc_load.ugm (M1, 16)  V41:d32  flat(PT)[V40]:a64s",
+            "lsc_load.ugm (M1, 16)  V41:d32  flat(PT)[V40]:a32s V42",
+            "lsc_load.ugm (M1, 16)  flat(PT)[V40]:a32s  V41:d32",
+            "lsc_load.ugm (M1, 16)  V41:d32  surf[V40]:a32s",
+            "lsc_load_quad.tgm (M1, 16)  V41:d32.x  surf(PT)[]:a32u",
+            "lsc_load_quad.tgm (M1, 16)  V41:d32.x  surf(PT)[V40,V42,V43,V44,V45]:a32u",
+            "lsc_read_state_info.tgm  V41  surf(PT)",
+        ],
+    )
+    def test_that_are_not_right_are_errors(self, line):
+        _, findings = parse_text(Source("k", text_of("4.2", line)))
+        assert findings.errors
+
+
+class TestPredefined:
+    def test_scratchloc_is_one_of_newer_texts(self):
+        alias = ".decl X v_type=G type=uq num_elts=1 align=qword alias=<%scratchloc, 0>\n"
+        for version, known in (("4.1", False), ("4.2", True)):
+            _, findings = parse_text(Source("k", text_of(version, alias)))
+            assert (not findings.errors) is known
+
+    def test_v21_is_free_in_older_texts(self):
+        declared = ".decl V21 v_type=G type=uq num_elts=1\n.input V21 offset=64 size=8\n"
+        for version, free in (("4.1", True), ("4.2", False)):
+            _, findings = parse_text(Source("k", text_of(version, declared)))
+            assert (not findings.errors) is free
+
+    def test_a_text_lists_those_of_its_version(self):
+        for version in ("4.1", "4.2"):
+            module, _ = parse_text(Source("k", text_of(version, "")))
+            assert ("%scratchloc" in show_module(module)) is (version == "4.2")
+
+
 def test_texts_of_two_versions_are_linked_in_the_newer(tmp_path):
     old, new = tmp_path / "old.visaasm", tmp_path / "new.visaasm"
     old.write_text(text_of("4.1", TestPairedResource.OLD))
