@@ -64,6 +64,12 @@ _launch_options = (
         metavar="NAMES",
         help="Figures for the report: instructions, fidelity, taint.",
     ),
+    click.option(
+        "--sanitize",
+        multiple=True,
+        metavar="NAMES",
+        help="Find what is wrong: races, uninit, bounds, barriers or all.",
+    ),
     click.option("--show", is_flag=True, help="Show pictures even where stdout is not a terminal."),
 )
 
@@ -78,7 +84,7 @@ def _launching(command: Callable[..., None]) -> Callable[..., None]:
 @click.command(epilog=_VALUES)
 @_launching
 @json_option
-def run(file: str, *, as_json: bool, **given: Any) -> None:
+def run(file: str, *, as_json: bool, **given: Any) -> int:
     """Run a kernel of FILE, or what a launch.toml describes.
 
     A launch.toml has the key file and the names of these options as keys; arg, surface,
@@ -87,7 +93,7 @@ def run(file: str, *, as_json: bool, **given: Any) -> None:
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
 
-    run_kernel(read_options(file, _given(given)), as_json=as_json)
+    return run_kernel(read_options(file, _given(given)), as_json=as_json)
 
 
 @click.command(epilog=_VALUES)

@@ -294,6 +294,7 @@ _READERS: Mapping[str, _Reader] = {
     "checks":        _choice,
     "require-exact": _flag,
     "collect":       _names,
+    "sanitize":      _names,
     "show":          _flag,
 }
 _LAUNCH = {
@@ -311,6 +312,7 @@ _LAUNCH = {
     "checks":        "checks",
     "require-exact": "require_exact",
     "collect":       "collect",
+    "sanitize":      "sanitize",
 }
 # fmt: on
 _KEYWORDS = {keyword: key for key, keyword in _LAUNCH.items()}

@@ -15,6 +15,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
@@ -54,8 +55,10 @@ class Prepared:
     pictures: Mapping[str, pictures.Picture]
 
 
-def run(options: RunOptions, *, as_json: bool) -> None:
+def run(options: RunOptions, *, as_json: bool) -> int:
     """Run one kernel as `options` say; print the report and what the kernel wrote.
+
+    Return the exit code: 1 where a sanitizer found an error or a warning.
 
     Raises:
         VisimError: whatever loading, the arguments or the launch find wrong.
@@ -66,12 +69,17 @@ def run(options: RunOptions, *, as_json: bool) -> None:
     report = launch(options, prepared, as_json=as_json)
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
-        return
+        return _code(report)
     click.echo(visible(str(report)), err=to_stderr)
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
     if options.show or (sys.stdout.isatty() and not to_stderr):
         _show(prepared.pictures.values(), to_stderr=to_stderr)
+    return _code(report)
+
+
+def _code(report: Report) -> int:
+    return BROKEN if any(finding.counts for finding in report.findings) else 0
 
 
 def _show(shown: Iterable[pictures.Picture], *, to_stderr: bool) -> None:

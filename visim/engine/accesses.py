@@ -31,8 +31,10 @@ from visim.sem.effects import (
     NamedBarrierSignal,
     NamedBarrierWait,
     Request,
+    Space,
     Store,
     StoreBlock,
+    Watch,
     Yield,
 )
 from visim.sem.expr import Expr
@@ -47,8 +49,9 @@ _MEETINGS: dict[type[Effect], str] = {
     NamedBarrierWait: "wait",
     FusedExchange: "exchange",
     Yield: "yield",
-    Fence: "fence",
 }
+WATCH = "watch"
+"""The kind of what `Watch` effects tell; entries without channels are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,10 @@ class AccessSite:
 
     `kind` is "load", "store", "atomic", "request" (pictures: samplers, typed surfaces, media
     blocks), or how threads meet: "barrier", "signal", "wait", "exchange" (a fused pair), "yield",
-    "fence". `space` is the value of a `visim.sem.effects.Space`, or empty. `lanes` is the number of
-    addresses, `size` the bytes that each of them reaches, `operation` that of an atomic or request.
+    "fence". `space` is the value of a `visim.sem.effects.Space`, or empty; of a fence it is what
+    it orders, SLM or flat for all that is global. `lanes` is the number of addresses, `size` the
+    bytes that each of them reaches, `operation` that of an atomic or request. Instrumented kernels
+    also have "watch": what `operation` names, with a number for each lane in place of an address.
     """
 
     unit: int
@@ -123,6 +128,23 @@ def _access(site: AccessSite, index: int, entry: Words) -> Access:
 def access_site(unit: int, pc: int, effect: Effect) -> AccessSite | None:
     """Return the site of an effect, or None when it is not reported."""
     match effect:
+        case Load() | LoadBlock() | Store() | StoreBlock() | Atomic():
+            return None if effect.space is Space.SHADOW else _message_site(unit, pc, effect)
+        case Request(operation):
+            return AccessSite(unit, pc, "request", "surface", operation=type(operation).__name__)
+        case Watch(name, values):
+            return AccessSite(unit, pc, WATCH, lanes=values.lanes, operation=name)
+        case Fence(memory):
+            return AccessSite(unit, pc, "fence", "" if memory is None else memory.value)
+        case _:
+            kind = _MEETINGS.get(type(effect))
+            return None if kind is None else AccessSite(unit, pc, kind)
+
+
+def _message_site(
+    unit: int, pc: int, effect: Load | LoadBlock | Store | StoreBlock | Atomic
+) -> AccessSite:
+    match effect:
         case Load(space, _, addresses, kind, components):
             size = kind.bytes * components
             return AccessSite(unit, pc, "load", space.value, addresses.lanes, size)
@@ -136,11 +158,6 @@ def access_site(unit: int, pc: int, effect: Effect) -> AccessSite | None:
         case Atomic(operation, space, _, addresses, kind):
             name = operation.value
             return AccessSite(unit, pc, "atomic", space.value, addresses.lanes, kind.bytes, name)
-        case Request(operation):
-            return AccessSite(unit, pc, "request", "surface", operation=type(operation).__name__)
-        case _:
-            kind = _MEETINGS.get(type(effect))
-            return None if kind is None else AccessSite(unit, pc, kind)
 
 
 class SiteTable:
@@ -173,8 +190,19 @@ def where(effect: Effect) -> tuple[Expr | None, Expr | None, Expr | None]:
             return effect.surface, None, None
         case NamedBarrierSignal(number) | NamedBarrierWait(number):
             return number, None, None
+        case Watch(_, values, mask):
+            return None, values, mask
         case _:
             return None, None, None
 
 
-__all__ = ["Access", "AccessSite", "Accesses", "SiteTable", "Words", "access_site", "where"]
+__all__ = [
+    "WATCH",
+    "Access",
+    "AccessSite",
+    "Accesses",
+    "SiteTable",
+    "Words",
+    "access_site",
+    "where",
+]

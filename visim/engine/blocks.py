@@ -20,7 +20,7 @@ from visim.engine.observers import BlockNumbers, BlockPlace
 from visim.engine.plan import Step, StepBuilder
 from visim.engine.taint import Tracker
 from visim.engine.taint_steps import TaintWriter
-from visim.isa import Instruction, Unexecutable, trace
+from visim.isa import Instruction, Unexecutable
 from visim.isa.forms import FileMark, LabelMark, LineMark, SubroutineMark
 from visim.isa.matrix import Dpas
 from visim.isa.table import SOURCES
@@ -170,7 +170,7 @@ class BlockTable:
         """Return the traced effects of the instruction at `pc`."""
         found = self._effects.get(pc)
         if found is None:
-            found = self._effects[pc] = trace(self.unit.body[pc], self.kernel.platform)
+            found = self._effects[pc] = self.kernel.effects(self.unit, pc)
         return found
 
     def _builder(self, mode: FloatMode, *, full: bool) -> StepBuilder:

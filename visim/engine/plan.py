@@ -132,7 +132,7 @@ class StepBuilder(ValueBuilder):
     def _memory(self, context: str, space: Space, surface: Expr | None, verb: str) -> str:
         """Return the start of a call of one of a memory's methods."""
         match space:
-            case Space.FLAT:
+            case Space.FLAT | Space.SHADOW:
                 return f"{context}.flat.{verb}("
             case Space.SLM:
                 return f"{context}.slm.{verb}("

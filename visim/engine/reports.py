@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.engine.accesses import Accesses, SiteTable, Words
+from visim.engine.accesses import WATCH, Accesses, SiteTable, Words
 from visim.engine.observers import (
     BlockCounts,
     BlockNumbers,
@@ -82,6 +82,8 @@ class Reports:
     ) -> None:
         """Note an access, or that the thread meets others; `number` is that of the site."""
         site = self._sites.sites[number]
+        if site.kind == WATCH and mask is not None and not mask[: site.lanes].any():
+            return
         entry = np.empty(site.words, np.uint64)
         entry[0] = number | index << 32
         if addresses is not None:

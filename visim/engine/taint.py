@@ -189,7 +189,7 @@ class Tracker:
                 return self._slm, 0
             case Space.SCRATCH:
                 return self._scratch.setdefault(self._thread, ShadowMemory()), 0
-            case Space.ARGUMENT:
+            case Space.ARGUMENT | Space.SHADOW:
                 return None, 0
 
 

@@ -25,7 +25,7 @@ from visim.operands import (
     VectorSource,
 )
 from visim.predefined import GENERALS
-from visim.sem.effects import Fence
+from visim.sem.effects import Fence, Space
 from visim.sem.tracer import Tracer, Unexecutable
 from visim.types import UD
 
@@ -68,7 +68,8 @@ def perform(t: Tracer, message: RawMessage) -> bool:
     if message.descriptor is None:
         return False
     if message.operation == _FENCE:
-        t.emit(Fence())
+        is_local = FUNCTIONS_OF_LSC[message.function] == "slm"
+        t.emit(Fence(Space.SLM if is_local else Space.FLAT))
         return True
     if message.operation in {LOAD_BLOCK, STORE_BLOCK}:
         _check_offset(message)

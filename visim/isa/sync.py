@@ -19,6 +19,7 @@ from visim.sem.effects import (
     Fence,
     NamedBarrierSignal,
     NamedBarrierWait,
+    Space,
     Yield,
 )
 from visim.sem.expr import constant
@@ -223,26 +224,26 @@ def yield_(t: Tracer, i: Bare) -> None:
 
 @TABLE.effect(0x5C, SoftwareFence, sub=0x80, page="FENCE", example="fence_sw")
 def fence_sw(t: Tracer, i: SoftwareFence) -> None:
-    """Keep the compiler from moving accesses; nothing to do when they run in order."""
-    t.emit(Fence())
+    """Keep the compiler from moving accesses; where SLM is in order, its fence is this."""
+    t.emit(Fence(Space.SLM))
 
 
 @TABLE.effect(0x5C, FenceOptions, sub=0x20, page="FENCE", example="fence_local.E")
 def fence_local(t: Tracer, i: FenceOptions) -> None:
     """Order accesses to SLM."""
-    t.emit(Fence())
+    t.emit(Fence(Space.SLM))
 
 
 @TABLE.effect(0x5C, FenceOptions, sub=0, page="FENCE", example="fence_global.EL1")
 def fence_global(t: Tracer, i: FenceOptions) -> None:
     """Order accesses to global memory."""
-    t.emit(Fence())
+    t.emit(Fence(Space.FLAT))
 
 
 @TABLE.effect(0x8B, LscFence, example="lsc_fence.slm.none.group")
 def lsc_fence(t: Tracer, i: LscFence) -> None:
     """Order accesses to one kind of memory; the engine performs them in order anyway."""
-    t.emit(Fence())
+    t.emit(Fence(Space.SLM if i.sfid == "slm" else Space.FLAT))
 
 
 @TABLE.effect(0x5A, Bare, page="CACHE_FLUSH", example="sampler_cache_flush")

@@ -15,6 +15,7 @@ from functools import cached_property
 from visim import predefined
 from visim.diag import Diagnostic, Diagnostics, Severity
 from visim.errors import LinkError
+from visim.isa import trace
 from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
@@ -22,6 +23,7 @@ from visim.lex import nearest
 from visim.linker.places import Places
 from visim.module import Module, Unit
 from visim.operands import ExecSize, General, StateVariable
+from visim.sem.effects import Effect
 from visim.target import Platform
 
 FUNCTION_HANDLE = 0x1000
@@ -87,6 +89,21 @@ class LinkedKernel:
     def kernel(self) -> Unit:
         """The kernel's unit."""
         return self.units[0].unit
+
+    @property
+    def made_by(self) -> tuple[str, ...]:
+        """What adds to the effects of instructions: nothing here."""
+        return ()
+
+    def effects(
+        self, unit: LinkedUnit, pc: int, block_shape: int | None = None
+    ) -> tuple[Effect, ...]:
+        """Return what an instruction of a unit does; see `visim.isa.trace`.
+
+        Raises:
+            Unexecutable: visim does not execute it; the message says why.
+        """
+        return trace(unit.body[pc], self.platform, block_shape)
 
     def function(self, name: str) -> LinkedUnit:
         """Return the function called `name`."""

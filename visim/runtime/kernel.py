@@ -22,10 +22,12 @@ from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.launching.running import ExecutablePool
+from visim.runtime.launching.sanitizing import Sanitizing
 from visim.runtime.launching.unwritten import unwritten_notes
 from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
+from visim.sanitize.watching import watched_kernel
 from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
 
@@ -41,7 +43,8 @@ class Kernel:
     def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
         self._contents = contents
         self._kernel = kernel
-        self._executables: dict[tuple[str, bool], ExecutablePool] = {}
+        self._executables: dict[tuple[str, bool, tuple[str, ...]], ExecutablePool] = {}
+        self._watched: dict[tuple[str, ...], LinkedKernel] = {}
         self._jit_refuses = False
         self._lock = RenewedLock()
 
@@ -107,6 +110,8 @@ class Kernel:
                 - `collect`: "instructions", "fidelity" and "taint" are in the report only if they
                   are asked for. `require_exact`: refuse results that are not bit-exact.
                 - `observers`: a list of `Observer` objects.
+                - `sanitize`: "all", or one or several of "races", "uninit", "bounds" and
+                  "barriers": what they find is in the report's `findings`.
                 - `wait`: False returns at once, while the launch runs.
 
         Returns:
@@ -137,18 +142,21 @@ class Kernel:
         form = self._forms.of(options)
         plan = form.prepare(given)
         named, chosen = form.engine, form.options
+        names = tuple(chosen.sanitize or ())
         if named is None:
-            engine, executables = self._fastest(plan)
+            engine, executables = self._fastest(plan, names)
         else:
-            engine, executables = named.name, self._pool(named, taint=chosen.tracks_taint)
+            engine = named.name
+            executables = self._pool(named, names, taint=chosen.tracks_taint)
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
             *(chosen, form.run_options, compile_s, self._units),
             self._unwritten_notes + self._pointees.notes(given),
+            Sanitizing(self._linked, names) if names else None,
         )
 
-    def _fastest(self, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
+    def _fastest(self, plan: LaunchPlan, names: tuple[str, ...]) -> tuple[str, ExecutablePool]:
         """Return the engine of a launch that names none, and the kernel as it prepared it.
 
         What the JIT does not run, the interpreter does.
@@ -158,23 +166,32 @@ class Kernel:
             try:
                 engine = make_engine(name)
             except UnsupportedError:  # A signal's handler has interrupted what loads it.
-                return self._interpreted()
+                return self._interpreted(names)
             try:
-                return name, self._pool(engine)
+                return name, self._pool(engine, names)
             except UnsupportedError:
                 self._jit_refuses = True
-        return self._interpreted()
+        return self._interpreted(names)
 
-    def _interpreted(self) -> tuple[str, ExecutablePool]:
-        return "interpreter", self._pool(make_engine("interpreter"))
+    def _interpreted(self, names: tuple[str, ...]) -> tuple[str, ExecutablePool]:
+        return "interpreter", self._pool(make_engine("interpreter"), names)
 
-    def _pool(self, engine: Engine, *, taint: bool = False) -> ExecutablePool:
-        """Return the kernel as an engine prepared it, once for all launches."""
+    def _pool(
+        self, engine: Engine, names: tuple[str, ...], *, taint: bool = False
+    ) -> ExecutablePool:
+        """Return the kernel as an engine prepared it, once for all launches.
+
+        Args:
+            engine: the engine.
+            names: the sanitizers that watch it.
+            taint: whether the engine follows inexact values.
+        """
         with self._lock.lock:
-            executables = self._executables.get((engine.name, taint))
+            key = engine.name, taint, names
+            executables = self._executables.get(key)
             if executables is None:
-                executables = ExecutablePool(engine.prepare(self._linked))
-                self._executables[engine.name, taint] = executables
+                executables = ExecutablePool(engine.prepare(self._watched_kernel(names)))
+                self._executables[key] = executables
             return executables
 
     def info(self) -> dict[str, Any]:
@@ -197,6 +214,13 @@ class Kernel:
             **facts.declared(unit),
             **facts.body(unit, self._contents.platform),
         }
+
+    def _watched_kernel(self, names: tuple[str, ...]) -> LinkedKernel:
+        """Return the kernel as the sanitizers called `names` watch it."""
+        found = self._watched.get(names)
+        if found is None:
+            found = self._watched[names] = watched_kernel(self._linked, names)
+        return found
 
     @RenewedProperty
     def _linked(self) -> LinkedKernel:

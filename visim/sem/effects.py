@@ -43,6 +43,8 @@ class Space(StrEnum):
     SLM = "SLM"
     SCRATCH = "scratch"
     ARGUMENT = "implicit arguments"
+    SHADOW = "shadow"
+    """What sanitizers keep about the bytes of the others; observers do not see accesses to it."""
 
 
 FIRST_COUNTER = 1 << 31
@@ -220,8 +222,26 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Watch:
+    """Tell observers of accesses about the lanes of `mask`, where any is on (None: all).
+
+    `name` says what about; `values` (UQ) has a number for each lane. Instructions have no such
+    effects by themselves: those who watch a kernel add them.
+    """
+
+    name: str
+    values: Expr
+    mask: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fence:
-    """Order memory accesses; nothing is reordered by an engine that runs in program order."""
+    """Order accesses to one kind of memory: `SLM`, `FLAT` for all that is global, or both (None).
+
+    Nothing is reordered by an engine that runs in program order.
+    """
+
+    memory: Space | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -349,7 +369,7 @@ Synchronization = (
     | Yield
     | FusedExchange
 )
-Effect = RegisterWrite | Message | Transfer | Fence | Synchronization
+Effect = RegisterWrite | Message | Transfer | Fence | Watch | Synchronization
 
 
 def operands(effect: Effect) -> tuple[Expr, ...]:

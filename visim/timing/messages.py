@@ -42,6 +42,7 @@ _SPACES = {
     Space.SLM: "slm",
     Space.SCRATCH: "scratch",
     Space.ARGUMENT: "scratch",
+    Space.SHADOW: "flat",
 }
 _REQUESTS: dict[type, str] = {
     Sampling: "sample",

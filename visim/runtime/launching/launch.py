@@ -25,10 +25,13 @@ from visim.runtime.given import check_flag
 from visim.runtime.launching.handles import CancelledError, LaunchHandle
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
+from visim.runtime.launching.sanitizing import Sanitizing
 from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import LARGEST_CHOSEN, Sizes, divisor_of
 from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receiver
+from visim.sanitize.findings import Finding
+from visim.sanitize.kinds import read_sanitize
 
 if TYPE_CHECKING:
     from visim.engine.interp import Interpreter
@@ -62,6 +65,7 @@ class LaunchKeywords(TypedDict, total=False):
     collect: str | Iterable[str]
     require_exact: bool
     observers: Sequence[object]
+    sanitize: str | Iterable[str] | None
     wait: bool
 
 
@@ -79,6 +83,7 @@ class LaunchOptions(Sizes):
     collect: str | Iterable[str] = ()
     require_exact: bool = False
     observers: Sequence[object] = ()
+    sanitize: str | Iterable[str] | None = None
     wait: bool = True
 
     @classmethod
@@ -128,12 +133,13 @@ class LaunchOptions(Sizes):
         self._check_holders()
         self._check_words()
         self._check_numbers()
-        plain = isinstance(self.collect, tuple) and not self.collect
+        plain = isinstance(self.collect, tuple) and not self.collect and self.sanitize is None
         if plain and not self.surfaces and not self.samplers:
             return self
         return replace(
             self,
             collect=self._collected(),
+            sanitize=read_sanitize(self.sanitize),
             surfaces=_by_index("surfaces", self.surfaces),
             samplers=_by_index("samplers", self.samplers),
         )
@@ -205,6 +211,7 @@ class Launch:
     compile_s: float
     units: tuple[Unit, ...] = ()
     kernel_notes: tuple[str, ...] = ()
+    sanitizing: Sanitizing | None = None
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -247,17 +254,19 @@ class Launch:
             CancelledError: it was stopped; the message says where.
             FaultError: it stopped with a fault; `.report` says how far it came.
         """
-        found = self._in_turn(stop, receiver or current_receiver())
+        found, findings = self._in_turn(stop, receiver or current_receiver())
         if found.exit.stopped is not None:
             stopped = with_source_line(found.exit.stopped, self.units)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
-        report = self._report(found)
+        report = self._report(found, findings)
         fault = found.exit.fault or self._inexact(report)
         if fault is not None:
             raise FaultError(with_source_line(fault, self.units), report)
         return report
 
-    def _in_turn(self, stop: Event | None, receiver: Receiver) -> Outcome:
+    def _in_turn(
+        self, stop: Event | None, receiver: Receiver
+    ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan when no other launch of this object runs."""
         if self._thread == get_ident():
             raise UnsupportedError(
@@ -277,21 +286,28 @@ class Launch:
         finally:
             lock.release()
 
-    def _outcome(self, stop: Event | None, receiver: Receiver) -> Outcome:
+    def _outcome(
+        self, stop: Event | None, receiver: Receiver
+    ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan on an executable that nobody else uses."""
         options = self.run_options
         if stop is not None or self._tracks_taint:
             shadow = ShadowMemory() if self._tracks_taint else None
             options = replace(options, stop=stop, shadow=shadow)
+        watcher = None
+        if self.sanitizing is not None:
+            watcher = self.sanitizing.begin(self.plan)
+            options = replace(options, observers=(*options.observers, watcher))
         executable = self.executables.borrow()
         try:
             self._thread = get_ident()
-            return run_plan(self.plan, executable, options, receiver)
+            found = run_plan(self.plan, executable, options, receiver)
+            return found, () if watcher is None else watcher.finish(found.exit.fault)
         finally:
             self._thread = 0
             self.executables.give_back(executable)
 
-    def _report(self, found: Outcome) -> Report:
+    def _report(self, found: Outcome, findings: tuple[Finding, ...]) -> Report:
         total = found.exit
         instructions = total.executed if "instructions" in self.options.collect else None
         fidelity = _fidelity(total.forms) if self.run_options.count_forms else None
@@ -314,6 +330,7 @@ class Launch:
             found.printed,
             found.counters,
             taint,
+            findings,
         )
 
     def _inexact(self, report: Report) -> Fault | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from visim.records import record
+from visim.sanitize.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Report:
     `dropped_accesses` are accesses to surfaces out of their range. `notes` are sentences about what
     was asked for and did not apply, or was lost, by the compiler for example.
     `printf` is what the kernel printed: the text of each work-item in its order.
+    `findings` are what sanitizers found, in a fixed order.
     `append_counters` has, by binding table index, the counters of surfaces that the kernel used.
     """
 
@@ -84,6 +86,7 @@ class Report:
     printf: str
     append_counters: Mapping[int, int]
     taint: tuple[TaintUse, ...] | None
+    findings: tuple[Finding, ...] = ()
 
     @property
     def geometry(self) -> dict[str, Any]:
@@ -109,6 +112,7 @@ class Report:
             "dropped_accesses": self.dropped_accesses,
             "notes": list(self.notes),
             "printf": self.printf,
+            "findings": [finding.to_dict() for finding in self.findings],
             "append_counters": {str(n): value for n, value in self.append_counters.items()},
         }
 
@@ -129,7 +133,8 @@ class Report:
             lines += self._fidelity_lines(self.fidelity)
         if self.taint is not None:
             lines += self._taint_lines(self.taint)
-        return "\n".join(lines + [f"  note: {note}" for note in self.notes])
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join([*lines, *map(str, self.findings)])
 
     def _sizes(self) -> list[tuple[str, Any]]:
         shown: list[tuple[str, Any]] = []

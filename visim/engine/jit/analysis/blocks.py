@@ -19,7 +19,7 @@ from visim.engine.jit.ir.places import check_place, fits_variable
 from visim.engine.jit.passes import Off, Pass
 from visim.engine.lanes import RegisterRange
 from visim.errors import UnsupportedError
-from visim.isa import Unexecutable, trace
+from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.operands import General
 from visim.sem.effects import (
@@ -188,7 +188,7 @@ class UnitCode:
 
     def _instruction(self, pc: int) -> tuple[Step, Transfer | Synchronization | None]:
         try:
-            effects = trace(self.unit.body[pc], self.kernel.platform)
+            effects = self.kernel.effects(self.unit, pc)
             nodes = expressions(effects)
             for place in places(effects, nodes):
                 check_place(self.kernel, self.unit, place)

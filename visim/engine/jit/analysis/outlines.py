@@ -14,10 +14,9 @@ from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import rectangle_of
 from visim.engine.jit.analysis.constants import Constants
 from visim.engine.jit.analysis.flow import Flow, Node
-from visim.isa import Unexecutable, trace
-from visim.linker.program import LinkedUnit
+from visim.isa import Unexecutable
+from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Store
-from visim.target import Platform
 
 
 def know_shapes(flow: Flow, full: set[int]) -> None:
@@ -36,10 +35,10 @@ def know_shapes(flow: Flow, full: set[int]) -> None:
     if not found:
         return
     constants = Constants(flow, full, {place.variable.index for _, _, place in found})
-    unit, platform = flow.code.unit, flow.code.kernel.platform
+    unit, kernel = flow.code.unit, flow.code.kernel
     for node, number, place in found:
         shape = constants.seen(node.key, number, place)
-        step = None if shape is None else _shaped(unit, platform, node.block.steps[number], shape)
+        step = None if shape is None else _shaped(kernel, unit, node.block.steps[number], shape)
         if step is not None:
             steps = node.block.steps
             steps = (*steps[:number], step, *steps[number + 1 :])
@@ -54,10 +53,10 @@ def _blocks(node: Node) -> Iterator[tuple[int, Place]]:
                 yield number, effect.shape
 
 
-def _shaped(unit: LinkedUnit, platform: Platform, step: Step, shape: int) -> Step | None:
+def _shaped(kernel: LinkedKernel, unit: LinkedUnit, step: Step, shape: int) -> Step | None:
     """Return an instruction that knows its block's shape; None if it is no single message then."""
     try:
-        effects = trace(unit.body[step.pc], platform, shape)
+        effects = kernel.effects(unit, step.pc, shape)
     except Unexecutable:
         return None
     messages = [effect for effect in effects if isinstance(effect, Message)]

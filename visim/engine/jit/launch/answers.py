@@ -312,7 +312,7 @@ class Answers:
 
     def _space(self, kind: SpaceKind, thread: ThreadRecord) -> Any:
         match kind:
-            case SpaceKind.FLAT:
+            case SpaceKind.FLAT | SpaceKind.SHADOW:
                 return self._run.target.machine.memory
             case SpaceKind.SURFACE:
                 return self._run.target.machine.surfaces

@@ -167,7 +167,7 @@ class Kept:
         layout = (kernel.register_bytes, kernel.predefined, dict(kernel.file_scope), places)
         return key_of(
             *self._texts(),
-            repr((kernel.platform.name, kernel.simd_size, layout)),
+            repr((kernel.platform.name, kernel.simd_size, layout, kernel.made_by)),
             repr(sorted((name, kernel.symbols[name]) for name in named)),
             own_code(),
         )

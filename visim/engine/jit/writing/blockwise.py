@@ -61,7 +61,7 @@ class BlockWriter:
         if effect.surface is not None:
             function = beyond_function(self.unit.module.library)
             call = f"@{function}(ptr {self.bounds.entry(effect.surface)}, {block})"
-        elif effect.space is Space.FLAT and size > LARGEST_ELEMENT:
+        elif effect.space in {Space.FLAT, Space.SHADOW} and size > LARGEST_ELEMENT:
             call = f"@visim_padded(ptr %ctx, {block})"
         else:
             self._refer(effect, site, None)
@@ -100,7 +100,7 @@ class BlockWriter:
             address = text.let(f"zext {kind} {address} to i64")
         self._address = address
         offset = text.let(f"sub i64 {address}, {bounds.start}")
-        flat = effect.space is Space.FLAT
+        flat = effect.space in {Space.FLAT, Space.SHADOW}
         inside = "true"
         if self.unit.is_checked(effect):
             inside = text.let(f"icmp ult i64 {offset}, {bounds.limit}")

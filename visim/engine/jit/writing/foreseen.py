@@ -289,7 +289,7 @@ class ForeseenWriter(Attempt):
 
     def _note(self, access: Access, first: str) -> None:
         """Note the first address of a message in flat memory."""
-        if access.effect.space is Space.FLAT:
+        if access.effect.space in {Space.FLAT, Space.SHADOW}:
             self._firsts.append((access, first))
 
     def _within(self, corners: CornerWriter, access: Access, bounds: Bounds, last: str) -> None:

@@ -322,7 +322,7 @@ class MessageWriter:
             lanes=lanes,
             scalar=scalar,
             parts=parts,
-            flat=effect.space is Space.FLAT,
+            flat=effect.space in {Space.FLAT, Space.SHADOW},
             checked=self.unit.is_checked(effect),
         )
 

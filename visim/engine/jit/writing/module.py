@@ -222,7 +222,7 @@ def may_spin(flows: Iterable[Flow]) -> bool:
     flows = list(flows)
     if not any(flow.loops for flow in flows):
         return False
-    own = {Space.SCRATCH, Space.ARGUMENT}
+    own = {Space.SCRATCH, Space.ARGUMENT, Space.SHADOW}
     for flow in flows:
         for node in flow.nodes.values():
             for effect in (effect for step in node.block.steps for effect in step.effects):

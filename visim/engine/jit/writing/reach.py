@@ -26,7 +26,7 @@ class BoundsWriter:
         """Return the bounds of message number `site`, of which each lane reaches `size` bytes."""
         unit = self.unit
         match effect.space:
-            case Space.FLAT:
+            case Space.FLAT | Space.SHADOW:
                 return self._flat(site)
             case Space.SLM:
                 limit = max(0, unit.slm_bytes - size + 1)

@@ -186,7 +186,7 @@ class RetryWriter(AloneWriter):
         )
         changed = text.let(f"icmp ne {kind} {old}, {new}")
         text.do(f"store i64 {text.let(f'zext i1 {changed} to i64')}, ptr {self._changed}")
-        if atomic.space is Space.FLAT:
+        if atomic.space in {Space.FLAT, Space.SHADOW}:
             pair = text.let(
                 f"cmpxchg ptr {pointer}, {kind} {old}, {kind} {new} seq_cst seq_cst, "
                 f"align {self._size}"

@@ -6,7 +6,7 @@ Each thread has a buffer for either. Native code appends to them and asks the ho
 
 from __future__ import annotations
 
-from visim.engine.accesses import AccessSite, where
+from visim.engine.accesses import WATCH, AccessSite, where
 from visim.engine.jit.ir.shapes import ShapeWriter
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import numbers, scalar_type
@@ -81,6 +81,9 @@ class TraceWriter:
         site, head = module.watched_sites.sites[number], str(number)
         module.library.functions["log_room"] = _ROOM
         index, addresses, mask = where(effect)
+        if site.kind == WATCH and addresses is not None:
+            self._watch(values, addresses, mask, number, site)
+            return
         if index is not None:
             wide = self.text.let(f"zext i32 {values.scalar(index)} to i64")
             shifted = self.text.let(f"shl i64 {wide}, 32")
@@ -90,6 +93,27 @@ class TraceWriter:
             words += [("i64", name) for name in self._masks(values, mask, site.lanes)]
             words.append(self._addresses(values, addresses, mask, site))
         self._put(words, site)
+
+    def _watch(
+        self, values: Values, numbers: Expr, mask: Expr | None, number: int, site: AccessSite
+    ) -> None:
+        """Note what a `Watch` tells, if any of its lanes is on."""
+        text = self.text
+        masks = self._masks(values, mask, site.lanes)
+        words = [("i64", str(number)), *(("i64", name) for name in masks)]
+        words.append(self._addresses(values, numbers, mask, site))
+        if mask is None:
+            self._put(words, site)
+            return
+        every = masks[0]
+        for other in masks[1:]:
+            every = text.let(f"or i64 {every}, {other}")
+        some, join = text.labels("some", "join")
+        text.unlikely(text.let(f"icmp ne i64 {every}, 0"), some, join)
+        text.label(some)
+        self._put(words, site)
+        text.jump(join)
+        text.label(join)
 
     def _put(self, words: list[tuple[str, str]], site: AccessSite) -> None:
         text = self.text

@@ -1,0 +1,190 @@
+"""The seam between engines and detectors.
+
+A launch has one `Sanitizer`, an observer, so that both engines feed it the same events in the same
+order. It hands them to the detectors that were asked for, and collects what these report. What
+engines do not tell by themselves, such as values, `Watch` effects tell that an `Instrument` adds to
+the kernel; they arrive among the accesses, as sites of kind "watch".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from visim.engine.accesses import Accesses
+from visim.engine.observers import GroupStart, Observer
+from visim.errors import Fault
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.sanitize.collecting import Collector, Side
+from visim.sanitize.findings import Actor, Coordinates, Finding
+from visim.sanitize.places import Places
+from visim.sem.effects import Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Flat memory that a launch gives a kernel: where it begins, its size, and its name.
+
+    `kind` is "buffer" for what a caller passed or bound, "private" for memory of work-items, and
+    "hidden" for what visim itself added.
+    """
+
+    start: int
+    size: int
+    name: str
+    kind: str = "buffer"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What detectors have to know of a launch.
+
+    Attributes:
+        kernel: the kernel, as it was linked without instruments.
+        areas: its flat memory, which does not overlap, by address.
+        surfaces: the host address of each surface, by binding table index.
+        geometry: the sizes of the launch, by name.
+    """
+
+    kernel: LinkedKernel
+    areas: tuple[Area, ...] = ()
+    surfaces: dict[int, int] = field(default_factory=dict[int, int])
+    geometry: dict[str, object] = field(default_factory=dict[str, object])
+
+    def area(self, address: int) -> Area | None:
+        """Return the area that holds an address."""
+        for area in self.areas:
+            if area.start <= address < area.start + max(area.size, 1):
+                return area
+        return None
+
+    def mask(self, group: Coordinates, thread: int) -> int:
+        """Return the channels that a thread starts with, as bits."""
+        width, inside = self.kernel.simd_size, self._group_size(group)
+        items = width
+        if inside is not None:
+            items = max(0, min(width, inside[0] * inside[1] * inside[2] - thread * width))
+        return (1 << items) - 1
+
+    def actor(self, group: Coordinates, thread: int, channel: int | None) -> Actor:
+        """Return who a channel of a thread is."""
+        item = None if channel is None else self._work_item(group, thread, channel)
+        return Actor(group, thread, channel, item)
+
+    def _group_size(self, group: Coordinates) -> Coordinates | None:
+        """Return the work-items of a group in each dimension; the last may be smaller."""
+        local, sizes = self.geometry.get("local_size"), self.geometry.get("global_size")
+        if not isinstance(local, Sequence) or not isinstance(sizes, Sequence):
+            return None
+        x, y, z = (
+            max(1, min(int(local[axis]), int(sizes[axis]) - group[axis] * int(local[axis])))
+            for axis in (0, 1, 2)
+        )
+        return (x, y, z)
+
+    def _work_item(self, group: Coordinates, thread: int, channel: int) -> Coordinates | None:
+        inside = self._group_size(group)
+        local, offset = self.geometry.get("local_size"), self.geometry.get("global_offset")
+        if inside is None or not isinstance(local, Sequence):
+            return None
+        first = offset if isinstance(offset, Sequence) else (0, 0, 0)
+        number = thread * self.kernel.simd_size + channel
+        width, height, _ = inside
+        own = (number % width, number // width % height, number // (width * height))
+        x, y, z = (
+            int(first[axis]) + group[axis] * int(local[axis]) + own[axis] for axis in (0, 1, 2)
+        )
+        return (x, y, z)
+
+
+class Detector(Protocol):
+    """Finds one kind of fault in what a launch does.
+
+    Between `begin_group` and `end_group` the threads of a group take turns; `accesses` come in the
+    order of execution. `end` comes once, also behind a fault.
+    """
+
+    def begin_group(self, group: GroupStart) -> None:
+        """A thread group begins."""
+        ...
+
+    def accesses(self, accesses: Accesses) -> None:
+        """A thread has accessed memory, met others, or come by a `Watch`."""
+        ...
+
+    def end_group(self, fault: Fault | None) -> None:
+        """The group has ended, or stopped with a fault."""
+        ...
+
+    def end(self) -> None:
+        """The launch has ended."""
+        ...
+
+
+class Instrument(Protocol):
+    """Adds effects to a kernel's instructions; the meaning of the kernel stays what it is."""
+
+    name: str
+
+    def effects(
+        self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
+    ) -> tuple[Effect, ...]:
+        """Return the effects of an instruction and what is added to them, in order."""
+        ...
+
+
+class Sanitizer(Observer):
+    """What watches one launch.
+
+    Args:
+        surroundings: the launch.
+        collector: gets what is found; detectors have it, too.
+        detectors: those that were asked for.
+    """
+
+    def __init__(
+        self, surroundings: Surroundings, collector: Collector, detectors: Sequence[Detector]
+    ) -> None:
+        self.surroundings = surroundings
+        self.collector = collector
+        self._detectors = tuple(detectors)
+        self._open = False
+
+    def group_begin(self, group: GroupStart) -> None:
+        """End the group before and begin this one."""
+        self._end_group(None)
+        self._open = True
+        for detector in self._detectors:
+            detector.begin_group(group)
+
+    def accesses(self, accesses: Accesses) -> None:
+        """Let all detectors see what a thread did."""
+        for detector in self._detectors:
+            detector.accesses(accesses)
+
+    def finish(self, fault: Fault | None) -> tuple[Finding, ...]:
+        """End the launch; return what was found."""
+        self._end_group(fault)
+        for detector in self._detectors:
+            detector.end()
+        return self.collector.findings()
+
+    def _end_group(self, fault: Fault | None) -> None:
+        if not self._open:
+            return
+        self._open = False
+        for detector in self._detectors:
+            detector.end_group(fault)
+
+
+__all__ = [
+    "Area",
+    "Collector",
+    "Detector",
+    "Instrument",
+    "Places",
+    "Sanitizer",
+    "Side",
+    "Surroundings",
+]
