@@ -74,7 +74,7 @@ _launch_options = (
 )
 
 
-def _launching(command: Callable[..., None]) -> Callable[..., None]:
+def _launching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say what to launch."""
     for option in reversed(_launch_options):
         command = option(command)

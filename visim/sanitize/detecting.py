@@ -37,6 +37,15 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many work-items a launch has in each dimension, and a group; and the first one's id."""
+
+    whole: Coordinates
+    local: Coordinates
+    first: Coordinates = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What detectors have to know of a launch.
 
@@ -44,13 +53,13 @@ class Surroundings:
         kernel: the kernel, as it was linked without instruments.
         areas: its flat memory, which does not overlap, by address.
         surfaces: the host address of each surface, by binding table index.
-        geometry: the sizes of the launch, by name.
+        sizes: the work-items of the launch and of a group, None for bare kernels.
     """
 
     kernel: LinkedKernel
     areas: tuple[Area, ...] = ()
     surfaces: dict[int, int] = field(default_factory=dict[int, int])
-    geometry: dict[str, object] = field(default_factory=dict[str, object])
+    sizes: Sizes | None = None
 
     def area(self, address: int) -> Area | None:
         """Return the area that holds an address."""
@@ -74,26 +83,26 @@ class Surroundings:
 
     def _group_size(self, group: Coordinates) -> Coordinates | None:
         """Return the work-items of a group in each dimension; the last may be smaller."""
-        local, sizes = self.geometry.get("local_size"), self.geometry.get("global_size")
-        if not isinstance(local, Sequence) or not isinstance(sizes, Sequence):
+        if self.sizes is None:
             return None
         x, y, z = (
-            max(1, min(int(local[axis]), int(sizes[axis]) - group[axis] * int(local[axis])))
-            for axis in (0, 1, 2)
+            max(1, min(local, size - number * local))
+            for local, size, number in zip(self.sizes.local, self.sizes.whole, group, strict=True)
         )
         return (x, y, z)
 
     def _work_item(self, group: Coordinates, thread: int, channel: int) -> Coordinates | None:
         inside = self._group_size(group)
-        local, offset = self.geometry.get("local_size"), self.geometry.get("global_offset")
-        if inside is None or not isinstance(local, Sequence):
+        if inside is None or self.sizes is None:
             return None
-        first = offset if isinstance(offset, Sequence) else (0, 0, 0)
         number = thread * self.kernel.simd_size + channel
         width, height, _ = inside
         own = (number % width, number // width % height, number // (width * height))
         x, y, z = (
-            int(first[axis]) + group[axis] * int(local[axis]) + own[axis] for axis in (0, 1, 2)
+            first + place * local + item
+            for first, place, local, item in zip(
+                self.sizes.first, group, self.sizes.local, own, strict=True
+            )
         )
         return (x, y, z)
 
@@ -186,5 +195,6 @@ __all__ = [
     "Places",
     "Sanitizer",
     "Side",
+    "Sizes",
     "Surroundings",
 ]

@@ -12,7 +12,7 @@ Entry = tuple[int, AccessSite, int]
 
 def entries(accesses: Accesses) -> Iterator[Entry]:
     """Yield the entries of what a thread did, in order."""
-    words, sites = memoryview(accesses.words), accesses.sites
+    words, sites = accesses.words.data, accesses.sites
     place, end = 0, len(words)
     lengths = [site.words for site in sites]
     while place < end:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from visim.linker import LinkedKernel
 from visim.records import record
 from visim.runtime.payload.threads import LaunchPlan
-from visim.sanitize.detecting import Area, Sanitizer, Surroundings
+from visim.sanitize.detecting import Area, Sanitizer, Sizes, Surroundings
 from visim.sanitize.watching import sanitizer
 
 _KINDS = {
@@ -45,8 +45,18 @@ def _linear(plan: LaunchPlan) -> Sequence[int]:
     return [index for index in plan.surfaces.bound if index in plan.surfaces]
 
 
-def _sizes(geometry: Any) -> dict[str, object]:
-    return dict(geometry)
+def _sizes(geometry: Mapping[str, Any]) -> Sizes | None:
+    if "global_size" not in geometry:
+        return None
+    whole, local, first = (
+        _three(geometry[name]) for name in ("global_size", "local_size", "global_offset")
+    )
+    return Sizes(whole, local, first)
+
+
+def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
+    x, y, z = (int(size) for size in sizes)
+    return (x, y, z)
 
 
 __all__ = ["Sanitizing"]

@@ -1,0 +1,307 @@
+"""From what engines note of threads to entries and rows: the first step of finding races."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, access_site
+from visim.errors import InternalError
+from visim.sanitize.detecting import Surroundings
+from visim.sanitize.races.clocks import GLOBAL, LOCAL, MEMORIES, NOTHING, Clocks, thread_number
+from visim.sanitize.races.columns import (
+    ATOMIC,
+    NEVER,
+    READ,
+    WRITE,
+    Entries,
+    Lanes,
+    Part,
+    Rows,
+    Table,
+    lanes_of,
+)
+from visim.sanitize.races.instrument import VALUE
+from visim.sem.effects import (
+    FIRST_COUNTER,
+    Atomic,
+    Effect,
+    Load,
+    LoadBlock,
+    Space,
+    Store,
+    StoreBlock,
+)
+
+_KINDS = {"load": READ, "store": WRITE, "atomic": ATOMIC}
+_MEMORY = {Space.SLM.value: LOCAL, Space.FLAT.value: GLOBAL, Space.SURFACE.value: GLOBAL}
+_FENCED = {Space.SLM.value: (LOCAL,), Space.FLAT.value: (GLOBAL,), "": MEMORIES}
+_MEETS = frozenset({"barrier", "signal", "wait", "fence", WATCH})
+
+
+@dataclass(slots=True)
+class _Thread:
+    """A thread of the group that runs: how often it has signalled and waited, and what it did.
+
+    `open` are its entries of each memory that stand behind the memory's last fence.
+    """
+
+    signals: int = 0
+    waits: int = 0
+    count: int = 0
+    phases: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    open: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+
+
+@dataclass
+class _Found:
+    """The executions of one site in a batch."""
+
+    memory: int
+    lanes: Lanes
+    places: list[int] = field(default_factory=list[int])
+    entries: list[int] = field(default_factory=list[int])
+    bases: list[int] = field(default_factory=list[int])
+    values: list[list[int]] = field(default_factory=list[list[int]])
+
+
+class Recorder:
+    """Takes what threads do, group by group, and gives it out as tables.
+
+    Attributes:
+        sites: the sites that were met, by their numbers in entries.
+        entries: the executions of the batch.
+
+    Args:
+        surroundings: the launch.
+        clocks: what is kept where more than the group's barrier orders threads; None: nothing.
+    """
+
+    def __init__(self, surroundings: Surroundings, clocks: Clocks | None) -> None:
+        self._surroundings = surroundings
+        self._clocks = clocks
+        self.sites: list[AccessSite] = []
+        self._numbers: dict[AccessSite, int] = {}
+        self._known: list[tuple[Sequence[AccessSite], list[int]]] = []
+        self._group = -1
+        self._threads: dict[int, _Thread] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin a new batch."""
+        self.entries = Entries()
+        self._pieces: list[Words] = []
+        self._size = 0
+        self._found: dict[int, _Found] = {}
+
+    @property
+    def size(self) -> int:
+        """How many words the batch has."""
+        return self._size
+
+    def begin_group(self) -> None:
+        """Begin a group."""
+        self._group += 1
+        self._threads = {}
+        if self._clocks is not None:
+            self._clocks.begin_group()
+
+    def take(self, accesses: Accesses) -> None:
+        """Take what a thread did."""
+        thread = self._threads.setdefault(accesses.thread, _Thread())
+        numbers = self._site_numbers(accesses.sites)
+        lengths = [site.words for site in accesses.sites]
+        words, offset = accesses.words.data, self._size
+        self._pieces.append(accesses.words)
+        self._size += len(words)
+        place, end = 0, len(words)
+        last: _Found | None = None
+        while place < end:
+            head = words[place]
+            local = head & 0xFFFFFFFF
+            site, number = accesses.sites[local], numbers[local]
+            if site.kind in _MEETS:
+                if site.kind != WATCH:
+                    self._meet(thread, accesses.thread, site, head >> 32)
+                elif last is not None and site.operation.startswith(VALUE):
+                    element = int(site.operation[len(VALUE) :])
+                    last.values[element][-1] = offset + place + 1 + site.masks
+            else:
+                last = self._access(thread, accesses.thread, number, head >> 32, offset + place)
+                if last is not None and site.kind == "atomic" and self._clocks is not None:
+                    self._atomic(accesses, place, site, last.bases[-1])
+            place += lengths[local]
+
+    def tables(self) -> tuple[Table | None, Table | None]:
+        """Return what the batch did to local and to global memory."""
+        rows = (Rows(), Rows())
+        if self._pieces:
+            words = np.concatenate(self._pieces)
+            for number in sorted(self._found):
+                one = self._found[number]
+                part = Part(
+                    self.sites[number],
+                    one.lanes,
+                    words,
+                    one.places,
+                    one.values,
+                    one.entries,
+                    one.bases,
+                )
+                rows[one.memory].add(part)
+        return rows[LOCAL].table(), rows[GLOBAL].table()
+
+    def _site_numbers(self, sites: Sequence[AccessSite]) -> list[int]:
+        """Return the numbers of an engine's sites here; engines may have several tables."""
+        for known, numbers in self._known:
+            if known is sites:
+                self._extend(numbers, sites)
+                return numbers
+        numbers: list[int] = []
+        self._extend(numbers, sites)
+        self._known.append((sites, numbers))
+        return numbers
+
+    def _extend(self, numbers: list[int], sites: Sequence[AccessSite]) -> None:
+        for site in sites[len(numbers) :]:
+            found = self._numbers.get(site)
+            if found is None:
+                found = self._numbers[site] = len(self.sites)
+                self.sites.append(site)
+            numbers.append(found)
+
+    # Meetings
+
+    def _meet(self, thread: _Thread, own: int, site: AccessSite, index: int) -> None:
+        """Note a fence, or a half of a barrier or both; `index` is a named barrier's number."""
+        if site.kind == "fence":
+            self._fence(thread, own, _FENCED.get(site.space, MEMORIES))
+            return
+        if site.kind in {"barrier", "signal"}:
+            self._signal(thread, own, index)
+        if site.kind in {"barrier", "wait"}:
+            self._wait(thread, own, index)
+
+    def _fence(self, thread: _Thread, own: int, memories: Sequence[int]) -> None:
+        until = self.entries.until
+        for memory in memories:
+            for entry in thread.open[memory]:
+                until[entry] = thread.signals
+            thread.open[memory].clear()
+            if self._clocks is not None:
+                clock = self._clocks.resume(thread_number(self._group, own))
+                clock.fence(memory, thread.count)
+
+    def _signal(self, thread: _Thread, own: int, index: int) -> None:
+        phase = thread.phases.setdefault(index, [0, 0])
+        if self._clocks is not None:
+            number = thread_number(self._group, own)
+            self._clocks.signal(number, (self._group, index, phase[0]))
+        phase[0] += 1
+        if not index:
+            thread.signals += 1
+
+    def _wait(self, thread: _Thread, own: int, index: int) -> None:
+        phase = thread.phases.setdefault(index, [0, 0])
+        if self._clocks is not None:
+            number = thread_number(self._group, own)
+            self._clocks.wait(number, (self._group, index, phase[1]))
+        phase[1] += 1
+        if not index:
+            thread.waits += 1
+
+    # Accesses
+
+    def _access(
+        self, thread: _Thread, own: int, number: int, index: int, place: int
+    ) -> _Found | None:
+        """Note an access; return where, or None where it can race with nothing."""
+        found = self._found.get(number)
+        if found is None:
+            found = self._new(number)
+            if found is None:
+                return None
+            self._found[number] = found
+        site, base = self.sites[number], 0
+        if site.space == Space.SURFACE.value:
+            known = self._surroundings.surfaces.get(index)
+            if known is None or index >= FIRST_COUNTER:
+                return None
+            base = known
+        entries = self.entries
+        entry = len(entries.sites)
+        entries.sites.append(number)
+        entries.groups.append(self._group)
+        entries.threads.append(own)
+        entries.numbers.append(thread.count)
+        entries.after.append(thread.waits)
+        entries.until.append(NEVER)
+        if self._clocks is not None:
+            clock = self._clocks.resume(thread_number(self._group, own))
+            entries.clocks.append(clock.known[found.memory])
+        else:
+            entries.clocks.append(NOTHING)
+        thread.open[found.memory].append(entry)
+        thread.count += 1
+        found.places.append(place)
+        found.entries.append(entry)
+        found.bases.append(base)
+        for values in found.values:
+            values.append(-1)
+        return found
+
+    def _new(self, number: int) -> _Found | None:
+        site = self.sites[number]
+        memory, kind = _MEMORY.get(site.space), _KINDS.get(site.kind)
+        if memory is None or kind is None:
+            return None
+        kernel = self._surroundings.kernel
+        unit = kernel.units[site.unit]
+        effect = next(
+            (
+                one
+                for one in kernel.effects(unit, site.pc)
+                if access_site(site.unit, site.pc, one) == site
+            ),
+            None,
+        )
+        if effect is None:
+            return None
+        execution = getattr(unit.body[site.pc], "exec", None)
+        size = None if execution is None else (execution.size, execution.offset)
+        block = isinstance(effect, LoadBlock | StoreBlock)
+        lanes = lanes_of(site, size, kind, _element(effect), block=block)
+        values: list[list[int]] = []
+        if kind == WRITE:
+            values = [[] for _ in range(1 if block else lanes.elements)]
+        return _Found(memory, lanes, values=values)
+
+    def _atomic(self, accesses: Accesses, place: int, site: AccessSite, base: int) -> None:
+        """Let clocks meet at the bytes of an atomic."""
+        first = place + 1
+        octets = accesses.words[first : first + site.masks].view(np.uint8)
+        on = np.unpackbits(octets, count=site.lanes, bitorder="little") != 0
+        start = first + site.masks
+        addresses = np.unique(accesses.words[start : start + site.lanes][on])
+        if self._clocks is not None:
+            number = thread_number(self._group, accesses.thread)
+            own = 0 if _MEMORY.get(site.space) == GLOBAL else (self._group + 1) << 48
+            self._clocks.atomic(number, [int(one) + base + own for one in addresses])
+
+
+def _element(effect: Effect) -> int:
+    """Return the bytes of an element of a message."""
+    match effect:
+        case Store(values=values):
+            return values[0].type.bytes
+        case StoreBlock(value=value):
+            return value.type.bytes
+        case Load() | LoadBlock() | Atomic():
+            return effect.type.bytes
+        case _:
+            raise InternalError(f"{effect} is no access")
+
+
+__all__ = ["Recorder"]
