@@ -53,8 +53,14 @@ _launch_options = (
     click.option(
         "--budget", type=int, metavar="N", help="Instructions a hardware thread may execute."
     ),
+    click.option("--timeout", type=float, metavar="S", help="Seconds that the launch may take."),
     click.option("--workers", type=int, metavar="N", help="Threads of this machine to use."),
     click.option("--checks", metavar="MODE", help="Run-time checks: on or off; on if not given."),
+    click.option(
+        "--bounds",
+        metavar="MODE",
+        help="Accesses out of a surface's range: fault, or hardware (0, and dropped).",
+    ),
     click.option(
         "--require-exact", is_flag=True, help="Refuse instructions that are not bit-exact."
     ),

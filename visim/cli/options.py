@@ -20,7 +20,11 @@ from visim.runtime.files.arguments_text import ArgumentText, split_option
 
 MAX_TOML_BYTES = 1 << 14
 _SUFFIXES = (".npy", ".png")
-_CHOICES = {"engine": ("jit", "interpreter"), "checks": ("on", "off")}
+_CHOICES = {
+    "engine": ("jit", "interpreter"),
+    "checks": ("on", "off"),
+    "bounds": ("fault", "hardware"),
+}
 _SIZES = re.compile(r"\s*\d{1,40}\s*([,x]\s*\d{1,40}\s*){0,2}", re.ASCII)
 _VECTOR = re.compile(r"\s*\(?\s*(-?\d{1,18})\s*,\s*(-?\d{1,18})\s*\)?\s*", re.ASCII)
 
@@ -233,6 +237,13 @@ def _vectors(value: object) -> list[tuple[int, int]] | None:
     return vectors
 
 
+def _seconds(key: str, value: object, folder: Path) -> float:
+    del folder
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ArgumentError(f"{key}: expected a number of seconds, found {shown(value)}")
+    return float(value)
+
+
 def _names(key: str, value: object, folder: Path) -> tuple[str, ...]:
     items = cast("Sequence[object]", [value] if isinstance(value, str) else value)
     if not isinstance(items, (list, tuple)):
@@ -290,8 +301,10 @@ _READERS: Mapping[str, _Reader] = {
     "engine":        _choice,
     "seed":          _natural,
     "budget":        _integer,
+    "timeout":       _seconds,
     "workers":       _integer,
     "checks":        _choice,
+    "bounds":        _choice,
     "require-exact": _flag,
     "collect":       _names,
     "sanitize":      _names,
@@ -308,8 +321,10 @@ _LAUNCH = {
     "engine":        "engine",
     "seed":          "seed",
     "budget":        "budget",
+    "timeout":       "timeout",
     "workers":       "workers",
     "checks":        "checks",
+    "bounds":        "bounds",
     "require-exact": "require_exact",
     "collect":       "collect",
     "sanitize":      "sanitize",

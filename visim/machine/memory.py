@@ -205,6 +205,16 @@ class Space:
         elif data.size:
             self._store_singly([address], data.reshape(1, -1), None)
 
+    def _load_padded(self, address: int, nbytes: int) -> Bytes:
+        """Return a block that may end a little behind an allocation; there it is 0."""
+        owner = self._readable.find(address)
+        behind = 0 if owner is None else address + nbytes - owner.end
+        if owner is None or not 0 < behind < PADDING or nbytes <= LARGEST_ELEMENT:
+            return Space.load_block(self, address, nbytes)
+        data = np.zeros(nbytes, np.uint8)
+        data[:-behind] = owner.host[address - owner.base :]
+        return data
+
     def _gather(
         self,
         active: NDArray[np.uint64],
@@ -311,8 +321,12 @@ class Space:
             channel=channel,
             reason=reason,
             nearest=None if nearest is None else nearest.name,
-            distance=None if nearest is None else nearest.distance(address),
+            distance=None if nearest is None else self._distance(nearest, address),
         )
+
+    def _distance(self, nearest: Allocation, address: int) -> int:
+        """Return how far an address is from an allocation, as `MemoryViolation.distance` says."""
+        return nearest.distance(address)
 
 
 class Memory(Space):
@@ -344,13 +358,7 @@ class Memory(Space):
         Compilers load three elements that all channels share as four, five as eight, and do not
         look at the others: drivers allocate whole pages. Where such a block begins has to exist.
         """
-        owner = self._readable.find(address)
-        behind = 0 if owner is None else address + nbytes - owner.end
-        if owner is None or not 0 < behind < PADDING or nbytes <= LARGEST_ELEMENT:
-            return super().load_block(address, nbytes)
-        data = np.zeros(nbytes, np.uint8)
-        data[:-behind] = owner.host[address - owner.base :]
-        return data
+        return self._load_padded(address, nbytes)
 
     def _objection(
         self, address: int, size: int, intervals: Intervals, alignment: int

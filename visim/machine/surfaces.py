@@ -29,6 +29,7 @@ from visim.machine.allocations import (
 )
 from visim.machine.atomics import AtomicOp
 from visim.machine.blocks import BlockSurface
+from visim.machine.bounds import Bounds
 from visim.machine.dropped import Dropped
 from visim.machine.images import ImageMemory, ImageSurface
 from visim.machine.memory import Addresses, Mask, Space
@@ -44,12 +45,17 @@ SURFACE_STATE_BYTES, SAMPLER_STATE_BYTES = 64, 16
 """The state of index i is so many bytes times i from the start of the heap of its kind."""
 
 
+_OFFSETS = 1 << 32
+"""Of surfaces there are so many: they are numbers of 32 bits."""
+
+
 class Surface(Space):
     """A linear surface: bytes at offsets from 0 on.
 
-    Bytes out of range read as 0 and writes to them are dropped; an element that straddles the end
-    keeps its bytes that are in range. An atomic that is not entirely in range returns 0 and does
-    nothing; it counts as a dropped write.
+    Where it is bounded as devices do it, bytes out of range read as 0 and writes to them are
+    dropped; an element that straddles the end keeps its bytes that are in range. An atomic that is
+    not entirely in range returns 0 and does nothing; it counts as a dropped write. Otherwise all
+    these are violations.
 
     Attributes:
         allocation: The bytes.
@@ -65,10 +71,12 @@ class Surface(Space):
         name: str,
         dropped: Dropped | None = None,
         address: int | None = None,
+        bounds: Bounds = Bounds.HARDWARE,
     ) -> None:
         host = byte_view(memory, name)
         self.allocation = Allocation(name, host, host.flags.writeable, 0, address)
         super().__init__([self.allocation])
+        self._bounds = bounds
         self.dropped = Dropped() if dropped is None else dropped
         self.width: int | None = None
         self.height: int | None = None
@@ -95,8 +103,26 @@ class Surface(Space):
         """Where the surface's first byte is in the host's memory."""
         return self.allocation.address
 
+    def load_block(self, address: int, nbytes: int) -> Bytes:
+        """Do as `Space.load_block` does; blocks may end a little behind what faults otherwise.
+
+        They do so for the same reason as in flat memory.
+        """
+        if self._bounds is Bounds.FAULT:
+            return self._load_padded(address, nbytes)
+        return super().load_block(address, nbytes)
+
+    def _distance(self, nearest: Allocation, address: int) -> int:
+        """Take offsets that are negative as numbers of 32 bits for what they are.
+
+        That is what an index before the start of a buffer becomes, unless the buffer is so large.
+        """
+        before = address - _OFFSETS
+        is_negative = nearest.end <= _OFFSETS // 2 <= address < _OFFSETS
+        return nearest.distance(before if is_negative else address)
+
     def _refuse(self, kind: AccessKind, address: int, size: int, channel: int, reason: str) -> None:
-        if reason != OUT_OF_RANGE:
+        if reason != OUT_OF_RANGE or self._bounds is Bounds.FAULT:
             super()._refuse(kind, address, size, channel, reason)
         elif kind == "load":
             self.dropped.reads += 1
@@ -109,9 +135,13 @@ class Surfaces:
 
     The methods are those of `Space` with the index in front; they raise `MemoryViolation` when an
     active channel uses an index that nothing is bound to.
+
+    Args:
+        bounds: What becomes of accesses out of the range of a linear surface.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds = Bounds.HARDWARE) -> None:
+        self.bounds = bounds
         self._bound: dict[int, Surface | Allocation] = {}
         self._counters: dict[int, Surface] = {}
         self._images: dict[int, ImageSurface] = {}
@@ -153,7 +183,7 @@ class Surfaces:
         Raises:
             ArgumentError: The index is not in 0..255, or the array is not C-contiguous.
         """
-        surface = Surface(memory, name, self._dropped)
+        surface = Surface(memory, name, self._dropped, bounds=self.bounds)
         self._put(index, surface, name)
         if surface.blocks is not None:
             self._blocks[index] = surface.blocks
@@ -178,7 +208,9 @@ class Surfaces:
         """Return the surface that is bound to an index."""
         found = self._bound.get(index)
         if isinstance(found, Allocation):
-            surface = Surface(found.host, found.name, self._dropped, found.address)
+            surface = Surface(
+                found.host, found.name, self._dropped, found.address, bounds=self.bounds
+            )
             found = self._bound[index] = surface
         return found
 

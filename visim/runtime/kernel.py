@@ -11,6 +11,7 @@ from visim.engine.base import Engine
 from visim.errors import InputError, UnsupportedError
 from visim.forks import RenewedLock, RenewedProperty
 from visim.linker import LinkedKernel, dispatch_width
+from visim.machine.bounds import Bounds
 from visim.module import Unit
 from visim.runtime.arguments import parameters as metadata_parameters
 from visim.runtime.arguments.pointees import Pointees
@@ -106,7 +107,12 @@ class Kernel:
                   first. `workers`: how many threads of the host run the JIT's code.
                 - `seed`: what orders the threads of a group; 0 keeps them in order.
                 - `budget`: how many instructions a hardware thread may execute.
+                - `timeout`: seconds after which the launch, with its compiling, has to be done;
+                  then it faults where it is, at the next backward branch or end of a group.
                 - `checks`: "off" lets the JIT leave out range checks.
+                - `bounds`: what an access out of the range of a surface does: "fault", which is
+                  what kernels with metadata do, or "hardware", which is what bare ones do: reads
+                  give 0, writes are dropped, and the report counts both. Flat memory always faults.
                 - `collect`: "instructions", "fidelity" and "taint" are in the report only if they
                   are asked for. `require_exact`: refuse results that are not bit-exact.
                 - `observers`: a list of `Observer` objects.
@@ -284,12 +290,16 @@ class Kernel:
         tables = Tables(options.surfaces or {}, options.samplers or {})
         if isinstance(layout, bare.BareLayout):
             groups = geometry.bare_geometry(options, device)
-            return lambda given: bare.prepare(layout, given, groups, tables)
+            bounds = options.surface_bounds(Bounds.HARDWARE)
+            return lambda given: bare.prepare(layout, given, groups, tables, bounds)
         required = metadata_parameters.required_local_size(layout.kernel)
         uneven = metadata_parameters.allows_uneven_groups(self._contents.build_options)
         extent = geometry.nd_range(options, required, uneven=uneven)
         parameters, segments = self.args, self._contents.segments
-        return lambda given: abi.prepare(layout, parameters, given, extent, tables, segments)
+        bounds = options.surface_bounds(Bounds.FAULT)
+        return lambda given: abi.prepare(
+            layout, parameters, given, extent, tables, segments, bounds
+        )
 
 
 def _kernel_at(contents: Contents, place: int) -> Kernel:

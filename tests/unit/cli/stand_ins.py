@@ -21,6 +21,7 @@ FAULT = Fault("undefined", "out-of-bounds", "store outside every buffer", kernel
 @dataclass
 class StandInReport:
     engine: str = "interpreter"
+    findings: tuple[object, ...] = ()
 
     def __str__(self):
         return "report of a stand-in"

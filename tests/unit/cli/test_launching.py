@@ -37,6 +37,7 @@ class TestRun:
         ]
         words += ["--offset", "1", "--arg", "x=iota:f32:4", "--arg", "1=i32:4", "--seed", "3"]
         words += ["--budget", "99", "--workers", "2", "--checks", "off", "--require-exact"]
+        words += ["--timeout", "1.5", "--bounds", "hardware"]
         words += [
             "--collect",
             "instructions",
@@ -60,6 +61,8 @@ class TestRun:
             "budget": 99,
             "workers": 2,
             "checks": "off",
+            "timeout": 1.5,
+            "bounds": "hardware",
             "require_exact": True,
             "collect": ("instructions",),
             "engine": "interpreter",
@@ -133,6 +136,7 @@ class TestRun:
             (["--dependency", "1,2,3"], "dependency: expected a name"),
             (["--engine", "gpu"], "engine: expected jit or interpreter, found 'gpu'"),
             (["--checks", "no"], "checks: expected on or off, found 'no'"),
+            (["--bounds", "no"], "bounds: expected fault or hardware, found 'no'"),
             (["--out", "x=/nowhere/a.npy"], "there is no folder for /nowhere/a.npy"),
             (["--out", "x=a.jpg"], "expected a file .npy or .png"),
             (["--arg", "x=null", "--arg", "n=i32:1", "--out", "n=a.npy"], "is not an array"),

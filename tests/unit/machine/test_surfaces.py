@@ -7,6 +7,7 @@ import pytest
 
 from visim.errors import ArgumentError
 from visim.machine import AtomicOp, MemoryViolation, Scratch, SharedLocalMemory, Surfaces
+from visim.machine.bounds import Bounds
 from visim.runtime.arguments.buffers import Buffer
 
 U4 = np.dtype(np.uint32)
@@ -183,3 +184,34 @@ class TestOwnedMemory:
     def test_no_shared_local_memory_is_all_out_of_range(self):
         with pytest.raises(MemoryViolation):
             SharedLocalMemory(0).load(offsets(0), None, U4)
+
+
+class TestSurfacesThatFault:
+    @pytest.fixture
+    def bounded(self):
+        surfaces = Surfaces(Bounds.FAULT)
+        surfaces.bind(3, np.arange(2, dtype=np.uint32), "x")
+        return surfaces
+
+    @pytest.mark.parametrize(
+        ("offset", "distance"), [(8, 0), (20, 12), (0xFFFFFFFC, -4), (0x80000000, -0x80000000)]
+    )
+    def test_loads_are_refused_with_the_way_to_the_surface(self, bounded, offset, distance):
+        with pytest.raises(MemoryViolation) as caught:
+            bounded.load(3, offsets(0, offset), None, U4)
+        assert (caught.value.channel, caught.value.nearest) == (1, "x")
+        assert caught.value.distance == distance
+
+    def test_stores_and_atomics_are_refused_and_change_nothing(self, bounded):
+        with pytest.raises(MemoryViolation):
+            bounded.store(3, offsets(0, 8), None, np.array([7, 7], np.uint32))
+        with pytest.raises(MemoryViolation):
+            bounded.atomic(3, AtomicOp.INC, offsets(0, 8), None, U4)
+        assert bounded.load(3, offsets(0, 4), None, U4).tolist() == [0, 1]
+        assert bounded.dropped == 0
+
+    def test_blocks_may_end_a_little_behind(self, bounded):
+        assert bounded.load_block(3, 4, 16).view(np.uint32).tolist() == [1, 0, 0, 0]
+        for offset, nbytes in ((8, 16), (4, 8), (0, 128)):
+            with pytest.raises(MemoryViolation):
+                bounded.load_block(3, offset, nbytes)

@@ -462,7 +462,9 @@ SLM_MARGIN = 1 << 14
 
 SURFACE_ENTRY = 32
 """Bytes of a binding table entry: host address, bytes that reads and writes may reach, and how
-many blocks native code has read beyond its end."""
+many blocks native code has read beyond its end; there the bit `FAULTS` says that it must not."""
+
+FAULTS = 1 << 63
 
 TABLE_ENTRY = 24
 """Bytes of an allocation: first address, end, whether it can be written."""

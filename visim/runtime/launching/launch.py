@@ -5,6 +5,7 @@ Knows plans and engines, not how plans are made.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,16 +13,20 @@ from functools import cache
 from threading import Event, get_ident
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from visim.engine.base import Engine, RunOptions
+import numpy as np
+
+from visim.engine.base import Engine, RunOptions, StopFlag
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError, shown
 from visim.forks import RenewedLock, loading
 from visim.isa import ISA
 from visim.lex import nearest
+from visim.machine.bounds import Bounds
 from visim.module import Unit
 from visim.records import record
 from visim.runtime.given import check_flag
+from visim.runtime.launching.deadlines import Deadline
 from visim.runtime.launching.handles import CancelledError, LaunchHandle
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
@@ -61,7 +66,9 @@ class LaunchKeywords(TypedDict, total=False):
     workers: int | None
     seed: int
     budget: int | None
+    timeout: float | None
     checks: str
+    bounds: str | None
     collect: str | Iterable[str]
     require_exact: bool
     observers: Sequence[object]
@@ -79,7 +86,9 @@ class LaunchOptions(Sizes):
     workers: int | None = None
     seed: int = 0
     budget: int | None = None
+    timeout: float | None = None
     checks: str = "on"
+    bounds: str | None = None
     collect: str | Iterable[str] = ()
     require_exact: bool = False
     observers: Sequence[object] = ()
@@ -105,6 +114,10 @@ class LaunchOptions(Sizes):
     def counts_forms(self) -> bool:
         """Whether the engine has to count how often each instruction form runs."""
         return self.require_exact or "fidelity" in self.collect
+
+    def surface_bounds(self, default: Bounds) -> Bounds:
+        """Return what becomes of accesses out of the range of surfaces; `default` unless given."""
+        return default if self.bounds is None else Bounds(self.bounds)
 
     @property
     def tracks_taint(self) -> bool:
@@ -148,6 +161,10 @@ class LaunchOptions(Sizes):
         """Refuse words that are none of those known, and flags that are something else."""
         if not isinstance(cast("object", self.checks), str) or self.checks not in _CHECKS:
             raise ArgumentError(f"checks: expected 'on' or 'off', found {shown(self.checks)}")
+        if self.bounds is not None and self.bounds not in tuple(Bounds):
+            raise ArgumentError(
+                f"bounds: expected 'fault' or 'hardware', found {shown(self.bounds)}"
+            )
         for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
             check_flag(name, value)
         if self.engine is not None and not isinstance(cast("object", self.engine), str):
@@ -164,6 +181,9 @@ class LaunchOptions(Sizes):
         for name, value in (("workers", self.workers), ("budget", self.budget)):
             if value is not None:
                 _check_integer(name, value, 1)
+
+        if self.timeout is not None:
+            _check_seconds("timeout", self.timeout)
 
     def _collected(self) -> tuple[str, ...]:
         """Return the names of what is to be collected."""
@@ -239,22 +259,32 @@ class Launch:
             UnsupportedError: this very launch runs already, and has called what calls this.
         """
         receiver = current_receiver()
+        deadline = Deadline.after(self.options.timeout)
         if not self.options.wait:
-            return LaunchHandle(lambda stop: self.run(stop, receiver))
-        return self.run(None, receiver)
+            return LaunchHandle(lambda stop: self.run(stop, receiver, deadline))
+        return self.run(None, receiver, deadline)
 
-    def run(self, stop: Event | None, receiver: Receiver | None = None) -> Report:
+    def run(
+        self,
+        stop: Event | None,
+        receiver: Receiver | None = None,
+        deadline: Deadline | None = None,
+    ) -> Report:
         """Run all groups.
 
         Args:
             stop: makes the run end before its time once it is set.
             receiver: gets what the kernel prints; None is what `printf_to` says.
+            deadline: when the run has to be over, if ever.
 
         Raises:
             CancelledError: it was stopped; the message says where.
             FaultError: it stopped with a fault; `.report` says how far it came.
         """
-        found, findings = self._in_turn(stop, receiver or current_receiver())
+        found, findings = self._in_turn(stop, receiver or current_receiver(), deadline)
+        if found.exit.stopped is not None and deadline is not None and deadline.is_over(stop):
+            found.exit.fault = deadline.fault(found.exit.stopped, self.kernel)
+            found.exit.stopped = None
         if found.exit.stopped is not None:
             stopped = with_source_line(found.exit.stopped, self.units)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
@@ -265,7 +295,7 @@ class Launch:
         return report
 
     def _in_turn(
-        self, stop: Event | None, receiver: Receiver
+        self, stop: Event | None, receiver: Receiver, deadline: Deadline | None
     ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan when no other launch of this object runs."""
         if self._thread == get_ident():
@@ -273,21 +303,22 @@ class Launch:
                 f"kernel {self.kernel!r}: a launch that runs cannot be launched again by what it "
                 "calls, such as its observers; bind the kernel once more for that"
             )
+        flag = stop if deadline is None else deadline.with_flag(stop)
         if stop is None:
             # Only so no signal's handler can raise an exception while the lock is nobody's.
             with self._lock.lock:
-                return self._outcome(stop, receiver)
+                return self._outcome(flag, receiver)
         lock = self._lock.lock
         while not lock.acquire(timeout=_PATIENCE_S):
             if stop.is_set():
                 raise CancelledError("the launch was cancelled before it began")
         try:
-            return self._outcome(stop, receiver)
+            return self._outcome(flag, receiver)
         finally:
             lock.release()
 
     def _outcome(
-        self, stop: Event | None, receiver: Receiver
+        self, stop: StopFlag | None, receiver: Receiver
     ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan on an executable that nobody else uses."""
         options = self.run_options
@@ -393,6 +424,15 @@ def _check_integer(name: str, value: Any, least: int) -> int:
     if number < least:
         raise ArgumentError(f"{name}: expected an integer from {least}, found {shown(number)}")
     return number
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(value, bool) or not 0 < float(cast("float", value)) < math.inf:
+        raise ArgumentError(
+            f"{name}: expected a number of seconds greater than 0, "
+            f"found {shown(cast('object', value))}"
+        )
 
 
 def _by_index(name: str, given: Mapping[int, object] | None) -> dict[int, object]:

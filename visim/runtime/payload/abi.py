@@ -21,6 +21,7 @@ from visim.binary.zebin import ZeKernel
 from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
 from visim.machine.allocations import Allocation, aligned_zeros
+from visim.machine.bounds import Bounds
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import (
@@ -56,6 +57,10 @@ from visim.runtime.payload.threads import (
 from visim.runtime.printf.assertions import AssertBuffer
 from visim.runtime.printf.records import PRINTF_BYTES
 
+LARGEST_SURFACE = 1 << 32
+LARGE_BUFFERS_OPTION = "-cl-intel-greater-than-4GB-buffer-required"
+"""What makes the compiler compute addresses of 64 bits on every device."""
+
 _SLM_GRANULE = 1024
 _IMPLICIT_BYTES = 96
 _IMPLICIT_BASE = 0x4000_0000
@@ -64,12 +69,14 @@ _IMPLICIT_BASE = 0x4000_0000
 class _Preparation:
     """One launch while its arguments are checked and its memory is laid out."""
 
-    def __init__(self, layout: PayloadLayout, parameters: Sequence[Parameter]) -> None:
+    def __init__(
+        self, layout: PayloadLayout, parameters: Sequence[Parameter], bounds: Bounds
+    ) -> None:
         self.layout = layout
         self.kernel = layout.kernel
         self.parameters = parameters
         self.memory = Memory()
-        self.surfaces = Surfaces()
+        self.surfaces = Surfaces(bounds)
         self.bound: dict[int, Bound] = {}
         self.slm_bytes = self.kernel.execution_env.slm_size
 
@@ -126,6 +133,7 @@ class _Preparation:
             self.bound[index] = Bound()
             return
         allocation, state = self.memory.allocate(found, name), 0
+        self._check_reach(index, allocation)
         address = allocation.address
         indices: list[int] = []
         if index in self.layout.bindless:
@@ -137,6 +145,18 @@ class _Preparation:
             whole = _from_aligned_address(allocation)
             for place in indices:
                 self.surfaces.bind_allocation(place, whole)
+
+    def _check_reach(self, index: int, allocation: Allocation) -> None:
+        """Refuse a buffer that the kernel reaches by offsets of 32 bits and that needs more."""
+        by_offset = index in self.layout.table_indices or index in self.layout.bindless
+        has_all = self.kernel.execution_env.has_4gb_buffers
+        if allocation.size > LARGEST_SURFACE and by_offset and not has_all:
+            raise ArgumentError(
+                f"argument {allocation.name!r}: {allocation.size} bytes, but kernel "
+                f"{self.kernel.name!r} reaches it by offsets of 32 bits ({LARGEST_SURFACE} bytes); "
+                f"build it with {LARGE_BUFFERS_OPTION} (SPIR-V for Level Zero: "
+                "-ze-opt-greater-than-4GB-buffer-required)"
+            )
 
     def _bind_image(self, index: int, value: object, name: str) -> None:
         kinds = [p.image_type for p in self.kernel.payload if p.arg_index == index and p.image_type]
@@ -292,6 +312,7 @@ def prepare(
     geometry: NDRange,
     tables: Tables,
     segments: Segments | None,
+    bounds: Bounds = Bounds.FAULT,
 ) -> LaunchPlan:
     """Check a launch of a kernel with metadata and lay out its payload.
 
@@ -299,7 +320,7 @@ def prepare(
         ArgumentError: an argument is wrong; the message names it.
         UnsupportedError: the kernel needs something that visim cannot give it.
     """
-    preparation = _Preparation(layout, parameters)
+    preparation = _Preparation(layout, parameters, bounds)
     preparation.bind(given)
     preparation.bind_tables(tables)
     return preparation.plan(geometry, segments)

@@ -21,6 +21,7 @@ from visim.engine.base import Coordinate, Machine, SharedStarts, ThreadStart
 from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
+from visim.machine.bounds import Bounds
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import BINDING_TABLE_SIZE, LAST_FREE_SURFACE, Surfaces
@@ -124,10 +125,10 @@ class BareLayout:
 class _Preparation:
     """One launch while its arguments are checked."""
 
-    def __init__(self, layout: BareLayout) -> None:
+    def __init__(self, layout: BareLayout, bounds: Bounds) -> None:
         self.layout = layout
         self.memory = Memory()
-        self.surfaces = Surfaces()
+        self.surfaces = Surfaces(bounds)
         self.registers: list[Register] = []
 
     def bind(self, given: Sequence[object], tables: Tables) -> None:
@@ -164,6 +165,8 @@ class _Preparation:
             found = values.memory(value, name)
             address = 0 if found is None else self.memory.add(found, name)
             return struct.pack("<Q", address)
+        if _is_index(value):
+            value = operator.index(cast("Any", value))
         kind = replace(_value_type(variable), wanted="an array, a Buffer, None or an address")
         return values.value_bytes(value, name, kind)
 
@@ -376,6 +379,7 @@ def prepare(
     given: Sequence[object],
     geometry: ThreadGroups | ThreadSpace,
     tables: Tables,
+    bounds: Bounds = Bounds.HARDWARE,
 ) -> LaunchPlan:
     """Check a launch of a bare kernel and lay out its inputs.
 
@@ -384,7 +388,7 @@ def prepare(
         UnsupportedError: the kernel needs something that visim cannot give it.
     """
     _check_model(layout.linked.kernel, geometry)
-    preparation = _Preparation(layout)
+    preparation = _Preparation(layout, bounds)
     preparation.bind(given, tables)
     dispatch = GroupDispatch(layout, geometry, tuple(preparation.registers))
     machine = Machine(preparation.memory, preparation.surfaces)

@@ -281,10 +281,16 @@ def _refuse_work_items(sizes: Sizes) -> None:
 def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:
     """Return a size of one to three dimensions as three, and how many were given.
 
+    Sizes are an integer, or a list, a tuple or an array of them.
+
     Raises:
         ArgumentError: it is no such size, or an element is below `least` or beyond 32 bits.
     """
-    given = cast("Sequence[object]", value) if isinstance(value, (tuple, list)) else (value,)
+    given: Sequence[object] = (value,)
+    if isinstance(value, (tuple, list)):
+        given = cast("Sequence[object]", value)
+    elif isinstance(value, np.ndarray) and cast("NDArray[Any]", value).ndim == 1:
+        given = cast("list[object]", cast("NDArray[Any]", value).tolist())
     if not 1 <= len(given) <= 3:
         raise ArgumentError(
             f"{name}: {shown(cast('object', value))} has {len(given)} dimensions, expected 1 to 3"

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,9 @@ from visim.isa.flow import FunctionAddress
 from visim.linker.program import LinkedKernel
 from visim.target import NEWEST, object_version
 from visim.text import show_unit
+
+_LINKED = 64
+"""So many modules stay linked when no program has them any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class Kept:
                 cache.put(key, _packed(facts, code))
         else:
             facts, code = _unpacked(data)
-        return Compiled(facts, NativeCode(code, [facts.entry]), write)
+        return Compiled(facts, _linked(code, facts.entry), write)
 
     @cached_property
     def _key(self) -> str:
@@ -184,6 +187,15 @@ class Kept:
             return
         for unit in kernel.units:
             yield show_unit(unit.unit, object_version(NEWEST))
+
+
+@lru_cache(_LINKED)
+def _linked(code: bytes, entry: str) -> NativeCode:
+    """Return machine code that is ready to run; LLVM keeps a little of all that it ever linked.
+
+    So programs that are loaded again and again share it.
+    """
+    return NativeCode(code, [entry])
 
 
 @cache

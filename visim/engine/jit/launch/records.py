@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from visim.engine.barriers import Ticket
 from visim.engine.base import ThreadStart
 from visim.engine.jit.layout import ANYTIME, NEVER, Status, Thread
+from visim.errors import UnsupportedError
 from visim.machine.allocations import aligned_zeros
 
 STACK_BYTES = 1 << 20
@@ -133,7 +134,15 @@ class Stacks:
     def _map(self, size: int) -> int:
         """Return where pages begin that take no memory until they are used."""
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        self.mapped.append(mmap.mmap(-1, size, flags=flags))
+        try:
+            found = mmap.mmap(-1, size, flags=flags)
+        except (OSError, MemoryError) as error:
+            raise UnsupportedError(
+                f"jit: the system refuses {size} bytes of address space for a hardware thread's "
+                f"stack, beside {len(self.mapped)} that it has given ({error}); raise the limit "
+                "(ulimit -v), or take engine='interpreter'"
+            ) from None
+        self.mapped.append(found)
         return ctypes.addressof(ctypes.c_char.from_buffer(self.mapped[-1]))
 
 

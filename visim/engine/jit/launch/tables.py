@@ -9,7 +9,8 @@ import numpy as np
 
 from visim.engine.base import Machine
 from visim.engine.jit.launch.records import octets_of
-from visim.engine.jit.layout import SURFACE_ENTRY, TABLE_ENTRY
+from visim.engine.jit.layout import FAULTS, SURFACE_ENTRY, TABLE_ENTRY
+from visim.machine.bounds import Bounds
 from visim.machine.surfaces import BINDING_TABLE_SIZE
 
 _ALLOCATION, _SURFACE = Struct("3Q"), Struct("4Q")
@@ -33,8 +34,9 @@ class Contents:
         flat = [
             _ALLOCATION.pack(one.base, one.size, one.writable) for one in machine.memory.allocations
         ]
+        count = FAULTS if surfaces.bounds is Bounds.FAULT else 0
         entries = [
-            _SURFACE.pack(one.address, one.size, one.size if one.writable else 0, 0)
+            _SURFACE.pack(one.address, one.size, one.size if one.writable else 0, count)
             for one in surfaces.allocations
         ]
         return cls(b"".join(flat), surfaces.bound, b"".join(entries))
@@ -82,7 +84,7 @@ class Tables:
         """Return how many blocks native code has read beyond surfaces since it was asked last."""
         total, counts = 0, self._words
         for place in self._unread:
-            if counts[place]:
+            if counts[place] and not counts[place] & FAULTS:
                 total += counts[place]
                 counts[place] = 0
         return total

@@ -12,6 +12,7 @@ from visim.engine.jit.ir.lanes import lane_loop, loop_tail
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.atomics import atomic_lines
 from visim.engine.jit.writing.forms import Access
+from visim.machine.allocations import LARGEST_ELEMENT, PADDING
 from visim.sem.effects import AtomicOperation
 
 _BEYOND = """
@@ -20,7 +21,21 @@ begin:
   %size.at = getelementptr i64, ptr %entry, i64 1
   %size = load i64, ptr %size.at, align 8
   %known = icmp ne i64 %size, 0
-  br i1 %known, label %part, label %unknown
+  br i1 %known, label %look, label %unknown
+look:
+  %count.at = getelementptr i64, ptr %entry, i64 3
+  %count = load i64, ptr %count.at, align 8
+  %bounded = icmp slt i64 %count, 0
+  br i1 %bounded, label %padding, label %part
+padding:
+  %inside = icmp ult i64 %offset, %size
+  %rest = sub i64 %size, %offset
+  %behind = sub i64 %wanted, %rest
+  %near = icmp ult i64 %behind, $PADDING$
+  %large = icmp ugt i64 %wanted, $LARGEST$
+  %begins = and i1 %inside, %large
+  %padded = and i1 %begins, %near
+  br i1 %padded, label %part, label %unknown
 part:
   %start = call i64 @llvm.umin.i64(i64 %offset, i64 %size)
   %held = sub i64 %size, %start
@@ -28,21 +43,21 @@ part:
   %from = getelementptr i8, ptr %base, i64 %start
   call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %wanted, i1 false)
   call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %held, i1 false)
-  %count.at = getelementptr i64, ptr %entry, i64 3
-  %count = load i64, ptr %count.at, align 8
-  %more = add i64 %count, 1
+  %counted = select i1 %bounded, i64 0, i64 1
+  %more = add i64 %count, %counted
   store i64 %more, ptr %count.at, align 8
   ret i1 true
 unknown:
   ret i1 false
-}"""
+}""".replace("$PADDING$", str(PADDING)).replace("$LARGEST$", str(LARGEST_ELEMENT))
 
 
 def beyond_function(library: Library) -> str:
     """Return the name of the function that loads a block which does not fit into its surface.
 
     What is out of range is 0, and counted in the entry of the binding table. Compilers read beyond
-    the ends of constants. It returns false where the table has no bytes for the surface.
+    the ends of constants. It returns false where the table has no bytes for the surface, and where
+    the surface faults: there only the few bytes behind the end that flat memory has may be read.
     """
     library.intrinsic("llvm.umin.i64", "i64", "i64", "i64")
     library.functions.setdefault("block.beyond", _BEYOND)
