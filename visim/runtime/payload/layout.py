@@ -259,6 +259,26 @@ class PayloadLayout:
             self._of_threads[key] = found
         return found
 
+    def of_given(
+        self, rows: Sequence[bytes], masks: Sequence[int], *, implicit: int = 0
+    ) -> OfThreads:
+        """Return what threads have whose per-thread data and channels somebody else has chosen.
+
+        Args:
+            rows: the per-thread data of each thread of a group.
+            masks: the channels that are on in each of them.
+            implicit: where in scratch memory the ImplicitArgs structure stands.
+        """
+        own: list[ThreadStart] = []
+        for thread, (row, mask, base) in enumerate(
+            zip(rows, masks, _scratch_bases(self, len(masks)), strict=True)
+        ):
+            registers = tuple(piece.cut(row) for piece in self.thread_slices)
+            registers += self.header.thread_registers(thread, mask)
+            own.append(ThreadStart(registers, mask, base))
+        first = [self.header.started(one, (0, 0, 0), t, implicit) for t, one in enumerate(own)]
+        return OfThreads(np.zeros((len(own), 0, 0), np.uint16), tuple(own), tuple(first))
+
     def _masks(self, items: int) -> list[int]:
         """Return each thread's channels; code for one work-item a thread has all of them on."""
         if self.simd_size == 1:
@@ -302,6 +322,7 @@ class WalkDispatch:
         slm_bytes: int,
         implicit: int,
         private: NDArray[np.uint8] | None,
+        of_threads: OfThreads | None = None,
     ) -> None:
         self.kept: object = None
         self._walk = walk
@@ -311,7 +332,7 @@ class WalkDispatch:
         self._slm_bytes = slm_bytes
         self._implicit = implicit
         self._private = private
-        of_threads = layout.of_threads(walk.local_size, implicit=implicit)
+        of_threads = of_threads or layout.of_threads(walk.local_size, implicit=implicit)
         self._own, self._first = of_threads.own, of_threads.first
         self._common = tuple([piece.cut(cross_thread) for piece in layout.cross_slices])
 

@@ -1,0 +1,75 @@
+"""The copy engine: linear copies and fills, rectangles, and surfaces in tiles.
+
+Owns the commands of the blitter. Layouts: programmer's reference manuals, volume "Blitter Engine".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from visim.device.address_space import AddressSpace
+from visim.device.commands import Field, bit
+
+_COPY_TYPE, _IS_PAGES = Field(0, 18, 17), bit(0, 19)
+_WIDTH, _HEIGHT, _PITCH_1, _PITCH_2 = (
+    Field(1, 23, 0),
+    Field(2, 17, 0),
+    Field(3, 17, 0),
+    Field(4, 17, 0),
+)
+_FILL = Field(6, 31, 24)
+_PAGE_UNIT = 256
+_ADDRESS_BITS = (1 << 48) - 1
+
+
+class UnknownCopy(Exception):
+    """The copy engine is asked for what it does not know; the message says what."""
+
+
+class Copier:
+    """Does the copy engine's commands on a VM's memory."""
+
+    def __init__(self, space: AddressSpace) -> None:
+        self._space = space
+
+    def copy(self, words: Sequence[int]) -> None:
+        """Do a MEM_COPY: bytes in a row, or rows of a rectangle."""
+        source, target = _place(words, 5), _place(words, 7)
+        width = _WIDTH.of(words) + 1
+        if _COPY_TYPE.of(words) == 0:
+            self._space.copy(target, source, width * (_PAGE_UNIT if _IS_PAGES.of(words) else 1))
+            return
+        rows = _HEIGHT.of(words) + 1
+        source_pitch, target_pitch = _PITCH_1.of(words) + 1, _PITCH_2.of(words) + 1
+        if source_pitch == width == target_pitch:
+            self._space.copy(target, source, width * rows)
+            return
+        for row in range(rows):
+            self._space.copy(target + row * target_pitch, source + row * source_pitch, width)
+
+    def fill(self, words: Sequence[int]) -> None:
+        """Do a MEM_SET: one byte's value in all bytes of a row, or of a rectangle's rows."""
+        kind = _COPY_TYPE.of(words)
+        if kind > 1:
+            raise UnknownCopy(f"MEM_SET of fill type {kind}")
+        width, target = _WIDTH.of(words) + 1, _place(words, 4)
+        rows, pitch = (1, 0) if kind == 0 else (_HEIGHT.of(words) + 1, _PITCH_1.of(words) + 1)
+        data = np.full(width, _FILL.of(words), np.uint8)
+        for row in range(rows):
+            self._space.write(target + row * pitch, data)
+
+    def block_copy(self, words: Sequence[int]) -> None:
+        """Do an XY_BLOCK_COPY_BLT."""
+        del words
+        raise UnknownCopy("XY_BLOCK_COPY_BLT")
+
+    def fast_color(self, words: Sequence[int]) -> None:
+        """Do an XY_FAST_COLOR_BLT."""
+        del words
+        raise UnknownCopy("XY_FAST_COLOR_BLT")
+
+
+def _place(words: Sequence[int], at: int) -> int:
+    return (words[at] | words[at + 1] << 32) & _ADDRESS_BITS

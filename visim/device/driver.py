@@ -1,0 +1,72 @@
+"""Where Intel's GPU driver is, and with which C library programs that use it have to run.
+
+The packaged driver of today needs a newer C library than many systems have. A folder that brings
+one along (`ld-linux-x86-64.so.2`) is complete: programs are then started with that loader, and
+find everything else where it was.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from visim.errors import ToolMissing
+
+VARIABLE = "VISIM_DRIVER"
+_LOADER = "ld-linux-x86-64.so.2"
+_OPENCL, _LEVEL_ZERO = "libigdrcl.so", "libze_intel_gpu.so.1"
+_INSIDE = ("", "lib", "root/usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
+_SYSTEM = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver: the folder of its libraries, and of those the ones that programs load.
+
+    `loader` is that of the folder's own C library, None where the system's is used.
+    """
+
+    folder: Path
+    opencl: Path | None
+    level_zero: Path | None
+    loader: Path | None
+
+
+def find_driver(given: str | None = None) -> Driver:
+    """Return the driver in a folder, by default that of `VISIM_DRIVER`, or the system's.
+
+    Raises:
+        ToolMissing: there is none.
+    """
+    named = given or os.environ.get(VARIABLE)
+    if named:
+        folders: Sequence[Path] = [Path(named, inside) for inside in _INSIDE]
+    else:
+        folders = _SYSTEM
+    for folder in folders:
+        found = _driver_in(folder.absolute())
+        if found is not None:
+            return found
+    where = f"{VARIABLE} names {named}, which has none" if named else "the system has none"
+    raise ToolMissing(
+        f"Intel's GPU driver is missing ({where}): get it with visim toolchain install driver, "
+        f"or let {VARIABLE} name the folder of its libraries"
+    )
+
+
+def _driver_in(folder: Path) -> Driver | None:
+    places = (folder / "intel-opencl" / _OPENCL, folder / _OPENCL)
+    opencl = next((place for place in places if place.exists()), None)
+    level_zero = folder / _LEVEL_ZERO
+    loader = folder / _LOADER
+    if opencl is None and not level_zero.exists():
+        return None
+    own = folder not in _SYSTEM and loader.exists()
+    return Driver(
+        folder,
+        opencl,
+        level_zero if level_zero.exists() else None,
+        loader if own else None,
+    )

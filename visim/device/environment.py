@@ -1,0 +1,153 @@
+"""What a program needs around it to see visim's devices: variables, files, and its loader.
+
+Owns the small tree that stands for /sys and /dev/dri. The program itself stays as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from visim.device.driver import Driver
+from visim.device.library import cache_folder, library
+from visim.device.models import ADDRESS_BITS, Model
+from visim.errors import ArgumentError
+
+_FIRST_MINOR = 128
+_KEPT_VISA = "-ze-emit-zebin-visa-sections"
+_MOST_SHEBANGS = 4
+
+
+def variables(models: Sequence[Model], driver: Driver) -> dict[str, str]:
+    """Return the variables with which a program sees the models as its only devices.
+
+    Raises:
+        ToolMissing: the device library cannot be compiled.
+    """
+    tree = device_tree(models, driver)
+    found = {
+        "VISIM_DEVICE": ",".join(model.name for model in models),
+        "VISIM_DEVICE_TREE": str(tree),
+        "VISIM_VM_COMMAND": "\n".join([sys.executable, "-m", "visim.device.vm"]),
+        "LD_PRELOAD": str(library()),
+        "OCL_ICD_VENDORS": str(tree / "vendors"),
+        "NEOReadDebugKeys": "1",
+        "InjectInternalBuildOptions": _KEPT_VISA,
+        "EnableDirectSubmission": "0",
+        "OverrideGpuAddressSpace": str(ADDRESS_BITS),
+    }
+    if driver.level_zero is not None:
+        found["ZE_ENABLE_ALT_DRIVERS"] = str(driver.level_zero)
+    return found
+
+
+def command(words: Sequence[str], driver: Driver, search: str | None = None) -> list[str]:
+    """Return the words that start a program, with the driver's own loader if it has one.
+
+    Args:
+        words: the program and its arguments, as a shell has them.
+        driver: the driver.
+        search: the folders in which programs are looked for; None takes PATH.
+
+    Raises:
+        FileNotFoundError: there is no such program.
+        ArgumentError: it cannot be started.
+    """
+    program = shutil.which(words[0], path=search)
+    if program is None:
+        raise FileNotFoundError(f"there is no program {words[0]}")
+    if driver.loader is None:
+        return [program, *words[1:]]
+    interpreted = _with_interpreter([program, *words[1:]], words[0])
+    name, *rest = interpreted
+    start = ["--library-path", str(driver.folder), "--argv0", words[0] if rest == list(words[1:]) else name]
+    return [str(driver.loader), *start, name, *rest]
+
+
+def _with_interpreter(words: list[str], name: str) -> list[str]:
+    """Return a script's words after those of its interpreter, an ELF program's as they are."""
+    for _ in range(_MOST_SHEBANGS):
+        with Path(words[0]).open("rb") as file:
+            first = file.readline(256)
+        if first.startswith(b"\x7fELF"):
+            return words
+        if not first.startswith(b"#!"):
+            break
+        interpreter, *option = first[2:].decode(errors="replace").strip().split(maxsplit=1)
+        words = [interpreter, *option, *words]
+        if Path(interpreter).name == "env" and option:
+            found = shutil.which(option[0])
+            if found is None:
+                break
+            words = [found, *words[2:]]
+    raise ArgumentError(f"{name} is neither a program of this machine nor a script of one")
+
+
+def device_tree(models: Sequence[Model], driver: Driver) -> Path:
+    """Return a folder with what stands for /sys and /dev/dri, making it if it is not there."""
+    files, links = _tree(models, driver)
+    said = repr((sorted(files.items()), sorted(links.items())))
+    folder = cache_folder() / ("tree-" + hashlib.sha256(said.encode()).hexdigest()[:16])
+    if folder.exists():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as room:
+        made = Path(room) / "tree"
+        for name, text in files.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_text(text)
+        for name, target in links.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).symlink_to(target)
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.exists():
+                raise
+    return folder
+
+
+def _tree(models: Sequence[Model], driver: Driver) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the files of the tree with their texts, and its links with their targets."""
+    files: dict[str, str] = {}
+    links: dict[str, str] = {}
+    if driver.opencl is not None:
+        files["vendors/intel.icd"] = f"{driver.opencl}\n"
+    for index, model in enumerate(models):
+        bdf = f"0000:{3 + index:02x}:00.0"
+        bridge = f"sys/devices/visim/pci0000:00/0000:00:{1 + index:02x}.0"
+        own = f"{bridge}/{bdf}"
+        frequency = f"{own}/tile0/gt0/freq0"
+        files |= {
+            f"{bridge}/max_link_width": "16\n",
+            f"{bridge}/max_link_speed": "16.0 GT/s PCIe\n",
+            f"{own}/vendor": "0x8086\n",
+            f"{own}/device": f"{model.device_id:#06x}\n",
+            f"{frequency}/max_freq": f"{model.max_mhz}\n",
+            f"{frequency}/min_freq": "300\n",
+            f"{own}/drm/card{index}/dev": f"226:{index}\n",
+        }
+        minor = _FIRST_MINOR + index
+        links |= {
+            f"{own}/drm/card{index}/device": "../..",
+            f"sys/dev/char/226:{minor}": f"../../devices/visim/pci0000:00/0000:00:"
+            f"{1 + index:02x}.0/{bdf}/drm/renderD{minor}",
+            f"sys/bus/pci/devices/{bdf}": f"../../../devices/visim/pci0000:00/0000:00:"
+            f"{1 + index:02x}.0/{bdf}",
+            f"sys/class/drm/card{index}": f"../../devices/visim/pci0000:00/0000:00:"
+            f"{1 + index:02x}.0/{bdf}/drm/card{index}",
+        }
+        files[f"{own}/drm/renderD{minor}/dev"] = f"226:{minor}\n"
+    return files, links
+
+
+def run_environment(
+    models: Sequence[Model], driver: Driver, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return a whole environment for a program: that of this process, and the variables."""
+    return {**(os.environ if base is None else base), **variables(models, driver)}

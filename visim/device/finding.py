@@ -1,0 +1,251 @@
+"""Which kernel the GPU is asked to run: from machine code back to the binary with its vISA.
+
+A driver loads only the machine code of a kernel. The binary that it came from, which has the vISA
+text and the metadata, is somewhere in the program's memory, since programs can ask for it. It is
+found by looking for ELF files whose code is the one that was loaded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from visim.binary.elf import MACHINE, MAGIC, ElfImage, Section, SectionType
+from visim.binary.zeinfo import KernelInfo, read_ze_info
+from visim.device.address_space import AddressSpace, PageFault
+from visim.device.hostmemory import Bytes, ProgramMemory
+from visim.errors import InputError
+
+_CODE = ".text."
+_ELF_HEADER, _LARGEST_BINARY = 64, 1 << 29
+_CHUNK = 16 << 20
+_RELOCATED_BYTES = 8
+_CODE_ALIGNMENT, _FARTHEST_ENTRY, _HEAD_BYTES = 64, 512, 32
+_MAPS = re.compile(
+    r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) r(?P<writes>.).(?P<shared>.) \S+ \S+ \S+ *(?P<name>.*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSection:
+    """The machine code of one kernel in a binary.
+
+    `fixed` tells the bytes that relocations leave alone.
+    """
+
+    name: str
+    code: Bytes
+    fixed: Bytes
+
+    def is_at(self, space: AddressSpace, start: int) -> bool:
+        """Return whether the code stands at an address."""
+        try:
+            found = np.frombuffer(space.read(start, self.code.size), np.uint8)
+        except PageFault:
+            return False
+        return bool(np.all((found == self.code) | (self.fixed == 0)))
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A program's binary: its bytes, and the code of its kernels."""
+
+    data: bytes = field(repr=False)
+    sections: tuple[CodeSection, ...]
+    has_visa: bool
+
+    @cached_property
+    def kernels(self) -> Mapping[str, KernelInfo]:
+        """What the metadata say of each kernel, by its name; nothing if they are damaged."""
+        try:
+            image = ElfImage(self.data, "<program>")
+            described = image.of_type(SectionType.ZE_INFO)
+            info = read_ze_info(bytes(described[0].data), image.name)
+        except InputError:
+            return {}
+        return {kernel.name: kernel for kernel in info.kernels}
+
+    def entries(self, name: str) -> frozenset[int]:
+        """Return how far behind the start of its code a kernel may be entered."""
+        info = self.kernels.get(name)
+        if info is None:
+            return frozenset()
+        environment = info.execution_env
+        skipped = environment.offset_to_skip_per_thread_data_load
+        identity = environment.offset_to_skip_set_ffid_gp
+        return frozenset({0, skipped, identity, skipped + identity})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The kernel that stands at an address, where its code starts, and the binary it is from."""
+
+    binary: Binary
+    section: CodeSection
+    start: int
+
+    @property
+    def info(self) -> KernelInfo:
+        """The kernel's metadata."""
+        return self.binary.kernels[self.section.name]
+
+
+class KernelFinder:
+    """Finds the kernels of one program.
+
+    Args:
+        space: the VM's memory, where code is loaded.
+        program: the program's memory.
+    """
+
+    def __init__(self, space: AddressSpace, program: ProgramMemory) -> None:
+        self._space = space
+        self._program = program
+        self._digests: set[str] = set()
+        self._by_head: dict[bytes, list[tuple[Binary, CodeSection]]] = {}
+        self._last: dict[int, Found] = {}
+
+    def find(self, entry: int) -> Found | None:
+        """Return the kernel that is entered at an address, None if its binary is nowhere.
+
+        A binary with vISA is preferred to one without. Files that are mapped, such as the driver
+        with its own kernels, are searched last.
+        """
+        last = self._last.get(entry)
+        if last is not None and last.section.is_at(self._space, last.start):
+            return last
+        found = self._known(entry)
+        if found is None or not found.binary.has_visa:
+            self._search(of_files=False)
+            found = self._known(entry) or found
+        if found is None:
+            self._search(of_files=True)
+            found = self._known(entry)
+        if found is not None:
+            self._last[entry] = found
+        return found
+
+    def _known(self, entry: int) -> Found | None:
+        """Return the kernel at an address among binaries that are known."""
+        found = None
+        for start in range(entry, max(0, entry - _FARTHEST_ENTRY) - 1, -_CODE_ALIGNMENT):
+            try:
+                head = self._space.read(start, _HEAD_BYTES)
+            except PageFault:
+                break
+            for binary, section in self._by_head.get(head, ()):
+                if not section.is_at(self._space, start):
+                    continue
+                if entry - start in binary.entries(section.name):
+                    found = Found(binary, section, start)
+                    if binary.has_visa:
+                        return found
+        return found
+
+    def _search(self, *, of_files: bool) -> None:
+        """Look through the program's memory for binaries that are not known yet."""
+        for start, end in _regions(self._program.process, of_files=of_files):
+            for place in self._places(start, end):
+                data = self._binary_at(place, end)
+                if data is not None:
+                    self._add(data)
+
+    def _add(self, data: bytes) -> None:
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in self._digests:
+            return
+        self._digests.add(digest)
+        binary = read_binary(data)
+        for section in () if binary is None else binary.sections:
+            head = section.code[:_HEAD_BYTES].tobytes()
+            self._by_head.setdefault(head, []).append((binary, section))
+
+    def _places(self, start: int, end: int) -> Iterator[int]:
+        """Yield where in a region binaries of GPU programs seem to begin."""
+        room = np.empty(_CHUNK + _ELF_HEADER, np.uint8)
+        while start < end:
+            count = min(room.size, end - start)
+            try:
+                self._program.read(start, room[:count])
+            except OSError:
+                return
+            data = room[:count].tobytes()
+            at = data.find(MAGIC)
+            while 0 <= at < _CHUNK:
+                if data[at + 18 : at + 20] == MACHINE.to_bytes(2, "little"):
+                    yield start + at
+                at = data.find(MAGIC, at + 1)
+            start += _CHUNK
+
+    def _binary_at(self, start: int, end: int) -> bytes | None:
+        """Return a whole ELF file, as its section headers say where it ends."""
+        header = self._read(start, _ELF_HEADER)
+        if header is None:
+            return None
+        table = int.from_bytes(header[40:48], "little")
+        entry_bytes, entries = (int.from_bytes(header[i : i + 2], "little") for i in (58, 60))
+        size = table + entry_bytes * entries
+        if not entries or size > _LARGEST_BINARY or start + size > end:
+            return None
+        headers = self._read(start + table, entry_bytes * entries)
+        for i in range(entries if headers is not None and entry_bytes == 64 else 0):
+            assert headers is not None
+            one = headers[64 * i : 64 * i + 64]
+            kind, offset, length = one[4:8], one[24:32], one[32:40]
+            if int.from_bytes(kind, "little") != SectionType.NOBITS:
+                last = int.from_bytes(offset, "little") + int.from_bytes(length, "little")
+                size = max(size, last)
+        return None if size > _LARGEST_BINARY or start + size > end else self._read(start, size)
+
+    def _read(self, start: int, size: int) -> bytes | None:
+        room = np.empty(size, np.uint8)
+        try:
+            self._program.read(start, room)
+        except OSError:
+            return None
+        return room.tobytes()
+
+
+def read_binary(data: bytes) -> Binary | None:
+    """Return the code of a binary's kernels, None if it is damaged or has no metadata."""
+    try:
+        image = ElfImage(data, "<program>")
+        if len(image.of_type(SectionType.ZE_INFO)) != 1:
+            return None
+        sections = tuple(
+            _code(image, section)
+            for section in image.sections
+            if section.name.startswith(_CODE) and section.data.nbytes >= _HEAD_BYTES
+        )
+    except InputError:
+        return None
+    return Binary(data, sections, bool(image.of_type(SectionType.VISAASM)))
+
+
+def _code(image: ElfImage, section: Section) -> CodeSection:
+    code = np.frombuffer(bytes(section.data), np.uint8)
+    fixed = np.ones(code.size, np.uint8)
+    for table in image.sections:
+        if table.info == section.index and table.type in {SectionType.REL, SectionType.RELA}:
+            for relocation in image.relocations(table):
+                fixed[relocation.offset : relocation.offset + _RELOCATED_BYTES] = 0
+    return CodeSection(section.name.removeprefix(_CODE), code, fixed)
+
+
+def _regions(process: int, *, of_files: bool) -> list[tuple[int, int]]:
+    """Return the parts of a process' memory that may hold binaries: its own, or of files."""
+    found: list[tuple[int, int]] = []
+    for line in Path(f"/proc/{process}/maps").read_text().splitlines():
+        match = _MAPS.match(line)
+        if match is None or match["shared"] != "p":
+            continue
+        is_file = match["name"].startswith("/")
+        if is_file == of_files and (is_file or match["writes"] == "w"):
+            found.append((int(match["start"], 16), int(match["end"], 16)))
+    return found

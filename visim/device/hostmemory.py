@@ -1,0 +1,114 @@
+"""Memory of processes by address: mapping it at a wanted place, and another program's memory.
+
+Owns the calls of the C library that Python has no words for.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+_READ, _WRITE = 1, 2
+_SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NORESERVE = 1, 2, 0x10, 0x20, 0x4000
+_FIXED_NOREPLACE = 0x100000
+_FAILED = (1 << 64) - 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Stretch(ctypes.Structure):
+    """`struct iovec`."""
+
+    _fields_ = (("base", ctypes.c_uint64), ("size", ctypes.c_uint64))
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Callable[..., int]:
+    found = getattr(_libc, name)
+    found.restype, found.argtypes = result, arguments
+    return cast("Callable[..., int]", found)
+
+
+_mmap = _function(
+    "mmap",
+    ctypes.c_uint64,
+    *(ctypes.c_uint64, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64),
+)
+_munmap = _function("munmap", ctypes.c_int, ctypes.c_uint64, ctypes.c_size_t)
+_pointers = (ctypes.POINTER(_Stretch), ctypes.c_ulong) * 2
+_readv = _function("process_vm_readv", ctypes.c_ssize_t, ctypes.c_int, *_pointers, ctypes.c_ulong)
+_writev = _function("process_vm_writev", ctypes.c_ssize_t, ctypes.c_int, *_pointers, ctypes.c_ulong)
+
+
+def map_at(address: int, size: int, file: int | None, offset: int) -> None:
+    """Map a file's bytes, or zeros of our own without a file, at an address.
+
+    Raises:
+        OSError: the address is taken, or cannot be had.
+    """
+    kind = _PRIVATE | _ANONYMOUS | _NORESERVE if file is None else _SHARED
+    found = _mmap(
+        address, size, _READ | _WRITE, kind | _FIXED_NOREPLACE, -1 if file is None else file, offset
+    )
+    if found == _FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    if found != address:  # Kernels before 4.17 take the address for a hint.
+        _munmap(found, size)
+        raise OSError(17, "the address is taken")
+
+
+def unmap(address: int, size: int) -> None:
+    """Undo `map_at`."""
+    _munmap(address, size)
+
+
+def bytes_at(address: int, size: int) -> Bytes:
+    """Return the memory of this process at an address, in place."""
+    raw = (ctypes.c_uint8 * size).from_address(address)
+    return np.frombuffer(raw, np.uint8)
+
+
+class ProgramMemory:
+    """The memory of another process.
+
+    Args:
+        process: its number.
+    """
+
+    def __init__(self, process: int) -> None:
+        self.process = process
+
+    def read(self, address: int, into: Bytes) -> None:
+        """Fill an array with what stands at an address; OSError if nothing does."""
+        self._move(_readv, address, into)
+
+    def write(self, address: int, data: Bytes) -> None:
+        """Write an array's bytes to an address; OSError if nothing is there."""
+        self._move(_writev, address, data)
+
+    def _move(self, call: Callable[..., int], address: int, here: Bytes) -> None:
+        done, at = 0, int(here.ctypes.data)
+        while done < here.size:
+            own = _Stretch(at + done, here.size - done)
+            other = _Stretch(address + done, here.size - done)
+            moved = call(self.process, ctypes.byref(own), 1, ctypes.byref(other), 1, 0)
+            if moved <= 0:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number))
+            done += moved
+
+
+def keep_layout() -> None:
+    """Limit the stack again, which was unlimited when this process was laid out."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_STACK)
+    if soft == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, hard))

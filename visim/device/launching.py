@@ -1,0 +1,222 @@
+"""Running kernels: from a walker's registers and memory to a launch on an engine.
+
+Owns the payload as the driver laid it out, and what is kept of each kernel between launches. The
+driver decides what arguments are; nothing of them is known here but bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from visim.binary.zebin import ZeKernel
+from visim.device.address_space import AddressSpace
+from visim.device.finding import Found, KernelFinder
+from visim.device.streamer import Bases, QueueError
+from visim.device.walker import ComputeWalk, Triple
+from visim.engine.base import Exit, Machine, RunOptions
+from visim.errors import InputError, VisimError
+from visim.linker.program import LinkedKernel
+from visim.machine.allocations import aligned_zeros
+from visim.machine.memory import Memory
+from visim.machine.surfaces import Surfaces
+from visim.runtime.building.loading import Contents, LoadedKernel, complete, examine_data
+from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
+from visim.runtime.launching.launch import make_engine
+from visim.runtime.launching.running import ExecutablePool
+from visim.runtime.launching.sources import with_source_line
+from visim.runtime.payload.geometry import Walk
+from visim.runtime.payload.layout import OfThreads, PayloadLayout, WalkDispatch
+from visim.runtime.payload.threads import LaunchPlan, Part
+from visim.target import Platform
+
+_GRF_GRANULE = 32
+
+
+@dataclass(slots=True)
+class LaunchRecord:
+    """What a report says of one launch."""
+
+    kernel: str
+    engine: str
+    groups: int
+    threads: int
+    wall_s: float
+    compile_s: float
+    fault: str | None = None
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A kernel that was launched before."""
+
+    kernel: LoadedKernel
+    metadata: ZeKernel
+    linked: LinkedKernel
+    layout: PayloadLayout
+    weight: Weight
+    contents: Contents
+    executables: dict[str, ExecutablePool] = field(default_factory=dict[str, ExecutablePool])
+
+
+class Kernels:
+    """All kernels of a VM.
+
+    Args:
+        space: the VM's memory.
+        finder: finds kernels.
+        platform: the device family whose vISA they are.
+        engine: the name of the engine to use, None for the one that is expected to be faster.
+        records: gets a record of each launch.
+    """
+
+    def __init__(
+        self,
+        space: AddressSpace,
+        finder: KernelFinder,
+        platform: Platform,
+        engine: str | None,
+        records: list[LaunchRecord],
+    ) -> None:
+        self._space = space
+        self._finder = finder
+        self._platform = platform
+        self._engine = engine
+        self._records = records
+        self._prepared: dict[int, Prepared] = {}
+        self._contents: dict[int, Contents] = {}
+
+    def run(self, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
+        """Run all threads of a walk.
+
+        Raises:
+            QueueError: the kernel cannot be run, or has faulted.
+        """
+        found = self._finder.find(bases.instruction + walk.kernel)
+        if found is None:
+            raise QueueError(
+                f"the kernel at 0x{bases.instruction + walk.kernel:x} is from no binary that is "
+                "in the program's memory"
+            )
+        try:
+            prepared = self._prepare(found)
+            self._launch(prepared, walk, groups, bases)
+        except VisimError as error:
+            raise QueueError(f"kernel {found.section.name!r}: {error}") from error
+
+    def _prepare(self, found: Found) -> Prepared:
+        known = self._prepared.get(id(found.section))
+        if known is not None:
+            return known
+        if not found.binary.has_visa:
+            raise QueueError(
+                f"kernel {found.section.name!r} has no vISA text: it was compiled before, without "
+                "-ze-emit-zebin-visa-sections, or it is one of the driver's own"
+            )
+        contents = self._contents_of(found)
+        name = found.section.name
+        kernel = next(one for one in contents.kernels if one.unit.name == name)
+        if kernel.metadata is None:
+            raise QueueError(f"kernel {name!r} has no metadata")
+        linked = contents.link(kernel, self._platform)
+        layout = PayloadLayout(kernel.metadata, linked)
+        made = Prepared(kernel, kernel.metadata, linked, layout, weight_of(linked), contents)
+        self._prepared[id(found.section)] = made
+        return made
+
+    def _contents_of(self, found: Found) -> Contents:
+        key = id(found.binary)
+        if key not in self._contents:
+            contents, findings = examine_data(found.binary.data, "<program>", self._platform)
+            if contents is None or findings.errors:
+                raise InputError(findings)
+            self._contents[key] = complete(contents, lambda: contents)
+        return self._contents[key]
+
+    def _launch(
+        self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases
+    ) -> None:
+        payload = walk.inline + self._space.read(
+            bases.general + walk.indirect, walk.indirect_bytes
+        )
+        private = self._private(prepared, walk)
+        dispatch = self._dispatch(prepared, walk, groups, payload, private)
+        with self._space.for_kernels() as memory:
+            if private is not None:
+                memory = Memory(memory.allocations)
+                memory.add(private, "private memory")
+            machine = Machine(memory, Surfaces(), prepared.layout.scratch_bytes)
+            self._execute(prepared, dispatch, machine)
+
+    def _dispatch(
+        self,
+        prepared: Prepared,
+        walk: ComputeWalk,
+        groups: Triple,
+        payload: bytes,
+        private: np.ndarray | None,
+    ) -> WalkDispatch:
+        layout = prepared.layout
+        own = None
+        if walk.ids is None and layout.local_id_bytes:
+            size = layout.local_id_bytes
+            start = len(payload) - size * walk.threads
+            rows = [payload[start + size * t : start + size * (t + 1)] for t in range(walk.threads)]
+            own = layout.of_given(rows, _masks(walk))
+            payload = payload[:start]
+        elif walk.ids is None:
+            own = layout.of_given([b""] * walk.threads, _masks(walk))
+        return WalkDispatch(
+            layout,
+            Walk(walk.first_group, groups, walk.local_size),
+            payload,
+            slm_bytes=walk.slm_bytes,
+            implicit=0,
+            private=private,
+            of_threads=own,
+        )
+
+    def _private(self, prepared: Prepared, walk: ComputeWalk) -> np.ndarray | None:
+        size = prepared.layout.private_bytes
+        if not size:
+            return None
+        return aligned_zeros(size * walk.threads).reshape(walk.threads, size)
+
+    def _execute(self, prepared: Prepared, dispatch: WalkDispatch, machine: Machine) -> None:
+        plan = LaunchPlan({}, (Part(dispatch, machine),), machine.surfaces)
+        name = self._engine or fastest_engine(plan, prepared.weight)
+        pool = prepared.executables.get(name)
+        began = time.perf_counter()
+        if pool is None:
+            pool = ExecutablePool(make_engine(name).prepare(prepared.linked))
+            prepared.executables[name] = pool
+        compiled = time.perf_counter() - began
+        executable = pool.borrow()
+        try:
+            groups = range(dispatch.group_count)
+            done = executable.run(groups, dispatch, machine, RunOptions())
+        finally:
+            pool.give_back(executable)
+        wall = time.perf_counter() - began - compiled - done.compile_s
+        self._note(prepared, name, done, wall, compiled)
+
+    def _note(
+        self, prepared: Prepared, engine: str, done: Exit, wall: float, compiled: float
+    ) -> None:
+        record = LaunchRecord(
+            prepared.metadata.name, engine, done.groups, done.threads, wall, compiled + done.compile_s
+        )
+        self._records.append(record)
+        if done.fault is not None:
+            fault = with_source_line(done.fault, [one.unit for one in prepared.linked.units])
+            record.fault = str(fault)
+            raise QueueError(f"{fault}")
+
+
+def _masks(walk: ComputeWalk) -> Sequence[int]:
+    """Return the channels that are on in each thread of a group."""
+    full = (1 << walk.simd_size) - 1
+    return [full] * (walk.threads - 1) + [walk.last_mask & full]

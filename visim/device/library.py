@@ -1,0 +1,76 @@
+"""The C library that plays the kernel's driver inside a program: compiled once, then kept.
+
+Owns the compiler's options and where the result is. The sources are in `native/`, the tables of
+models and messages are generated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from visim.device.models import models_header
+from visim.device.protocol import protocol_header
+from visim.errors import ToolMissing
+
+SOURCES = ("devices.c", "interpose.c", "objects.c", "queries.c", "vmprocess.c")
+_HEADERS = ("device.h", "xe_uapi.h")
+_NATIVE = Path(__file__).with_name("native")
+_OPTIONS = ("-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
+_NAME = "libvisim_xe.so"
+
+
+def cache_folder() -> Path:
+    """Return the folder for what is made once; it need not exist."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "visim" / "device"
+
+
+def library(options: tuple[str, ...] = ()) -> Path:
+    """Return the path of the library, compiling it if that was not done before.
+
+    Args:
+        options: more options for the compiler, such as those of its sanitizers.
+
+    Raises:
+        ToolMissing: there is no C compiler, or it fails.
+    """
+    generated = {"models.h": models_header(), "protocol.h": protocol_header()}
+    texts = {name: (_NATIVE / name).read_text() for name in (*SOURCES, *_HEADERS)} | generated
+    said = repr((sorted(texts.items()), _OPTIONS, options))
+    folder = cache_folder() / hashlib.sha256(said.encode()).hexdigest()[:16]
+    made = folder / _NAME
+    if not made.exists():
+        _compile(texts, folder, options)
+    return made
+
+
+def _compile(texts: dict[str, str], folder: Path, options: tuple[str, ...]) -> None:
+    """Compile the library into a folder that is complete when it appears."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise ToolMissing(
+            "running unmodified programs needs a C compiler once, for the library that plays the "
+            "kernel's driver; install gcc, or set CC"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as room:
+        place = Path(room)
+        for name, text in texts.items():
+            (place / name).write_text(text)
+        command = [compiler, *_OPTIONS, *options, "-shared", "-o", _NAME, *SOURCES, "-ldl"]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ToolMissing(f"{compiler} cannot compile the device library:\n{done.stderr}")
+        done_folder = place / "done"
+        done_folder.mkdir()
+        (place / _NAME).rename(done_folder / _NAME)
+        try:
+            done_folder.rename(folder)
+        except OSError:
+            if not (folder / _NAME).exists():
+                raise
