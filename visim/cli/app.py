@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from visim.cli import examining, failures, launching, translating
+from visim.cli import examining, executing, failures, launching, translating
 from visim.cli.streams import show_anything
 
 
@@ -49,6 +49,7 @@ def app() -> None:
 for _verb in (
     launching.run,
     launching.time,
+    executing.exec_program,
     translating.asm,
     translating.dis,
     translating.cl,

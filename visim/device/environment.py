@@ -33,7 +33,7 @@ def variables(models: Sequence[Model], driver: Driver) -> dict[str, str]:
     found = {
         "VISIM_DEVICE": ",".join(model.name for model in models),
         "VISIM_DEVICE_TREE": str(tree),
-        "VISIM_VM_COMMAND": "\n".join([sys.executable, "-m", "visim.device.vm"]),
+        "VISIM_VM_COMMAND": "\n".join([sys.executable, "-P", "-E", "-m", "visim.device.vm"]),
         "LD_PRELOAD": str(library()),
         "OCL_ICD_VENDORS": str(tree / "vendors"),
         "NEOReadDebugKeys": "1",
@@ -65,7 +65,7 @@ def command(words: Sequence[str], driver: Driver, search: str | None = None) -> 
         return [program, *words[1:]]
     interpreted = _with_interpreter([program, *words[1:]], words[0])
     name, *rest = interpreted
-    start = ["--library-path", str(driver.folder), "--argv0", words[0] if rest == list(words[1:]) else name]
+    start = ["--library-path", str(driver.folder), "--argv0", name if rest != list(words[1:]) else words[0]]
     return [str(driver.loader), *start, name, *rest]
 
 

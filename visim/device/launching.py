@@ -15,6 +15,7 @@ import numpy as np
 from visim.binary.zebin import ZeKernel
 from visim.device.address_space import AddressSpace
 from visim.device.finding import Found, KernelFinder
+from visim.device.reports import LaunchRecord, ProgramReport
 from visim.device.streamer import Bases, QueueError
 from visim.device.walker import ComputeWalk, Triple
 from visim.engine.base import Exit, Machine, RunOptions
@@ -34,19 +35,6 @@ from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.target import Platform
 
 _GRF_GRANULE = 32
-
-
-@dataclass(slots=True)
-class LaunchRecord:
-    """What a report says of one launch."""
-
-    kernel: str
-    engine: str
-    groups: int
-    threads: int
-    wall_s: float
-    compile_s: float
-    fault: str | None = None
 
 
 @dataclass(slots=True)
@@ -70,7 +58,7 @@ class Kernels:
         finder: finds kernels.
         platform: the device family whose vISA they are.
         engine: the name of the engine to use, None for the one that is expected to be faster.
-        records: gets a record of each launch.
+        report: is told of each launch.
     """
 
     def __init__(
@@ -79,13 +67,13 @@ class Kernels:
         finder: KernelFinder,
         platform: Platform,
         engine: str | None,
-        records: list[LaunchRecord],
+        report: ProgramReport,
     ) -> None:
         self._space = space
         self._finder = finder
         self._platform = platform
         self._engine = engine
-        self._records = records
+        self._report = report
         self._prepared: dict[int, Prepared] = {}
         self._contents: dict[int, Contents] = {}
 
@@ -206,14 +194,14 @@ class Kernels:
     def _note(
         self, prepared: Prepared, engine: str, done: Exit, wall: float, compiled: float
     ) -> None:
-        record = LaunchRecord(
-            prepared.metadata.name, engine, done.groups, done.threads, wall, compiled + done.compile_s
-        )
-        self._records.append(record)
+        fault = None
         if done.fault is not None:
-            fault = with_source_line(done.fault, [one.unit for one in prepared.linked.units])
-            record.fault = str(fault)
-            raise QueueError(f"{fault}")
+            fault = str(with_source_line(done.fault, [one.unit for one in prepared.linked.units]))
+        seconds = wall, compiled + done.compile_s
+        name = prepared.metadata.name
+        self._report.add(LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault))
+        if fault is not None:
+            raise QueueError(fault)
 
 
 def _masks(walk: ComputeWalk) -> Sequence[int]:

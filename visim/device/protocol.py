@@ -25,6 +25,8 @@ class Kind(IntEnum):
     """Mappings within `size` bytes from `address` on are gone."""
     QUEUE = 4
     """A queue number `address` of engine class `flags`; its socket is attached."""
+    END = 6
+    """The program ends: write what there is to report."""
     RUN = 5
     """Run the batch at `address` (none if `flags` is 0), then write `value` to `place`."""
 

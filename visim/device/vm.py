@@ -13,14 +13,16 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
 from visim.device.finding import KernelFinder
 from visim.device.hostmemory import ProgramMemory, keep_layout
-from visim.device.launching import Kernels, LaunchRecord
+from visim.device.launching import Kernels
 from visim.device.models import Model, model
 from visim.device.protocol import MESSAGE, READ_ONLY, REPLY, STATUS_BYTES, Kind, Message, read_message
+from visim.device.reports import ProgramReport
 from visim.device.streamer import QueueError, Stopped, Streamer
 from visim.target import Platform, platform
 
@@ -51,14 +53,15 @@ class VirtualMachine:
         self._model = model
         memory = ProgramMemory(program)
         self._space = AddressSpace(file, memory)
-        self.records: list[LaunchRecord] = []
+        self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
         finder = KernelFinder(self._space, memory)
         self._kernels = Kernels(
-            self._space, finder, _platform_of(model), engine, self.records
+            self._space, finder, _platform_of(model), engine, self.report
         )
         self._status = _status_words(file)
         self._queues: list[Queue] = []
+        self._is_reported = False
 
     def clock(self) -> int:
         """Return the GPU's timestamp."""
@@ -78,6 +81,18 @@ class VirtualMachine:
                 break
         for queue in self._queues:
             queue.stop.set()
+        self._end()
+
+    def _end(self) -> None:
+        """Write the report, if one is wanted and was not written yet."""
+        path = os.environ.get("VISIM_REPORT")
+        if not path or self._is_reported:
+            return
+        self._is_reported = True
+        try:
+            self.report.write(Path(path))
+        except OSError as error:
+            _say(f"the report cannot be written: {error}")
 
     def _answer(self, message: Message, files: Sequence[int]) -> int:
         """Do what a message asks for; return 0 or a negative error number."""
@@ -97,6 +112,8 @@ class VirtualMachine:
                     space.unmap(message.address, message.size)
                 case Kind.QUEUE:
                     self._add_queue(message.address, files[0])
+                case Kind.END:
+                    self._end()
                 case _:
                     return -22
         except OSError as error:
@@ -139,6 +156,7 @@ class VirtualMachine:
 
     def _lose(self, queue: Queue, error: Exception) -> None:
         """Tell the user why a queue has ended, and the driver that it has."""
+        self.report.errors.append(str(error))
         if isinstance(error, QueueError):
             _say(str(error))
         else:

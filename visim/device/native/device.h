@@ -57,6 +57,7 @@ int destroy_queue(uint32_t queue);
 int execute(const struct xe_exec *request);
 bool queue_is_lost(uint32_t queue);
 int wait_fence(struct xe_wait *request);
+void finish_all(void);
 void forget_all_after_fork(void);
 
 /* vmprocess.c: the process in which a VM's commands run. */

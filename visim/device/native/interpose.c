@@ -255,3 +255,5 @@ int ioctl(int fd, unsigned long request, ...) {
 __attribute__((constructor)) static void begin(void) {
     pthread_atfork(NULL, NULL, forget_all_after_fork);
 }
+
+__attribute__((destructor)) static void end(void) { finish_all(); }

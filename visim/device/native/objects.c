@@ -18,6 +18,7 @@
 
 #define FILE_BYTES (1ull << 40)
 #define SMALLEST_FILE (1ull << 34)
+enum { MOST_TRIES = 8 };
 
 struct object {
     uint64_t offset, size; /* size 0: the handle is free */
@@ -218,6 +219,10 @@ int destroy_vm(uint32_t id) {
     if (vm) {
         while (vm->count) remove_mapping(vm, vm->count - 1);
         free(vm->mappings);
+        if (vm->is_running) {
+            const struct message message = {.kind = MESSAGE_END};
+            ask_process(&vm->process, &message, -1);
+        }
         end_process(&vm->process);
         vm->exists = false;
     }
@@ -269,8 +274,7 @@ static int new_mapping(const struct xe_bind_op *op, uint64_t address, struct map
                                 .offset = op->offset,
                                 .flags = op->flags & BIND_READ_ONLY};
     if (op->op == BIND_USERPTR) return op->flags & (BIND_NULL | BIND_MIRROR) ? -EINVAL : 0;
-    if (op->flags & BIND_MIRROR) return -EOPNOTSUPP;
-    if (op->flags & BIND_NULL) return -EOPNOTSUPP;
+    if (op->flags & (BIND_MIRROR | BIND_NULL)) return -EOPNOTSUPP;
     struct object *object = object_at(op->object);
     if (!object) return -ENOENT;
     const uint64_t size = aligned(object->size, OBJECT_ALIGNMENT);
@@ -288,6 +292,7 @@ static int bind_one(struct vm *vm, const struct xe_bind_op *op) {
     struct message message = {.kind = MESSAGE_UNMAP, .address = address, .size = op->range};
     bool is_shown = true;
     int result;
+    if (op->flags & ~(uint32_t)BIND_KNOWN_FLAGS) return -EINVAL;
     if (op->extensions || (op->op != BIND_UNMAP_ALL && (!op->range || op->range % PAGE)))
         return -EINVAL;
     pthread_mutex_lock(&lock);
@@ -370,10 +375,16 @@ int destroy_queue(uint32_t id) {
 static int start_vm(struct vm *vm, uint32_t id) {
     if (vm->is_running) return 0;
     if (vm->is_lost) return -ECANCELED;
-    int result = start_process(&vm->process, device_at(vm->device), id);
-    for (size_t i = 0; result == 0 && i < vm->count; i++) {
-        const struct message message = mapping_message(&vm->mappings[i]);
-        result = ask_process(&vm->process, &message, -1);
+    int result = -EEXIST;
+    /* A process that has something of its own at one of the addresses is tried again: where its
+     * libraries are is chosen by chance. */
+    for (int tries = 0; result == -EEXIST && tries < MOST_TRIES; tries++) {
+        end_process(&vm->process);
+        result = start_process(&vm->process, device_at(vm->device), id);
+        for (size_t i = 0; result == 0 && i < vm->count; i++) {
+            const struct message message = mapping_message(&vm->mappings[i]);
+            result = ask_process(&vm->process, &message, -1);
+        }
     }
     vm->is_running = result == 0;
     vm->is_lost = result != 0;
@@ -459,6 +470,17 @@ int wait_fence(struct xe_wait *wait) {
         if (pause_ns < 200000) pause_ns += pause_ns / 2;
     }
     return 0;
+}
+
+/* Lets the processes of all VMs write their reports; the program is about to end. */
+void finish_all(void) {
+    const struct message message = {.kind = MESSAGE_END};
+    for (uint32_t i = 0; i < MOST_VMS; i++) {
+        if (!vms[i].exists || !vms[i].is_running) continue;
+        pthread_mutex_lock(&vms[i].lock);
+        ask_process(&vms[i].process, &message, -1);
+        pthread_mutex_unlock(&vms[i].lock);
+    }
 }
 
 /* A forked child shares the parent's files, but the VMs are the parent's: it gets lost ones. */

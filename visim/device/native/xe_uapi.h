@@ -152,7 +152,7 @@ struct xe_vm_destroy {
 };
 
 enum { BIND_MAP, BIND_UNMAP, BIND_USERPTR, BIND_UNMAP_ALL, BIND_PREFETCH };
-enum { BIND_READ_ONLY = 1, BIND_NULL = 4, BIND_MIRROR = 32 };
+enum { BIND_READ_ONLY = 1, BIND_NULL = 4, BIND_MIRROR = 32, BIND_KNOWN_FLAGS = 0x7f };
 
 struct xe_bind_op {
     uint64_t extensions;
