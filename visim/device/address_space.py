@@ -9,7 +9,7 @@ it, after; the copy engine reaches it in place.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from struct import Struct
@@ -206,12 +206,10 @@ class AddressSpace:
         self.write(address, _UINT64.pack(value & 0xFFFF_FFFF_FFFF_FFFF))
 
     @contextmanager
-    def for_kernels(self) -> Iterator[Memory]:
+    def for_kernels(self) -> Generator[Memory]:
         """Lend the memory in the form that engines know, up to date with that of the program."""
         borrowed = [one for one in self.mappings if one.program is not None]
-        before: list[Bytes] = []
-        for one in borrowed:
-            before.append(self._pull(one))
+        before = [self._pull(one) for one in borrowed]
         try:
             yield self._for_engines()
         finally:

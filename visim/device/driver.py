@@ -7,6 +7,7 @@ find everything else where it was.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from visim.errors import ToolMissing
 VARIABLE = "VISIM_DRIVER"
 _LOADER = "ld-linux-x86-64.so.2"
 _OPENCL, _LEVEL_ZERO = "libigdrcl.so", "libze_intel_gpu.so.1"
+_XE_NAME = b"IoctlHelperXe"
 _INSIDE = ("", "lib", "root/usr/lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu")
 _SYSTEM = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"))
 
@@ -56,6 +58,12 @@ def find_driver(given: str | None = None) -> Driver:
     )
 
 
+def _knows_device(opencl: Path) -> bool:
+    """Return whether a driver can use the `xe` kernel driver; older ones know only `i915`."""
+    with opencl.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as data:
+        return data.find(_XE_NAME) >= 0
+
+
 def _driver_in(folder: Path) -> Driver | None:
     places = (folder / "intel-opencl" / _OPENCL, folder / _OPENCL)
     opencl = next((place for place in places if place.exists()), None)
@@ -63,7 +71,10 @@ def _driver_in(folder: Path) -> Driver | None:
     loader = folder / _LOADER
     if opencl is None and not level_zero.exists():
         return None
-    own = folder not in _SYSTEM and loader.exists()
+    is_system = folder in _SYSTEM
+    if is_system and not (opencl and _knows_device(opencl)):
+        return None
+    own = not is_system and loader.exists()
     return Driver(
         folder,
         opencl,

@@ -65,7 +65,12 @@ def command(words: Sequence[str], driver: Driver, search: str | None = None) -> 
         return [program, *words[1:]]
     interpreted = _with_interpreter([program, *words[1:]], words[0])
     name, *rest = interpreted
-    start = ["--library-path", str(driver.folder), "--argv0", name if rest != list(words[1:]) else words[0]]
+    start = [
+        "--library-path",
+        str(driver.folder),
+        "--argv0",
+        name if rest != list(words[1:]) else words[0],
+    ]
     return [str(driver.loader), *start, name, *rest]
 
 

@@ -28,7 +28,8 @@ _CHUNK = 16 << 20
 _RELOCATED_BYTES = 8
 _CODE_ALIGNMENT, _FARTHEST_ENTRY, _HEAD_BYTES = 64, 512, 32
 _MAPS = re.compile(
-    r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) r(?P<writes>.).(?P<shared>.) \S+ \S+ \S+ *(?P<name>.*)$"
+    r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) r(?P<writes>.).(?P<shared>.)"
+    r" \S+ \S+ \S+ *(?P<name>.*)$"
 )
 
 
@@ -162,7 +163,9 @@ class KernelFinder:
             return
         self._digests.add(digest)
         binary = read_binary(data)
-        for section in () if binary is None else binary.sections:
+        if binary is None:
+            return
+        for section in binary.sections:
             head = section.code[:_HEAD_BYTES].tobytes()
             self._by_head.setdefault(head, []).append((binary, section))
 

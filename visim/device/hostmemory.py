@@ -72,7 +72,7 @@ def unmap(address: int, size: int) -> None:
 def bytes_at(address: int, size: int) -> Bytes:
     """Return the memory of this process at an address, in place."""
     raw = (ctypes.c_uint8 * size).from_address(address)
-    return np.frombuffer(raw, np.uint8)
+    return np.ctypeslib.as_array(raw)
 
 
 class ProgramMemory:

@@ -15,6 +15,7 @@ import numpy as np
 from visim.binary.zebin import ZeKernel
 from visim.device.address_space import AddressSpace
 from visim.device.finding import Found, KernelFinder
+from visim.device.rebuilding import PayloadMoves, rebuilt
 from visim.device.reports import LaunchRecord, ProgramReport
 from visim.device.streamer import Bases, QueueError
 from visim.device.walker import ComputeWalk, Triple
@@ -30,7 +31,7 @@ from visim.runtime.launching.launch import make_engine
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import Walk
-from visim.runtime.payload.layout import OfThreads, PayloadLayout, WalkDispatch
+from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.target import Platform
 
@@ -46,7 +47,7 @@ class Prepared:
     linked: LinkedKernel
     layout: PayloadLayout
     weight: Weight
-    contents: Contents
+    moves: PayloadMoves | None
     executables: dict[str, ExecutablePool] = field(default_factory=dict[str, ExecutablePool])
 
 
@@ -99,44 +100,42 @@ class Kernels:
         known = self._prepared.get(id(found.section))
         if known is not None:
             return known
-        if not found.binary.has_visa:
-            raise QueueError(
-                f"kernel {found.section.name!r} has no vISA text: it was compiled before, without "
-                "-ze-emit-zebin-visa-sections, or it is one of the driver's own"
-            )
+        name, moves = found.section.name, None
         contents = self._contents_of(found)
-        name = found.section.name
-        kernel = next(one for one in contents.kernels if one.unit.name == name)
-        if kernel.metadata is None:
-            raise QueueError(f"kernel {name!r} has no metadata")
+        kernel = next((one for one in contents.kernels if one.unit.name == name), None)
+        if kernel is None or kernel.metadata is None:
+            raise QueueError(f"kernel {name!r} is not in its binary with vISA")
+        if not found.binary.has_visa:
+            moves = PayloadMoves(found.info, kernel.metadata.payload, name)
         linked = contents.link(kernel, self._platform)
         layout = PayloadLayout(kernel.metadata, linked)
-        made = Prepared(kernel, kernel.metadata, linked, layout, weight_of(linked), contents)
+        made = Prepared(kernel, kernel.metadata, linked, layout, weight_of(linked), moves)
         self._prepared[id(found.section)] = made
         return made
 
     def _contents_of(self, found: Found) -> Contents:
+        """Return the binary with vISA text, compiled again if it has none."""
         key = id(found.binary)
         if key not in self._contents:
-            contents, findings = examine_data(found.binary.data, "<program>", self._platform)
+            data = found.binary.data
+            if not found.binary.has_visa:
+                data = rebuilt(data, found.section.name, self._platform)
+            contents, findings = examine_data(data, "<program>", self._platform)
             if contents is None or findings.errors:
                 raise InputError(findings)
             self._contents[key] = complete(contents, lambda: contents)
         return self._contents[key]
 
-    def _launch(
-        self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases
-    ) -> None:
-        payload = walk.inline + self._space.read(
-            bases.general + walk.indirect, walk.indirect_bytes
-        )
+    def _launch(self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
+        payload = walk.inline + self._space.read(bases.general + walk.indirect, walk.indirect_bytes)
         private = self._private(prepared, walk)
         dispatch = self._dispatch(prepared, walk, groups, payload, private)
         with self._space.for_kernels() as memory:
+            own = memory
             if private is not None:
-                memory = Memory(memory.allocations)
-                memory.add(private, "private memory")
-            machine = Machine(memory, Surfaces(), prepared.layout.scratch_bytes)
+                own = Memory(memory.allocations)
+                own.add(private, "private memory")
+            machine = Machine(own, Surfaces(), prepared.layout.scratch_bytes)
             self._execute(prepared, dispatch, machine)
 
     def _dispatch(
@@ -148,6 +147,11 @@ class Kernels:
         private: np.ndarray | None,
     ) -> WalkDispatch:
         layout = prepared.layout
+        if layout.simd_size != walk.simd_size and walk.ids is None and layout.local_id_bytes:
+            raise QueueError(
+                f"kernel {prepared.metadata.name!r}: compiled again it has {layout.simd_size} "
+                f"channels, and local ids are given for {walk.simd_size}"
+            )
         own = None
         if walk.ids is None and layout.local_id_bytes:
             size = layout.local_id_bytes
@@ -157,6 +161,8 @@ class Kernels:
             payload = payload[:start]
         elif walk.ids is None:
             own = layout.of_given([b""] * walk.threads, _masks(walk))
+        if prepared.moves is not None:
+            payload = prepared.moves.apply(payload)
         return WalkDispatch(
             layout,
             Walk(walk.first_group, groups, walk.local_size),

@@ -219,6 +219,8 @@ class Streamer:
             if len(self._returns) == _MOST_NESTED:
                 raise QueueError("MI_BATCH_BUFFER_START is nested too deeply")
             self._returns.append(self._at)
+        if self._stop.is_set():
+            raise Stopped
         self._at = _address(words, 1) & ~3
 
     def _end(self, words: Sequence[int]) -> None:

@@ -21,7 +21,15 @@ from visim.device.finding import KernelFinder
 from visim.device.hostmemory import ProgramMemory, keep_layout
 from visim.device.launching import Kernels
 from visim.device.models import Model, model
-from visim.device.protocol import MESSAGE, READ_ONLY, REPLY, STATUS_BYTES, Kind, Message, read_message
+from visim.device.protocol import (
+    MESSAGE,
+    READ_ONLY,
+    REPLY,
+    STATUS_BYTES,
+    Kind,
+    Message,
+    read_message,
+)
 from visim.device.reports import ProgramReport
 from visim.device.streamer import QueueError, Stopped, Streamer
 from visim.target import Platform, platform
@@ -56,12 +64,11 @@ class VirtualMachine:
         self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
         finder = KernelFinder(self._space, memory)
-        self._kernels = Kernels(
-            self._space, finder, _platform_of(model), engine, self.report
-        )
+        self._kernels = Kernels(self._space, finder, _platform_of(model), engine, self.report)
         self._status = _status_words(file)
         self._queues: list[Queue] = []
         self._is_reported = False
+        self._is_lost = False
 
     def clock(self) -> int:
         """Return the GPU's timestamp."""
@@ -124,6 +131,8 @@ class VirtualMachine:
     def _add_queue(self, number: int, file: int) -> None:
         queue = Queue(number)
         self._queues.append(queue)
+        if self._is_lost:
+            self._status[number] = _LOST
         connection = socket.socket(fileno=file)
         thread = threading.Thread(
             target=self._run_queue, args=(queue, connection), name=f"queue {number}", daemon=True
@@ -146,7 +155,7 @@ class VirtualMachine:
             except Stopped:
                 return
             except Exception as error:
-                self._lose(queue, error)
+                self._lose(error)
 
     def _run_batch(self, streamer: Streamer, message: Message) -> None:
         if message.flags:
@@ -154,8 +163,11 @@ class VirtualMachine:
         if message.place:
             self._space.store_long(message.place, message.value)
 
-    def _lose(self, queue: Queue, error: Exception) -> None:
-        """Tell the user why a queue has ended, and the driver that it has."""
+    def _lose(self, error: Exception) -> None:
+        """Tell the user what has ended the queues of this VM, and the driver that they are lost.
+
+        Other queues may wait for what this one never does; they are lost with it.
+        """
         self.report.errors.append(str(error))
         if isinstance(error, QueueError):
             _say(str(error))
@@ -163,7 +175,10 @@ class VirtualMachine:
             _say(f"a bug of visim's: {type(error).__name__}: {error}")
             if os.environ.get("VISIM_DEBUG"):
                 sys.excepthook(type(error), error, error.__traceback__)
-        self._status[queue.number] = _LOST
+        self._is_lost = True
+        for queue in self._queues:
+            queue.stop.set()
+            self._status[queue.number] = _LOST
 
 
 def _platform_of(model: Model) -> Platform:

@@ -99,7 +99,9 @@ def read_walker(words: Sequence[int]) -> ComputeWalk:
     if order not in _WALK_ORDERS:
         raise BadWalker(f"walk order {order}")
     x, y, z = (field.of(words) + 1 for field in _LOCAL_MAXIMA)
-    inline = b"".join(word.to_bytes(4, "little") for word in words[_INLINE : _INLINE + _INLINE_WORDS])
+    inline = b"".join(
+        word.to_bytes(4, "little") for word in words[_INLINE : _INLINE + _INLINE_WORDS]
+    )
     return ComputeWalk(
         simd_size=simd,
         kernel=_KERNEL_LOW.of(words) << 6,

@@ -100,10 +100,10 @@ def places_of(kernel: ZeKernel, inputs: Sequence[Input], platform: Platform) -> 
         free = 0 if local_ids else grf
         return Places(grf, local_ids, grf + local_ids + free, kernel.payload)
     base, loaded = grf + local_ids, kernel.execution_env.inline_data_payload_size
-    gap = 0
+    gap = -loaded % grf  # What is loaded behind the inline data begins with a register.
     if any(piece.offset == loaded and piece.arg_index >= 0 for piece in kernel.payload):
         first = min((one.offset for one in inputs if one.offset >= base + loaded), default=0)
-        gap = max(first // grf * grf - base - loaded, 0)
+        gap = max(first // grf * grf - base - loaded, gap)
     return Places(grf, local_ids, base, kernel.payload, loaded, gap)
 
 

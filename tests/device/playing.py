@@ -1,0 +1,248 @@
+"""A program that plays a GPU driver: it talks to the emulated device as drivers do.
+
+Run by tests with the device library preloaded; `python -m tests.device.playing NAME` runs one part,
+which prints what it found as JSON.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import mmap
+import os
+import random
+import struct
+import sys
+import time
+from collections.abc import Callable
+
+from visim.device.models import ADDRESS_BITS
+
+NODE = "/dev/dri/renderD128"
+QUERY, CREATE, OFFSET, VM, VM_GONE, BIND, QUEUE, QUEUE_GONE, PROPERTY, EXEC, WAIT = range(
+    0x40, 0x4B
+)
+CLOSE, VERSION = 0x09, 0x00
+PAGE, OBJECT = 4096, 1 << 16
+BATCH, DATA = 0x2345_0000_0000, 0x2345_0010_0000
+END = 0x0500_0000
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """An ioctl failed; `args[0]` is the error's name."""
+
+
+class Device:
+    """An open render node."""
+
+    def __init__(self) -> None:
+        self.file = os.open(NODE, os.O_RDWR | os.O_CLOEXEC)
+
+    def ask(self, command: int, layout: str, *values: int) -> tuple[int, ...]:
+        """Do an ioctl with a structure; return the structure afterwards."""
+        data = bytearray(struct.pack("<" + layout, *values))
+        room = (ctypes.c_char * len(data)).from_buffer(data)
+        request = 3 << 30 | len(data) << 16 | ord("d") << 8 | command
+        if _libc.ioctl(self.file, ctypes.c_ulong(request), room):
+            raise Refused(errno.errorcode[ctypes.get_errno()])
+        return struct.unpack("<" + layout, data)
+
+    def query(self, number: int) -> bytes:
+        """Return the answer to a device query."""
+        size = self.ask(QUERY, "Q2IQ2Q", 0, number, 0, 0, 0, 0)[2]
+        room = ctypes.create_string_buffer(size)
+        self.ask(QUERY, "Q2IQ2Q", 0, number, size, ctypes.addressof(room), 0, 0)
+        return room.raw
+
+    def create(self, size: int = OBJECT, placement: int = 2) -> int:
+        """Return the handle of a new object."""
+        return self.ask(CREATE, "2Q4IH3H2Q", 0, size, placement, 0, 0, 0, 2, 0, 0, 0, 0, 0)[5]
+
+    def show(self, handle: int, size: int = OBJECT) -> mmap.mmap:
+        """Return an object's memory in this process."""
+        offset = self.ask(OFFSET, "Q2IQ2Q", 0, handle, 0, 0, 0, 0)[3]
+        return mmap.mmap(self.file, size, offset=offset)
+
+    def vm(self) -> int:
+        """Return a new VM."""
+        return self.ask(VM, "Q2I2Q", 0, 2, 0, 0, 0)[2]
+
+    def bind(
+        self, vm: int, address: int, size: int, handle: int, *, kind: int = 0, place: int = 0
+    ) -> None:
+        """Map an object, or for kind 2 memory of this process at `place`; kind 1 unmaps."""
+        operation = (0, handle, 0, 0, place, size, address, kind, 2, 0, 0, 0, 0, 0)
+        values = (0, vm, 0, 0, 1, *operation, 0, 0, 0, 0, 0)
+        self.ask(BIND, "Q4I" + "QI2H3Q4I3Q" + "2IQ2Q", *values)
+
+    def queue(self, vm: int, engine: int = 4) -> int:
+        """Return a new queue."""
+        instance = ctypes.create_string_buffer(struct.pack("<4H", engine, 0, 0, 0))
+        return self.ask(QUEUE, "Q2H3IQ2Q", 0, 1, 1, vm, 0, 0, ctypes.addressof(instance), 0, 0)[5]
+
+    def run(self, queue: int, address: int) -> None:
+        """Start a batch."""
+        self.ask(EXEC, "Q2I2QH3H2Q", 0, queue, 0, 0, address, 1, 0, 0, 0, 0, 0)
+
+    def is_lost(self, queue: int) -> bool:
+        """Return whether a queue is banned."""
+        return bool(self.ask(PROPERTY, "Q2I3Q", 0, queue, 0, 0, 0, 0)[3])
+
+
+def store(address: int, value: int) -> list[int]:
+    """Return an MI_STORE_DATA_IMM."""
+    return [0x1000_0002, address & 0xFFFF_FFFF, address >> 32, value]
+
+
+class Work:
+    """A VM with a batch and data, and a queue."""
+
+    def __init__(self, device: Device, engine: int = 4) -> None:
+        self.device = device
+        self.vm = device.vm()
+        handles = device.create(), device.create()
+        self.batch, self.data = (device.show(handle) for handle in handles)
+        device.bind(self.vm, BATCH, OBJECT, handles[0])
+        device.bind(self.vm, DATA, OBJECT, handles[1])
+        self.queue = device.queue(self.vm, engine)
+
+    def run(self, *words: int) -> None:
+        """Run a batch."""
+        self.batch[: 4 * len(words) + 4] = struct.pack(f"<{len(words) + 1}I", *words, END)
+        self.device.run(self.queue, BATCH)
+
+    def word(self, place: int = 0) -> int:
+        """Return a word of the data."""
+        return struct.unpack_from("<I", self.data, 4 * place)[0]
+
+
+def wait(is_met: Callable[[], bool], seconds: float = 60) -> bool:
+    """Wait until something is true; return whether it has become so."""
+    end = time.monotonic() + seconds
+    while not is_met():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+def identity() -> object:
+    """What the device says of itself."""
+    device = Device()
+    config = struct.unpack("<2I5Q", device.query(2))
+    status = os.fstat(device.file)
+    with open("/sys/bus/pci/devices/0000:03:00.0/device") as file:  # noqa: PTH123
+        number = file.read()
+    return {
+        "device": config[2] & 0xFFFF,
+        "bits": config[5] == ADDRESS_BITS,
+        "node": [os.major(status.st_rdev), os.minor(status.st_rdev)],
+        "link": os.readlink("/sys/dev/char/226:128")[-27:],  # noqa: PTH115
+        "sysfs": number.strip(),
+        "engines": struct.unpack_from("<I", device.query(0))[0],
+        "others": os.path.exists("/dev/dri/renderD129"),  # noqa: PTH110
+    }
+
+
+def batches() -> object:
+    """Batches run, one after another, on several VMs; what was done is in memory."""
+    device = Device()
+    works = [Work(device), Work(device, 1)]
+    done: list[bool] = []
+    for number, work in enumerate(works):
+        work.run(*store(DATA, 10 + number))
+        done.append(wait(lambda work=work, number=number: work.word() == 10 + number))
+        work.run(*store(DATA + 4, 20))
+        done.append(wait(lambda work=work: work.word(1) == 20))
+    return done
+
+
+def program_memory() -> object:
+    """Memory of the program is copied from and to by the copy engine."""
+    device = Device()
+    work = Work(device, 1)
+    own = mmap.mmap(-1, PAGE)
+    own[:5] = b"hello"
+    place = ctypes.addressof(ctypes.c_char.from_buffer(own))
+    device.bind(work.vm, DATA + OBJECT, PAGE, 0, kind=2, place=place)
+    copy = [0x5680_0008, 4, 0, 4, 4]
+    there, here = (DATA + 64, DATA + OBJECT), (DATA + OBJECT + 100, DATA + 64)
+    words: list[int] = []
+    for target, source in (there, here):
+        words += [*copy, source & 0xFFFF_FFFF, source >> 32, target & 0xFFFF_FFFF, target >> 32, 0]
+    work.run(*words, *store(DATA, 1))
+    done = wait(lambda: work.word() == 1)
+    return [done, work.data[64:69].decode(), own[100:105].decode()]
+
+
+def unknown_command() -> object:
+    """An unknown command makes the queue a lost one; later batches are refused."""
+    work = Work(Device())
+    work.run(0x1F80_0001, 0)
+    lost = wait(lambda: work.device.is_lost(work.queue))
+    try:
+        work.run(*store(DATA, 1))
+    except Refused as refused:
+        return [lost, refused.args[0]]
+    return [lost, "accepted"]
+
+
+def forked() -> object:
+    """A forked child has lost the VM; the parent goes on."""
+    work = Work(Device())
+    work.run(*store(DATA, 1))
+    first = wait(lambda: work.word() == 1)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if work.device.is_lost(work.queue) else 1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    work.run(*store(DATA, 2))
+    return [first, code, wait(lambda: work.word() == 2)]
+
+
+def no_children() -> object:
+    """The process of a VM is no child of the program."""
+    work = Work(Device())
+    work.run(*store(DATA, 1))
+    wait(lambda: work.word() == 1)
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def hostile() -> object:
+    """Random ioctls and batches end in errors, and the device goes on for others."""
+    seed = int(sys.argv[2])
+    chance = random.Random(seed)
+    device = Device()
+    device.create()
+    for _ in range(3000):
+        command = chance.choice([CREATE, OFFSET, VM, VM_GONE, QUEUE_GONE, PROPERTY, CLOSE, QUERY])
+        words = [
+            chance.choice([0, 1, 2, 3, 0xFFFF_FFFF, chance.getrandbits(32)]) for _ in range(24)
+        ]
+        if command == QUERY:
+            words[4:6] = [0, 0]
+        try:
+            device.ask(command, "24I", *words)
+        except Refused:
+            pass
+    refused = 0
+    for _ in range(4):
+        work = Work(device)
+        try:
+            work.run(*(chance.getrandbits(32) & ~0x1C00_0000 for _ in range(64)))
+        except Refused:
+            refused += 1
+        wait(lambda work=work: device.is_lost(work.queue), 20)
+    work = Work(device)
+    work.run(*store(DATA, 1))
+    return wait(lambda: work.word() == 1)
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]]()))

@@ -1,0 +1,128 @@
+"""The device library in a program that plays a driver: no driver is needed, only a C compiler."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from visim.device.driver import Driver
+from visim.device.environment import variables
+from visim.device.library import library
+from visim.device.models import MODELS
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None, reason="there is no C compiler to make the device library with"
+)
+ROOT = Path(__file__).parents[2]
+
+
+def environment(**more: str) -> dict[str, str]:
+    found = variables(MODELS[:1], Driver(ROOT, None, None, None))
+    return {**os.environ, **found, "PYTHONPATH": str(ROOT), **more}
+
+
+def play(*words: str, **more: str) -> object:
+    command = [sys.executable, "-m", "tests.device.playing", *words]
+    done = subprocess.run(
+        command, env=environment(**more), capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def processes_of_vms() -> list[str]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"visim.device.vm" in words:
+            found.append(folder.name)
+    return found
+
+
+def test_the_device_says_what_its_model_is() -> None:
+    assert play("identity") == {
+        "device": 0xE20B,
+        "bits": True,
+        "node": [226, 128],
+        "link": "0000:03:00.0/drm/renderD128",
+        "sysfs": "0xe20b",
+        "engines": 3,
+        "others": False,
+    }
+
+
+def test_batches_run_on_several_vms() -> None:
+    assert play("batches") == [True] * 4
+
+
+def test_the_copy_engine_reaches_the_programs_own_memory() -> None:
+    assert play("program_memory") == [True, "hello", "hello"]
+
+
+def test_an_unknown_command_loses_the_queue() -> None:
+    assert play("unknown_command") == [True, "ECANCELED"]
+
+
+def test_forked_children_lose_their_vms_and_parents_do_not() -> None:
+    assert play("forked") == [True, 0, True]
+
+
+def test_programs_do_not_see_the_processes_of_vms() -> None:
+    assert play("no_children") is True
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_hostile_requests_do_no_harm(seed: str) -> None:
+    assert play("hostile", seed) is True
+
+
+def test_nothing_stays_behind_a_program_that_is_killed() -> None:
+    before = set(processes_of_vms())
+    program = (
+        "import time, tests.device.playing as p; w = p.Work(p.Device()); "
+        "w.run(*p.store(p.DATA, 1)); p.wait(lambda: w.word() == 1); print('up', flush=True); "
+        "time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], env=environment(), stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "up\n"
+        started = set(processes_of_vms()) - before
+        running.kill()
+    end = time.monotonic() + 30
+    while started & set(processes_of_vms()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert started
+    assert not started & set(processes_of_vms())
+
+
+def test_without_visim_exec_programs_get_an_error_and_a_sentence() -> None:
+    code = (
+        "import tests.device.playing as p\n"
+        "w = p.Work(p.Device())\n"
+        "try:\n    w.run(*p.store(p.DATA, 1))\n"
+        "except p.Refused as refused:\n    print(refused)\n"
+    )
+    found = environment()
+    del found["VISIM_VM_COMMAND"]
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=found, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "ECANCELED\n"
+    assert "start programs with visim exec" in done.stderr
+
+
+def test_the_library_is_made_once() -> None:
+    first = library()
+    changed = first.stat().st_mtime_ns
+    assert library() == first
+    assert first.stat().st_mtime_ns == changed
