@@ -6,6 +6,7 @@ which prints what it found as JSON.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -227,10 +228,8 @@ def hostile() -> object:
         ]
         if command == QUERY:
             words[4:6] = [0, 0]
-        try:
+        with contextlib.suppress(Refused):
             device.ask(command, "24I", *words)
-        except Refused:
-            pass
     refused = 0
     for _ in range(4):
         work = Work(device)
@@ -245,4 +244,4 @@ def hostile() -> object:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]]()))
+    sys.stdout.write(json.dumps(globals()[sys.argv[1]]()) + "\n")
