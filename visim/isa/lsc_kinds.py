@@ -17,6 +17,11 @@ from visim.lex import Cursor
 from visim.operands import LscCache, LscShape
 
 CACHES = ("df", "uc", "ca", "wb", "wt", "st", "ri")
+#: Another word for `ri` before version 4.2, a control of its own since then.
+_CONSTANT_CACHE, _READ_ONCE = "cc", "ri"
+_NEWER_LEVEL = ChoiceKind(
+    tuple((word, code) for code, word in enumerate((*CACHES, _CONSTANT_CACHE))), "a cache control"
+)
 _LEVEL = ChoiceKind(tuple((word, code) for code, word in enumerate(CACHES)), "a cache control")
 DATA_SIZES = {
     # name: (bytes in memory, bytes in a register)
@@ -58,10 +63,10 @@ class CacheKind:
         refuse_suffix(cursor, "a cache control", list(CACHES))
         if match is None:
             return LscCache()
-        first, second = (_level(word) for word in match.groups())
+        first, second = (_level(word, names) for word in match.groups())
         if third is None:
             return LscCache(first, second)
-        return LscCache(first, _level(third.group(1)), second)
+        return LscCache(first, _level(third.group(1), names), second)
 
     def show(self, value: LscCache) -> str:
         """Return them as IGC prints them."""
@@ -72,18 +77,23 @@ class CacheKind:
 
     def decode(self, reader: Reader, tables: DecodeTables) -> LscCache:
         """Take a byte for each level."""
-        return LscCache(_LEVEL.decode(reader, tables), _LEVEL.decode(reader, tables))
+        level = _LEVEL if tables.version < THREE_CACHES_SINCE else _NEWER_LEVEL
+        return LscCache(level.decode(reader, tables), level.decode(reader, tables))
 
     def encode(self, value: LscCache, writer: Writer, tables: EncodeTables) -> None:
         """Append a byte for each level; objects have two levels (IGC, the reader)."""
         if value.l2 is not None:
             raise CodingError(f"an object has no place for the second of {self.show(value)}")
-        _LEVEL.encode(value.l1, writer, tables)
-        _LEVEL.encode(value.l3, writer, tables)
+        level = _LEVEL if tables.version < THREE_CACHES_SINCE else _NEWER_LEVEL
+        level.encode(value.l1, writer, tables)
+        level.encode(value.l3, writer, tables)
 
 
-def _level(word: str | None) -> str:
-    return "ri" if word == "cc" else word or "df"
+def _level(word: str | None, names: Names) -> str:
+    """Return the control that a word stands for; no word stands for the default."""
+    if word == _CONSTANT_CACHE and names.version < THREE_CACHES_SINCE:
+        return _READ_ONCE
+    return word or "df"
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,6 +166,19 @@ class TestAddresses:
         assert findings.errors
 
 
+class TestCacheControls:
+    LINE = "lsc_load.ugm.ca.cc (M1, 16)  V41:d32  flat[PT]:a64"
+
+    def test_cc_is_another_word_for_ri_in_older_texts_only(self):
+        assert item_of("4.2", self.LINE).cache.l3 == "cc"
+        assert item_of("4.1", self.LINE).cache.l3 == "ri"
+        assert item_of("4.2", self.LINE).show((4, 2)) == self.LINE
+
+    def test_the_second_of_three_is_that_of_the_second_level(self):
+        cache = item_of("4.2", self.LINE.replace(".ca.cc", ".ca.uc.wb")).cache
+        assert (cache.l1, cache.l2, cache.l3) == ("ca", "uc", "wb")
+
+
 class TestPredefined:
     def test_scratchloc_is_one_of_newer_texts(self):
         alias = ".decl X v_type=G type=uq num_elts=1 align=qword alias=<%scratchloc, 0>\n"
