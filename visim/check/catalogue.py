@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from visim.check import (
     abi,
+    calls,
     classes,
     files,
     flow,
@@ -27,6 +28,7 @@ RULES: tuple[Rule, ...] = (
     *variables.rules.declared,
     *unwritten.rules.declared,
     *flow.rules.declared,
+    *calls.rules.declared,
     *instructions.rules.declared,
     *classes.rules.declared,
     *regions.rules.declared,

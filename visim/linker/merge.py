@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from visim.check.calls import call_sizes
+from visim.check.rule import ModuleSite
 from visim.diag import Diagnostics, Origin
 from visim.errors import LinkError
 from visim.isa.flow import FunctionAddress, FunctionCall
@@ -35,7 +37,8 @@ def merge(parts: Sequence[Part]) -> Module:
     declare all functions, as compilers have them do.
 
     Raises:
-        LinkError: a name is defined twice, declared in two ways, or defined nowhere.
+        LinkError: a name is defined twice, declared in two ways, or defined nowhere, or a call
+            passes what its function does not take.
     """
     findings = Diagnostics()
     own = _with_own_statics(_with_common_names(parts))
@@ -57,12 +60,11 @@ def merge(parts: Sequence[Part]) -> Module:
     kernels = [
         replace(unit, function_declarations=names) for unit in units if unit.kind is UnitKind.KERNEL
     ]
-    return Module(
-        version,
-        (*kernels, *functions),
-        None,
-        tuple(variables.values()),
-    )
+    merged = Module(version, (*kernels, *functions), None, tuple(variables.values()))
+    findings.extend(call_sizes.apply(ModuleSite(merged, None), None))
+    if findings.errors:
+        raise LinkError(findings)
+    return merged
 
 
 def _at_version(unit: Unit, version: tuple[int, int]) -> Unit:

@@ -403,3 +403,24 @@ def test_variables_of_a_unit_do_not_meet_those_of_other_files(word: str):
         found = np.zeros(8, np.uint32)
         program["k"].launch([found])
         assert (found == 1).all()
+
+
+CALLER = '.kernel "k"\n.funcdecl "f"\n.kernel_attr SimdSize=8\nfcall (M1, 8) f {} {}\nret (M1, 8)\n'
+CALLEE = '.global_function "f"\n.kernel_attr ArgSize=2\n.kernel_attr RetValSize=1\n{}fret (M1, 8)\n'
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [((1, 1), "1 registers of arguments"), ((2, 0), "0 registers of results"), ((3, 1), "has 3")],
+)
+def test_a_call_passes_what_a_function_of_another_file_takes(sizes, message):
+    files = [part(CALLER.format(*sizes)), part(CALLEE.format(""))]
+    with pytest.raises(LinkError, match=message) as caught:
+        visim.link(files, platform="skl")
+    assert [one.code for one in caught.value.diagnostics] == ["call-sizes"]
+
+
+def test_a_function_that_calls_others_may_have_room_for_theirs():
+    callee = CALLEE.format("fcall (M1, 8) f 2 1\n")
+    linked = visim.link([part(CALLER.format(1, 0)), part(callee)], platform="skl")
+    assert [kernel.name for kernel in linked.kernels] == ["k"]
