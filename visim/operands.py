@@ -336,12 +336,14 @@ class AddressModel(StrEnum):
 class LscCache:
     """Cache controls of an LSC message, by their names in text; "df" is the default.
 
-    Devices before cri have no control of the second level: it is None.
+    Devices before cri have no control of the second level: it is None. `overfetch` lets a load
+    bring more of a cache line than it asks for.
     """
 
     l1: str = "df"
     l3: str = "df"
     l2: str | None = None
+    overfetch: bool = False
 
 
 @record

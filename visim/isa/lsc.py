@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from visim.isa.forms import Exec, Pred
-from visim.isa.lsc_kinds import CACHE, DATA_SIZES, QUAD, SHAPE
+from visim.isa.lsc_kinds import CACHE, DATA_SIZES, LOAD_CACHE, QUAD, SHAPE
 from visim.isa.lsc_places import ADDRESS, STRIDED
 from visim.isa.raw_kinds import RAW_LSC
 from visim.isa.registry import Category, Instruction, form
@@ -43,6 +43,7 @@ TABLE = Table(Category.MEMORY)
 
 Sfid = Annotated[str, ChoiceKind(SFIDS, "a shared function")]
 Cache = Annotated[LscCache, CACHE]
+LoadCache = Annotated[LscCache, LOAD_CACHE]
 Shape = Annotated[LscShape, SHAPE]
 Address = Annotated[LscAddress, ADDRESS]
 Data = Annotated[RawOperand, RAW_LSC]
@@ -76,7 +77,7 @@ class LscLoad(Instruction):
     exec: Exec
     pred: Pred
     sfid: Sfid
-    cache: Cache
+    cache: LoadCache
     address: Address
     shape: Shape
     dst: Data
@@ -102,7 +103,7 @@ class LscLoadQuad(Instruction):
     exec: Exec
     pred: Pred
     sfid: Sfid
-    cache: Cache
+    cache: LoadCache
     address: Address
     shape: Annotated[LscShape, QUAD]
     dst: Data

@@ -37,6 +37,7 @@ _CACHE = "df|uc|ca|cc|wb|wt|st|ri"
 _CACHES = re.compile(rf"\.({_CACHE})(?:\.({_CACHE}))?(?!\w)", re.ASCII)
 _THIRD_CACHE = re.compile(rf"\.({_CACHE})(?!\w)", re.ASCII)
 THREE_CACHES_SINCE = (4, 2)
+_OVERFETCH = re.compile(r"\.ov(?!\w)")
 _DATA = re.compile(
     r":\s*([du]8c32|[du]8u32|[du]16c32h|[du]16u32h|[du]16c32|[du]16u32|[du]64|[du]32|[du]16|[du]8)"
 )
@@ -49,31 +50,35 @@ _QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
 class CacheKind:
     """Cache controls `.l1.l3`, since version 4.2 also `.l1.l2.l3`; absent if all are default."""
 
+    loads: bool = False
     expected: str = "cache controls such as '.ca.ca'"
 
     def parse(self, cursor: Cursor, names: Names) -> LscCache:
         """Take the controls; one alone sets the first level."""
         match = cursor.match(_CACHES)
         third = None
+        is_newer = names.version >= THREE_CACHES_SINCE
         if match is not None and match.group(2) is not None:
-            if names.version < THREE_CACHES_SINCE:
+            if not is_newer:
                 refuse_later_cache(cursor)
             third = cursor.match(_THIRD_CACHE)
+        overfetch = self.loads and is_newer and cursor.match(_OVERFETCH) is not None
         refuse_option(cursor)
         refuse_suffix(cursor, "a cache control", list(CACHES))
         if match is None:
-            return LscCache()
+            return LscCache(overfetch=overfetch)
         first, second = (_level(word, names) for word in match.groups())
         if third is None:
-            return LscCache(first, second)
-        return LscCache(first, _level(third.group(1), names), second)
+            return LscCache(first, second, overfetch=overfetch)
+        return LscCache(first, _level(third.group(1), names), second, overfetch)
 
     def show(self, value: LscCache) -> str:
         """Return them as IGC prints them."""
-        if value in {LscCache(), LscCache(l2="df")}:
-            return ""
+        option = ".ov" if value.overfetch else ""
+        if {value.l1, value.l2, value.l3} <= {"df", None}:
+            return option
         second = "" if value.l2 is None else f".{value.l2}"
-        return f".{value.l1}{second}.{value.l3}"
+        return f".{value.l1}{second}.{value.l3}{option}"
 
     def decode(self, reader: Reader, tables: DecodeTables) -> LscCache:
         """Take a byte for each level."""
@@ -82,6 +87,8 @@ class CacheKind:
 
     def encode(self, value: LscCache, writer: Writer, tables: EncodeTables) -> None:
         """Append a byte for each level; objects have two levels (IGC, the reader)."""
+        if value.overfetch:
+            raise CodingError("an object has no place for '.ov'")
         if value.l2 is not None:
             raise CodingError(f"an object has no place for the second of {self.show(value)}")
         level = _LEVEL if tables.version < THREE_CACHES_SINCE else _NEWER_LEVEL
@@ -171,5 +178,7 @@ _QUAD_PARTS: Mapping[str, Codec] = {
     "channels": ChannelsKind("xyzw"),
 }
 CACHE = CacheKind()
+#: Loads from memory may say that more of a cache line than is asked for may be fetched.
+LOAD_CACHE = CacheKind(loads=True)
 SHAPE = ShapeKind()
 QUAD = ShapeKind(quad=True)

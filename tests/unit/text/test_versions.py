@@ -117,6 +117,8 @@ class TestAddresses:
         [
             "lsc_store.ugm (M1, 16)  flat(PT)[0x10*V40]:a32s  V41:d32x4",
             "lsc_load.ugm.ca.ca.uc (M1, 16)  V41:d32  flat(PT)[V40-0x4]:a32u",
+            "lsc_load.ugm.ca.ca.ca.ov (M1, 16)  V41:d16u32  flat(PT)[0x2*V40]:a32u",
+            "lsc_load.ugm.ov (M1, 16)  V41:d16u32  flat(PT)[0x2*V40]:a32u",
             "lsc_load.ugm (M1, 16)  V41:d8u32  flat(PT)[V40]:a64",
             "lsc_load.ugm (M1, 16)  V41:d32  surf(PT,0x3)[0x4*V40+0x10]:a32s",
             "lsc_load.ugm (M1, 16)  V41:d32  surf(0x123456789AB)[V40]:a32u",
@@ -150,7 +152,8 @@ class TestAddresses:
         "line",
         [
             "lsc_load.ugm.ca.ca.ca.ca (M1, 16)  V41:d32  flat[PT]:a64",
-            "lsc_load.ugm.ca.ca.ov (M1, 16)  V41:d32  flat[PT]:a64",
+            "lsc_store.ugm.ca.ca.ov (M1, 16)  flat[PT]:a64  V41:d32",
+            "lsc_load_quad.tgm.ov (M1, 16)  V41:d32.x  surf(PT)[V40]:a32u",
             "lsc_load.ugm (M1, 16)  V41:d32  flat(PT,0x1)[V40]:a32s",
             "lsc_load.ugm (M1, 16)  V41:d32  flat(PT)[V40]:a64s",
             "lsc_load.ugm (M1, 16)  V41:d32  flat(PT)[V40]:a32s V42",
