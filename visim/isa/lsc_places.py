@@ -195,7 +195,7 @@ class TexelKind:
 def _in_brackets(cursor: Cursor, names: Names, model: AddressModel) -> tuple[VectorSource, int]:
     """Take a surface in brackets, and the number of the state behind it that is meant."""
     cursor.expect("(")
-    wide = model is AddressModel.SURFACE_POINTER
+    wide = model in {AddressModel.SURFACE_POINTER, AddressModel.FLAT}
     surface = surface_operand(cursor, names, wide=wide)
     if names.version < STATES_SINCE:
         refuse_later_index(cursor)
@@ -264,7 +264,7 @@ class AddressKind:
         if model in _WITHOUT_SURFACE:
             if parts["surface"] == _NO_SURFACE:
                 found["surface"] = None
-            elif model is AddressModel.ARGUMENT or isinstance(parts["surface"], Immediate):
+            elif model is AddressModel.ARGUMENT:
                 raise CodingError(f"an address of model {model} has a surface")
         return LscAddress(**found)
 

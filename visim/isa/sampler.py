@@ -208,8 +208,6 @@ def _given(
 
     Trailing parameters that a message leaves out are 0.
     """
-    if i.paired is not None and not i.paired.is_null:
-        raise Unexecutable(f"a message with the paired resource {i.paired.variable.name}")
     if len(i.parameters) > len(names):
         raise Unexecutable(f"{len(i.parameters)} parameters; visim knows {', '.join(names)}")
     named = dict(zip(names, i.parameters, strict=False))
@@ -262,7 +260,8 @@ def _coarse_shading(i: Sampled) -> str | None:
 def _asks(parameters: str) -> Callable[[Message, Platform | None], str | None]:
     """Return the check that a message has the parameters that its page lists.
 
-    Trailing ones may be missing; up to the first coordinate all are there.
+    Trailing ones may be missing; up to the first coordinate all are there. No page says what
+    another paired resource than %null is.
     """
     names = parameters.split()
     least = names.index(_FIRST_COORDINATE) + 1
@@ -271,6 +270,11 @@ def _asks(parameters: str) -> Callable[[Message, Platform | None], str | None]:
         del platform
         if isinstance(i, Sampled) and (wrong := _coarse_shading(i)):
             return wrong
+        if i.paired is not None and not i.paired.is_null:
+            found = i.paired.variable.name
+            return (
+                f"the paired resource is %null, which stands before the parameters, found {found}"
+            )
         count = len(i.parameters)
         if not least <= count <= len(names):
             return (
