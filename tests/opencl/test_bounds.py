@@ -28,6 +28,14 @@ kernel void fours(global uint *data, int first) {
 kernel void bytes(global uchar *data, int first) {
     data[get_global_id(0) + first] = 7;
 }
+kernel void choose(global int *a, global int *b, global const int *which, int far) {
+    int i = get_global_id(0);
+    global int *chosen = which[i] ? a : b;
+    for (int k = 0; k < 2; k++) {
+        chosen[i] += 1;
+        chosen += far;
+    }
+}
 """
 ENGINES = ("interpreter", "jit")
 
@@ -129,3 +137,29 @@ def test_buffers_beyond_offsets_of_32_bits_need_a_build_option(device):
         [large, first], global_size=1
     )
     assert large[first] == 7
+
+
+@pytest.mark.parametrize("step", [80, -20, 1 << 24])
+def test_the_buffer_is_the_one_whose_pointer_it_was_not_the_nearest(device, step):
+    room = np.zeros(400, np.int32)
+    for engine in ENGINES:
+        with pytest.raises(visim.FaultError) as caught:
+            built(SOURCE, device)["shift"].launch(
+                [room[100:164], room[200:264], step], global_size=1, engine=engine
+            )
+        fault = caught.value.fault
+        assert fault.buffer == "to"
+        assert fault.distance == 4 * (step if step < 0 else step - 64)
+
+
+def test_of_several_pointers_the_nearest_is_named(device):
+    room = np.zeros(4000, np.int32)
+    a, b, which = room[100:116], room[2000:2016], room[140:156]
+    for engine in ENGINES:
+        with pytest.raises(visim.FaultError) as caught:
+            built(SOURCE, device)["choose"].launch([a, b, which, 36], global_size=16, engine=engine)
+        assert caught.value.fault.buffer in {"a", "b"}
+        which[:] = 1
+        with pytest.raises(visim.FaultError, match="of 'a'"):
+            built(SOURCE, device)["choose"].launch([a, b, which, 25], global_size=16, engine=engine)
+        which[:] = 0

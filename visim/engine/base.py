@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.observers import Observer
+from visim.engine.provenance import PointerPlace, attributed
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import Fault
-from visim.linker.program import LinkedKernel
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.machine.allocations import MemoryViolation
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.records import record
@@ -126,7 +128,8 @@ class Machine:
     Each thread has `scratch_bytes` of scratch memory of its own. `implicit_arguments` is the
     ImplicitArgs structure of stack functions (None: nobody reads it); it is its own space, and
     also stands at `implicit_base` in scratch memory for programs that find it through r0.0.
-    `private` is what an engine has added to `memory` as private memory of threads.
+    `private` is what an engine has added to `memory` as private memory of threads. `pointers` are
+    those to flat memory that threads start with.
     """
 
     memory: Memory
@@ -135,6 +138,14 @@ class Machine:
     implicit_arguments: NDArray[np.uint8] | None = None
     implicit_base: int = 0x4000_0000
     private: list[NDArray[np.uint8]] = field(default_factory=_no_memory)
+    pointers: Sequence[PointerPlace] = ()
+
+    def attributed(
+        self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, violation: MemoryViolation
+    ) -> MemoryViolation:
+        """Return a refused access of an instruction with the memory that its address is of."""
+        memory = self.memory.allocations, self.pointers
+        return attributed(kernel, unit, pc, violation, memory)
 
 
 @dataclass(slots=True)

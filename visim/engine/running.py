@@ -305,8 +305,9 @@ class Run:
             for pc, step in block.steps:  # noqa: B007 - the handlers need the last one
                 step()
         except MemoryViolation as violation:
-            instruction = thread.table.unit.body[pc]
-            raise Stopped(memory_fault(instruction, thread.number, violation)) from None
+            unit = thread.table.unit
+            found = self.machine.attributed(self.kernel, unit, pc, violation)
+            raise Stopped(memory_fault(unit.body[pc], thread.number, found)) from None
         except RegisterRange as reach:
             found = self._fault(register_reach(reach.address), pc)
             raise Stopped(replace(found, channel=reach.channel, address=reach.address)) from None

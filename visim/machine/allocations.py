@@ -84,6 +84,19 @@ class MemoryViolation(Exception):
             + self._where()
         )
 
+    def beside(self, allocation: Allocation) -> MemoryViolation:
+        """Return the same violation, told from where another allocation is."""
+        return MemoryViolation(
+            space=self.space,
+            kind=self.kind,
+            address=self.address,
+            size=self.size,
+            channel=self.channel,
+            reason=self.reason,
+            nearest=allocation.name,
+            distance=allocation.distance(self.address),
+        )
+
     def _where(self) -> str:
         if self.nearest is None or self.distance is None:
             return ""

@@ -260,7 +260,14 @@ class _Preparation:
             addresses = {**addresses, "implicit_arg_buffer": own}
         data = layout.table.data(geometry, walk, self.bound, addresses)
         scratch = layout.scratch_bytes
-        machine = Machine(self.memory, self.surfaces, scratch, implicit, _IMPLICIT_BASE)
+        machine = Machine(
+            self.memory,
+            self.surfaces,
+            scratch,
+            implicit,
+            _IMPLICIT_BASE,
+            pointers=layout.pointers,
+        )
         dispatch = WalkDispatch(
             layout,
             walk,

@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from visim.engine.base import Coordinate, Machine, SharedStarts, ThreadStart
+from visim.engine.provenance import PointerPlace
 from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
@@ -101,6 +102,15 @@ class BareLayout:
                 self._add_implicit(entry)
             elif _is_in_r0(entry, linked.platform.grf_bytes):
                 self.in_header.append(_HeaderInput(self.register(entry), entry.offset, entry.size))
+
+    @cached_property
+    def pointers(self) -> tuple[PointerPlace, ...]:
+        """The pointers that threads start with."""
+        return tuple(
+            PointerPlace(self.register(entry), entry.size, name)
+            for entry, name in zip(self.explicit, self.names, strict=True)
+            if isinstance(entry.variable, General) and _is_address(entry.variable)
+        )
 
     def _add_implicit(self, entry: Input) -> None:
         if entry.kind not in IMPLICIT_KINDS.values():
@@ -391,7 +401,7 @@ def prepare(
     preparation = _Preparation(layout, bounds)
     preparation.bind(given, tables)
     dispatch = GroupDispatch(layout, geometry, tuple(preparation.registers))
-    machine = Machine(preparation.memory, preparation.surfaces)
+    machine = Machine(preparation.memory, preparation.surfaces, pointers=layout.pointers)
     waves = geometry.waves if isinstance(geometry, ThreadSpace) else None
     part = Part(dispatch, machine, waves)
     return LaunchPlan(geometry.to_dict(), (part,), preparation.surfaces)

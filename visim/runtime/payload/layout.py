@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from visim import predefined
 from visim.binary.zebin import PayloadArgument, ZeKernel
 from visim.engine.base import SharedStarts, ThreadStart
+from visim.engine.provenance import PointerPlace
 from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel
 from visim.module import Input, Unit
@@ -133,6 +135,14 @@ class OfThreads:
     first: tuple[ThreadStart, ...]
 
 
+POINTED_TO = {
+    "private_base_stateless": "private memory",
+    "printf_buffer": "printf buffer",
+    "assert_buffer": "assert buffer",
+}
+"""What visim calls the memory that entries of the payload point to, by their types."""
+
+
 class PayloadLayout:
     """Where a kernel's payload lies in registers; the same for all launches.
 
@@ -223,6 +233,23 @@ class PayloadLayout:
                     found.append(piece.register + start)
                 elif start < piece.size and end > 0:
                     return None
+        return tuple(found)
+
+    @cached_property
+    def pointers(self) -> tuple[PointerPlace, ...]:
+        """The pointers to flat memory that threads start with."""
+        names = [parameter.name for parameter in parameters(self.kernel)]
+        found: list[PointerPlace] = []
+        for entry in self.kernel.payload:
+            name = POINTED_TO.get(entry.arg_type)
+            if name is None and entry.addrmode == "stateless" and entry.arg_index >= 0:
+                name = names[entry.arg_index]
+            for piece in self.cross_slices if name is not None and entry.size else ():
+                start = max(entry.offset, piece.start)
+                end = min(entry.offset + entry.size, piece.start + piece.size)
+                if start < end:
+                    register = piece.register + start - piece.start
+                    found.append(PointerPlace(register, end - start, str(name)))
         return tuple(found)
 
     def _unexplained(self, entry: Input) -> UnsupportedError:

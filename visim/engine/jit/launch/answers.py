@@ -195,8 +195,9 @@ class Answers:
             self._perform(found, mask, surface, record)
         except MemoryViolation as violation:
             found = self._site(site)
-            instruction = self._kernel.units[found.unit].body[found.pc]
-            self.refusal = memory_fault(instruction, record.number, violation)
+            unit, machine = self._kernel.units[found.unit], self._run.target.machine
+            refused = machine.attributed(self._kernel, unit, found.pc, violation)
+            self.refusal = memory_fault(unit.body[found.pc], record.number, refused)
             return 1
         except BaseException as error:
             self.failure = error
