@@ -21,7 +21,7 @@ def build(
     Args:
         source: the program's text, or the bytes of a SPIR-V module, whose specialization
             constants keep the values that they have in it.
-        device: the platform to compile for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
+        device: the device to compile for (docs/devices.md), in any case.
         options: options of clBuildProgram, separated by spaces; SPIR-V has no use for those of
             texts (-D, -I, -cl-std).
         name: what messages call the program.

@@ -1,74 +1,59 @@
-"""The devices that vISA programs are made for, and what differs between them.
+"""Devices by their names and numbers, and the versions of objects.
 
-Facts: format_facts section 1 (platform codes of Gen binaries), runtime_abi section 2.
+`visim.devices` is the table; this module finds rows in it. A device is called what visim calls it
+(bmg), what ocloc calls one of its products (bmg-g21, bmg-g31) or what it calls a group of products
+(xe2), in upper or lower case.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
+from visim.devices import PLATFORMS, Generation, Platform, Product
 from visim.errors import ArgumentError, shown
 
-_FIRST_WITH_NAMED_BARRIERS = 5
-_FIRST_WITH_BF16 = _FIRST_WITH_LSC = _FIRST_WITHOUT_DIVISION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Platform:
-    """One device family: `grf_bytes` is the size of a register, `order` its age."""
-
-    name: str
-    order: int
-    grf_bytes: int
-    gen_codes: tuple[int, ...]
-    has_fp64: bool
-
-    @property
-    def has_int64(self) -> bool:
-        """Whether all its integer arithmetic has 64 bits; devices with doubles have."""
-        return self.has_fp64
-
-    @property
-    def has_bf16(self) -> bool:
-        """Whether it computes with BF: from dg2 on."""
-        return self.order >= _FIRST_WITH_BF16
-
-    @property
-    def has_lsc(self) -> bool:
-        """Whether it has the load and store cache, which LSC messages go to: from dg2 on."""
-        return self.order >= _FIRST_WITH_LSC
-
-    @property
-    def has_named_barriers(self) -> bool:
-        """Whether its message gateway has named barriers: from pvc on."""
-        return self.order >= _FIRST_WITH_NAMED_BARRIERS
-
-    @property
-    def divides_integers(self) -> bool:
-        """Whether `div` and `mod` take integers: before dg2."""
-        return self.order < _FIRST_WITHOUT_DIVISION
-
+__all__ = [
+    "ARCHITECTURES",
+    "NEWEST",
+    "NEWEST_OBJECT",
+    "OBJECT_VERSIONS",
+    "OLDEST_OBJECT",
+    "PLATFORMS",
+    "Generation",
+    "Platform",
+    "Product",
+    "object_version",
+    "platform",
+    "platform_of_core",
+    "platform_of_family",
+    "platform_of_graphics",
+    "product",
+    "timed",
+]
 
 #: Versions of objects that visim reads and writes, the newest last.
 OBJECT_VERSIONS = (*((3, minor) for minor in range(9)), (4, 0), (4, 1))
 OLDEST_OBJECT, NEWEST_OBJECT = OBJECT_VERSIONS[0], OBJECT_VERSIONS[-1]
 NEWEST = "{}.{}".format(*NEWEST_OBJECT)
 
-# fmt: off
-PLATFORMS = (
-    #        name     age grf  Gen codes     double
-    Platform("bdw",   0,  32,  (3, 4),       has_fp64=True),
-    Platform("skl",   1,  32,  (5, 6),       has_fp64=True),
-    Platform("icllp", 2,  32,  (8, 10),      has_fp64=False),
-    Platform("tgllp", 3,  32,  (12,),        has_fp64=False),
-    Platform("dg2",   4,  32,  (11, 13),     has_fp64=False),
-    Platform("pvc",   5,  64,  (14, 15),     has_fp64=True),
-)
-# fmt: on
-ARCHITECTURES = ("ilk", "snb", "ivb", "hsw", "bdw", "skl", "icl", "tgl", "dg2", "pvc")
+_OLDER_THAN_THE_TABLE = ("ilk", "snb", "ivb", "hsw")
+ARCHITECTURES = (*_OLDER_THAN_THE_TABLE, *(one.timing for one in PLATFORMS if one.timing))
 """The generations that timing has a table for, oldest first."""
-_BY_NAME = {platform.name: platform for platform in PLATFORMS}
+
+
+def _by_name() -> dict[str, tuple[Platform, Product]]:
+    """Return each name's device and the product that programs are compiled for under it."""
+    found: dict[str, tuple[Platform, Product]] = {}
+    for one in PLATFORMS:
+        for name in (one.name, *one.groups):
+            found[name] = one, one.products[0]
+        for sold in one.products:
+            for name in sold.names:
+                found[name] = one, sold
+    return found
+
+
+_BY_NAME = _by_name()
 
 
 def object_version(text: str) -> tuple[int, int]:
@@ -80,9 +65,56 @@ def object_version(text: str) -> tuple[int, int]:
 
 
 def platform(name: str) -> Platform:
-    """Return the platform called `name` (any case); `ArgumentError` lists the known ones."""
+    """Return the device called `name` (any case).
+
+    Raises:
+        ArgumentError: no device is called so; the message lists the known ones.
+    """
+    return _named(name)[0]
+
+
+def product(name: str) -> Product:
+    """Return the product to compile for when a device is called `name` (any case).
+
+    Raises:
+        ArgumentError: no device is called so; the message lists the known ones.
+    """
+    return _named(name)[1]
+
+
+def _named(name: str) -> tuple[Platform, Product]:
     try:
         return _BY_NAME[name.lower()]
     except (KeyError, AttributeError):
-        known = ", ".join(_BY_NAME)
+        known = ", ".join(one.name for one in PLATFORMS)
         raise ArgumentError(f"unknown platform {shown(name)}; known: {known}") from None
+
+
+def platform_of_family(number: int) -> Platform | None:
+    """Return the device that has a product of this number (a zebin's note of kind 1)."""
+    found = (one for one in PLATFORMS for sold in one.products if sold.family == number)
+    return next(found, None)
+
+
+def platform_of_core(number: int) -> Platform | None:
+    """Return the oldest device with a graphics core of this number (a zebin's note of kind 2)."""
+    return next((one for one in PLATFORMS if one.core == number), None)
+
+
+def platform_of_graphics(major: int, minor: int) -> Platform | None:
+    """Return the device with this graphics version (a zebin's note of kind 6)."""
+    older = {8: Generation.GEN8, 9: Generation.GEN9, 11: Generation.GEN11}
+    for one in PLATFORMS:
+        if older.get(major) is one.generation:
+            return one
+        if any((major, minor) in sold.graphics for sold in one.products):
+            return one
+    return None
+
+
+def timed(name: str) -> str | None:
+    """Return what timing calls the generation `name`, any of its device's names; None: unknown."""
+    key = name.lower()
+    if key in ARCHITECTURES:
+        return key
+    return _BY_NAME[key][0].timing if key in _BY_NAME else None

@@ -70,7 +70,7 @@ def read_isa(data: bytes, name: str, *, platform: Platform | None = None) -> Mod
     header = read_header(data, name)
     check_whole(data, name, header)
     check_places(data, name, header)
-    context = _Context(header, name, platform or _platform_of(header))
+    context = _Context(header, name, platform or next(iter(_platforms_of(header)), None))
     units: list[Unit] = []
     for kernel in header.kernels:
         reader = Reader(data, name, kernel.place.offset, kernel.place.end)
@@ -99,13 +99,13 @@ def native_code(data: bytes, name: str) -> dict[str, tuple[NativeCode, ...]]:
     }
 
 
-def isa_platform(data: bytes, name: str) -> Platform | None:
-    """Return the device that an .isa file has Gen code for, None if it has none that is known.
+def isa_platforms(data: bytes, name: str) -> tuple[Platform, ...]:
+    """Return the devices that an .isa file can have Gen code for: some have one number together.
 
     Raises:
         InputError: the file's header is not what it should be.
     """
-    return _platform_of(read_header(data, name))
+    return _platforms_of(read_header(data, name))
 
 
 def write_isa(
@@ -182,13 +182,12 @@ def _variable(entry: VariableEntry, name: str, file: str) -> FileVariable:
     return FileVariable(general, _LINKAGES[entry.linkage])
 
 
-def _platform_of(header: Header) -> Platform | None:
+def _platforms_of(header: Header) -> tuple[Platform, ...]:
     for kernel in header.kernels:
         for code, _place in kernel.native:
-            found = next((entry for entry in PLATFORMS if code in entry.gen_codes), None)
-            if found is not None:
+            if found := tuple(entry for entry in PLATFORMS if code in entry.gen_codes):
                 return found
-    return None
+    return ()
 
 
 # Writing
@@ -297,7 +296,7 @@ def _placed(header: Header, position: int) -> Header:
 __all__ = [
     "NativeCode",
     "is_isa",
-    "isa_platform",
+    "isa_platforms",
     "native_code",
     "read_isa",
     "write_isa",

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from visim.binary.compat import platform_of_notes
 from visim.binary.elf import (
     MAGIC,
     ElfImage,
@@ -35,26 +36,12 @@ from visim.binary.zeinfo import (
     ZeInfo,
     read_ze_info,
 )
-from visim.target import Platform, platform
+from visim.target import Platform
 
 VOID_KERNEL = "Intel_Symbol_Table_Void_Program"
 _MAX_ZERO_BYTES = 1 << 26
 _VISAASM = ".visaasm"
-_NOTE_PRODUCT, _NOTE_CORE, _NOTE_VERSION, _NOTE_CONFIG = 1, 2, 4, 6
-
-# NT_INTELGT_PRODUCT_FAMILY, read from what ocloc 22.43 writes for each of its devices.
-# fmt: off
-_PRODUCTS = {
-    16: "bdw",
-    18: "skl", 19: "skl", 20: "skl", 22: "skl", 23: "skl",  # skl kbl cfl bxt glk
-    26: "icllp", 27: "icllp", 28: "icllp",                  # icllp lkf ehl
-    29: "tgllp", 30: "tgllp", 31: "tgllp", 32: "tgllp", 33: "tgllp", 1210: "tgllp",
-    1270: "dg2",                                            # tgllp rkl adl-s adl-p adl-n dg1
-    1271: "pvc",
-}
-# fmt: on
-# NT_INTELGT_GFXCORE_FAMILY: files of the vector back end have 0 as their product.
-_CORES = {0xB: "bdw", 0xC: "skl", 0xF: "icllp", 0x12: "tgllp", 0xC07: "dg2", 0xC08: "pvc"}
+_NOTE_VERSION = 4
 
 
 class SegmentKind(StrEnum):
@@ -144,7 +131,7 @@ class ZeFunction:
 class Zebin:
     """A whole zebin. `name` is the file's name, `version` that of the format (`1.20`).
 
-    `platform` is None for devices that visim does not know. The data segments include their
+    `platform` is None where no note names a device. The data segments include their
     zero-initialised part.
     """
 
@@ -174,11 +161,12 @@ def read_zebin(data: bytes, name: str) -> Zebin:
         name: The file's name for messages.
 
     Raises:
-        InputError: It is broken, not a zebin, or has no vISA text.
+        InputError: It is broken, not a zebin, for a device that visim does not know, or has no
+            vISA text.
     """
     image = ElfImage(data, name)
     notes = [note for s in image.of_type(SectionType.NOTE) for note in image.notes(s)]
-    device = _platform(notes)
+    device = platform_of_notes(notes, name)
     info = _info(image, notes)
     segments = _Segments(image, info)
     return Zebin(
@@ -194,41 +182,6 @@ def read_zebin(data: bytes, name: str) -> Zebin:
         data_relocations=tuple(segments.relocations()),
         build_options=_build_options(image),
     )
-
-
-def _platform(notes: list[ElfNote]) -> Platform | None:
-    """Return the device by its product, its graphics version or, without these, its family."""
-    numbers = {
-        note.kind: int.from_bytes(note.data[:4], "little")
-        for note in reversed(notes)
-        if note.owner == "IntelGT"
-    }
-    product, version = numbers.get(_NOTE_PRODUCT, -1), numbers.get(_NOTE_CONFIG)
-    found = _PRODUCTS.get(product)
-    if found is None and version is not None:
-        found = _platform_of_version(version >> 22, version >> 14 & 0xFF)
-    if found is None and product == 0:
-        found = _CORES.get(numbers.get(_NOTE_CORE, -1))
-    return platform(found) if found else None
-
-
-def _platform_of_version(major: int, minor: int) -> str | None:
-    """Return the platform of a graphics version such as 12.60 (elf.md, GFX_GMD_ID)."""
-    match major, minor:
-        case (8, _):
-            return "bdw"
-        case (9, _):
-            return "skl"
-        case (11, _):
-            return "icllp"
-        case (12, _) if minor <= 10:
-            return "tgllp"
-        case (12, 55 | 56 | 57):
-            return "dg2"
-        case (12, 60 | 61):
-            return "pvc"
-        case _:
-            return None
 
 
 def _info(image: ElfImage, notes: list[ElfNote]) -> ZeInfo:

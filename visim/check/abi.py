@@ -38,7 +38,8 @@ RULES = (
     _rule(
         "abi-grf-count",
         _ZEINFO,
-        "A thread has 128 registers, or 256 on dg2 and pvc, and all inputs fit into them.",
+        "A thread has 128 registers, or another number that its device has (from dg2 on 256, from\n"
+        "ptl on 32 to 256), and all inputs fit into them.",
     ),
     _rule(
         "abi-input-cut",

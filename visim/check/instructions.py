@@ -171,7 +171,7 @@ def page_types(at: Site) -> Iterator[Wrong]:
     passing=".decl HF v_type=G type=hf num_elts=8\nmov (M1, 8) F(0,0)<1> HF(0,0)<1;1,0>",
 )
 def available_types(at: Site) -> Iterator[Wrong]:
-    """The device computes with BF: dg2 and pvc do."""
+    """The device computes with BF: from dg2 on all do but mtl."""
     if at.platform is not None and not at.platform.has_bf16:
         yield from _with_type(at, at.platform, BF)
 
@@ -352,7 +352,7 @@ def predicate_bits(at: Site) -> Iterator[Wrong]:
     "dpas.s8.s8.8.2 (M1, 16) D.0 D.0 X.0 D(0,0)",
 )
 def systolic_depth(at: Site) -> Iterator[Wrong]:
-    """A matrix product has 8 stages on dg2 and pvc; the others can be written only."""
+    """A matrix product has 8 stages on all devices; the others can be written only."""
     item = at.instruction
     if at.platform is not None and isinstance(item, Dpas) and item.depth != DEPTH_OF_DEVICES:
         yield Wrong(f"a product of {item.depth} stages; {at.platform.name} has {DEPTH_OF_DEVICES}")

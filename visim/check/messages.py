@@ -68,7 +68,6 @@ _DWORD, _QUAD_BYTES = 4, 8
 _PAYLOAD_BYTES = 8 * _DWORD
 _STORE_QUAD, _IN_ORDER = "lsc_store_quad", "xyzw"
 _STATUS = "lsc_load_status"
-_CHANNELS = {"dg2": 16, "pvc": 32}
 _PAGE = "vISA 6, LSC_UNTYPED"
 
 rules = Rules()
@@ -260,13 +259,12 @@ def store_components(at: Site) -> Iterator[Wrong]:
     passing="lsc_load.ugm (M1, 16) D:d32 flat[F]:a32",
 )
 def channels(at: Site) -> Iterator[Wrong]:
-    """A message has as many channels as the device: 16 on dg2, 32 on pvc."""
+    """A message has as many channels as the device: 16 on dg2, 32 from pvc on."""
     item = at.instruction
     if at.platform is None or not isinstance(item, _SHAPED):
         return
-    most = _CHANNELS.get(at.platform.name)
-    size = item.exec.size
-    if most is not None and size > most:
+    most, size = at.platform.message_channels, item.exec.size
+    if size > most:
         yield Wrong(f"{size} channels, a message of {at.platform.name} has at most {most}")
 
 

@@ -41,7 +41,6 @@ _TWO_SOURCES = {"cmpxchg", "fcmpwr", "icas", "fcas"}
 _FLOAT_OPERATIONS = {"fmax", "fmin", "fcmpwr", "fadd", "fsub"}
 _SIGNED_OPERATIONS = {"minsint", "maxsint"}
 _COORDINATES = ("u", "v", "r", "lod")
-_OLDER_THAN_SLM_BLOCKS = {"bdw", "skl"}
 
 _TYPED_PAGES = ("4_TYPED", "TYPED_ATOMIC")
 _TEXEL_NUMBERS, _COORDINATE_TYPES = DWORDS | WORDS, SINGLES
@@ -62,7 +61,7 @@ def block_counts(at: Site) -> Iterator[Wrong]:
     Several blocks a channel need 8 channels or more, 8 blocks exactly 8, and at most 4 bytes each;
     up to four bytes are one element of the message, for any number of channels. Messages of
     surfaces move 1, 2 or 4 bytes, or one qword, a channel.
-    16 owords are for shared local memory, on dg2 and pvc.
+    16 owords are for shared local memory, from dg2 on.
     """
     item = at.instruction
     if isinstance(item, SvmScattered) and item.blocks > 1:
@@ -80,12 +79,12 @@ def block_counts(at: Site) -> Iterator[Wrong]:
     elif isinstance(item, SvmBlock) and item.count > MOST_OWORDS:
         yield Wrong(f"{item.count} owords, at most {MOST_OWORDS} are possible")
     elif isinstance(item, OwordLoad | UnalignedOwordLoad | OwordStore):
-        has_most = at.platform is None or at.platform.name in {"dg2", "pvc"}
+        has_most = at.platform is None or at.platform.has_lsc
         is_local = item.surface == SURFACES[0]
         most = MOST_OWORDS_OF_SLM if is_local and has_most else MOST_OWORDS
         if item.count > most:
             yield Wrong(f"{item.count} owords, at most {most} are possible")
-        if is_local and at.platform and at.platform.name in _OLDER_THAN_SLM_BLOCKS:
+        if is_local and at.platform and not at.platform.has_local_blocks:
             yield Wrong(f"{at.platform.name} has no blocks in shared local memory")
 
 

@@ -32,7 +32,6 @@ _ALIASED = _ALIASABLE | _COMPILERS_ALIASED
 _INPUTS = "vISA 4, Input Variables"
 _ATTRIBUTES = "vISA 4, Kernel, Pre-defined Attributes"
 _SMALLEST_REGISTER = 32
-_LOCAL_KIB, _LOCAL_KIB_OF_PVC = 64, 128
 _SCOPES = (0, 1)
 
 rules = Rules()
@@ -433,7 +432,7 @@ def _scopes(at: UnitSite) -> Iterator[Wrong]:
 
 
 def _local_size(attribute: Attribute, at: UnitSite) -> Iterator[Wrong]:
-    most = _LOCAL_KIB if at.platform and at.platform.name != "pvc" else _LOCAL_KIB_OF_PVC
+    most = at.platform.slm_kib if at.platform else max(one.slm_kib for one in PLATFORMS)
     if isinstance(attribute.value, int) and not 0 <= attribute.value <= most:
         text = f"SLMSize is {attribute.value}, not 0 to {most} KiB"
         yield Wrong(text, origin=attribute.origin)

@@ -4,18 +4,28 @@ The appendix ends with tgllp; what later devices have is known from compilers. A
 is not listed here is on all devices that visim knows.
 """
 
-from visim.target import PLATFORMS
+from collections.abc import Callable
 
-EVERYWHERE = tuple(platform.name for platform in PLATFORMS)
-_UP_TO_SKL = ("bdw", "skl")
-_UP_TO_ICLLP = ("bdw", "skl", "icllp")
-_FROM_ICLLP = ("icllp", "tgllp", "dg2", "pvc")
-_FROM_TGLLP = ("tgllp", "dg2", "pvc")
-_FROM_DG2 = ("dg2", "pvc")
-_MACROS = ("skl", "pvc")
-_COMPILERS_MACROS = ("bdw", "skl", "pvc")
+from visim.target import PLATFORMS, Generation, Platform
+
+
+def _where(has: Callable[[Platform], bool]) -> tuple[str, ...]:
+    return tuple(platform.name for platform in PLATFORMS if has(platform))
+
+
+def _from(generation: Generation) -> tuple[str, ...]:
+    return _where(lambda platform: platform.generation >= generation)
+
+
+def _up_to(generation: Generation) -> tuple[str, ...]:
+    return _where(lambda platform: platform.generation <= generation)
+
+
+EVERYWHERE = _where(lambda platform: True)
+_FROM_DG2 = _from(Generation.XE_HPG)
+_COMPILERS_MACROS = _where(lambda platform: platform.has_macros)
 """The appendix does not list bdw; Intel's compiler divides and takes roots there with them."""
-_PVC = ("pvc",)
+_MACROS = tuple(name for name in _COMPILERS_MACROS if name != "bdw")
 _NONE: tuple[str, ...] = ()
 
 #: Descriptors of these devices have five bits for the number of a message to the sampler: no room
@@ -28,17 +38,20 @@ _NEWER = range(0x93, 0x9D)
 _OLDEST, _NEWER_VERSION = (3, 0), (4, 2)
 
 _BY_PAGE = {
-    **dict.fromkeys(("LRP", "PLN", "SAD2", "SAD2ADD"), _UP_TO_SKL),
-    **dict.fromkeys(("AVS", "SWITCHJMP", "VME_FBR", "VME_IME", "VME_SIC"), _UP_TO_ICLLP),
+    **dict.fromkeys(("LRP", "PLN", "SAD2", "SAD2ADD"), _up_to(Generation.GEN9)),
+    **dict.fromkeys(
+        ("AVS", "SWITCHJMP", "VME_FBR", "VME_IME", "VME_SIC"), _up_to(Generation.GEN11)
+    ),
     "VME_IDM": ("skl", "icllp"),
     **dict.fromkeys(("DIVM", "SQRTM"), _COMPILERS_MACROS),
     **dict.fromkeys(("INVM", "RSQTM"), _MACROS),
-    **dict.fromkeys(("ROL", "ROR"), _FROM_ICLLP),
-    "DP4A": _FROM_TGLLP,
-    **dict.fromkeys(("ADD3", "ADD3O", "BFN", "DPAS", "QW_GATHER", "QW_SCATTER"), _FROM_DG2),
-    "DPASW": ("dg2",),
+    **dict.fromkeys(("ROL", "ROR"), _from(Generation.GEN11)),
+    "DP4A": _from(Generation.XE_LP),
+    **dict.fromkeys(("ADD3", "ADD3O", "BFN", "QW_GATHER", "QW_SCATTER"), _FROM_DG2),
+    "DPAS": _where(lambda platform: platform.has_matrix),
+    "DPASW": _where(lambda platform: platform.is_fused),
     **dict.fromkeys(("LSC_FENCE", "LSC_TYPED", "LSC_UNTYPED"), _FROM_DG2),
-    **dict.fromkeys(("FCVT", "NBARRIER", "SRND"), _PVC),
+    **dict.fromkeys(("FCVT", "NBARRIER", "SRND"), _from(Generation.XE_HPC)),
     **dict.fromkeys(("RAW_SENDG", "SHFL_IDX4", "TANH", "SIGM", "LFSR", "BDPAS", "DNSCL"), _NONE),
 }
 

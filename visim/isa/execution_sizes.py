@@ -24,7 +24,7 @@ _BY_PAGE: Mapping[str, tuple[int, ...]] = {
     "RT_READ": (16, 32),
     "JMP": (1,),
 }
-_PVC: Mapping[str, tuple[int, ...]] = {
+_WIDE: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(("GATHER4_TYPED", "SCATTER4_TYPED"), _BLOCKS),
     "TYPED_ATOMIC": _TO_16,
 }
@@ -33,6 +33,6 @@ _PVC: Mapping[str, tuple[int, ...]] = {
 def execution_sizes(page: str, platform: Platform | None) -> tuple[int, ...]:
     """Return the execution sizes that a page gives; `platform` None means any device."""
     sizes = _BY_PAGE.get(page, _SIZES)
-    if platform is None or platform.name == "pvc":
-        return _PVC.get(page, sizes)
+    if platform is None or platform.has_wide_typed:
+        return _WIDE.get(page, sizes)
     return sizes

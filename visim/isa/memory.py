@@ -77,8 +77,6 @@ _OPERATIONS = {
     "fcmpwr": AtomicOperation.FCAS,
 }
 
-_WITHOUT_SHORT_ATOMICS = frozenset({"bdw", "skl", "icllp"})
-
 AtomicName = Annotated[str, ChoiceKind(ATOMICS, "an atomic operation")]
 AtomicWidth = Annotated[str, OptionalWordKind((("16", 0x20), ("64", 0x40)), "a width")]
 Channels = Annotated[str, CHANNELS]
@@ -416,7 +414,7 @@ def narrow_atomic(i: Any, platform: Platform | None) -> str | None:
 
 def short_atomic(i: Any, platform: Platform | None) -> str | None:
     """SVM_ATOMIC: devices from tgllp on have atomics of 16 bits."""
-    if i.width != "16" or platform is None or platform.name not in _WITHOUT_SHORT_ATOMICS:
+    if i.width != "16" or platform is None or platform.has_short_atomics:
         return None
     return f"{platform.name} has no atomics of 16 bits"
 

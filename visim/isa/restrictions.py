@@ -51,8 +51,8 @@ def whole_quads(i: Any, platform: Platform | None) -> str | None:
 
 
 def rotated_quads(i: Any, platform: Platform | None) -> str | None:
-    """ROL, ROR: 64-bit types are for pvc."""
-    if platform is None or platform.name == "pvc" or _QUADS.isdisjoint(_types(i)):
+    """ROL, ROR: 64-bit types are for devices that compute with them."""
+    if platform is None or platform.has_int64 or _QUADS.isdisjoint(_types(i)):
         return None
     return f"{platform.name} rotates at most 32 bits"
 

@@ -31,7 +31,7 @@ def load(source: ProgramSource, *, platform: str | None = None, strict: bool = F
     Args:
         source: a path (a `str` is always a path), or the bytes of a file. vISA text, .isa
             objects and zebins are told apart by their contents.
-        platform: bdw, skl, icllp, tgllp, dg2 or pvc in any case; None takes what the file says.
+        platform: the device (docs/devices.md) in any case; None takes what the file says.
         strict: refuse directives that only visim has.
 
     Raises:

@@ -26,9 +26,6 @@ from visim.target import Platform
 from visim.types import BF, HF, UB, UD, UW, D, DataType, F
 
 ACCUMULATION = Exactness(None, "order and rounding of the accumulation", "Matrix products")
-CHANNELS = {"dg2": 8, "pvc": 16}
-"""The execution size of the devices that have the instructions."""
-FUSED_DEVICE = "dg2"
 DEPTHS = (1, 2, 4, 8)
 _TOGETHER = 4
 """So many products of integers are added at once."""
@@ -101,12 +98,12 @@ def restricted(i: Any, platform: Platform | None) -> str | None:
 
 
 def _wrong_device(i: Any, platform: Platform) -> str | None:
-    if platform.name not in CHANNELS:
+    if not platform.has_matrix:
         return f"{platform.name} has no matrix instructions"
-    if i.op.mnemonic == "dpasw" and platform.name != FUSED_DEVICE:
+    if i.op.mnemonic == "dpasw" and not platform.is_fused:
         return f"{platform.name} has no fused threads"
-    if i.exec.size != CHANNELS[platform.name]:
-        size = CHANNELS[platform.name]
+    size = platform.matrix_channels
+    if i.exec.size != size:
         return f"the execution size is {size} on {platform.name}, found {i.exec.size}"
     return None
 

@@ -32,7 +32,6 @@ _FORMS: dict[type, int] = {Unary: 1, Binary: 2, Ternary: 3}
 _CATEGORIES = {Category.ARITHMETIC, Category.LOGIC}
 _COMPARED = ("eq", "ne", "gt", "ge", "lt", "le")
 _PREDICATES = ("P1", "P2", "P3")
-_SIMD = {"pvc": (16, 32), "dg2": (8, 16)}
 _DEEPEST = 3
 _MOST_SUBROUTINES = 3
 _MOV = next(op for op in ISA.ops if op.mnemonic == "mov")
@@ -104,11 +103,11 @@ class _Writer:
         self.rng = rng
         self.target = target
         self.shape = shape
-        self.simd = rng.choice(_SIMD.get(target.name, (8, 16)))
+        self.simd = rng.choice((16, 32) if target.grf_bytes == 64 else (8, 16))
         self.operands = OperandWriter(rng, target, COPIES)
         self.ops = _computing(target)
         self.types = computed_types(target)
-        self.has_lsc = target.name in {"dg2", "pvc"}
+        self.has_lsc = target.has_lsc
         self.lines: list[str] = []
         self.labels = 0
         self.counters = 0

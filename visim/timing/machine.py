@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 from visim.errors import ArgumentError, InternalError, UnsupportedError, shown
-from visim.target import ARCHITECTURES
+from visim.target import ARCHITECTURES, timed
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
 BANK_RULES = ("ports", "halves", "halves-three", "bundles-8", "bundles-16")
@@ -232,14 +232,14 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
     """Return a generation's machine.
 
     Args:
-        name: one of `ARCHITECTURES`, in any case.
+        name: one of `ARCHITECTURES`, or another name of its device, in any case.
         preset: a set of costs: mesa, igc or measured; None is the table's own choice.
 
     Raises:
         ArgumentError: there is no such generation, or it has no such preset.
     """
-    key = name.lower() if isinstance(cast("object", name), str) else ""
-    if key not in ARCHITECTURES:
+    key = timed(name) if isinstance(cast("object", name), str) else None
+    if key is None:
         known = ", ".join(ARCHITECTURES)
         raise ArgumentError(f"timing: there is no architecture {shown(name)}; known: {known}")
     table = _table(key)

@@ -34,7 +34,7 @@ class Timing(Observer):
     start in the order in which they ran, those of a thread space after those that they depend on.
 
     Args:
-        arch: ilk, snb, ivb, hsw, bdw, skl, icl, tgl, dg2 or pvc.
+        arch: one of `ARCHITECTURES`, or another name of its device.
         preset: the set of costs: mesa, igc or measured; None is the table's choice.
         parameters: other values for numbers of the table, such as {"eus": 3, "memory": 400}.
         native: where native instructions come from: "legaliser", or "genx" for those that GenX_IR

@@ -9,7 +9,7 @@ import pytest
 
 import visim
 from tests.unit.binary.objects import SKL, module_of
-from visim.binary.isafile import NativeCode, isa_platform, native_code, write_isa
+from visim.binary.isafile import NativeCode, isa_platforms, native_code, write_isa
 from visim.binary.isaheader import Header, KernelEntry, read_header, write_header
 from visim.cli.extract import extract
 from visim.diag import Source
@@ -62,7 +62,7 @@ def test_a_kernel_without_instructions_is_named(data: bytes, tmp_path):
     with pytest.raises(InputError, match=message):
         visim.load(data)
     assert native_code(data, "k.isa") == NATIVE
-    assert isa_platform(data, "k.isa") is SKL
+    assert isa_platforms(data, "k.isa")[0] is SKL
     (tmp_path / "k.isa").write_bytes(data)
     (written,) = extract(str(tmp_path / "k.isa"), str(tmp_path / "gen"))
     assert (tmp_path / "gen" / "k.skl-5.gen").read_bytes() == b"gen code"

@@ -40,6 +40,7 @@ from visim.binary.zebin import (
     read_zebin,
 )
 from visim.errors import InputError
+from visim.target import PLATFORMS
 
 SAMPLES = sorted(path.stem for path in CORPUS.glob("*.zebin"))
 
@@ -195,9 +196,30 @@ class TestMadeUpFiles:
         data = elf(Part(".visaasm", VISAASM, b".kernel"), Part(".ze_info", ZE_INFO, info("a", "b")))
         assert "describes 2 kernels, there are 1 .visaasm sections" in refused(data)
 
-    def test_an_unknown_device_has_no_platform(self):
+    def test_an_unknown_product_is_refused_with_its_number_and_the_known_ones(self):
         data = zebin(Part(".note.intelgt.compat", NOTE, note(1, (9999).to_bytes(4, "little"))))
-        assert read_zebin(data, "k.zebin").platform is None
+        text = refused(data)
+        assert "a device that visim does not know (product 9999)" in text
+        for device in PLATFORMS:
+            assert f"{device.name}: {device.products[0].family}" in text
+
+    @pytest.mark.parametrize(
+        "notes",
+        [
+            note(2, (0x7F).to_bytes(4, "little")),
+            note(6, (40 << 22).to_bytes(4, "little")),
+            note(1, bytes(4)) + note(2, (0x7F).to_bytes(4, "little")),
+        ],
+    )
+    def test_an_unknown_core_or_graphics_version_is_refused(self, notes):
+        data = zebin(Part(".note.intelgt.compat", NOTE, notes))
+        assert "a device that visim does not know (" in refused(data)
+
+    @pytest.mark.parametrize("device", PLATFORMS, ids=lambda device: device.name)
+    def test_each_product_of_the_table_names_its_device(self, device):
+        for sold in device.products:
+            data = zebin(Part(".note", NOTE, note(1, sold.family.to_bytes(4, "little"))))
+            assert read_zebin(data, "k.zebin").platform is device
 
     @pytest.mark.parametrize(
         ("version", "device"),
@@ -206,7 +228,11 @@ class TestMadeUpFiles:
             ((12, 57), "dg2"),
             ((12, 0), "tgllp"),
             ((9, 0), "skl"),
-            ((20, 1), None),
+            ((12, 74), "arl"),
+            ((20, 1), "bmg"),
+            ((20, 4), "lnl"),
+            ((35, 10), "nvl-p"),
+            ((35, 11), "cri"),
         ],
     )
     def test_newer_files_name_the_device_by_its_graphics_version(self, version, device):
@@ -217,7 +243,7 @@ class TestMadeUpFiles:
 
     @pytest.mark.parametrize(
         ("product", "family", "device"),
-        [(0, 0xC08, "pvc"), (0, 0x12, "tgllp"), (0, 0x7F, None), (1272, 0xC07, None)],
+        [(0, 0xC08, "pvc"), (0, 0x12, "tgllp"), (0, 0xC09, "lnl"), (1272, 0xC07, "mtl")],
     )
     def test_a_file_without_a_product_names_the_family_of_devices(self, product, family, device):
         notes = note(1, product.to_bytes(4, "little")) + note(2, family.to_bytes(4, "little"))

@@ -35,8 +35,6 @@ _COMPILE_WIDE = (
     "the kernel was compiled for 32-bit addresses, which visim does not have; compile it with"
     " ocloc -64, or from SPIR-V whose memory model is Physical64"
 )
-_LARGE_FILE = {"dg2": (128, 256), "pvc": (128, 256)}
-_FILE = (128,)
 _KIB = 1024
 
 
@@ -126,7 +124,7 @@ def _name(piece: PayloadArgument) -> str:
 def _sizes(entry: ZeKernel, unit: Unit, platform: Platform) -> Iterator[Diagnostic]:
     """Registers, local ids, scratch and shared local memory have the sizes that the text needs."""
     env, places = entry.execution_env, places_of(entry, unit.inputs, platform)
-    legal = _LARGE_FILE.get(platform.name, _FILE)
+    legal = platform.grf_counts
     if env.grf_count not in legal:
         text = f"{env.grf_count} registers; threads of {platform.name} have"
         yield _finding("abi-grf-count", f"{text} {' or '.join(map(str, legal))}", unit.origin)

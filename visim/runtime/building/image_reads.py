@@ -15,7 +15,6 @@ from visim.linker.program import LinkedKernel
 from visim.module import Unit
 from visim.operands import Immediate, StateOperand, SurfaceVariable
 
-_WITHOUT_SAMPLERS = "pvc"
 _STORES = {"scatter4_typed", "media_st"}
 
 
@@ -28,7 +27,7 @@ def check_images_are_read(kernel: ZeKernel, linked: LinkedKernel) -> None:
     Raises:
         UnsupportedError: no message reads an image.
     """
-    if linked.platform.name != _WITHOUT_SAMPLERS:
+    if linked.platform.has_samplers:
         return
     read = {index for one in linked.units for index in _surfaces_read(one.unit)}
     if None in read:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from visim.binary.isafile import (
     NativeCode,
     is_isa,
-    isa_platform,
+    isa_platforms,
     native_code,
     read_isa,
     write_isa,
@@ -306,7 +306,7 @@ def _examine_object(
     data: bytes, name: str, target: Platform | None
 ) -> tuple[Contents | None, Diagnostics]:
     try:
-        device = _one_device(name, isa_platform(data, name), target)
+        device = _one_device(name, isa_platforms(data, name), target)
         module = read_isa(data, name, platform=device)
     except InputError as error:
         return None, error.diagnostics
@@ -355,7 +355,7 @@ def _examine_zebin(
         zebin = read_zebin(data, name)
     except InputError as error:
         return None, error.diagnostics
-    device = _one_device(name, zebin.platform, target)
+    device = _one_device(name, (zebin.platform,) if zebin.platform else (), target)
     versions: list[tuple[int, int]] = []
     kernels: list[LoadedKernel] = []
     functions: list[Unit] = []
@@ -405,11 +405,16 @@ def _unit_of(
     return module, unit, findings
 
 
-def _one_device(name: str, found: Platform | None, target: Platform | None) -> Platform | None:
-    """Return the platform of a file; ArgumentError if the caller wants another one."""
-    if found is not None and target is not None and found != target:
-        raise ArgumentError(f"platform: {name} is for {found.name}, not for {target.name}")
-    return found or target
+def _one_device(name: str, found: Sequence[Platform], target: Platform | None) -> Platform | None:
+    """Return the platform of a file, which is one of `found`.
+
+    Raises:
+        ArgumentError: the caller wants another one.
+    """
+    if target is not None and found and target not in found:
+        listed = " or ".join(one.name for one in found)
+        raise ArgumentError(f"platform: {name} is for {listed}, not for {target.name}")
+    return target or (found[0] if found else None)
 
 
 def _checked(

@@ -20,7 +20,7 @@ from visim.errors import ArgumentError, InputError, ToolMissing
 from visim.runtime.compiling import ocloc
 from visim.runtime.compiling.spirv import whole_module
 from visim.runtime.given import check_text
-from visim.target import Platform, platform
+from visim.target import Platform, platform, product
 
 __all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
 
@@ -65,7 +65,7 @@ def build_zebin(
     Args:
         source: The program's text, or the bytes of a SPIR-V module, whose specialization
             constants keep the values that they have in it.
-        device: The platform to build for: bdw, skl, icllp, tgllp, dg2 or pvc, in any case.
+        device: The device to build for, by its name or one of ocloc's for it, in any case.
         options: Options of clBuildProgram, separated by spaces. Paths in `-I` are relative to
             the current directory. SPIR-V has no use for those of texts (-D, -I, -cl-std).
         name: The program's name in messages. If it is the path of a file, included files are
@@ -78,7 +78,7 @@ def build_zebin(
             the compiler crashed or took longer than `TIMEOUT_S` seconds.
         ToolMissing: libocloc is not installed.
     """
-    target = platform(device)
+    target, sold = platform(device), product(device).names[0]
     for what, given in (("options", options), ("name", name)):
         check_text(what, given)
     if not name:
@@ -87,7 +87,7 @@ def build_zebin(
         raise ArgumentError("options: they contain a NUL character or half of a surrogate pair")
     if isinstance(source, (bytes, bytearray, memoryview)):
         module = whole_module(bytes(source), name)
-        return _compile(_Job(_MODULE, module, name), options.strip(), target)
+        return _compile(_Job(_MODULE, module, name, sold), options.strip(), target)
     check_text("source", source, "OpenCL C as a str, or a SPIR-V module as bytes")
     _refuse_two_standards(options)
     _refuse_unfinished(options)
@@ -97,7 +97,7 @@ def build_zebin(
     spelled = _spelled(name, options)
     # The length of a text has to count a NUL behind it, else later builds read beyond it.
     data = f'#line 1 "{_escaped(spelled)}"\n{text}\0'.encode()
-    job = _Job(_FILE, data, name, text, spelled)
+    job = _Job(_FILE, data, name, sold, text, spelled)
     return _compile(job, _with_includes(options, text, name), target)
 
 
@@ -108,12 +108,13 @@ class _Job:
     file: str
     data: bytes
     name: str
+    device: str
     text: str = ""
     spelled: str = ""
 
 
 def _compile(job: _Job, options: str, target: Platform) -> bytes:
-    words = ["ocloc", "compile", "-q", "-file", job.file, "-device", target.name]
+    words = ["ocloc", "compile", "-q", "-file", job.file, "-device", job.device]
     words += ["-spirv_input"] if job.file == _MODULE else []
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
     words += ["-internal_options", _internal_options(target, options)]
@@ -178,7 +179,7 @@ def _refuse_unfinished(options: str) -> None:
 
 
 def _internal_options(target: Platform, options: str) -> str:
-    lacks_images = target.name == "pvc" and _CL3.search(options)
+    lacks_images = not target.has_samplers and _CL3.search(options)
     return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
 
 
@@ -209,7 +210,7 @@ def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
             "the compiler gives up like this at built-ins that it declares and does not have, such "
             "as bitfield_insert() of cl_khr_extended_bit_ops: write them out"
         )
-    if target.order >= platform("dg2").order:
+    if target.has_lsc:
         return None
     return (
         "before dg2, the compiler crashes on get_global_id() and its like in functions that "

@@ -24,7 +24,6 @@ from visim.errors import ArgumentError, shown
 from visim.forks import RenewedProperty
 from visim.records import record
 from visim.target import Platform
-from visim.target import platform as find_platform
 
 Triple = tuple[int, int, int]
 
@@ -257,18 +256,13 @@ def thread_space(sizes: Sizes, device: Platform) -> ThreadSpace:
     (width, height, depth), _ = triple(sizes.thread_space, "thread_space")
     if depth != 1:
         raise ArgumentError(f"thread_space: {sizes.thread_space} has a third dimension")
-    limit = MAX_THREAD_SPACE if has_wide_thread_space(device) else MAX_THREAD_SPACE_BEFORE_ICLLP
+    limit = MAX_THREAD_SPACE if device.has_wide_thread_space else MAX_THREAD_SPACE_BEFORE_ICLLP
     if max(width, height) > limit:
         raise ArgumentError(
             f"thread_space: {width}x{height} has a side beyond {limit}, the most on {device.name}"
         )
     dependency = read_dependency(sizes.dependency)
     return ThreadSpace(width, height, dependency, schedule(width, height, dependency))
-
-
-def has_wide_thread_space(device: Platform) -> bool:
-    """Return whether coordinates in r0.1 have 12 bits, as on icllp and later devices."""
-    return device.order >= find_platform("icllp").order
 
 
 def _refuse_work_items(sizes: Sizes) -> None:
@@ -313,7 +307,7 @@ def triple(value: object, name: str, *, least: int = 1) -> tuple[Triple, int]:
 
 def slm_limit(device: Platform) -> int:
     """Return the bytes of shared local memory that a group can have on a device."""
-    return (128 if device.name == "pvc" else 64) * _KIBIBYTE
+    return device.slm_kib * _KIBIBYTE
 
 
 def local_ids(size: Triple, simd_size: int, order: Triple) -> NDArray[np.uint16]:

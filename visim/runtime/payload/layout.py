@@ -34,8 +34,6 @@ from visim.target import Platform
 
 PACKED_IDS = "packed_local_ids"
 _SCRATCH_GRANULE = 1024
-_SELF_LOADING = {"dg2", "pvc"}
-"""Devices whose code loads its local ids and cross-thread data itself."""
 _MOST_SIZES = 64
 """For so many local sizes a kernel remembers what their threads have."""
 
@@ -98,7 +96,7 @@ def places_of(kernel: ZeKernel, inputs: Sequence[Input], platform: Platform) -> 
     local_ids = sum(
         grf if piece.arg_type == PACKED_IDS else piece.size for piece in kernel.per_thread_payload
     )
-    if platform.name not in _SELF_LOADING:
+    if not platform.loads_payload:
         free = 0 if local_ids else grf
         return Places(grf, local_ids, grf + local_ids + free, kernel.payload)
     base, loaded = grf + local_ids, kernel.execution_env.inline_data_payload_size
@@ -433,7 +431,7 @@ def _check_thread_data(kernel: ZeKernel) -> None:
 def _scratch_bases(layout: PayloadLayout, threads: int) -> list[int]:
     """Return where each thread's scratch begins: pvc's hardware adds it, programs elsewhere do."""
     size = layout.scratch_bytes
-    if layout.linked.platform.name == "pvc" or not size:
+    if layout.linked.platform.grf_bytes == 64 or not size:
         return [0] * threads
     step = -(-size // _SCRATCH_GRANULE) * _SCRATCH_GRANULE
     return [step * (thread + 1) for thread in range(threads)]

@@ -25,7 +25,7 @@ from visim.machine.surfaces import Surfaces
 from visim.records import record
 from visim.runtime.arguments import values
 from visim.runtime.arguments.images import Image, sampler_argument
-from visim.runtime.payload.geometry import Triple, has_wide_thread_space
+from visim.runtime.payload.geometry import Triple
 from visim.runtime.printf.assertions import AssertBuffer
 from visim.target import Platform
 
@@ -96,7 +96,7 @@ class ThreadHeader:
         self._hw_id = place("%hw_id")
         self._sr0 = place("%sr0")
         self._padding = bytes(kernel.platform.grf_bytes - _R0.size)
-        self._y_scale = 1 << (12 if has_wide_thread_space(kernel.platform) else 16)
+        self._y_scale = 1 << (12 if kernel.platform.has_wide_thread_space else 16)
         self.group_fields = (Coordinate(4, 0), Coordinate(24, 1), Coordinate(28, 2))
         self.media_fields = (Coordinate(4, 0, self._y_scale),)
         """Where the coordinates are in r0 itself, in groups and in a thread space."""
@@ -178,13 +178,13 @@ def moved(places: Iterable[Coordinate], offset: int) -> tuple[Coordinate, ...]:
 def state_register(device: Platform, number: int) -> int:
     """Return the sr0.0 from which programs compute `number`, leaving out bits that are fused off.
 
-    Programs for dg2 squeeze bits 3 and 6 out, those for pvc bits 3, 6 and 7; older ones use
-    %hw_id instead.
+    Programs for dg2 and its like squeeze bits 3 and 6 out, those for pvc bits 3, 6 and 7; older
+    ones use %hw_id instead.
     """
-    if device.name not in {"dg2", "pvc"}:
+    if not device.loads_payload:
         return 0
     low, middle, high = number & 7, number >> 3 & 3, number >> 5
-    return low | middle << 4 | high << (8 if device.name == "pvc" else 7)
+    return low | middle << 4 | high << (8 if device.grf_bytes == 64 else 7)
 
 
 def bind_surface(surfaces: Surfaces, index: int, value: object) -> None:

@@ -109,7 +109,7 @@ class TestQuestions:
         assert [kernel.name for kernel in read_zebin(zebin, "scale").kernels] == ["scale"]
 
     def test_an_unknown_device_is_an_argument_error(self):
-        with pytest.raises(ArgumentError, match="known: bdw, skl, icllp, tgllp, dg2, pvc"):
+        with pytest.raises(ArgumentError, match="known: bdw, skl, icllp, tgllp, dg2, mtl"):
             build_zebin(SCALE, device="gen99")
 
     def test_the_compiler_is_told_the_name_and_no_byte_order_mark(self, answers):
