@@ -14,7 +14,7 @@ from visim.lex import nearest
 from visim.module import Input, UnitKind
 from visim.operands import Attribute, General
 from visim.predefined import GENERALS, elements
-from visim.target import PLATFORMS
+from visim.target import PLATFORMS, Generation
 
 MOST_KERNELS = 512
 MOST_INPUTS = 256
@@ -25,7 +25,7 @@ LONGEST_LABEL = 1024
 LONGEST_PATH = 256
 TABLES = ("generals", "addresses", "predicates", "samplers", "surfaces")
 PREDICATE_SIZES = (1, 2, 4, 8, 16, 32)
-MOST_ADDRESSES = 16
+MOST_ADDRESSES, MOST_ADDRESSES_OF_XE3P = 16, 32
 _ALIASABLE = {"%arg", "%retval", "%r0", "%impl_arg_buf_ptr", "%local_id_buf_ptr"}
 _COMPILERS_ALIASED = frozenset({"%null", "%sp", "%fp", "%hw_id", "%scratchloc"})
 _ALIASED = _ALIASABLE | _COMPILERS_ALIASED
@@ -142,14 +142,17 @@ def predicate_sizes(at: UnitSite) -> Iterator[Wrong]:
 @rules.unit(
     "address-count",
     "vISA 4, Address Variables",
+    platform="pvc",
     failing=".decl X v_type=A num_elts=17\nret (M1, 1)",
     passing=".decl X v_type=A num_elts=16\nret (M1, 1)",
 )
 def address_sizes(at: UnitSite) -> Iterator[Wrong]:
-    """An address variable has 1 to 16 elements."""
+    """An address variable has 1 to 16 elements, or 32 on cri, whose compilers write so many."""
+    is_wide = at.platform is None or at.platform.generation >= Generation.XE3P
+    most = MOST_ADDRESSES_OF_XE3P if is_wide else MOST_ADDRESSES
     for variable in at.unit.addresses:
-        if not 1 <= variable.count <= MOST_ADDRESSES:
-            text = f"{variable.name} has {variable.count} elements, not 1 to {MOST_ADDRESSES}"
+        if not 1 <= variable.count <= most:
+            text = f"{variable.name} has {variable.count} elements, not 1 to {most}"
             yield Wrong(text, origin=variable.origin)
 
 
