@@ -26,6 +26,10 @@ _CODE = ".text."
 _ELF_HEADER, _LARGEST_BINARY = 64, 1 << 29
 _CHUNK = 16 << 20
 _RELOCATED_BYTES = 8
+_WHOLE, _LOW, _HIGH = 1, 2, 3
+"""Kinds of relocations: an address, its lower and its upper half."""
+_OF_THE_LOADER = "__INTEL_PATCH"
+"""What begins so is no variable, but something that loaders write into code."""
 _CODE_ALIGNMENT, _FARTHEST_ENTRY, _HEAD_BYTES = 64, 512, 32
 _MAPS = re.compile(
     r"^(?P<start>[0-9a-f]+)-(?P<end>[0-9a-f]+) r(?P<writes>.).(?P<shared>.)"
@@ -37,12 +41,14 @@ _MAPS = re.compile(
 class CodeSection:
     """The machine code of one kernel in a binary.
 
-    `fixed` tells the bytes that relocations leave alone.
+    `fixed` tells the bytes that relocations leave alone. `addresses` are the places in the code
+    where a loader puts addresses: offset, kind, and the symbol's name.
     """
 
     name: str
     code: Bytes
     fixed: Bytes
+    addresses: tuple[tuple[int, int, str], ...] = ()
 
     def is_at(self, space: AddressSpace, start: int) -> bool:
         """Return whether the code stands at an address."""
@@ -95,6 +101,20 @@ class Found:
     def info(self) -> KernelInfo:
         """The kernel's metadata."""
         return self.binary.kernels[self.section.name]
+
+    def symbols(self, space: AddressSpace) -> dict[str, int]:
+        """Return where the driver has put the program's variables that the code mentions."""
+        found: dict[str, int] = {}
+        for offset, kind, name in self.section.addresses:
+            place = self.start + offset
+            if kind == _WHOLE:
+                value = space.load_long(place)
+            elif kind in {_LOW, _HIGH}:
+                value = space.load(place) << (32 if kind == _HIGH else 0)
+            else:
+                continue
+            found[name] = found.get(name, 0) | value
+        return found
 
 
 class KernelFinder:
@@ -234,11 +254,15 @@ def read_binary(data: bytes) -> Binary | None:
 def _code(image: ElfImage, section: Section) -> CodeSection:
     code = np.frombuffer(bytes(section.data), np.uint8)
     fixed = np.ones(code.size, np.uint8)
+    symbols, addresses = image.symbols(), list[tuple[int, int, str]]()
     for table in image.sections:
         if table.info == section.index and table.type in {SectionType.REL, SectionType.RELA}:
             for relocation in image.relocations(table):
                 fixed[relocation.offset : relocation.offset + _RELOCATED_BYTES] = 0
-    return CodeSection(section.name.removeprefix(_CODE), code, fixed)
+                name = symbols[relocation.symbol].name
+                if not name.startswith(_OF_THE_LOADER):
+                    addresses.append((relocation.offset, relocation.kind, name))
+    return CodeSection(section.name.removeprefix(_CODE), code, fixed, tuple(addresses))
 
 
 def _regions(process: int, *, of_files: bool) -> list[tuple[int, int]]:

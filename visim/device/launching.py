@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -108,6 +108,9 @@ class Kernels:
         if not found.binary.has_visa:
             moves = PayloadMoves(found.info, kernel.metadata.payload, name)
         linked = contents.link(kernel, self._platform)
+        symbols = {**linked.symbols, **found.symbols(self._space)}
+        if symbols != linked.symbols:
+            linked = replace(linked, symbols=symbols)
         layout = PayloadLayout(kernel.metadata, linked)
         made = Prepared(kernel, kernel.metadata, linked, layout, weight_of(linked), moves)
         self._prepared[id(found.section)] = made
