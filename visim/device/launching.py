@@ -18,13 +18,13 @@ from visim.device.finding import Found, KernelFinder
 from visim.device.rebuilding import PayloadMoves, rebuilt
 from visim.device.reports import LaunchRecord, ProgramReport
 from visim.device.streamer import Bases, QueueError
+from visim.device.surface_states import bound_surfaces
 from visim.device.walker import ComputeWalk, Triple
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.errors import InputError, VisimError
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import aligned_zeros
 from visim.machine.memory import Memory
-from visim.machine.surfaces import Surfaces
 from visim.runtime.building.loading import Contents, LoadedKernel, complete, examine_data
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.launch import make_engine
@@ -138,7 +138,8 @@ class Kernels:
             if private is not None:
                 own = Memory(memory.allocations)
                 own.add(private, "private memory")
-            machine = Machine(own, Surfaces(), prepared.layout.scratch_bytes)
+            surfaces = bound_surfaces(self._space, prepared.metadata, walk, bases)
+            machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
             self._execute(prepared, dispatch, machine)
 
     def _dispatch(
