@@ -68,7 +68,7 @@ class Model:
 MODELS = (
     Model(
         name="bmg",
-        platform="pvc",
+        platform="bmg",
         generation="xe2",
         product="Arc B580",
         device_id=0xE20B,

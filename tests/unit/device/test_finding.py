@@ -1,0 +1,47 @@
+"""Finding kernels: the symbols in loaded code, and binaries in a program's memory."""
+
+import os
+
+import numpy as np
+
+from tests.unit.device.space import BASE, PAGE, address_space
+from visim.device.finding import Binary, CodeSection, Found, KernelFinder
+from visim.device.hostmemory import ProgramMemory
+
+
+def found(*addresses: tuple[int, int, str]) -> Found:
+    code = np.arange(64, dtype=np.uint8)
+    fixed = np.ones(64, np.uint8)
+    for offset, _, _ in addresses:
+        fixed[offset : offset + 8] = 0
+    section = CodeSection("k", code, fixed, addresses)
+    return Found(Binary(b"", (section,), has_visa=True), section, BASE)
+
+
+def test_addresses_of_variables_are_read_from_patched_code() -> None:
+    with address_space() as (space, _):
+        space.map_object(BASE, PAGE, 0)
+        kernel = found((8, 2, "table"), (24, 3, "table"), (40, 1, "whole"))
+        space.write(BASE, kernel.section.code)
+        space.store(BASE + 8, 0x1111_2222)
+        space.store(BASE + 24, 0x7F01)
+        space.store_long(BASE + 40, 0x1234_5678_9ABC)
+        assert kernel.section.is_at(space, BASE)
+        assert kernel.symbols(space) == {"table": 0x7F01_1111_2222, "whole": 0x1234_5678_9ABC}
+
+
+def test_code_that_differs_elsewhere_is_not_the_kernels() -> None:
+    with address_space() as (space, _):
+        space.map_object(BASE, PAGE, 0)
+        kernel = found((8, 1, "table"))
+        space.write(BASE, kernel.section.code)
+        space.store(BASE + 20, 0xFFFF_FFFF)
+        assert not kernel.section.is_at(space, BASE)
+        assert not kernel.section.is_at(space, BASE + PAGE)
+
+
+def test_code_of_no_binary_is_not_found() -> None:
+    with address_space() as (space, _):
+        space.map_object(BASE, PAGE, 0)
+        space.write(BASE, os.urandom(256))
+        assert KernelFinder(space, ProgramMemory(os.getpid())).find(BASE + 64) is None
