@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     )
     from visim.runtime.arguments.buffers import Buffer, Local
     from visim.runtime.arguments.images import Image, Sampler
+    from visim.runtime.arguments.uninitialised import Uninitialised
     from visim.runtime.kernel import Kernel
     from visim.runtime.launching.handles import LaunchHandle
     from visim.runtime.launching.report import Report
     from visim.runtime.printf.records import printf_to
     from visim.runtime.program import Program, assemble, link, load, verify
+    from visim.sanitize.findings import Finding
 
 __all__ = [
     "ArgumentError",
@@ -46,6 +48,7 @@ __all__ = [
     "Diagnostics",
     "Fault",
     "FaultError",
+    "Finding",
     "Image",
     "InputError",
     "InternalError",
@@ -58,6 +61,7 @@ __all__ = [
     "Report",
     "Sampler",
     "ToolMissing",
+    "Uninitialised",
     "UnsupportedError",
     "VisimError",
     "assemble",
@@ -85,11 +89,13 @@ _MODULES = {
     ),
     "visim.runtime.arguments.buffers": ("Buffer", "Local"),
     "visim.runtime.arguments.images": ("Image", "Sampler"),
+    "visim.runtime.arguments.uninitialised": ("Uninitialised",),
     "visim.runtime.kernel": ("Kernel",),
     "visim.runtime.launching.handles": ("LaunchHandle",),
     "visim.runtime.launching.report": ("Report",),
     "visim.runtime.printf.records": ("printf_to",),
     "visim.runtime.program": ("Program", "assemble", "link", "load", "verify"),
+    "visim.sanitize.findings": ("Finding",),
 }
 _PACKAGES = ("opencl", "timing")
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}

@@ -15,6 +15,7 @@ from visim.machine.bounds import Bounds
 from visim.module import Unit
 from visim.runtime.arguments import parameters as metadata_parameters
 from visim.runtime.arguments.pointees import Pointees
+from visim.runtime.arguments.uninitialised import Uninitialised, plain
 from visim.runtime.arguments.values import Parameter, arrange
 from visim.runtime.building.image_reads import check_images_are_read
 from visim.runtime.building.loading import Contents, LoadedKernel
@@ -23,12 +24,12 @@ from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
 from visim.runtime.launching.running import ExecutablePool
-from visim.runtime.launching.sanitizing import Sanitizing
+from visim.runtime.launching.sanitizing import Sanitizing, uninitialised
 from visim.runtime.launching.unwritten import unwritten_notes
 from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
-from visim.sanitize.watching import watched_kernel
+from visim.sanitize.watching import Wanted, watched_kernel
 from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
 
@@ -44,8 +45,9 @@ class Kernel:
     def __init__(self, contents: Contents, kernel: LoadedKernel) -> None:
         self._contents = contents
         self._kernel = kernel
-        self._executables: dict[tuple[str, bool, tuple[str, ...]], ExecutablePool] = {}
-        self._watched: dict[tuple[str, ...], LinkedKernel] = {}
+        self._executables: dict[tuple[str, bool, Wanted], ExecutablePool] = {}
+        self._watched: dict[Wanted, LinkedKernel] = {}
+        self._layouts: dict[Wanted, PayloadLayout | bare.BareLayout] = {}
         self._jit_refuses = False
         self._lock = RenewedLock()
 
@@ -144,25 +146,49 @@ class Kernel:
     def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch:
         began = time.perf_counter()
         self._platform()
-        given = arrange(args, self.args)
+        values = arrange(args, self.args)
         form = self._forms.of(options)
-        plan = form.prepare(given)
-        named, chosen = form.engine, form.options
-        names = tuple(chosen.sanitize or ())
-        if named is None:
-            engine, executables = self._fastest(plan, names)
+        chosen = form.options
+        undefined = uninitialised([*values, *(chosen.surfaces or {}).values()])
+        given = [plain(value) for value in values] if undefined else values
+        wanted = self._wanted(chosen, undefined)
+        plan = self._planned(form, wanted)(given)
+        if form.engine is None:
+            engine, executables = self._fastest(plan, wanted)
         else:
-            engine = named.name
-            executables = self._pool(named, names, taint=chosen.tracks_taint)
+            engine = form.engine.name
+            executables = self._pool(form.engine, wanted, taint=chosen.tracks_taint)
+        sanitizing = Sanitizing(self._linked, wanted, undefined) if wanted else None
+        if sanitizing is not None:
+            sanitizing.prepare(plan)
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
             *(chosen, form.run_options, compile_s, self._units),
             self._unwritten_notes + self._pointees.notes(given),
-            Sanitizing(self._linked, names) if names else None,
+            sanitizing,
+            () if "uninit" in wanted.names else undefined,
         )
 
-    def _fastest(self, plan: LaunchPlan, names: tuple[str, ...]) -> tuple[str, ExecutablePool]:
+    def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
+        """Return which sanitizers are to watch a launch, and what they have to look at."""
+        names = tuple(options.sanitize or ())
+        if not names:
+            return Wanted()
+        layout, has_metadata = self._payload, self._kernel.metadata is not None
+        private = layout.private_bytes if isinstance(layout, PayloadLayout) else 0
+        return Wanted(names, bool(undefined or private), not has_metadata)
+
+    def _planned(self, form: Form, wanted: Wanted) -> Callable[[Sequence[object]], LaunchPlan]:
+        """Return what prepares launches; variables have other places where shadows stand."""
+        if "uninit" not in wanted.names:
+            return form.prepare
+        layout = self._layouts.get(wanted)
+        if layout is None:
+            layout = self._layouts[wanted] = self._layout(self._watched_kernel(wanted))
+        return self._preparation(form.options, layout)
+
+    def _fastest(self, plan: LaunchPlan, wanted: Wanted) -> tuple[str, ExecutablePool]:
         """Return the engine of a launch that names none, and the kernel as it prepared it.
 
         What the JIT does not run, the interpreter does.
@@ -172,31 +198,29 @@ class Kernel:
             try:
                 engine = make_engine(name)
             except UnsupportedError:  # A signal's handler has interrupted what loads it.
-                return self._interpreted(names)
+                return self._interpreted(wanted)
             try:
-                return name, self._pool(engine, names)
+                return name, self._pool(engine, wanted)
             except UnsupportedError:
                 self._jit_refuses = True
-        return self._interpreted(names)
+        return self._interpreted(wanted)
 
-    def _interpreted(self, names: tuple[str, ...]) -> tuple[str, ExecutablePool]:
-        return "interpreter", self._pool(make_engine("interpreter"), names)
+    def _interpreted(self, wanted: Wanted) -> tuple[str, ExecutablePool]:
+        return "interpreter", self._pool(make_engine("interpreter"), wanted)
 
-    def _pool(
-        self, engine: Engine, names: tuple[str, ...], *, taint: bool = False
-    ) -> ExecutablePool:
+    def _pool(self, engine: Engine, wanted: Wanted, *, taint: bool = False) -> ExecutablePool:
         """Return the kernel as an engine prepared it, once for all launches.
 
         Args:
             engine: the engine.
-            names: the sanitizers that watch it.
+            wanted: the sanitizers that watch it.
             taint: whether the engine follows inexact values.
         """
         with self._lock.lock:
-            key = engine.name, taint, names
+            key = engine.name, taint, wanted
             executables = self._executables.get(key)
             if executables is None:
-                executables = ExecutablePool(engine.prepare(self._watched_kernel(names)))
+                executables = ExecutablePool(engine.prepare(self._watched_kernel(wanted)))
                 self._executables[key] = executables
             return executables
 
@@ -221,11 +245,11 @@ class Kernel:
             **facts.body(unit, self._contents.platform),
         }
 
-    def _watched_kernel(self, names: tuple[str, ...]) -> LinkedKernel:
-        """Return the kernel as the sanitizers called `names` watch it."""
-        found = self._watched.get(names)
+    def _watched_kernel(self, wanted: Wanted) -> LinkedKernel:
+        """Return the kernel as the sanitizers watch it that are wanted."""
+        found = self._watched.get(wanted)
         if found is None:
-            found = self._watched[names] = watched_kernel(self._linked, names)
+            found = self._watched[wanted] = watched_kernel(self._linked, wanted)
         return found
 
     @RenewedProperty
@@ -260,11 +284,15 @@ class Kernel:
 
     @RenewedProperty
     def _payload(self) -> PayloadLayout | bare.BareLayout:
+        if self._kernel.metadata is not None:
+            abi.check_supported(self._kernel.metadata)
+            check_images_are_read(self._kernel.metadata, self._linked)
+        return self._layout(self._linked)
+
+    def _layout(self, linked: LinkedKernel) -> PayloadLayout | bare.BareLayout:
         if self._kernel.metadata is None:
-            return bare.BareLayout(self._linked)
-        abi.check_supported(self._kernel.metadata)
-        check_images_are_read(self._kernel.metadata, self._linked)
-        return PayloadLayout(self._kernel.metadata, self._linked)
+            return bare.BareLayout(linked)
+        return PayloadLayout(self._kernel.metadata, linked)
 
     @RenewedProperty
     def _forms(self) -> Forms:
@@ -282,11 +310,13 @@ class Kernel:
         if name is None and chosen.tracks_taint:
             name = "interpreter"
         named = None if name is None else make_engine(name, taint=chosen.tracks_taint)
-        return Form(chosen, chosen.run_options, named, self._preparation(chosen))
+        return Form(chosen, chosen.run_options, named, self._preparation(chosen, self._payload))
 
-    def _preparation(self, options: LaunchOptions) -> Callable[[Sequence[object]], LaunchPlan]:
+    def _preparation(
+        self, options: LaunchOptions, layout: PayloadLayout | bare.BareLayout
+    ) -> Callable[[Sequence[object]], LaunchPlan]:
         """Return what prepares a launch with some options, given its arguments."""
-        layout, device = self._payload, self._linked.platform
+        device = self._linked.platform
         tables = Tables(options.surfaces or {}, options.samplers or {})
         if isinstance(layout, bare.BareLayout):
             groups = geometry.bare_geometry(options, device)

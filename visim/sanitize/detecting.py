@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from visim.engine.accesses import Accesses
 from visim.engine.observers import GroupStart, Observer
 from visim.errors import Fault
@@ -37,6 +40,14 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class Undefined:
+    """Flat memory that counts as never written: from `address` on, where bits are set in `bits`."""
+
+    address: int
+    bits: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """How many work-items a launch has in each dimension, and a group; and the first one's id."""
 
@@ -53,6 +64,7 @@ class Surroundings:
         kernel: the kernel, as it was linked without instruments.
         areas: its flat memory, which does not overlap, by address.
         surfaces: the host address of each surface, by binding table index.
+        scratch_bytes: the scratch memory of each thread.
         sizes: the work-items of the launch and of a group, None for bare kernels.
     """
 
@@ -60,6 +72,7 @@ class Surroundings:
     areas: tuple[Area, ...] = ()
     surfaces: dict[int, int] = field(default_factory=dict[int, int])
     sizes: Sizes | None = None
+    scratch_bytes: int = 0
 
     def area(self, address: int) -> Area | None:
         """Return the area that holds an address."""
@@ -197,4 +210,5 @@ __all__ = [
     "Side",
     "Sizes",
     "Surroundings",
+    "Undefined",
 ]

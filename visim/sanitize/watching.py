@@ -3,36 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 from visim.linker.program import LinkedKernel
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
 from visim.sanitize.collecting import Collector
-from visim.sanitize.detecting import Detector, Instrument, Sanitizer, Surroundings
+from visim.sanitize.detecting import Detector, Instrument, Sanitizer, Surroundings, Undefined
 from visim.sanitize.instrumented import instrumented
 from visim.sanitize.places import Places
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
+from visim.sanitize.uninit.detector import UninitDetector
+from visim.sanitize.uninit.instrument import Tracking, UninitInstrument
+from visim.sanitize.uninit.layout import ShadowedKernel
+from visim.sanitize.uninit.memory import ShadowSpace, shadow_space
+from visim.sem.effects import Space
 
 
-def watched_kernel(kernel: LinkedKernel, names: Sequence[str]) -> LinkedKernel:
-    """Return a kernel with the instruments of the detectors called `names`."""
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of a launch's sanitizers, as far as the kernel's code depends on it.
+
+    Attributes:
+        names: the detectors.
+        flat: whether flat memory has bytes that nothing has written.
+        strict: whether registers count that the program reads before it writes them: what a
+            compiler has made reads such on purpose.
+    """
+
+    names: tuple[str, ...] = ()
+    flat: bool = False
+    strict: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    @property
+    def space(self) -> ShadowSpace | None:
+        """The shadows of memory that the launch needs, if it does.
+
+        Raises:
+            UnsupportedError: the system does not let the process have them.
+        """
+        return shadow_space() if "uninit" in self.names else None
+
+    def turn(self) -> AbstractContextManager[object]:
+        """Return what holds while a launch runs: shadows are of one launch at a time."""
+        space = self.space
+        return nullcontext() if space is None else space.lock
+
+
+def watched_kernel(kernel: LinkedKernel, wanted: Wanted) -> LinkedKernel:
+    """Return a kernel with the instruments that are wanted, and with what these need.
+
+    Raises:
+        UnsupportedError: the system does not let the process have shadows of memory.
+    """
     instruments: list[Instrument] = []
-    if "races" in names:
+    space = wanted.space
+    if space is not None:
+        shadowed = ShadowedKernel(kernel)
+        kernel = shadowed.kernel
+        memories = {Space.SLM, Space.SCRATCH}
+        if wanted.flat:
+            memories |= {Space.FLAT, Space.SURFACE}
+        tracking = Tracking(frozenset(memories), wanted.strict, shadowed.distance)
+        instruments.append(UninitInstrument(kernel, tracking, space))
+    if "races" in wanted.names:
         instruments.append(RaceInstrument())
-    if "barriers" in names:
+    if "barriers" in wanted.names:
         instruments.append(BarrierInstrument())
     return instrumented(kernel, instruments)
 
 
-def sanitizer(surroundings: Surroundings, names: Sequence[str]) -> Sanitizer:
-    """Return what watches one launch with the detectors called `names`."""
+def sanitizer(
+    surroundings: Surroundings, wanted: Wanted, undefined: Sequence[Undefined]
+) -> Sanitizer:
+    """Return what watches one launch.
+
+    Args:
+        surroundings: the launch.
+        wanted: which detectors.
+        undefined: what of flat memory counts as never written.
+    """
     collector = Collector(Places(surroundings.kernel))
     detectors: list[Detector] = []
-    if "races" in names:
+    if "races" in wanted.names:
         detectors.append(RaceDetector(surroundings, collector))
-    if "barriers" in names:
+    space = wanted.space
+    if space is not None:
+        detectors.append(UninitDetector(surroundings, collector, space, undefined))
+    if "barriers" in wanted.names:
         detectors.append(BarrierDetector(surroundings, collector))
     return Sanitizer(surroundings, collector, detectors)
 
 
-__all__ = ["sanitizer", "watched_kernel"]
+__all__ = ["Wanted", "sanitizer", "watched_kernel"]

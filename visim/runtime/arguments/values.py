@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from visim.errors import ArgumentError, shown
 from visim.lex import nearest
 from visim.runtime.arguments.buffers import Buffer
+from visim.runtime.arguments.uninitialised import plain
 
 _SINGLE = Struct("<f")
 ParameterKind = Literal["buffer", "value", "local", "image", "sampler"]
@@ -114,6 +115,7 @@ def memory(value: object, name: str, *, written: bool = False) -> Memory | None:
     Raises:
         ArgumentError: `value` is something else.
     """
+    value = plain(value)
     if value is None or isinstance(value, Buffer):
         return value
     if not isinstance(value, np.ndarray):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import numpy as np
 
-from visim.engine.base import Engine, RunOptions, StopFlag
+from visim.engine.base import Engine, Executable, RunOptions, StopFlag
 from visim.engine.observers import Observer
 from visim.engine.taint import Reached, ShadowMemory
 from visim.errors import ArgumentError, Fault, FaultError, InternalError, UnsupportedError, shown
@@ -25,6 +25,7 @@ from visim.lex import nearest
 from visim.machine.bounds import Bounds
 from visim.module import Unit
 from visim.records import record
+from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.given import check_flag
 from visim.runtime.launching.deadlines import Deadline
 from visim.runtime.launching.handles import CancelledError, LaunchHandle
@@ -232,6 +233,7 @@ class Launch:
     units: tuple[Unit, ...] = ()
     kernel_notes: tuple[str, ...] = ()
     sanitizing: Sanitizing | None = None
+    unwatched: tuple[Uninitialised, ...] = ()
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -325,18 +327,35 @@ class Launch:
         if stop is not None or self._tracks_taint:
             shadow = ShadowMemory() if self._tracks_taint else None
             options = replace(options, stop=stop, shadow=shadow)
-        watcher = None
-        if self.sanitizing is not None:
-            watcher = self.sanitizing.begin(self.plan)
-            options = replace(options, observers=(*options.observers, watcher))
         executable = self.executables.borrow()
         try:
             self._thread = get_ident()
-            found = run_plan(self.plan, executable, options, receiver)
-            return found, () if watcher is None else watcher.finish(found.exit.fault)
+            if self.sanitizing is not None:
+                return self._watched(self.sanitizing, executable, options, receiver)
+            for one in self.unwatched:
+                one.forget()
+            return run_plan(self.plan, executable, options, receiver), ()
         finally:
             self._thread = 0
             self.executables.give_back(executable)
+
+    def _watched(
+        self,
+        sanitizing: Sanitizing,
+        executable: Executable,
+        options: RunOptions,
+        receiver: Receiver,
+    ) -> tuple[Outcome, tuple[Finding, ...]]:
+        """Run the plan while sanitizers watch it; return what they found, too."""
+        with sanitizing.wanted.turn():
+            watcher = sanitizing.begin(self.plan)
+            options = replace(options, observers=(*options.observers, watcher))
+            try:
+                found = run_plan(self.plan, executable, options, receiver)
+            except BaseException:
+                watcher.finish(None)
+                raise
+            return found, watcher.finish(found.exit.fault)
 
     def _report(self, found: Outcome, findings: tuple[Finding, ...]) -> Report:
         total = found.exit

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from visim.linker import LinkedKernel
 from visim.records import record
+from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.payload.threads import LaunchPlan
-from visim.sanitize.detecting import Area, Sanitizer, Sizes, Surroundings
-from visim.sanitize.watching import sanitizer
+from visim.sanitize.detecting import Area, Sanitizer, Sizes, Surroundings, Undefined
+from visim.sanitize.watching import Wanted, sanitizer
 
+_SHADOWS = "shadow memory"
 _KINDS = {
     "private memory": "private",
     "printf buffer": "hidden",
@@ -23,10 +25,20 @@ _KINDS = {
 
 @record
 class Sanitizing:
-    """The sanitizers that a launch asks for, and the kernel that they watch."""
+    """The sanitizers that a launch asks for, the kernel that they watch, and its arguments.
+
+    `uninitialised` are those of the arguments whose bytes count as never written.
+    """
 
     kernel: LinkedKernel
-    names: tuple[str, ...]
+    wanted: Wanted
+    uninitialised: tuple[Uninitialised, ...]
+
+    def prepare(self, plan: LaunchPlan) -> None:
+        """Let a kernel reach the shadows of its memory."""
+        space, memory = self.wanted.space, plan.parts[0].machine.memory
+        if space is not None and not any(one.name == _SHADOWS for one in memory.allocations):
+            memory.add(space.bytes, _SHADOWS)
 
     def begin(self, plan: LaunchPlan) -> Sanitizer:
         """Return what watches one run of a plan."""
@@ -34,11 +46,19 @@ class Sanitizing:
         areas = tuple(
             Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"))
             for one in machine.memory.allocations
+            if one.name != _SHADOWS
         )
         surfaces = {index: plan.surfaces[index].host_address for index in _linear(plan)}
-        return sanitizer(
-            Surroundings(self.kernel, areas, surfaces, _sizes(plan.geometry)), self.names
-        )
+        sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
+        around = Surroundings(self.kernel, areas, surfaces, sizes, scratch)
+        undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
+        return sanitizer(around, self.wanted, undefined)
+
+
+def uninitialised(values: Iterable[object]) -> tuple[Uninitialised, ...]:
+    """Return those of some arguments whose bytes count as never written, each once."""
+    found = {id(one): one for one in values if isinstance(one, Uninitialised)}
+    return tuple(found.values())
 
 
 def _linear(plan: LaunchPlan) -> Sequence[int]:
@@ -59,4 +79,4 @@ def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
     return (x, y, z)
 
 
-__all__ = ["Sanitizing"]
+__all__ = ["Sanitizing", "uninitialised"]

@@ -93,7 +93,7 @@ class Region:
     def reaches_flat_memory(self) -> bool:
         """Whether one of its messages is not of a surface or of shared local memory."""
         return any(
-            one.space is Space.FLAT
+            one.space in {Space.FLAT, Space.SHADOW}
             for _, _, one in (*self.loads, *self.stores, *self.atomics, *self.shared)
         )
 

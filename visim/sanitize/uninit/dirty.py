@@ -1,0 +1,144 @@
+"""Which registers can hold undefined bits at all: for all others no shadows are kept.
+
+A variable can if its value comes from memory whose shadow is looked at, or from a variable that
+can; or if something may read it before it was written. That is any variable that indirect operands
+reach, and in programs that no compiler of visim's made any whose first access in the program's
+order is a read. Variables that are never written are what compilers leave undefined on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from visim.isa import Unexecutable
+from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.operands import General, PredicateVariable
+from visim.sem.effects import (
+    Effect,
+    RegisterWrite,
+    WriteIndirect,
+    WritePredicate,
+    WriteRegister,
+    operands,
+)
+from visim.sem.expr import Expr, below
+
+Name = int | str
+"""A general variable by its index, a predicate by its name."""
+
+_REACHED = "reached"
+"""Stands for all variables that indirect operands reach."""
+
+
+@dataclass
+class _Flow:
+    """What an instruction writes, and what of: names, and whether memory is among it."""
+
+    targets: set[Name] = field(default_factory=set[Name])
+    sources: set[Name] = field(default_factory=set[Name])
+    from_memory: bool = False
+
+
+def dirty_variables(
+    kernel: LinkedKernel,
+    unit: LinkedUnit,
+    is_tracked: Callable[[Effect], bool],
+    *,
+    strict: bool,
+) -> frozenset[Name]:
+    """Return the variables of a unit that can hold undefined bits.
+
+    Args:
+        kernel: the kernel, without instruments.
+        unit: one of its units.
+        is_tracked: whether a message returns bits whose shadow is known.
+        strict: whether registers that may be read before they are written count.
+    """
+    reached = kernel.reached(unit)
+    flows = [
+        _flow(kernel.effects(unit, pc), reached, is_tracked) for pc in _executable(kernel, unit)
+    ]
+    given: set[Name] = {
+        entry.variable.root()[0].index
+        for entry in unit.unit.inputs
+        if isinstance(entry.variable, General)
+    }
+    dirty: set[Name] = {_REACHED}
+    written, seen = set[Name](), set[Name]()
+    for flow in flows:
+        if strict:
+            dirty |= {name for name in flow.sources if name not in seen}
+        seen |= flow.sources | flow.targets
+        written |= flow.targets
+    if not strict:
+        dirty &= written
+    dirty -= given
+    changed = True
+    while changed:
+        before = len(dirty)
+        for flow in flows:
+            if flow.from_memory or flow.sources & dirty:
+                dirty |= flow.targets
+        changed = len(dirty) != before
+    if _REACHED in dirty:
+        dirty |= reached
+    return frozenset(dirty - given)
+
+
+def _executable(kernel: LinkedKernel, unit: LinkedUnit) -> Iterable[int]:
+    for pc, item in enumerate(unit.body):
+        if item.op.meaning is None:
+            continue
+        try:
+            kernel.effects(unit, pc)
+        except Unexecutable:
+            continue
+        yield pc
+
+
+def _flow(
+    effects: Sequence[Effect], reached: frozenset[int], is_tracked: Callable[[Effect], bool]
+) -> _Flow:
+    flow = _Flow()
+    for effect in effects:
+        if not isinstance(effect, RegisterWrite):
+            continue
+        match effect:
+            case WriteRegister(place):
+                flow.targets.add(_named(place.variable, reached))
+            case WritePredicate(variable):
+                flow.targets.add(variable.name)
+            case WriteIndirect():
+                flow.targets.add(_REACHED)
+            case _:
+                continue
+        for leaf in below(operands(effect)):
+            _add_source(flow, leaf, reached, is_tracked)
+    return flow
+
+
+def _add_source(
+    flow: _Flow, leaf: Expr, reached: frozenset[int], is_tracked: Callable[[Effect], bool]
+) -> None:
+    match leaf.uop.name:
+        case "read":
+            variable: General = leaf.attribute.variable
+            if not variable.is_shared:
+                flow.sources.add(_named(variable, reached))
+        case "predicate":
+            predicate: PredicateVariable = leaf.attribute[0]
+            flow.sources.add(predicate.name)
+        case "gather":
+            flow.sources.add(_REACHED)
+        case "loaded":
+            flow.from_memory |= is_tracked(leaf.attribute[0])
+        case _:
+            pass
+
+
+def _named(variable: General, reached: frozenset[int]) -> Name:
+    return _REACHED if variable.index in reached else variable.index
+
+
+__all__ = ["Name", "dirty_variables"]
