@@ -16,6 +16,7 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
   npy:FILE                      the array in a NumPy file
   zeros:f32:1024                an array; 1024 may be a shape such as 480x640x4;
   ones:..., iota:..., rand:...  likewise: ones, 0 1 2 ..., random numbers
+  uninit:f32:1024               an array that counts as never written
   f32:2.5, u32:7, i8:-1, ...    a number; f32:1,2,3,4 is a vector
   hex:0000803f                  the bytes of a struct
   local:256                     bytes of local memory

@@ -24,6 +24,7 @@ from visim.diag import visible
 from visim.errors import ArgumentError
 from visim.lex import nearest
 from visim.runtime.arguments.images import Image
+from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.files import pictures
 from visim.runtime.files.arguments_text import (
     find_parameter,
@@ -249,7 +250,7 @@ def _previewed(outputs: Sequence[Output], prepared: Prepared) -> dict[str, NDArr
 
 def _array(value: object) -> NDArray[Any] | None:
     """Return the array of an argument that is one, or an image of one."""
-    if isinstance(value, Image):
+    if isinstance(value, Image | Uninitialised):
         return value.array
     return cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
 

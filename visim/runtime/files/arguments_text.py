@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from visim.errors import ArgumentError
 from visim.lex import nearest, shortened
 from visim.runtime.arguments.images import Image, Sampler
+from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.files.png_reader import decode_png
 from visim.runtime.given import standard_input
 
@@ -29,6 +30,7 @@ an argument's value is one of
   zeros:DTYPE:N          an array of N zeros; N may be a shape such as 480x640x4
   ones:DTYPE:N           an array of ones
   iota:DTYPE:N           an array 0, 1, 2, ...
+  uninit:DTYPE:N         zeros that count as never written (--sanitize uninit)
   rand:DTYPE:N           random numbers: floats in [0, 1), integers over their whole range (--seed)
   DTYPE:VALUE            one number, e.g. f32:2.5 or u32:0xff; several (f32:1,2,3,4) are a vector
   hex:BYTES              the bytes of a struct, e.g. hex:0000803f
@@ -221,6 +223,8 @@ def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
             return _load_array(rest, text.folder, where)
         case "zeros" | "ones" | "iota" | "rand" as fill:
             return _filled(fill, rest, seed, where)
+        case "uninit":
+            return Uninitialised(_filled("zeros", rest, seed, where))
         case "hex":
             return _bytes(rest, where)
         case "local":

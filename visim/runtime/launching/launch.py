@@ -466,6 +466,8 @@ def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:
         found += ("checks='off': nobody looked whether accesses were in range",)
     elif options.checks == "off":
         found += (f"checks='off' changes nothing on the {engine}: all checks were on",)
+    if "bounds" in (options.sanitize or ()):
+        found += ("sanitize: an access out of range stops the run with a fault, not as a finding",)
     if (options.workers or 1) > 1 and engine == "interpreter":
         found += (f"the {engine} ran on one worker",)
     return found
