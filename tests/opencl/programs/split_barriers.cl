@@ -18,6 +18,7 @@ kernel void split_barriers(global const int *a, global const int *b, global int 
     int sum = 0, now = 0;
     left[0][y][x] = a[row * n + x];
     right[0][y][x] = b[y * n + column];
+    mem_fence(CLK_LOCAL_MEM_FENCE);
     __builtin_IB_thread_group_barrier_signal();
     for (int k = 0; k < n; k += TILE) {
         int next = k + TILE < n ? k + TILE : 0;
@@ -27,6 +28,7 @@ kernel void split_barriers(global const int *a, global const int *b, global int 
         right[now ^ 1][y][x] = from_b;
         for (int i = 0; i < TILE; i++)
             sum += left[now][y][i] * right[now][i][x];
+        mem_fence(CLK_LOCAL_MEM_FENCE);
         __builtin_IB_thread_group_barrier_signal();
         now ^= 1;
     }

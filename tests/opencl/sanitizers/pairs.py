@@ -178,6 +178,16 @@ PAIRS = (
 """,
     ),
     Pair(
+        "product of all without compare and exchange",
+        "race-global",
+        ITEM
+        + """\
+  y[0] = y[0] * 3 + x[g]; /*1*/ //-
+  int seen = y[0], was; //+
+  while ((was = atomic_cmpxchg(&y[0], seen, seen * 3 + x[g])) != seen) seen = was; //+
+""",
+    ),
+    Pair(
         "flag that all set",
         "race-same-value",
         ITEM

@@ -24,6 +24,7 @@ from visim.sanitize.races.columns import (
     lanes_of,
 )
 from visim.sanitize.races.instrument import VALUE
+from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import (
     FIRST_COUNTER,
     Atomic,
@@ -38,6 +39,7 @@ from visim.sem.effects import (
 _KINDS = {"load": READ, "store": WRITE, "atomic": ATOMIC}
 _MEMORY = {Space.SLM.value: LOCAL, Space.FLAT.value: GLOBAL, Space.SURFACE.value: GLOBAL}
 _FENCED = {Space.SLM.value: (LOCAL,), Space.FLAT.value: (GLOBAL,), "": MEMORIES}
+_COMPARING = frozenset({AtomicOperation.CMPXCHG.value, AtomicOperation.FCAS.value})
 _MEETS = frozenset({"barrier", "signal", "wait", "fence", WATCH})
 
 
@@ -151,7 +153,12 @@ class Recorder:
                     one.bases,
                 )
                 rows[one.memory].add(part)
-        return rows[LOCAL].table(), rows[GLOBAL].table()
+        local, shared = (self._checked(part.table()) for part in rows)
+        return local, shared
+
+    def _checked(self, table: Table | None) -> Table | None:
+        comparing = [site.operation in _COMPARING for site in self.sites]
+        return None if table is None else without_guesses(table, self.entries, comparing)
 
     def _site_numbers(self, sites: Sequence[AccessSite]) -> list[int]:
         """Return the numbers of an engine's sites here; engines may have several tables."""
@@ -289,6 +296,32 @@ class Recorder:
             number = thread_number(self._group, accesses.thread)
             own = 0 if _MEMORY.get(site.space) == GLOBAL else (self._group + 1) << 48
             self._clocks.atomic(number, [int(one) + base + own for one in addresses])
+
+
+def without_guesses(table: Table, entries: Entries, comparing: Sequence[bool]) -> Table:
+    """Leave out reads that only guess what a compare and exchange will find.
+
+    Such a read comes before a compare and exchange on the same cell by the same thread: what others
+    do in between makes the exchange fail, and nothing worse.
+
+    Args:
+        table: rows of global or local memory, all of each group.
+        entries: the executions that they belong to.
+        comparing: by the number of a site, whether it compares and exchanges.
+    """
+    sites = np.array(entries.sites, np.int64)[table.entries]
+    exchanges = np.array(comparing, np.bool_)[sites]
+    if not exchanges.any():
+        return table
+    threads = np.array(entries.groups, np.int64) << 16 | np.array(entries.threads, np.int64)
+    order = np.lexsort((table.entries, table.cells, threads[table.entries]))
+    cells, owners = table.cells[order], threads[table.entries][order]
+    changes = (np.diff(cells) != 0) | (np.diff(owners) != 0)
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    last = np.maximum.reduceat(np.where(exchanges[order], table.entries[order], -1), starts)
+    lengths = np.diff(np.append(starts, order.size))
+    guesses = (table.kinds[order] == READ) & (table.entries[order] < np.repeat(last, lengths))
+    return table.at(np.sort(order[~guesses]))
 
 
 def _element(effect: Effect) -> int:
