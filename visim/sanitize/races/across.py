@@ -103,13 +103,18 @@ class Across:
             return
         changes = (np.diff(groups[order]) != 0) | (np.diff(place[order]) != 0)
         starts = np.concatenate(([0], np.flatnonzero(changes) + 1, [order.size]))
+        who = _packed(table, entries)
+        numbers = np.array(entries.numbers, np.int64)[table.entries]
         for first, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             rows = order[first:end]
-            yield from self._group(table.at(rows), entries, int(place[rows[0]]), ordered=ordered)
+            own = table.at(rows), who[rows], numbers[rows]
+            yield from self._group(own, entries, int(place[rows[0]]), ordered=ordered)
 
     def _group(
-        self, table: Table, entries: Entries, place: int, *, ordered: bool
+        self, own: tuple[Table, Who, Who], entries: Entries, place: int, *, ordered: bool
     ) -> Iterator[Conflict]:
+        """Note what a group has done to a block: rows, by whom, and their numbers."""
+        table, who, numbers = own
         block = self._block(place)
         if table.cell < block.cell:
             block.split()
@@ -120,17 +125,15 @@ class Across:
             step = np.tile(np.arange(table.cell), table.size)
             cells = offsets[row] + step
             values = values[row] >> (8 * step).astype(np.uint64) & np.uint64(0xFF)
-        who = _packed(table, entries)
-        numbers = np.array(entries.numbers, np.int64)[table.entries]
         for kind in (READ, ATOMIC, WRITE):
             mine = np.flatnonzero(table.kinds[row] == kind)
             if not mine.size:
                 continue
             cell, first = np.unique(cells[mine], return_index=True)
             chosen = mine[first]
-            own = _Own(cell, row[chosen], who[row[chosen]], values[chosen], kind)
-            yield from self._compared(block, own, table, entries, ordered=ordered)
-            self._note(block, own, numbers[row[chosen]])
+            done = _Own(cell, row[chosen], who[row[chosen]], values[chosen], kind)
+            yield from self._compared(block, done, table, entries, ordered=ordered)
+            self._note(block, done, numbers[row[chosen]])
 
     def _block(self, place: int) -> Block:
         found = self._blocks[place]
