@@ -43,6 +43,11 @@ FAULTS = (
         "A hardware thread executes no more instructions than `budget` allows.",
     ),
     _fault(
+        "timeout",
+        "visim run --timeout",
+        "A launch runs no longer than `timeout` seconds.",
+    ),
+    _fault(
         "call-depth",
         "vISA 6, CALL and FCALL",
         "Calls that are open at the same time are no more than visim keeps track of; endless\n"
