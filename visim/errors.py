@@ -59,8 +59,27 @@ class LinkError(_Diagnosed):
     """Files are fine by themselves but do not fit together."""
 
 
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What mends a call or a command, where that is evident.
+
+    `missing` are options that have to be given, each as its name in `Kernel.launch` (or "arg",
+    "device", "kernel") and a value; `misspelt` are words and what was probably meant.
+    """
+
+    missing: tuple[tuple[str, str], ...] = ()
+    misspelt: tuple[tuple[str, str], ...] = ()
+
+
 class ArgumentError(VisimError):
-    """A launch's argument or geometry is wrong; the message names the argument."""
+    """A launch's argument or geometry is wrong; the message names the argument.
+
+    `correction` says what mends it, None where that is not evident.
+    """
+
+    def __init__(self, message: str = "", correction: Correction | None = None) -> None:
+        super().__init__(message)
+        self.correction = correction
 
 
 class UnsupportedError(VisimError):

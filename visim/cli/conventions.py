@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import click
 
+from visim.errors import ArgumentError, Correction
+from visim.lex import nearest
 from visim.target import ARCHITECTURES, NEWEST, PLATFORMS
 
 
@@ -15,12 +19,50 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}"
 
 
+EXAMPLE_DEVICE = "pvc"
+"""What corrected commands name where no device was named."""
 DEVICES = _listed(platform.name for platform in PLATFORMS)
 GENERATIONS = _listed(ARCHITECTURES)
-INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+class _ExistingFile(click.Path):
+    """A file that is there, or - for the standard input."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the file's name, or say which one was probably meant."""
+        path = Path(value)
+        try:
+            present = path.exists()
+            others = [] if present else [one.name for one in path.parent.iterdir()]
+        except (OSError, ValueError):
+            return super().convert(value, param, ctx)
+        if present or value == "-":
+            return super().convert(value, param, ctx)
+        near = nearest(path.name, others)
+        if near is None:
+            raise ArgumentError(f"there is no file {value}")
+        meant = str(path.parent / near)
+        message = f"there is no file {value}; did you mean {meant}?"
+        raise ArgumentError(message, Correction(misspelt=((str(value), meant),)))
+
+
+INPUT = _ExistingFile()
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-platform_option = click.option("--platform", metavar="P", help=f"The device: {DEVICES}.")
+DEVICE_FLAGS = ("--device", "--platform", "--arch")
+"""One option under the names that other tools have for it; the first is the one in texts."""
+platform_option = click.option(
+    *DEVICE_FLAGS, "platform", metavar="D", help=f"The device: {DEVICES}."
+)
+required_device_option = click.option(
+    *DEVICE_FLAGS, "device", required=True, metavar="D", help=f"The device: {DEVICES}."
+)
+options_option = click.option(
+    "--options", metavar="S", help="OpenCL C: options of the compiler, such as -DN=4."
+)
 strict_option = click.option(
     "--strict", is_flag=True, help="Refuse directives that only visim has."
 )

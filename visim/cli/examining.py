@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from visim.cli import failures
-from visim.cli.conventions import INPUT, json_option, platform_option, print_json, strict_option
+from visim.cli.colours import coloured
+from visim.cli.conventions import (
+    INPUT,
+    json_option,
+    options_option,
+    platform_option,
+    print_json,
+    strict_option,
+)
 
 if TYPE_CHECKING:
     from visim.diag import Diagnostics
@@ -72,10 +80,17 @@ def check(
 @click.argument("file", type=INPUT, required=False)
 @click.option("--debug", is_flag=True, help="Show debug information instead.")
 @platform_option
+@options_option
 @click.option("--instructions", is_flag=True, help="List all instructions; needs no file.")
 @json_option
 def info(
-    file: str | None, platform: str | None, *, debug: bool, instructions: bool, as_json: bool
+    file: str | None,
+    platform: str | None,
+    options: str | None,
+    *,
+    debug: bool,
+    instructions: bool,
+    as_json: bool,
 ) -> None:
     """Show the kernels of FILE: arguments, resources, instructions.
 
@@ -99,7 +114,7 @@ def info(
         else:
             show_debug_facts(found)
         return
-    facts = load_program(file, platform).info()
+    facts = load_program(file, platform, options=options).info()
     if as_json:
         print_json(facts)
         return
@@ -180,7 +195,7 @@ def _checked_text(file: str, findings: Diagnostics, *, with_notes: bool) -> str:
     count = f"{hidden} note{'s'[: hidden > 1]}, --notes shows " + ("them" if hidden > 1 else "it")
     if not len(shown):
         return f"{name}: fine" + (f" ({count})" if hidden else "")
-    return shown.render() + "\n" + (f"\n{name}: {count}\n" if hidden else "")
+    return coloured(shown.render()) + "\n" + (f"\n{name}: {count}\n" if hidden else "")
 
 
 def _checked_to_dict(file: str, findings: Diagnostics) -> dict[str, Any]:

@@ -6,15 +6,19 @@ or arguments, or a missing file; 3 a tool is missing; 4 a bug in visim.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import click
 
+from visim.cli.colours import coloured
+from visim.cli.conventions import print_json
+from visim.cli.corrections import corrected
+from visim.cli.wording import in_options
 from visim.diag import Diagnostic, visible
 from visim.errors import (
     ArgumentError,
@@ -25,6 +29,7 @@ from visim.errors import (
     ToolMissing,
     UnsupportedError,
 )
+from visim.lex import nearest
 
 BROKEN = 1
 WRONG_USE = 2
@@ -55,40 +60,45 @@ def exit_code(error: BaseException) -> int:
             return BUG
 
 
-def report_failure(error: BaseException, *, as_json: bool) -> int:
+def report_failure(error: BaseException, words: Sequence[str]) -> int:
     """Tell the user about `error` and return the exit code.
 
-    Text goes to the standard error; JSON goes to the standard output, where the result would
-    have gone.
+    Text goes to the standard error; with --json among the words of the command, an object goes to
+    the standard output, where the result would have gone.
     """
+    as_json = "--json" in words
     code = exit_code(error)
     if code == BUG and os.environ.get("VISIM_DEBUG") == "1":
         traceback.print_exception(error, file=sys.stderr)
     if as_json:
         # Where the standard output is what fails, as on a full disk, text has to do.
         with suppress(OSError):
-            click.echo(json.dumps(failure_to_dict(error), indent=2))
+            print_json(failure_to_dict(error, words))
             return code
-    if isinstance(error, click.ClickException):
-        error.show()
-        return code
-    click.echo(visible(_text(error)), err=True)
+    click.echo(coloured(visible(_text(error))), err=True)
+    correction = corrected(words, error)
+    if correction is not None:
+        click.echo(coloured(visible(f"  try: {correction}")), err=True)
     if isinstance(error, FaultError) and error.report is not None:
-        click.echo(visible(f"\n{error.report}"), err=True)
+        click.echo(visible(in_options(f"\n{error.report}")), err=True)
     return code
 
 
-def failure_to_dict(error: BaseException) -> dict[str, Any]:
+def failure_to_dict(error: BaseException, words: Sequence[str]) -> dict[str, Any]:
     """Return `error` in the form that `--json` prints.
 
     Always an object with the key `error`: kind, message, exit_code and, where there are any,
-    diagnostics. A fault adds the key `fault` beside the keys of the partial report.
+    diagnostics and a corrected command. A fault adds the key `fault` beside the keys of the
+    partial report.
     """
     described: dict[str, Any] = {
         "kind": type(error).__name__,
         "message": _message(error),
         "exit_code": exit_code(error),
     }
+    correction = corrected(words, error)
+    if correction is not None:
+        described["correction"] = correction
     result: dict[str, Any] = {}
     if isinstance(error, (InputError, LinkError)):
         described["diagnostics"] = [finding.to_dict() for finding in error.diagnostics]
@@ -108,6 +118,8 @@ def diagnostic_to_dict(finding: Diagnostic) -> dict[str, str | int | None]:
 
 def _message(error: BaseException) -> str:
     match error:
+        case click.UsageError():
+            return _usage(error)
         case click.ClickException():
             return error.format_message()
         case OSError(strerror=str() as reason, filename=str() as file):
@@ -121,7 +133,21 @@ def _message(error: BaseException) -> str:
         case _ if exit_code(error) == BUG:
             return f"{type(error).__name__}: {error}; {_BUG_TEXT}"
         case _:
-            return str(error)
+            return in_options(str(error))
+
+
+def _usage(error: click.UsageError) -> str:
+    """Return what is wrong with a command, and where it says how it is right."""
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        return f"{error.param.opts[0]} is missing: {(error.param.help or '').rstrip('.')}"
+    path = error.ctx.command_path if error.ctx is not None else "visim"
+    if isinstance(error, click.NoSuchOption):
+        near = nearest(error.option_name, error.possibilities or ())
+        hint = f"did you mean {near}?" if near else f"{path} --help lists all"
+        return f"there is no option {error.option_name}; {hint}"
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    return message if "?" in message else f"{message}; {path} --help says what it takes"
 
 
 def _text(error: BaseException) -> str:

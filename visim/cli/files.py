@@ -8,7 +8,8 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from visim.errors import ArgumentError, InputError
+from visim.cli.conventions import EXAMPLE_DEVICE
+from visim.errors import ArgumentError, Correction, InputError
 from visim.output import check_output, write_file
 from visim.runtime.given import StandardInput, read_file, standard_input
 
@@ -30,7 +31,7 @@ def name_of(file: str) -> str:
 
 def read_source(file: str) -> str | bytes:
     """Return what `visim.load` takes for `file`: its path, or the bytes of the standard input."""
-    return _read_bytes(file) if is_standard(file) else file
+    return read_bytes(file) if is_standard(file) else file
 
 
 def read_text(file: str) -> str:
@@ -39,7 +40,7 @@ def read_text(file: str) -> str:
     Raises:
         InputError: it is not UTF-8.
     """
-    data = _read_bytes(file)
+    data = read_bytes(file)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -47,8 +48,8 @@ def read_text(file: str) -> str:
         raise InputError(message, code="unknown-format") from None
 
 
-def read_c(file: str) -> str | bytes:
-    """Return the C text of `file`, or its bytes where it is SPIR-V.
+def source_code(data: bytes, name: str) -> str | bytes:
+    """Return the C text that a file has, or its bytes where it is SPIR-V.
 
     What is not UTF-8 is an older file's Latin-1.
 
@@ -59,36 +60,75 @@ def read_c(file: str) -> str | bytes:
     from visim.binary.zebin import is_zebin
     from visim.runtime.compiling.spirv import is_spirv
 
-    data = _read_bytes(file)
     if is_spirv(data):
         return data
     if is_isa(data) or is_zebin(data):
-        message = f"{name_of(file)}: this is compiled already; visim run takes it as it is"
+        message = f"{name}: this is compiled already; visim run takes it as it is"
         raise InputError(message, code="opencl-source")
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        message = f"{name_of(file)}: the text is UTF-16, expected UTF-8; save it as UTF-8"
+        message = f"{name}: the text is UTF-16, expected UTF-8; save it as UTF-8"
         raise InputError(message, code="opencl-source")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     if text.lstrip().startswith(".version"):
-        message = f"{name_of(file)}: this is vISA text; visim run takes it as it is"
+        message = f"{name}: this is vISA text; visim run takes it as it is"
         raise InputError(message, code="opencl-source")
     return text
 
 
-def _read_bytes(file: str) -> bytes:
+def read_bytes(file: str) -> bytes:
+    """Return the bytes of `file`."""
     return standard_input() if is_standard(file) else read_file(Path(file))
 
 
-def load_program(file: str, platform: str | None, *, strict: bool = False) -> Program:
-    """Load the program in `file` and check it."""
+def load_program(
+    file: str, device: str | None, *, strict: bool = False, options: str | None = None
+) -> Program:
+    """Load the program in `file` and check it; OpenCL C and SPIR-V are compiled first.
+
+    Args:
+        file: the file.
+        device: what it is for; None where the file says it.
+        strict: refuse directives that only visim has.
+        options: those of the OpenCL compiler.
+    """
     import visim
 
+    source = read_source(file)
+    data = source if isinstance(source, bytes) else read_file(Path(file))
+    language = _language(file, data)
+    if language is not None:
+        return compiled(file, data, device, options or "", language)
+    if options is not None:
+        raise ArgumentError(f"options: {name_of(file)} is compiled already, they change nothing")
     if strict:
-        return visim.load(read_source(file), platform=platform, strict=True)
-    return visim.load(read_source(file), platform=platform)
+        return visim.load(source, platform=device, strict=True)
+    return visim.load(source, platform=device)
+
+
+def compiled(
+    file: str, data: bytes, device: str | None, options: str, language: str = "OpenCL C"
+) -> Program:
+    """Compile OpenCL C or SPIR-V for a device."""
+    import visim
+    from visim.cli.progress import working
+
+    name = name_of(file)
+    if device is None:
+        message = f"device: {name} is {language}; say which device to compile it for"
+        raise ArgumentError(message, Correction(missing=(("device", EXAMPLE_DEVICE),)))
+    source = source_code(data, name)
+    with working(f"compiling {name} for {device}"):
+        return visim.opencl.build(source, device=device, options=options, name=name)
+
+
+def _language(file: str, data: bytes) -> str | None:
+    """Return the language of a file that has to be compiled, None for any other."""
+    from visim.runtime.building.loading import source_language
+
+    return "OpenCL C" if file.lower().endswith(".cl") else source_language(data)
 
 
 def check_target(file: str, *sources: str) -> None:

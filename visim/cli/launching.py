@@ -7,23 +7,33 @@ from typing import Any
 
 import click
 
-from visim.cli.conventions import GENERATIONS, INPUT, json_option, platform_option
+from visim.cli.conventions import (
+    DEVICE_FLAGS,
+    DEVICES,
+    GENERATIONS,
+    INPUT,
+    json_option,
+    options_option,
+    platform_option,
+)
 
 _VALUES = """
 An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE is
 
 \b
-  npy:FILE                      the array in a NumPy file
-  zeros:f32:1024                an array; 1024 may be a shape such as 480x640x4;
-  ones:..., iota:..., rand:...  likewise: ones, 0 1 2 ..., random numbers
-  uninit:f32:1024               an array that counts as never written
-  f32:2.5, u32:7, i8:-1, ...    a number; f32:1,2,3,4 is a vector
-  hex:0000803f                  the bytes of a struct
-  local:256                     bytes of local memory
-  null                          the null pointer
-  image:FILE                    a picture (.png) or array (.npy) as an image; or
-  image:zeros:u8:480x640x4      likewise; image:...@rgba:unorm8 gives the format
-  sampler:repeat,linear,...     a sampler: address mode, filter, normalized
+  2  or  1,2,3,4              numbers of the argument's own type
+  zeros:1024                  an array; 1024 may be a shape such as 480x640x4
+  ones:1024 iota:... rand:... likewise: ones, 0 1 2 ..., random numbers (--seed)
+  uninit:1024                 an array that counts as never written (--sanitize)
+  npy:FILE                    the array in a NumPy file
+  f32:2.5  zeros:u8:1024      the same with a type: i8 to u64, f16 to f64, or int, uchar ...
+  hex:0000803f                the bytes of a struct
+  local:256                   bytes of local memory
+  null                        the null pointer
+  image:FILE                  a picture (.png) or array (.npy) as an image; or
+  image:zeros:u8:480x640x4    likewise; image:...@rgba:unorm8 gives the format
+  sampler:repeat,linear,...   address mode, filter, normalized, mip=linear,
+                              compare=less, min_lod=1, border=0/0/0/1
 """
 
 _launch_options = (
@@ -31,7 +41,7 @@ _launch_options = (
     click.option(
         "-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one."
     ),
-    platform_option,
+    options_option,
     click.option("--global", "global", metavar="X[,Y[,Z]]", help="Work-items in each dimension."),
     click.option(
         "--local", metavar="X[,Y[,Z]]", help="Work-items of a group (chosen if not given)."
@@ -89,13 +99,16 @@ def _launching(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(epilog=_VALUES)
+@platform_option
 @_launching
 @json_option
 def run(file: str, *, as_json: bool, **given: Any) -> int:
     """Run a kernel of FILE, or what a launch.toml describes.
 
-    A launch.toml has the key file and the names of these options as keys; arg, surface,
-    sampler and out are tables. Files in it are relative to its own folder. Options given here win.
+    FILE is a zebin, vISA text, an .isa object, or OpenCL C or SPIR-V, which is compiled first for
+    the device that --device names. A launch.toml has the key file and the names of these options
+    as keys; arg, surface, sampler and out are tables. Files in it are relative to its own folder.
+    Options given here win.
     """
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
@@ -104,8 +117,13 @@ def run(file: str, *, as_json: bool, **given: Any) -> int:
 
 
 @click.command(epilog=_VALUES)
+@click.option(
+    *DEVICE_FLAGS[:2], "platform", metavar="D", help=f"What the kernel is for: {DEVICES}."
+)
 @_launching
-@click.option("--arch", metavar="A", help=f"The generation: {GENERATIONS}.")
+@click.option(
+    "--arch", metavar="A", help=f"The generation, if not the kernel's own: {GENERATIONS}."
+)
 @click.option("--compare", metavar="A,B,...", help="Several generations side by side.")
 @click.option("--preset", metavar="P", help="The costs: mesa, igc or measured.")
 @click.option(

@@ -1,4 +1,4 @@
-"""The options of `visim run`, from the command line and from launch.toml alike (DESIGN 2.5).
+"""The options of `visim run`, from the command line and from launch.toml alike.
 
 Both give a table of raw values under the same keys; this module checks them, lays the command
 line over the file and returns one `RunOptions`. Knows nothing of how options are typed.
@@ -51,7 +51,8 @@ class RunOptions:
 
     file: str
     kernel: str | None = None
-    platform: str | None = None
+    device: str | None = None
+    compiler_options: str | None = None
     launch: Mapping[str, Any] = field(default_factory=dict[str, Any])
     arguments: tuple[ArgumentText, ...] = ()
     surfaces: tuple[ArgumentText, ...] = ()
@@ -76,7 +77,10 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
         ArgumentError: a key is unknown, or a value is not what the key takes.
         FileNotFoundError: there is no such launch.toml.
     """
-    given = _typed(raw, Path())
+    try:
+        given = _typed(raw, Path())
+    except ArgumentError as error:
+        raise ArgumentError(f"--{error}") from None
     if not file.lower().endswith(".toml"):
         return _merged({"file": file}, given)
     path = Path(file)
@@ -125,7 +129,8 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
     return RunOptions(
         file=both["file"],
         kernel=both.get("kernel"),
-        platform=both.get("platform"),
+        device=both.get("device"),
+        compiler_options=both.get("options"),
         launch={_LAUNCH[key]: both[key] for key in _LAUNCH if key in both},
         arguments=both["arg"],
         surfaces=both["surface"],
@@ -147,7 +152,7 @@ def _without_other_geometry(under: Mapping[str, Any], over: Mapping[str, Any]) -
 def _typed(raw: Mapping[str, object], folder: Path) -> dict[str, Any]:
     typed: dict[str, Any] = {}
     for written, value in raw.items():
-        key = written.replace("_", "-")
+        key = _ALIASES.get(written, written.replace("_", "-"))
         if key not in _READERS:
             near = _KEYWORDS.get(written) or nearest(key, _READERS)
             hint = f"did you mean {near!r}?" if near else f"known: {', '.join(_READERS)}"
@@ -286,7 +291,8 @@ _Reader = Callable[[str, object, Path], Any]
 _READERS: Mapping[str, _Reader] = {
     "file":          _file,
     "kernel":        _text,
-    "platform":      _text,
+    "device":        _text,
+    "options":       _text,
     "global":        _sizes,
     "local":         _sizes,
     "offset":        _sizes,
@@ -310,6 +316,7 @@ _READERS: Mapping[str, _Reader] = {
     "sanitize":      _names,
     "show":          _flag,
 }
+_ALIASES = {"platform": "device", "arch": "device"}
 _LAUNCH = {
     "global":        "global_size",
     "local":         "local_size",

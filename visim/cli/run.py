@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.cli.failures import BROKEN
+from visim.cli.conventions import EXAMPLE_DEVICE
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working
 from visim.cli.streams import can_show
+from visim.cli.wording import in_options
 from visim.diag import visible
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
 from visim.runtime.arguments.images import Image
 from visim.runtime.arguments.uninitialised import Uninitialised
@@ -48,6 +50,7 @@ class Prepared:
     Pictures share memory with their arrays, so they show what the run has written.
     """
 
+    device: str
     kernel: Kernel
     values: Sequence[object]
     surfaces: Mapping[int, object]
@@ -71,7 +74,7 @@ def run(options: RunOptions, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(report.to_dict(), indent=2))
         return _code(report)
-    click.echo(visible(str(report)), err=to_stderr)
+    click.echo(visible(in_options(str(report))), err=to_stderr)
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
     if options.show or (sys.stdout.isatty() and not to_stderr):
@@ -116,10 +119,24 @@ def launch(
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
     with working(f"running {prepared.kernel.name}"), printf_to(show_text):
-        report = prepared.kernel.launch(prepared.values, **keywords)
+        try:
+            report = prepared.kernel.launch(prepared.values, **keywords)
+        except ArgumentError as error:
+            error.correction = _with_size(error.correction, prepared.values)
+            raise
     for output in options.outputs:
         write_bytes(output.file, _encoded(output, prepared))
     return report
+
+
+def _with_size(correction: Correction | None, values: Sequence[object]) -> Correction | None:
+    """Return a correction whose global size is that of the largest array, a usual size."""
+    if correction is None or "global_size" not in dict(correction.missing):
+        return correction
+    sizes = [array.size for value in values if (array := _array(value)) is not None]
+    size = str(max(sizes, default=1024))
+    options = tuple((n, size if n == "global_size" else v) for n, v in correction.missing)
+    return replace(correction, missing=options)
 
 
 def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
@@ -131,9 +148,9 @@ def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
 
 def prepare(options: RunOptions) -> Prepared:
     """Read everything that a run needs, and refuse outputs that cannot be written."""
-    program = load_program(options.file, options.platform)
+    program = load_program(options.file, options.device, options=options.compiler_options)
     kernel = choose_kernel(program, options.kernel)
-    _check_platform(program, options)
+    device = _device(program, options)
     values = read_arguments(options.arguments, kernel.args, seed=options.seed)
     surfaces = read_surfaces(options.surfaces, seed=options.seed)
     for output in options.outputs:
@@ -148,15 +165,17 @@ def prepare(options: RunOptions) -> Prepared:
     if options.show and not shown:
         raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
     samplers = read_samplers(options.samplers)
-    return Prepared(kernel, values, surfaces, samplers, results, shown)
+    return Prepared(device, kernel, values, surfaces, samplers, results, shown)
 
 
-def _check_platform(program: Program, options: RunOptions) -> None:
-    """Refuse a program for an unknown device: which inputs are arguments depends on it."""
-    if program.platform is None:
-        known = ", ".join(platform.name for platform in PLATFORMS)
-        message = f"{name_of(options.file)} does not say which platform it is for"
-        raise ArgumentError(f"{message}: give --platform, one of {known}")
+def _device(program: Program, options: RunOptions) -> str:
+    """Return what a program is for; which inputs are arguments depends on it."""
+    if program.platform is not None:
+        return program.platform
+    known = ", ".join(platform.name for platform in PLATFORMS)
+    message = f"{name_of(options.file)} does not say which device it is for"
+    correction = Correction(missing=(("device", EXAMPLE_DEVICE),))
+    raise ArgumentError(f"{message}: give --device, one of {known}", correction)
 
 
 def choose_kernel(program: Program, name: str | None) -> Kernel:
@@ -168,12 +187,14 @@ def choose_kernel(program: Program, name: str | None) -> Kernel:
         raise ArgumentError("the file has no kernels to run")
     if name is None:
         listed = ", ".join(names)
-        raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}")
+        correction = Correction(missing=(("kernel", names[0]),))
+        raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}", correction)
     if name not in names:
         near = nearest(name, names)
         hint = f" (did you mean {near!r}?)" if near else ""
         listed = ", ".join(names)
-        raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}")
+        correction = Correction(misspelt=((name, near),)) if near else None
+        raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}", correction)
     return program[name]
 
 

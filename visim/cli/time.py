@@ -43,11 +43,14 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
         VisimError: whatever loading, the arguments or the launch find wrong, or the generation
             cannot execute.
     """
-    machines = _machines(chosen)
+    _check(chosen)
+    named = _names(chosen)
+    machines = _machines(named, chosen)
     for file in (chosen.perfetto, chosen.html):
         if file is not None:
             check_target(file, options.file)
     prepared = prepare(options)
+    machines = machines or _machines([prepared.device], chosen)
     dependency = options.launch.get("dependency", "none")
     timing = Timing(machines[0].name, native=chosen.native, dependency=dependency)
     launch(options, prepared, as_json=as_json, observers=(timing,))
@@ -68,14 +71,21 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
         click.echo("\n" + listing(result))
 
 
-def _machines(chosen: TimeOptions) -> list[Machine]:
+def _check(chosen: TimeOptions) -> None:
     if chosen.arch is not None and chosen.compare is not None:
         raise ArgumentError("--arch and --compare exclude each other: give one of them")
-    if chosen.arch is None and chosen.compare is None:
-        raise ArgumentError("say which generation with --arch, or which ones with --compare")
     if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
         raise ArgumentError("--compare cannot be combined with --listing, --perfetto or --html")
-    names = [chosen.arch or ""] if chosen.compare is None else chosen.compare.split(",")
+
+
+def _names(chosen: TimeOptions) -> list[str]:
+    """Return the generations that are named; none is that of the kernel's device."""
+    if chosen.compare is not None:
+        return chosen.compare.split(",")
+    return [] if chosen.arch is None else [chosen.arch]
+
+
+def _machines(names: Sequence[str], chosen: TimeOptions) -> list[Machine]:
     changes = _changes(chosen.changes)
     return [find_machine(name.strip(), chosen.preset).with_facts(changes) for name in names]
 

@@ -9,11 +9,15 @@ import click
 
 from visim.cli import failures
 from visim.cli.conventions import (
+    DEVICE_FLAGS,
     DEVICES,
+    EXAMPLE_DEVICE,
     INPUT,
     json_option,
+    options_option,
     platform_option,
     print_json,
+    required_device_option,
     strict_option,
     version_option,
 )
@@ -26,14 +30,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("--platform", required=True, metavar="P", help=f"The device: {DEVICES}.")
+@required_device_option
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
 @version_option
 @strict_option
 @json_option
 def asm(
     file: str,
-    platform: str,
+    device: str,
     output: str | None,
     isa_version: str,
     *,
@@ -50,7 +54,7 @@ def asm(
         raise click.UsageError("the text comes from the standard input: give -o OUT")
     target = output or _isa_name(file)
     check_target(target, file)
-    program = load_program(file, platform, strict=strict)
+    program = load_program(file, device, strict=strict)
     _write_object(program, target, isa_version, as_json=as_json)
 
 
@@ -59,16 +63,26 @@ def asm(
 @click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
 @click.option("--unit", metavar="NAME", help="Only this kernel or function.")
 @platform_option
+@options_option
 @json_option
-def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_json: bool) -> None:
+def dis(
+    file: str,
+    output: str,
+    unit: str | None,
+    platform: str | None,
+    options: str | None,
+    *,
+    as_json: bool,
+) -> None:
     """Print FILE as vISA text.
 
-    The text has one .version, then the kernels, then the functions.
+    The text has one .version, then the kernels, then the functions. OpenCL C and SPIR-V are
+    compiled first, for the device that --device names.
     """
     from visim.cli.files import check_target, is_standard, load_program, write_text
 
     check_target(output, file)
-    program = load_program(file, platform)
+    program = load_program(file, platform, options=options)
     try:
         text = program.text(unit)
     except KeyError as error:
@@ -84,29 +98,25 @@ def dis(file: str, output: str, unit: str | None, platform: str | None, *, as_js
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("--device", required=True, metavar="D", help=f"The device: {DEVICES}.")
-@click.option("--options", default="", metavar="S", help="Options of the OpenCL compiler.")
+@required_device_option
+@options_option
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
 @json_option
-def cl(file: str, device: str, options: str, output: str | None, *, as_json: bool) -> None:
+def cl(file: str, device: str, options: str | None, output: str | None, *, as_json: bool) -> None:
     """Compile OpenCL C or SPIR-V with ocloc, for visim run."""
-    import visim
-    from visim.cli.files import check_target, is_standard, name_of, read_c
-    from visim.cli.progress import working
+    from visim.cli.files import check_target, compiled, is_standard, read_bytes
 
     if output is None and is_standard(file):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
     target = output or str(Path(file).with_suffix(".zebin"))
     check_target(target, file)
-    source = read_c(file)
-    with working(f"compiling {name_of(file)} for {device}"):
-        program = visim.opencl.build(source, device=device, options=options, name=name_of(file))
+    program = compiled(file, read_bytes(file), device, options or "")
     _write(program, program.to_zebin(), target, as_json=as_json)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=INPUT, metavar="A B ...")
-@click.option("--platform", metavar="P", help=f"The device: {DEVICES}.")
+@platform_option
 @click.option("-o", "output", required=True, metavar="OUT", help="The linked .isa file.")
 @version_option
 @click.option("--gc", is_flag=True, help="Drop functions and variables that no kernel needs.")
@@ -155,7 +165,7 @@ def extract(file: str, folder: str, *, as_json: bool) -> None:
 
 @click.command()
 @click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
-@click.option("--platform", default="pvc", metavar="P", help=f"The device: {DEVICES}.")
+@click.option(*DEVICE_FLAGS, "platform", default=EXAMPLE_DEVICE, metavar="D", help=f"The device: {DEVICES}.")
 @click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
 @click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
 @click.option("--count", type=click.IntRange(min=1), help="With --compare: how many seeds; 1.")

@@ -74,7 +74,7 @@ class TestExitCodes:
     )
     def test_wrong_use_is_2(self, words, capsys):
         assert main(words) == 2
-        assert "Error" in capsys.readouterr().err
+        assert capsys.readouterr().err.startswith("error: ")
         assert main([*words, "--json"]) == 2
         assert json.loads(capsys.readouterr().out)["error"]["exit_code"] == 2
 

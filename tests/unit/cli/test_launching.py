@@ -129,7 +129,7 @@ class TestRun:
         ("words", "said"),
         [
             (["-k", "scala"], "no kernel 'scala' (did you mean 'scale'?)"),
-            (["--arg", "x=null"], "no value for n;"),
+            (["--arg", "x=null"], "no value for n (value int); give --arg"),
             (["--arg", "x"], "expected --arg KEY=VALUE"),
             (["--arg", "y=null"], "no argument 'y'"),
             (["--global", "big"], "global: expected 1 to 3 integers"),

@@ -164,14 +164,14 @@ def test_a_platform_that_is_not_known_is_said_before_what_is_wrong_with_argument
     linked.write(tmp_path / "k.isa")
     words = ["run", str(tmp_path / "k.isa"), "--groups", "1"]
     assert main([*words, "--arg", "OUT=zeros:u32:32", "--arg", "n=u32:20"]) == 2
-    assert "does not say which platform it is for: give --platform" in capsys.readouterr().err
+    assert "does not say which device it is for: give --device" in capsys.readouterr().err
 
 
 def test_a_platform_that_is_not_known_is_a_missing_option(tmp_path, capsys):
     path = tmp_path / "k.isa"
     path.write_bytes(visim.assemble(COUNTING, platform="dg2").to_object())
     assert main(["run", str(path), "--groups", "2", "--surface", "5=zeros:u8:4"]) == 2
-    assert "does not say which platform it is for: give --platform" in capsys.readouterr().err
+    assert "does not say which device it is for: give --device" in capsys.readouterr().err
 
 
 def test_a_size_of_many_digits_is_out_of_range(tmp_path, capsys):

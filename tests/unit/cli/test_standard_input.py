@@ -70,7 +70,7 @@ def test_what_has_no_gen_code_is_read_once(given, tmp_path, capsys):
 def test_a_program_for_no_device_is_named(given, capsys):
     given(TEXT)
     assert main(["run", "-", "--groups", "1"]) == 2
-    assert "<stdin> does not say which platform it is for" in capsys.readouterr().err
+    assert "<stdin> does not say which device it is for" in capsys.readouterr().err
 
 
 def test_a_mistake_in_opencl_c_is_named(given, monkeypatch, tmp_path, capsys):

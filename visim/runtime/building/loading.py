@@ -240,9 +240,10 @@ def examine_data(
     if is_zebin(data):
         return _examine_zebin(data, name, target)
     findings = Diagnostics()
-    source = _source_of(data)
-    if source is not None:
-        findings.error("unknown-format", f"{name}: this is {source}")
+    language = source_language(data)
+    if language is not None:
+        cure = "compile it first, with visim cl or visim.opencl.build"
+        findings.error("unknown-format", f"{name}: this is {language}; {cure}")
         return None, findings
     try:
         text = data.decode("utf-8-sig")
@@ -271,13 +272,13 @@ def _no_utf8(data: bytes, name: str, start: int) -> Diagnostic:
     return Diagnostic("unknown-format", Severity.ERROR, text, place, help="save it as UTF-8")
 
 
-def _source_of(data: bytes) -> str | None:
-    """Say what a file is that has to be compiled first, and what does it."""
+def source_language(data: bytes) -> str | None:
+    """Return the language of a file that has to be compiled first, None for any other file."""
     if is_spirv(data):
-        return "SPIR-V; compile it first, with visim cl or visim.opencl.build"
+        return "SPIR-V"
     head = data[:_LOOKED_AT].decode("utf-8", "replace")
     if ".version" not in head and _OPENCL.search(head):
-        return "OpenCL C; compile it first, with visim cl or visim.opencl.build"
+        return "OpenCL C"
     return None
 
 

@@ -1,7 +1,7 @@
-"""The text form of launch arguments: what `--arg`, `--surface` and launch.toml say (DESIGN 2.5).
+"""The text form of launch arguments: what `--arg`, `--surface` and launch.toml say.
 
-Turns a sentence such as `iota:f32:480x640` into the object that `kernel.launch` takes. Knows
-nothing of the command line, of programs or of engines.
+Turns a sentence such as `iota:f32:480x640` into the object that `kernel.launch` takes. Where it
+names no type, the parameter's is meant. Knows nothing of programs or of engines.
 """
 
 from __future__ import annotations
@@ -12,59 +12,23 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, Correction
 from visim.lex import nearest, shortened
+from visim.runtime.arguments.buffers import Local
 from visim.runtime.arguments.images import Image, Sampler
 from visim.runtime.arguments.uninitialised import Uninitialised
+from visim.runtime.files.expectations import NOTHING, Expectation, Parameter, expectation
+from visim.runtime.files.number_text import DTYPES, INTEGER, NUMBERS, read_number, read_numbers
 from visim.runtime.files.png_reader import decode_png
 from visim.runtime.given import standard_input
 
-GRAMMAR = """\
-an argument's value is one of
-  npy:FILE               the array in a NumPy file (- is the standard input)
-  zeros:DTYPE:N          an array of N zeros; N may be a shape such as 480x640x4
-  ones:DTYPE:N           an array of ones
-  iota:DTYPE:N           an array 0, 1, 2, ...
-  uninit:DTYPE:N         zeros that count as never written (--sanitize uninit)
-  rand:DTYPE:N           random numbers: floats in [0, 1), integers over their whole range (--seed)
-  DTYPE:VALUE            one number, e.g. f32:2.5 or u32:0xff; several (f32:1,2,3,4) are a vector
-  hex:BYTES              the bytes of a struct, e.g. hex:0000803f
-  local:BYTES            so many bytes of local memory
-  null                   the null pointer
-  image:FILE             a picture (FILE.png, as rgba:unorm8) or an array (FILE.npy) as an image
-  image:zeros:DTYPE:N    an image of N texels, e.g. image:zeros:u8:480x640x4; ones, iota, rand too
-                         image:...@FORMAT gives the format, e.g. @rgba:unorm8 or @unorm8
-  sampler:ADDRESS,FILTER a sampler, e.g. sampler:clamp_to_edge,linear,normalized; then options
-                         such as mip=linear, compare=less, min_lod=1, border=0/0/0/1
-DTYPE is i8 u8 i16 u16 i32 u32 i64 u64 f16 f32 f64, or char, uint, float, ud, hf, ..."""
-
-# fmt: off
-_ALIASES: Mapping[str, tuple[str, ...]] = {
-    "int8":    ("i8",  "s8",  "char",   "b",  "schar"),
-    "uint8":   ("u8",  "uchar",  "ub",  "byte"),
-    "int16":   ("i16", "s16", "short",  "w"),
-    "uint16":  ("u16", "ushort", "uw"),
-    "int32":   ("i32", "s32", "int",    "d"),
-    "uint32":  ("u32", "uint",   "ud",  "unsigned"),
-    "int64":   ("i64", "s64", "long",   "q"),
-    "uint64":  ("u64", "ulong",  "uq",  "size_t"),
-    "float16": ("f16", "half",   "hf"),
-    "float32": ("f32", "float",  "f"),
-    "float64": ("f64", "double", "df"),
-}
-# fmt: on
-_DTYPES = {
-    alias: np.dtype(name) for name, aliases in _ALIASES.items() for alias in (name, *aliases)
-}
-_INTEGER = re.compile(r"[+-]?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|[0-9]+)")
 _SHAPE = re.compile(r"\s*\d{1,18}(?:[xX]\d{1,18}){0,7}\s*", re.ASCII)
 _COUNT = re.compile(r"[0-9]{1,18}")
-_LONGEST_NUMBER = 100
 MAX_ARRAY_BYTES = 1 << 29
 """The largest array that a text can ask for (512 MiB)."""
 
@@ -74,35 +38,6 @@ _HEADERS: Mapping[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], A
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-
-
-class Parameter(Protocol):
-    """What this module needs to know of a kernel's argument."""
-
-    @property
-    def name(self) -> str:
-        """The argument's name."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """Buffer, value, local, image or sampler."""
-        ...
-
-    @property
-    def size(self) -> int | None:
-        """Size in bytes, None where it is not fixed."""
-        ...
-
-    @property
-    def type_name(self) -> str | None:
-        """The type as its source spells it."""
-        ...
-
-    @property
-    def numbered(self) -> str | None:
-        """Another name that stands for it, or None."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +70,19 @@ def find_parameter(key: str, parameters: Sequence[Parameter]) -> int:
     if _COUNT.fullmatch(key) and int(key) < len(names):
         return int(key)
     near = nearest(key, names)
-    hint = f"; did you mean {near!r}?" if near else ""
-    raise ArgumentError(f"the kernel has no argument {key!r}{hint}\n{describe(parameters)}")
+    hint = f"did you mean {near!r}?" if near else describe(parameters)
+    correction = Correction(misspelt=((key, near),)) if near else None
+    raise ArgumentError(f"the kernel has no argument {key!r}; {hint}", correction)
 
 
 def describe(parameters: Sequence[Parameter]) -> str:
-    """Return the list of arguments with their types, one a line."""
+    """Return a kernel's arguments with their types, in a sentence."""
     if not parameters:
         return "the kernel takes no arguments"
-    width = max(len(parameter.name) for parameter in parameters)
-    lines = ["the kernel's arguments are"]
-    for index, parameter in enumerate(parameters):
-        size = "" if parameter.size is None else f", {parameter.size} bytes"
-        what = f"{parameter.kind} {parameter.type_name or ''}".rstrip()
-        lines.append(f"  {index}  {parameter.name:<{width}}  {what}{size}")
-    return "\n".join(lines)
+    return "it takes " + ", ".join(
+        f"{parameter.name} ({parameter.kind} {parameter.type_name or ''})".replace(" )", ")")
+        for parameter in parameters
+    )
 
 
 def read_arguments(
@@ -166,14 +99,15 @@ def read_arguments(
         name = parameters[index].name
         if index in values:
             raise ArgumentError(f"argument {name!r} is given twice")
-        values[index] = read_value(text, name=name, seed=(seed, index))
-    missing = [p.name for index, p in enumerate(parameters) if index not in values]
-    if missing:
-        names = ", ".join(missing)
-        raise ArgumentError(
-            f"no value for {names}; give each with --arg NAME=VALUE\n"
-            f"{describe(parameters)}\n{GRAMMAR}"
+        values[index] = read_value(
+            text, name=name, seed=(seed, index), expected=expectation(parameters[index])
         )
+    missing = [one for index, one in enumerate(parameters) if index not in values]
+    if missing:
+        names = ", ".join(f"{one.name} ({one.kind} {one.type_name})" for one in missing)
+        examples = [("arg", f"{one.name}={expectation(one).example}") for one in missing]
+        message = f"no value for {names}; give --arg NAME=VALUE"
+        raise ArgumentError(message, Correction(missing=tuple(examples)))
     return [values[index] for index in range(len(parameters))]
 
 
@@ -203,21 +137,35 @@ def _by_index(
     return found
 
 
-def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
+def read_value(
+    text: ArgumentText, *, name: str, seed: Sequence[int], expected: Expectation = NOTHING
+) -> object:
     """Return the value that `text` spells.
 
     Args:
         text: the value as written.
         name: how messages call the argument.
         seed: what `rand` is seeded with.
+        expected: what the parameter's type says, for texts that name no type.
 
     Raises:
         ArgumentError: the text does not follow the grammar or its value does not fit.
     """
     if not isinstance(text.value, str):
         return text.value
-    kind, _, rest = text.value.partition(":")
-    where = _Where(name, text.value)
+    where = _Where(name, text.value, expected)
+    value = _read(text, text.value, seed, where)
+    if expected.is_pointer and isinstance(value, (np.generic, bytes)):
+        raise where.error("a pointer needs an array, found a number")
+    if expected.kind == "value" and isinstance(value, np.ndarray):
+        raise where.error("expected a number, found an array")
+    if expected.kind == "local" and not isinstance(value, Local):
+        raise where.error("local memory is given by its number of bytes")
+    return value
+
+
+def _read(text: ArgumentText, written: str, seed: Sequence[int], where: _Where) -> object:
+    kind, _, rest = written.partition(":")
     match kind.strip().lower():
         case "npy":
             return _load_array(rest, text.folder, where)
@@ -235,22 +183,39 @@ def read_value(text: ArgumentText, *, name: str, seed: Sequence[int]) -> object:
             return _image(rest, text, seed, where)
         case "sampler":
             return _sampler(rest, where)
-        case alias if alias in _DTYPES:
-            return _numbers(rest, _DTYPES[alias], where)
-        case _ if _INTEGER.fullmatch(text.value):
-            raise where.error(f"say of what type the number is, e.g. i32:{text.value}")
+        case alias if alias in DTYPES:
+            return _numbers(rest, DTYPES[alias], where)
+        case _ if NUMBERS.fullmatch(written):
+            return _untyped(written, where)
         case _:
-            raise where.error("this is not a kind of value")
+            raise where.unknown()
 
 
 @dataclass(frozen=True, slots=True)
 class _Where:
     name: str
     given: str
+    expected: Expectation = NOTHING
 
     def error(self, problem: str) -> ArgumentError:
         given = shortened(self.given)
-        return ArgumentError(f"argument {self.name!r}: {problem}: {given!r}\n{GRAMMAR}")
+        return ArgumentError(f"argument {self.name!r}: {problem}: {given!r}; {self._next()}")
+
+    def unknown(self) -> ArgumentError:
+        """Say that a text is no kind of value; the name of a file wants to know what it is."""
+        kind = {".npy": "npy", ".png": "image"}.get(Path(self.given).suffix.lower())
+        if kind is not None:
+            meant = f"{kind}:{self.given}"
+            message = f"argument {self.name!r}: say what the file is: {self.name}={meant}"
+            return ArgumentError(message, Correction(misspelt=((self.given, meant),)))
+        is_number = self.expected.kind == "value" and self.expected.dtype is not None
+        return self.error(f"this is {'no number' if is_number else 'not a kind of value'}")
+
+    def _next(self) -> str:
+        """Say what to write instead."""
+        written = f"{self.name}={self.expected.example}" if self.expected.kind else "zeros:f32:1024"
+        what = f" for a {self.expected.type_name}" if self.expected.type_name else ""
+        return f"expected for example {written}{what}; visim run --help lists all forms"
 
     def unreadable(self, file: Path, error: OSError) -> ArgumentError:
         """Say what the system says of a file, which no other spelling of the argument mends."""
@@ -258,6 +223,42 @@ class _Where:
             return ArgumentError(f"argument {self.name!r}: there is no file {file}")
         reason = error.strerror or error
         return ArgumentError(f"argument {self.name!r}: {file} cannot be read: {reason}")
+
+
+def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | bytes:
+    try:
+        numbers = read_numbers(text, dtype)
+    except ValueError as error:
+        raise where.error(str(error)) from None
+    return numbers[0] if len(numbers) == 1 else b"".join(number.tobytes() for number in numbers)
+
+
+def _untyped(text: str, where: _Where) -> object:
+    """Return the value of numbers that name no type: the parameter's is meant.
+
+    A pointer gets an array of them, local memory so many bytes.
+    """
+    expected = where.expected
+    if expected.kind == "local":
+        return _local(text, where)
+    if expected.kind == "buffer" and expected.dtype is None and INTEGER.fullmatch(text):
+        return int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
+    if expected.dtype is None:
+        raise where.error("say of what type the number is, such as f32:2 or i32:2")
+    if expected.is_pointer and "," not in text:
+        raise where.error("a pointer needs an array, found a number")
+    try:
+        numbers = read_numbers(text, expected.dtype)
+    except ValueError as error:
+        raise where.error(str(error)) from None
+    if expected.is_pointer:
+        return np.array(numbers, expected.dtype)
+    if len(numbers) != expected.count:
+        raise where.error(f"expected {expected.count} numbers, found {len(numbers)}")
+    if len(numbers) == 1:
+        return numbers[0]
+    data = b"".join(number.tobytes() for number in numbers)
+    return data.ljust(expected.size or 0, b"\0")
 
 
 def _load_array(file: str, folder: Path, where: _Where) -> NDArray[Any]:
@@ -359,7 +360,10 @@ def _word(text: str, where: _Where) -> str:
 
 
 def _real(text: str, where: _Where) -> float:
-    return float(_float(text, np.dtype(np.float64), where))
+    try:
+        return float(read_number(text, np.dtype(np.float64)))
+    except ValueError as error:
+        raise where.error(str(error)) from None
 
 
 def _colour(text: str, where: _Where) -> tuple[float, ...]:
@@ -377,10 +381,14 @@ _SAMPLER_OPTIONS: Mapping[str, Callable[[str, _Where], object]] = {
 
 
 def _filled(fill: str, rest: str, seed: Sequence[int], where: _Where) -> NDArray[Any]:
-    alias, _, extent = rest.partition(":")
-    dtype = _DTYPES.get(alias.strip().lower())
+    alias, colon, extent = rest.partition(":")
+    if not colon:
+        alias, extent = "", rest
+    dtype = DTYPES.get(alias.strip().lower()) if colon else where.expected.dtype
+    if dtype is None and alias:
+        raise where.error(f"{alias!r} is not the type of a number")
     if dtype is None:
-        raise where.error(f"{alias!r} is not a DTYPE")
+        raise where.error(f"say of what type the elements are, such as {fill}:f32:{extent}")
     shape = _shape(extent, where)
     size = math.prod(shape) * dtype.itemsize
     if size > MAX_ARRAY_BYTES:
@@ -452,40 +460,8 @@ def _bytes(digits: str, where: _Where) -> bytes:
     return data
 
 
-def _local(count: str, where: _Where) -> object:
-    from visim.runtime.arguments.buffers import Local
-
+def _local(count: str, where: _Where) -> Local:
     digits = count.strip()
     if not _COUNT.fullmatch(digits) or int(digits) == 0:
         raise where.error("local: needs a number of bytes")
     return Local(int(digits))
-
-
-def _numbers(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic | bytes:
-    numbers = [_number(part.strip(), dtype, where) for part in text.split(",")]
-    return numbers[0] if len(numbers) == 1 else b"".join(number.tobytes() for number in numbers)
-
-
-def _number(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
-    if dtype.kind == "f":
-        return _float(text, dtype, where)
-    if len(text) > _LONGEST_NUMBER or not _INTEGER.fullmatch(text):
-        raise where.error(f"{shortened(text)!r} is not an integer")
-    value = int(text, 0) if not text.lstrip("+-").isdecimal() else int(text)
-    limits = np.iinfo(dtype)
-    if not limits.min <= value <= limits.max:
-        raise where.error(f"{value} is out of the range {limits.min}..{limits.max} of {dtype}")
-    return dtype.type(value)
-
-
-def _float(text: str, dtype: np.dtype[Any], where: _Where) -> np.generic:
-    try:
-        value = float.fromhex(text) if "0x" in text.lower() else float(text)
-    except (ValueError, OverflowError):
-        raise where.error(f"{shortened(text)!r} is not a number") from None
-    with np.errstate(over="ignore"):
-        number = dtype.type(value)
-    is_written_out = any(letter.isdigit() for letter in text)
-    if np.isinf(number) and is_written_out:
-        raise where.error(f"{shortened(text)} is out of the range of {dtype}")
-    return number

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.schedule import Dependency, Wave, read_dependency, schedule
-from visim.errors import ArgumentError, shown
+from visim.errors import ArgumentError, Correction, shown
 from visim.forks import RenewedProperty
 from visim.records import record
 from visim.target import Platform
@@ -190,11 +190,14 @@ def nd_range(sizes: Sizes, required: Triple | None, *, uneven: bool = False) -> 
     """
     sizes.refuse(
         ("thread_groups", "group_size", "thread_space"),
-        "the kernel has metadata, its launch is given by global_size and local_size",
+        "the kernel runs work-items: give global_size and local_size",
     )
     _refuse_dependency(sizes)
     if sizes.global_size is None:
-        raise ArgumentError("global_size: the kernel has metadata, so it is required")
+        raise ArgumentError(
+            "global_size: say how many work-items to run",
+            Correction(missing=(("global_size", "1024"),)),
+        )
     extent, dimensions = triple(sizes.global_size, "global_size")
     given = sizes.global_offset
     offset = (0, 0, 0) if given is None else triple(given, "global_offset", least=0)[0]
@@ -268,7 +271,7 @@ def thread_space(sizes: Sizes, device: Platform) -> ThreadSpace:
 def _refuse_work_items(sizes: Sizes) -> None:
     sizes.refuse(
         ("global_size", "local_size", "global_offset"),
-        "the kernel has no metadata, its launch is given by thread_groups and group_size",
+        "bare vISA runs hardware threads: give thread_groups and group_size",
     )
 
 
