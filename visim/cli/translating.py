@@ -208,14 +208,20 @@ def smith(
 @click.argument("file", type=INPUT)
 @click.option("--keep", required=True, metavar="COMMAND", help="What fails; {} is the file.")
 @click.option("--seconds", default=30.0, help="How long the command may take each time; 30.")
+@click.option("--jobs", type=int, metavar="N", help="Candidates at a time; one for each core.")
 @click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
-def reduce_program(file: str, keep: str, seconds: float, output: str) -> None:
-    """Shrink a vISA text while COMMAND still fails on it in the same way."""
+def reduce_program(file: str, keep: str, seconds: float, jobs: int | None, output: str) -> None:
+    """Shrink a vISA text while COMMAND still finds the same bug in it.
+
+    A bug is the code of a finding or fault together with the line at which it is; of programs
+    other than visim, the exit code and their first complaint. What is left goes to OUT, what was
+    kept to the standard error.
+    """
     from visim.cli.files import check_target, read_text, write_text
-    from visim.smith.reduce import reduce
+    from visim.cli.reducing import reduced
 
     check_target(output, file)
-    write_text(output, reduce(read_text(file), keep, seconds=seconds))
+    write_text(output, reduced(read_text(file), keep, seconds, jobs))
 
 
 def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:

@@ -1,85 +1,153 @@
-"""Shrinks a program while a command still fails on it: delta debugging over lines.
+"""Shrinks a program while a command still finds the same bug in it: delta debugging over lines.
 
-The command is run with a candidate's path in the place of `{}`, or behind it. Lines are left out
-in ever smaller runs as long as the command ends as it did for the whole program.
+Lines are left out in ever smaller runs as long as the bug stays. Several candidates are tried at a
+time; the first of them in the order of the file that keeps the bug is taken, so that the result
+does not depend on how many are.
 """
 
 from __future__ import annotations
 
-import shlex
-import subprocess
-import tempfile
+import os
+import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from queue import SimpleQueue
 
 from visim.errors import ArgumentError
+from visim.smith.commands import Main, Runner, runner, words_of
+from visim.smith.outcomes import Outcome
 
-PLACE = "{}"
 _DAY = 86400
-_TIMED_OUT = -1000
+_MOST_JOBS = 64
+_AHEAD = 2
+"""So many candidates for each job are tried before the first answer is used."""
 
 
-def reduce(text: str, command: str, *, seconds: float = 30, suffix: str = ".visaasm") -> str:
-    """Return the shortest text found on which the command still fails.
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far it is: lines that are left of how many, and the candidates that were tried."""
+
+    lines: int
+    of: int
+    candidates: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What is left of a program: its text, the bug that is still in it, and what it took."""
+
+    text: str
+    bug: Outcome
+    progress: Progress
+
+
+def reduce(
+    text: str,
+    command: str,
+    *,
+    seconds: float = 30,
+    suffix: str = ".visaasm",
+    jobs: int | None = None,
+    main: Main | None = None,
+    told: Callable[[Progress], None] = lambda _: None,
+) -> Reduction:
+    """Return the shortest text found in which the command still finds the same bug.
 
     Args:
         text: the program.
-        command: what fails; `{}` stands for the file.
+        command: what fails; `{}` stands for the file, which else is its last word.
         seconds: how long it may take each time.
         suffix: of the candidate's name.
+        jobs: how many candidates are tried at a time; None: one for each core.
+        main: the command line of visim, which then is not started anew for each candidate.
+        told: is called after each step.
 
     Raises:
         ArgumentError: the command cannot be run, or does not fail on the program; or it has no
-            time, or more than a day.
+            time, or more than a day; or `jobs` is no such number.
     """
     if not 0 < seconds <= _DAY:
         raise ArgumentError(f"--seconds: expected a number above 0, up to {_DAY}, found {seconds}")
-    with tempfile.TemporaryDirectory() as folder:
-        candidate = Path(folder) / f"candidate{suffix}"
+    count = (os.cpu_count() or 1) if jobs is None else jobs
+    if not 0 < count <= _MOST_JOBS:
+        raise ArgumentError(f"--jobs: expected 1 to {_MOST_JOBS}, found {count}")
+    words = words_of(command)
+    runners = [runner(words, suffix, seconds, main) for _ in range(count)]
+    try:
+        return _Reducer(runners, text.splitlines(), told).reduction()
+    finally:
+        for one in runners:
+            one.close()
 
-        def outcome(lines: Sequence[str]) -> int:
-            candidate.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-            return _run(command, candidate, seconds)
 
-        lines = text.splitlines()
-        wanted = outcome(lines)
-        if wanted == 0:
+class _Reducer:
+    def __init__(
+        self, runners: Sequence[Runner], lines: list[str], told: Callable[[Progress], None]
+    ) -> None:
+        self._lines = lines
+        self._count = len(lines)
+        self._told = told
+        self._began = time.monotonic()
+        self._tried = 0
+        self._runners: SimpleQueue[Runner] = SimpleQueue()
+        for one in runners:
+            self._runners.put(one)
+        self._jobs = len(runners)
+
+    def reduction(self) -> Reduction:
+        wanted = self._outcome(self._lines)
+        if not wanted.has_failed:
             raise ArgumentError("--keep: the command does not fail on the whole program")
-        return "".join(f"{line}\n" for line in shrink(lines, lambda one: outcome(one) == wanted))
+        with ThreadPoolExecutor(self._jobs) as pool:
+
+            def first(candidates: Sequence[Sequence[str]]) -> int | None:
+                answers = pool.map(lambda one: self._outcome(one).is_same_bug(wanted), candidates)
+                found = next((n for n, same in enumerate(list(answers)) if same), None)
+                self._told(self._progress(candidates[0] if found is None else candidates[found]))
+                return found
+
+            left = shrink(self._lines, first, ahead=_AHEAD * self._jobs)
+        text = "".join(f"{line}\n" for line in left)
+        return Reduction(text, wanted, self._progress(left))
+
+    def _outcome(self, lines: Sequence[str]) -> Outcome:
+        one = self._runners.get()
+        try:
+            self._tried += 1
+            return one.run(lines)
+        finally:
+            self._runners.put(one)
+
+    def _progress(self, lines: Sequence[str]) -> Progress:
+        return Progress(len(lines), self._count, self._tried, time.monotonic() - self._began)
 
 
-def _run(command: str, candidate: Path, seconds: float) -> int:
-    """Return the exit code of the command, one of its own kind if it does not end in time."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise ArgumentError(f"--keep: {error}") from None
-    if not words:
-        raise ArgumentError("--keep: expected a command such as 'visim check {}', found none")
-    if any(PLACE in word for word in words):
-        words = [word.replace(PLACE, str(candidate)) for word in words]
-    else:
-        words.append(str(candidate))
-    try:
-        run = subprocess.run(words, capture_output=True, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
-        return _TIMED_OUT
-    except OSError as error:
-        raise ArgumentError(f"--keep: {words[0]}: {error.strerror}") from None
-    return run.returncode
+def shrink(
+    lines: list[str],
+    first: Callable[[Sequence[Sequence[str]]], int | None],
+    *,
+    ahead: int = 1,
+) -> list[str]:
+    """Return the shortest lines found that still have the bug, as `lines` have.
 
-
-def shrink(lines: list[str], still_fails: Callable[[Sequence[str]], bool]) -> list[str]:
-    """Return the shortest lines found for which `still_fails` holds, as it does for `lines`."""
+    Args:
+        lines: the program.
+        first: returns the place of the first of some candidates that has the bug, or None.
+        ahead: how many candidates it gets at a time.
+    """
     size = max(1, len(lines) // 2)
     while True:
         start, has_shrunk = 0, False
         while start < len(lines):
-            shorter = lines[:start] + lines[start + size :]
-            if still_fails(shorter):
-                lines, has_shrunk = shorter, True
+            starts = range(start, len(lines), size)[:ahead]
+            candidates = [lines[:place] + lines[place + size :] for place in starts]
+            found = first(candidates)
+            if found is None:
+                start = starts[-1] + size
             else:
-                start += size
+                lines, has_shrunk, start = candidates[found], True, starts[found]
         if size > 1:
             size //= 2
         elif not has_shrunk:
