@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from visim.forks import loading
 
 if TYPE_CHECKING:
+    __version__: str
     from visim import opencl, timing
     from visim.diag import Diagnostic, Diagnostics
     from visim.engine.observers import Observer
@@ -64,6 +65,7 @@ __all__ = [
     "Uninitialised",
     "UnsupportedError",
     "VisimError",
+    "__version__",
     "assemble",
     "link",
     "load",
@@ -101,14 +103,20 @@ _PACKAGES = ("opencl", "timing")
 _OWNERS = {name: module for module, names in _MODULES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
-        return _loaded(f"visim.{name}")
-    if name not in _OWNERS:
-        raise AttributeError(f"module 'visim' has no attribute {name!r}")
-    value = getattr(_loaded(_OWNERS[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # who checks types knows the names above, and only these
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("visim")
+        if name in _PACKAGES:
+            return _loaded(f"visim.{name}")
+        if name not in _OWNERS:
+            raise AttributeError(f"module 'visim' has no attribute {name!r}")
+        value = getattr(_loaded(_OWNERS[name]), name)
+        globals()[name] = value
+        return value
 
 
 def _loaded(module: str) -> ModuleType:

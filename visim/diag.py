@@ -6,6 +6,7 @@ a caret, JSON) live here so that every part of visim reports alike.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -39,12 +40,15 @@ def visible(text: str) -> str:
     return text.translate(_VISIBLE_LINES)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Source:
     """A text with the name under which its user knows it."""
 
     name: str
     text: str
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, {len(self.text)} characters)"
 
     def line(self, number: int) -> str:
         """Return line `number` (1-based) without its line end; empty beyond the last line."""
@@ -171,7 +175,7 @@ def _excerpt(span: Span, label: str | None) -> list[str]:
     ]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Diagnostics:
     """A growing list of findings about one input."""
 
@@ -208,6 +212,18 @@ class Diagnostics:
 
     def __len__(self) -> int:
         return len(self.findings)
+
+    def __repr__(self) -> str:
+        counts = [
+            f"{count} {severity}s"[: -1 if count == 1 else None]
+            for severity in Severity
+            if (count := sum(finding.severity is severity for finding in self.findings))
+        ]
+        return f"<Diagnostics: {', '.join(counts) or 'none'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the findings as notebooks show them."""
+        return f"<pre>{html.escape(self.render() or 'nothing found')}</pre>"
 
     def without_notes(self) -> Diagnostics:
         """Return the errors and warnings."""

@@ -25,9 +25,9 @@ from visim.cli.wording import in_options
 from visim.diag import visible
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
+from visim.runtime import pictures
 from visim.runtime.arguments.images import Image
 from visim.runtime.arguments.uninitialised import Uninitialised
-from visim.runtime.files import pictures
 from visim.runtime.files.arguments_text import (
     find_parameter,
     read_arguments,
@@ -118,9 +118,10 @@ def launch(
         keywords["samplers"] = prepared.samplers
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
+    start: Any = prepared.kernel.launch  # the keywords are checked when it is called
     with working(f"running {prepared.kernel.name}"), printf_to(show_text):
         try:
-            report = prepared.kernel.launch(prepared.values, **keywords)
+            report: Report = start(prepared.values, **keywords)
         except ArgumentError as error:
             error.correction = _with_size(error.correction, prepared.values)
             raise

@@ -95,7 +95,7 @@ class Access:
     addresses: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Accesses:
     """What a thread did to memory and with other threads since it was last reported, in order.
 
@@ -107,6 +107,9 @@ class Accesses:
     thread: int
     sites: Sequence[AccessSite]
     words: Words
+
+    def __repr__(self) -> str:
+        return f"<Accesses of thread {self.thread} in group {self.group}: {self.words.size} words>"
 
     def __iter__(self) -> Iterator[Access]:
         place = 0

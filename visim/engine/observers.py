@@ -4,20 +4,22 @@ An observer overrides the events that it needs; an engine emits only those, so t
 for what nobody watches. What happens often comes in one piece: the way of a thread through its
 program as numbers of basic blocks, its memory accesses as an array of words. Knows no engine.
 
-Follows DESIGN section 8 (observers).
+`Observer` is the class to derive from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.accesses import Accesses
-from visim.errors import Fault
+from visim.errors import ArgumentError, Fault
 from visim.linker.program import LinkedKernel
 
 EVENTS = ("group_begin", "thread_end", "block_counts", "accesses", "fault")
@@ -26,7 +28,7 @@ ORDERED = frozenset({"group_begin", "thread_end", "accesses"})
 """Events that come in the order of execution: an engine that reports them has one worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GroupStart:
     """A thread group that begins: `group` are its coordinates, `threads` its hardware threads.
 
@@ -37,6 +39,9 @@ class GroupStart:
     group: tuple[int, int, int]
     threads: int
     slm_bytes: int
+
+    def __repr__(self) -> str:
+        return f"<GroupStart of {self.kernel.name}: group {self.group}, {self.threads} threads>"
 
 
 class BlockPlace(NamedTuple):
@@ -66,7 +71,7 @@ class BlockNumbers:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ThreadPath:
     """The way that thread number `thread` of its group took; going through it gives its blocks.
 
@@ -79,12 +84,17 @@ class ThreadPath:
     blocks: NDArray[np.uint32]
     places: Sequence[BlockPlace]
 
+    def __repr__(self) -> str:
+        return (
+            f"<ThreadPath of thread {self.thread} in group {self.group}: {self.blocks.size} blocks>"
+        )
+
     def __iter__(self) -> Iterator[BlockPlace]:
         numbers: list[int] = self.blocks.tolist()
         return (self.places[number] for number in numbers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BlockCounts:
     """How often a range of groups executed each basic block, in all threads together.
 
@@ -94,6 +104,9 @@ class BlockCounts:
     kernel: LinkedKernel
     places: Sequence[BlockPlace]
     counts: NDArray[np.uint64]
+
+    def __repr__(self) -> str:
+        return f"<BlockCounts of {self.kernel.name}: {len(self.places)} blocks>"
 
     @property
     def by_place(self) -> dict[BlockPlace, int]:
@@ -109,6 +122,15 @@ class Observer:
     next one. The threads of a group take turns; what one of them does in a turn is reported when
     it has ended, in the order of the turns. Arrays belong to the observer.
     """
+
+    def __init_subclass__(cls) -> None:
+        """Refuse methods that look like events and are none: nothing would ever call them."""
+        super().__init_subclass__()
+        for name, member in vars(cls).items():
+            if name not in EVENTS and _looks_like_event(name, member):
+                raise ArgumentError(
+                    f"{cls.__name__}.{name}: there is no such event; there are: {', '.join(EVENTS)}"
+                )
 
     def group_begin(self, group: GroupStart) -> None:
         """A thread group begins."""
@@ -131,6 +153,21 @@ class Observer:
         return frozenset(
             name for name in EVENTS if getattr(type(self), name) is not getattr(Observer, name)
         )
+
+
+_ALIKE = 0.75
+"""So alike is a name that is meant for an event: `group_end` is, `counts` is not."""
+_BEGINNINGS = ("on_", "group_", "thread_")
+
+
+def _looks_like_event(name: str, member: object) -> bool:
+    """Whether a method has one parameter, and a name that is nearly that of an event."""
+    if not isinstance(member, FunctionType) or name.startswith("_"):
+        return False
+    if member.__code__.co_argcount != 2:
+        return False
+    alike = any(SequenceMatcher(None, name, event).ratio() >= _ALIKE for event in EVENTS)
+    return alike or name.startswith(_BEGINNINGS)
 
 
 class Observers:

@@ -1,15 +1,19 @@
-"""Kernels as users hold them: what they take, launching them, facts about them (DESIGN 2.2)."""
+"""Kernels as users hold them: what they take, launching them, facts about them ."""
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from visim.engine.base import Engine
 from visim.errors import InputError, UnsupportedError
 from visim.forks import RenewedLock, RenewedProperty
+from visim.lex import shortened
 from visim.linker import LinkedKernel, dispatch_width
 from visim.machine.bounds import Bounds
 from visim.module import Unit
@@ -22,7 +26,15 @@ from visim.runtime.building.loading import Contents, LoadedKernel
 from visim.runtime.facts import kernels as facts
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.forms import Form, Forms
-from visim.runtime.launching.launch import Launch, LaunchKeywords, LaunchOptions, make_engine
+from visim.runtime.launching.handles import LaunchHandle
+from visim.runtime.launching.launch import (
+    Launch,
+    LaunchKeywords,
+    LaunchOptions,
+    LaunchSettings,
+    make_engine,
+)
+from visim.runtime.launching.report import Report
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sanitizing import Sanitizing, uninitialised
 from visim.runtime.launching.unwritten import unwritten_notes
@@ -34,6 +46,9 @@ from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
 
 Arguments = Sequence[object] | Mapping[str, object]
+
+_MOST_LISTED = 12
+"""So many arguments are in what `repr` says of a kernel."""
 
 
 class Kernel:
@@ -52,8 +67,19 @@ class Kernel:
         self._lock = RenewedLock()
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args)
-        return f"<Kernel {self.name}({listed})>"
+        listed = ", ".join(f"{arg.type_name} {arg.name}" for arg in self.args[:_MOST_LISTED])
+        more = ", ..." if len(self.args) > _MOST_LISTED else ""
+        return f"<Kernel {shortened(self.name)}({shortened(listed)}{more})>"
+
+    def _repr_html_(self) -> str:
+        """Return the kernel as notebooks show it: its name, its channels and its arguments."""
+        rows = "".join(
+            f"<tr><td>{html.escape(arg.name)}</td><td>{arg.kind}</td>"
+            f"<td><code>{html.escape(arg.type_name)}</code></td></tr>"
+            for arg in self.args
+        )
+        head = f"<b>{html.escape(self.name)}</b>, SIMD{self.simd_size}"
+        return f"{head}<table><tr><th>argument<th>kind<th>type</tr>{rows}</table>"
 
     def __copy__(self) -> Kernel:
         return deepcopy(self)
@@ -89,7 +115,28 @@ class Kernel:
         contents = self._contents
         return show_unit(self._kernel.unit, contents.isa_version, contents.variables)
 
-    def launch(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Any:
+    def __call__(self, *args: object, **options: Unpack[LaunchSettings]) -> Report:
+        """Launch the kernel with its arguments in order, and wait for its end.
+
+        `kernel(x, y, 2.0, global_size=n)` is `kernel.launch([x, y, 2.0], global_size=n)`.
+        """
+        return self.launch(args, **options)
+
+    @overload
+    def launch(self, args: Arguments, **options: Unpack[LaunchSettings]) -> Report: ...
+    @overload
+    def launch(
+        self, args: Arguments, *, wait: Literal[True], **options: Unpack[LaunchSettings]
+    ) -> Report: ...
+    @overload
+    def launch(
+        self, args: Arguments, *, wait: Literal[False], **options: Unpack[LaunchSettings]
+    ) -> LaunchHandle: ...
+    @overload
+    def launch(
+        self, args: Arguments, *, wait: bool, **options: Unpack[LaunchSettings]
+    ) -> Report | LaunchHandle: ...
+    def launch(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Report | LaunchHandle:
         """Launch the kernel and wait for its end.
 
         What it prints with printf goes to `sys.stdout` (or where `visim.printf_to` says) while it
@@ -133,7 +180,21 @@ class Kernel:
         """
         return self._bound(args, options)()
 
-    def bind(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Launch:
+    @overload
+    def bind(self, args: Arguments, **options: Unpack[LaunchSettings]) -> Launch[Report]: ...
+    @overload
+    def bind(
+        self, args: Arguments, *, wait: Literal[True], **options: Unpack[LaunchSettings]
+    ) -> Launch[Report]: ...
+    @overload
+    def bind(
+        self, args: Arguments, *, wait: Literal[False], **options: Unpack[LaunchSettings]
+    ) -> Launch[LaunchHandle]: ...
+    @overload
+    def bind(
+        self, args: Arguments, *, wait: bool, **options: Unpack[LaunchSettings]
+    ) -> Launch[Any]: ...
+    def bind(self, args: Arguments, **options: Unpack[LaunchKeywords]) -> Launch[Any]:
         """Check and prepare a launch once; what is returned launches at each call.
 
         A kernel that has not run yet is compiled in the background; the first call waits for its
@@ -143,7 +204,7 @@ class Kernel:
         launch.executables.expect(launch.plan, launch.run_options)
         return launch
 
-    def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch:
+    def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch[Any]:
         began = time.perf_counter()
         self._platform()
         values = arrange(args, self.args)
@@ -330,6 +391,22 @@ class Kernel:
         return lambda given: abi.prepare(
             layout, parameters, given, extent, tables, segments, bounds
         )
+
+
+def _name_keywords(method: Any) -> None:
+    """Give a method the signature that editors and `help` complete keywords from."""
+    signature = inspect.signature(method)
+    named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    defaults = {one.name: one.default for one in dataclasses.fields(LaunchOptions)}
+    named += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name])
+        for name in LaunchKeywords.__annotations__
+    ]
+    method.__signature__ = signature.replace(parameters=named)
+
+
+for _method in (Kernel.launch, Kernel.bind, Kernel.__call__):
+    _name_keywords(_method)
 
 
 def _kernel_at(contents: Contents, place: int) -> Kernel:

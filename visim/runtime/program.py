@@ -1,7 +1,8 @@
-"""Programs as users hold them: reading, linking, checking and writing them (DESIGN 2.1)."""
+"""Programs as users hold them: reading, linking, checking and writing them ."""
 
 from __future__ import annotations
 
+import html
 import os
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -10,7 +11,7 @@ from typing import Any, cast
 from visim.binary.isafile import NativeCode
 from visim.diag import Diagnostics
 from visim.errors import ArgumentError, LinkError, UnsupportedError, shown
-from visim.lex import nearest
+from visim.lex import nearest, shortened
 from visim.output import write_file
 from visim.runtime.building import loading
 from visim.runtime.building.linking import LinkOptions, link_sources
@@ -135,8 +136,15 @@ class Program:
         )
 
     def __repr__(self) -> str:
-        names = ", ".join(kernel.name for kernel in self.kernels)
+        names = shortened(", ".join(kernel.name for kernel in self.kernels))
         return f"<Program {self._contents.name}: {names or 'no kernels'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the program as notebooks show it: its name, its device and its kernels."""
+        contents = self._contents
+        head = f"<b>{html.escape(contents.name)}</b>: {contents.format}, {self.platform}"
+        kernels = "".join(f"<li>{html.escape(repr(one)[1:-1])}</li>" for one in self.kernels)
+        return f"{head}<ul>{kernels}</ul>"
 
     def __copy__(self) -> Program:
         return deepcopy(self)

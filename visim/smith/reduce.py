@@ -102,9 +102,12 @@ class _Reducer:
             raise ArgumentError("--keep: the command does not fail on the whole program")
         with ThreadPoolExecutor(self._jobs) as pool:
 
+            def is_same(lines: Sequence[str]) -> bool:
+                return self._outcome(lines).is_same_bug(wanted)
+
             def first(candidates: Sequence[Sequence[str]]) -> int | None:
-                answers = pool.map(lambda one: self._outcome(one).is_same_bug(wanted), candidates)
-                found = next((n for n, same in enumerate(list(answers)) if same), None)
+                answers = list(pool.map(is_same, candidates))
+                found = answers.index(True) if True in answers else None
                 self._told(self._progress(candidates[0] if found is None else candidates[found]))
                 return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 
 from visim.errors import UnsupportedError
@@ -35,6 +36,21 @@ def _line(line: LineTiming, busy: int) -> list[str]:
     return found
 
 
+def html_listing(result: TimingResult) -> str:
+    """Return the summary and the executed instructions as HTML; the hotter, the redder."""
+    busy = max(1, result.cycles * result.slots - result.idle)
+    hottest = max((line.cycles for line in result.lines), default=0) or 1
+    rows = [
+        f'<tr style="background:rgba(230,60,30,{0.6 * line.cycles / hottest:.2f})">'
+        f'<td style="text-align:right">{line.cycles / busy:.1%}</td>'
+        f'<td style="text-align:right">{line.executions}</td>'
+        f'<td style="text-align:left"><code>{html.escape(line.text.strip())}</code></td></tr>'
+        for line in result.lines
+    ]
+    head = "<tr><th>share<th>ran<th>instruction</tr>"
+    return f"<pre>{html.escape(str(result))}</pre><table>{head}{''.join(rows)}</table>"
+
+
 def comparison(results: Mapping[str, TimingResult | UnsupportedError]) -> str:
     """Return a table of generations: cycles, instructions, and the stall stack of each."""
     width = max(len(name) for name in results)
@@ -54,4 +70,4 @@ def comparison(results: Mapping[str, TimingResult | UnsupportedError]) -> str:
     return "\n".join(lines + refused)
 
 
-__all__ = ["comparison", "listing"]
+__all__ = ["comparison", "html_listing", "listing"]

@@ -83,7 +83,7 @@ class LineTiming:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class TimingResult:
     """The timing of a kernel's launches.
 
@@ -113,6 +113,18 @@ class TimingResult:
     provenance: tuple[Mapping[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...]
     static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def __repr__(self) -> str:
+        return (
+            f"<TimingResult on {self.machine.name}: {self.cycles} cycles, "
+            f"{self.native} native instructions>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the result as notebooks show it: the summary, and a listing with its heat."""
+        from visim.timing.listing import html_listing
+
+        return html_listing(self)
 
     @property
     def native_error(self) -> float | None:

@@ -10,9 +10,9 @@ import pytest
 
 import visim
 from visim.cli import main
-from visim.runtime.files.pictures import encode_png
 from visim.runtime.files.png_reader import decode_png
 from visim.runtime.launching import running
+from visim.runtime.pictures import encode_png
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 TURNED = "".join(f"turned {i}\n" for i in range(64))

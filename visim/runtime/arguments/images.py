@@ -1,4 +1,4 @@
-"""Images and samplers as callers make them (DESIGN 2.3), and as arguments of kernels.
+"""Images and samplers as callers make them , and as arguments of kernels.
 
 An `Image` says how to see a caller's array as texels; it never copies it. What kernels do with
 images is in `machine.images`.
@@ -23,6 +23,7 @@ from visim.machine.formats import TexelFormat, natural_format, texel_format
 from visim.machine.images import CUBE_FACES, ImageKind, ImageMemory, level_size
 from visim.machine.sampling import COMPARISONS, LEAST_DETAIL, Address, Filter, Mip, SamplerState
 from visim.runtime.given import check_flag
+from visim.runtime.pictures import as_picture, encode_png
 
 _KIND_OF_AXES = {
     1: ImageKind.IMAGE_1D,
@@ -150,6 +151,17 @@ class Image:
     def __repr__(self) -> str:
         size = "x".join(str(extent) for extent in self._memory.size)
         return f"Image({self.kind} {size} {self.format})"
+
+    def _repr_png_(self) -> bytes | None:
+        """Return the image as notebooks show it, where it has two dimensions; floats are 0 to 1."""
+        array = self._memory.array
+        if array.dtype.kind == "f":
+            bytes_ = np.clip(np.nan_to_num(array.astype(np.float64)), 0, 1) * 255
+            array = np.rint(bytes_).astype(np.uint8)
+        try:
+            return encode_png(as_picture(array, name="image"))
+        except ArgumentError:
+            return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What callers may pass as a kernel's arguments, and the bytes that kernels get (DESIGN 2.3).
+"""What callers may pass as a kernel's arguments, and the bytes that kernels get .
 
 Knows types and Python objects; where the bytes go is the business of `payload.abi` and
 `payload.bare`. Every `ArgumentError` names the argument.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from visim.errors import ArgumentError, shown
 from visim.lex import nearest
 from visim.runtime.arguments.buffers import Buffer
+from visim.runtime.arguments.foreign import shared
 from visim.runtime.arguments.uninitialised import plain
 
 _SINGLE = Struct("<f")
@@ -68,11 +69,12 @@ def arrange(given: object, parameters: Sequence[Parameter]) -> list[object]:
         values = list(cast("Sequence[object]", given))
         if len(values) != len(parameters):
             raise _wrong_count(len(values), parameters)
-        return values
-    if isinstance(given, Mapping):
-        return _by_name(cast("Mapping[object, object]", given), parameters)
-    kind = type(given).__name__
-    raise ArgumentError(f"args: expected a list, or a dict by name, found {kind}")
+    elif isinstance(given, Mapping):
+        values = _by_name(cast("Mapping[object, object]", given), parameters)
+    else:
+        kind = type(given).__name__
+        raise ArgumentError(f"args: expected a list, or a dict by name, found {kind}")
+    return [shared(value, one.name) for value, one in zip(values, parameters, strict=True)]
 
 
 def _wrong_count(given: int, parameters: Sequence[Parameter]) -> ArgumentError:

@@ -35,6 +35,9 @@ class LaunchHandle:
             "its result() can, once it has ended"
         )
 
+    def __repr__(self) -> str:
+        return f"<LaunchHandle: {'done' if self.done() else 'running'}>"
+
     def done(self) -> bool:
         """Return whether the launch has ended, in whatever way."""
         return not self._thread.is_alive()

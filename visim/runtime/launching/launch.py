@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event, get_ident
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from visim.engine.interp import Interpreter
     from visim.engine.jit import Jit
 
+_Result = TypeVar("_Result")
+"""What a launch returns: a `Report`, or a `LaunchHandle` where nobody waits."""
 _PATIENCE_S = 0.05
 _COLLECTABLE = ("instructions", "fidelity", "taint")
 _SEED_BITS = 1024
@@ -51,8 +53,8 @@ _COMMAND_LINE = {"groups": "thread_groups"}
 """An option that has another name there, to which `group_size` is nearer."""
 
 
-class LaunchKeywords(TypedDict, total=False):
-    """The keyword arguments of `Kernel.launch` and `Kernel.bind`; `LaunchOptions` has defaults."""
+class LaunchSettings(TypedDict, total=False):
+    """The keyword arguments of `Kernel.launch` but `wait`; `LaunchOptions` has defaults."""
 
     global_size: int | Sequence[int] | None
     local_size: int | Sequence[int] | None
@@ -72,8 +74,13 @@ class LaunchKeywords(TypedDict, total=False):
     bounds: str | None
     collect: str | Iterable[str]
     require_exact: bool
-    observers: Sequence[object]
+    observers: Sequence[Observer]
     sanitize: str | Iterable[str] | None
+
+
+class LaunchKeywords(LaunchSettings, total=False):
+    """The keyword arguments of `Kernel.launch` and `Kernel.bind`."""
+
     wait: bool
 
 
@@ -214,8 +221,8 @@ class LaunchOptions(Sizes):
                 raise ArgumentError(f"{name}: expected a dict by index, found {kind}")
 
 
-@dataclass(slots=True, eq=False)
-class Launch:
+@dataclass(slots=True, eq=False, repr=False)
+class Launch(Generic[_Result]):
     """A kernel with everything that a launch needs; calling it launches again.
 
     The arrays of the arguments are those that were given to `Kernel.bind`: what they hold at the
@@ -244,13 +251,17 @@ class Launch:
         notes = _notes(self.options, self.engine) + _size_notes(self.plan.geometry)
         self._notes = notes + self.kernel_notes
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={value}" for name, value in self.plan.geometry.items())
+        return f"<Launch of {self.kernel} on {self.platform}, {self.engine}: {sizes}>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError(
             f"kernel {self.kernel!r}: what bind() returned can be neither copied nor pickled: "
             "it works in the memory of its arguments; pickle the kernel, and bind it over there"
         )
 
-    def __call__(self) -> Report | LaunchHandle:
+    def __call__(self) -> _Result:
         """Launch the kernel.
 
         Returns:
@@ -263,8 +274,9 @@ class Launch:
         receiver = current_receiver()
         deadline = Deadline.after(self.options.timeout)
         if not self.options.wait:
-            return LaunchHandle(lambda stop: self.run(stop, receiver, deadline))
-        return self.run(None, receiver, deadline)
+            handle = LaunchHandle(lambda stop: self.run(stop, receiver, deadline))
+            return cast("_Result", handle)
+        return cast("_Result", self.run(None, receiver, deadline))
 
     def run(
         self,

@@ -1,7 +1,8 @@
-"""What a launch did: the report that `Kernel.launch` returns (DESIGN 2.4)."""
+"""What a launch did: the report that `Kernel.launch` returns ."""
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -87,6 +88,16 @@ class Report:
     append_counters: Mapping[int, int]
     taint: tuple[TaintUse, ...] | None
     findings: tuple[Finding, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Report of {self.kernel} on {self.platform}, {self.engine}: {self.groups} groups, "
+            f"{self.threads} hardware threads, {_seconds(self.wall_s)}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the report as notebooks show it."""
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     @property
     def geometry(self) -> dict[str, Any]:

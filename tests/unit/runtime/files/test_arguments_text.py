@@ -26,7 +26,7 @@ from visim.runtime.files.arguments_text import (
     read_value,
     split_option,
 )
-from visim.runtime.files.pictures import encode_png
+from visim.runtime.pictures import encode_png
 
 
 @dataclass(frozen=True)

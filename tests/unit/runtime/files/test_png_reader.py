@@ -10,8 +10,8 @@ import pytest
 
 from tests.unit.runtime.files.pngs import SIGNATURE, chunk
 from visim.errors import ArgumentError
-from visim.runtime.files.pictures import encode_png
 from visim.runtime.files.png_reader import decode_png
+from visim.runtime.pictures import encode_png
 
 
 def png(rows, *, width, height, colour, depth=8, interlace=0, extra=b""):

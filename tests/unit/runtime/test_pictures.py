@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.runtime.files.pngs import decode_png
 from visim.errors import ArgumentError
-from visim.runtime.files.pictures import as_picture, encode_png, terminal_picture
+from visim.runtime.pictures import as_picture, encode_png, terminal_picture
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4])
