@@ -66,6 +66,12 @@ RULES = (
         "older patch-token binaries and those for processors are something else.",
     ),
     _rule(
+        "unknown-product",
+        "zebin specification, .note.intelgt.compat",
+        "The notes of a zebin name its device by product, graphics version or core family, and\n"
+        "visim knows that device.",
+    ),
+    _rule(
         "zebin-without-visa",
         _ELF,
         "A zebin carries the vISA text of its kernels, which is what visim executes: compile\n"

@@ -15,8 +15,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.cli.failures import BROKEN
 from visim.cli.conventions import EXAMPLE_DEVICE
+from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.options import Output, RunOptions
 from visim.cli.progress import working

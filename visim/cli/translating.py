@@ -165,7 +165,9 @@ def extract(file: str, folder: str, *, as_json: bool) -> None:
 
 @click.command()
 @click.option("--seed", default=0, type=click.IntRange(min=0), help="Which program; 0.")
-@click.option(*DEVICE_FLAGS, "platform", default=EXAMPLE_DEVICE, metavar="D", help=f"The device: {DEVICES}.")
+@click.option(
+    *DEVICE_FLAGS, "platform", default=EXAMPLE_DEVICE, metavar="D", help=f"The device: {DEVICES}."
+)
 @click.option("--statements", default=24, type=click.IntRange(1, 1000), help="How many; 24.")
 @click.option("--compare", is_flag=True, help="Run it on both engines and compare memory.")
 @click.option("--count", type=click.IntRange(min=1), help="With --compare: how many seeds; 1.")
