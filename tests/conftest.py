@@ -9,6 +9,9 @@ import pytest
 
 from tests.file_suite import ENGINES, TestFile
 from visim.runtime import kernel
+from visim.toolchain.installed import VARIABLE
+
+pytest_plugins = ("tests.toolchains",)  # looks for toolchains before tests hide them
 
 FILES = Path(__file__).parent / "files"
 
@@ -40,6 +43,14 @@ def object_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Kernels that tests compile are kept for this run only, not in the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VISIM_CACHE_DIR", str(tmp_path_factory.mktemp("objects")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_toolchains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests see the system's compiler; those of others ask `tests.toolchains`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("data")))
         yield
 
 

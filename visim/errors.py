@@ -90,6 +90,10 @@ class ToolMissing(VisimError):
     """An outside tool is not installed; the message says which package has it."""
 
 
+class InstallError(VisimError):
+    """A toolchain could not be installed or removed; nothing was changed."""
+
+
 class InternalError(VisimError):
     """A bug in visim."""
 
@@ -101,7 +105,7 @@ class Fault:
     `address` is a byte address (flat memory) or offset (surface, SLM, scratch), `size` the
     bytes of the access, `buffer` the nearest argument's name and `distance` the bytes from it.
     `file` and `line` are those of the vISA text; of an object, `offset` is the byte. The source
-    file and line are those of the program that was translated, where FILE and LOC give them.
+    file, line and text are those of the program that was translated, where FILE and LOC give them.
     """
 
     category: str
@@ -121,6 +125,7 @@ class Fault:
     offset: int | None = None
     source_file: str | None = None
     source_line: int | None = None
+    source_text: str | None = None
 
     @property
     def source(self) -> str | None:
@@ -168,6 +173,8 @@ class Fault:
             lines.append("   = in " + ", ".join(place))
         if self.source:
             lines.append(f"   = from {self.source}")
+        if self.source_text:
+            lines.append(f"   | {self.source_text}")
         return "\n".join(lines)
 
 

@@ -158,8 +158,8 @@ class Unit:
             match item:
                 case FileMark():
                     file, current = item.name, None
-                case LineMark():
-                    current = SourceLine(file, item.number)
+                case LineMark():  # 0 is what compilers write for code that no line has
+                    current = SourceLine(file, item.number) if item.number else None
                 case _:
                     pass
             found.append(current)

@@ -24,6 +24,7 @@ from visim.errors import (
     ArgumentError,
     FaultError,
     InputError,
+    InstallError,
     InternalError,
     LinkError,
     ToolMissing,
@@ -46,7 +47,7 @@ _BUG_TEXT = (
 def exit_code(error: BaseException) -> int:
     """Return the exit code for `error`."""
     match error:
-        case InputError() | LinkError() | FaultError() | UnsupportedError():
+        case InputError() | LinkError() | FaultError() | UnsupportedError() | InstallError():
             return BROKEN
         case click.ClickException() | ArgumentError():
             return WRONG_USE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -97,20 +97,51 @@ def dis(
 
 
 @click.command()
-@click.argument("file", type=INPUT)
+@click.argument("files", nargs=-1, required=True, type=INPUT, metavar="FILE...")
 @required_device_option
 @options_option
+@click.option("-I", "include", multiple=True, metavar="DIR", help="Where included files are, too.")
+@click.option("--lines/--no-lines", default=True, help="Keep source lines; they are kept.")
+@click.option("--compiler", metavar="C", help="A version, toolchain or libocloc; the newest.")
 @click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
 @json_option
-def cl(file: str, device: str, options: str | None, output: str | None, *, as_json: bool) -> None:
-    """Compile OpenCL C or SPIR-V with ocloc, for visim run."""
-    from visim.cli.files import check_target, compiled, is_standard, read_bytes
+def cl(
+    files: tuple[str, ...],
+    device: str,
+    options: str | None,
+    include: tuple[str, ...],
+    compiler: str | None,
+    output: str | None,
+    *,
+    lines: bool,
+    as_json: bool,
+) -> None:
+    """Compile OpenCL C or SPIR-V with ocloc, for visim run.
 
-    if output is None and is_standard(file):
+    Several files of OpenCL C are one program, as if they were one file.
+    """
+    import visim
+    from visim.cli.files import check_target, is_standard, name_of
+    from visim.cli.progress import working
+
+    if output is None and is_standard(files[0]):
         raise click.UsageError("the source comes from the standard input: give -o OUT")
-    target = output or str(Path(file).with_suffix(".zebin"))
-    check_target(target, file)
-    program = compiled(file, read_bytes(file), device, options or "")
+    target = output or str(Path(files[0]).with_suffix(".zebin"))
+    check_target(target, *files)
+    name = name_of(files[0])
+    sources = [_source_of(file) for file in files]
+    with working(f"compiling {name} for {device}"):
+        program = visim.opencl.build(
+            cast("Any", sources[0] if len(sources) == 1 else sources),
+            device=device,
+            options=options or "",
+            name=name,
+            include=include,
+            lines=lines,
+            compiler=compiler,
+        )
+    for warning in program.warnings:
+        click.echo(visible(warning.render()), err=True)
     _write(program, program.to_zebin(), target, as_json=as_json)
 
 
@@ -226,6 +257,14 @@ def reduce_program(file: str, keep: str, seconds: float, jobs: int | None, outpu
     write_text(output, reduced(read_text(file), keep, seconds, jobs))
 
 
+def _source_of(file: str) -> str | bytes | Path:
+    """Return what `visim.opencl.build` takes for a file, after a look at what is in it."""
+    from visim.cli.files import is_standard, name_of, read_bytes, source_code
+
+    data = source_code(read_bytes(file), name_of(file))
+    return data if is_standard(file) or isinstance(data, bytes) else Path(file)
+
+
 def _write_object(program: Program, target: str, isa_version: str, *, as_json: bool) -> None:
     _write(program, program.to_object(isa_version=isa_version), target, as_json=as_json)
 
@@ -236,10 +275,14 @@ def _write(program: Program, data: bytes, target: str, *, as_json: bool) -> None
 
     write_bytes(target, data)
     names = [kernel.name for kernel in program.kernels]
+    compiler = program.compiler
     if as_json:
-        print_json({"file": target, "kernels": names})
+        made = {} if compiler is None else {"compiler": compiler}
+        print_json({"file": target, "kernels": names, **made})
         return
-    click.echo(visible(f"{target}: {', '.join(names) or 'no kernels'}"), err=is_standard(target))
+    by = "" if compiler is None else f" (by {compiler})"
+    text = f"{target}: {', '.join(names) or 'no kernels'}{by}"
+    click.echo(visible(text), err=is_standard(target))
 
 
 def _isa_name(file: str) -> str:

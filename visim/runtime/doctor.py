@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from visim.runtime.compiling import ocloc, opencl
+from visim.errors import ToolMissing
+from visim.runtime.compiling.compilers import Compiler, Unusable, survey
+from visim.runtime.compiling.worker import INSTALL_HINT, CompilerDied, CompilerStuck
+from visim.toolchain import installed
 
 _PACKAGES = ("numpy", "llvmlite", "pyelftools", "PyYAML", "click", "rich")
 _OPENCL = "OpenCL C and SPIR-V: visim cl, visim.opencl.build"
@@ -80,7 +83,7 @@ def examine() -> tuple[Finding, ...]:
         _python(),
         *(_package(name) for name in _PACKAGES),
         _self_test(),
-        _ocloc(),
+        *_compilers(),
         *(_outside(tool) for tool in _TOOLS),
     )
 
@@ -115,15 +118,36 @@ def _package(name: str) -> Finding:
     return Finding(name, State.OK, version, "everything")
 
 
-def _ocloc() -> Finding:
-    place = opencl.find_ocloc()
-    if place is None:
-        return Finding("ocloc", State.MISSING, "no libocloc", _OPENCL, ocloc.INSTALL_HINT)
-    version = opencl.ocloc_version()
-    if version is None:
-        detail = f"{place} does not answer"
-        return Finding("ocloc", State.MISSING, detail, _OPENCL, ocloc.INSTALL_HINT)
-    return Finding("ocloc", State.OK, f"{version}, {place}", _OPENCL)
+def _compilers() -> tuple[Finding, ...]:
+    """Return all compilers, the newest first, with the devices that each compiles for."""
+    found = tuple(_compiler(entry) for entry in survey())
+    damaged = tuple(
+        _damaged(entry) for entry in installed.survey() if isinstance(entry, installed.Damaged)
+    )
+    if any(finding.state is State.OK for finding in found):
+        return (*found, *damaged)
+    return (
+        *(found or (Finding("ocloc", State.MISSING, "no libocloc", _OPENCL, INSTALL_HINT),)),
+        *damaged,
+    )
+
+
+def _compiler(entry: Compiler | Unusable) -> Finding:
+    if isinstance(entry, Unusable):
+        return Finding("ocloc", State.MISSING, entry.problem, _OPENCL, INSTALL_HINT)
+    try:
+        devices = ", ".join(entry.devices()) or "no device that visim knows"
+        detail = f"{entry.version} ({entry.origin}) for {devices}; {entry.path}"
+    except (ToolMissing, CompilerDied, CompilerStuck):
+        detail = f"{entry.version} ({entry.origin}) does not answer"
+        return Finding("ocloc", State.MISSING, detail, _OPENCL, INSTALL_HINT)
+    return Finding("ocloc", State.OK, detail, _OPENCL)
+
+
+def _damaged(entry: installed.Damaged) -> Finding:
+    name = entry.folder.name
+    help_text = f"visim toolchain remove {name}"
+    return Finding(name, State.MISSING, f"damaged: {entry.problem}", _OPENCL, help_text)
 
 
 def _outside(tool: _Tool) -> Finding:

@@ -225,7 +225,7 @@ class Kernel:
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
-            *(chosen, form.run_options, compile_s, self._units),
+            *(chosen, form.run_options, compile_s, self._units, self._contents.texts),
             self._unwritten_notes + self._pointees.notes(given),
             sanitizing,
             () if "uninit" in wanted.names else undefined,

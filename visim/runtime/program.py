@@ -9,9 +9,10 @@ from copy import deepcopy
 from typing import Any, cast
 
 from visim.binary.isafile import NativeCode
-from visim.diag import Diagnostics
+from visim.diag import Diagnostic, Diagnostics
 from visim.errors import ArgumentError, LinkError, UnsupportedError, shown
 from visim.lex import nearest, shortened
+from visim.module import SourceLine
 from visim.output import write_file
 from visim.runtime.building import loading
 from visim.runtime.building.linking import LinkOptions, link_sources
@@ -178,6 +179,16 @@ class Program:
         return None if platform is None else platform.name
 
     @property
+    def compiler(self) -> str | None:
+        """The compiler that `visim.opencl.build` took, None where the program was loaded."""
+        return self._contents.compiler
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the compiler warned of when `visim.opencl.build` made the program."""
+        return self._contents.warnings
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions that kernels can call."""
         return tuple(function.name for function in self._contents.functions)
@@ -208,6 +219,7 @@ class Program:
             "format": contents.format,
             "platform": None if contents.platform is None else contents.platform.name,
             "version": contents.version,
+            "compiler": contents.compiler,
             "kernels": [kernel.info() for kernel in self.kernels],
             "variables": [
                 {
@@ -237,6 +249,15 @@ class Program:
         """
         units = (*(kernel.unit for kernel in self._contents.kernels), *self._contents.functions)
         return [{"name": unit.name, "lines": facts.line_ranges(unit)} for unit in units]
+
+    def source_text(self, file: str, line: int) -> str | None:
+        """Return a line of a source that the program was compiled from, None where it is unknown.
+
+        Args:
+            file: the file as `source_lines`, faults and findings name it.
+            line: its line, from 1.
+        """
+        return self._contents.texts.text(SourceLine(file, line))
 
     def to_object(self, *, isa_version: str = NEWEST) -> bytes:
         """Return the program as an .isa object.

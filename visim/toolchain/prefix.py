@@ -16,27 +16,26 @@ from pathlib import Path
 
 _LOADERS = "ld-linux*.so.*"
 _PYTHON = re.compile(r"python3(\.\d+)?")
-_SYSTEM = (Path("/"), Path("/usr"), Path("/usr/local"))
 _DEEPEST = 3
 """So many folders up from a library its root is, at most: usr/lib/x86_64-linux-gnu."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """A root folder with its loader, the folder of its libraries, and its Python."""
+    """A root folder with its loader, the folder of its libraries, and its Python, if any."""
 
     root: Path
     loader: Path
     libraries: Path
-    python: Path
+    python: Path | None
 
     def command(self, program: Path, *words: str) -> list[str]:
         """Return the command line that runs a program of this prefix."""
         return [str(self.loader), "--library-path", str(self.libraries), str(program), *words]
 
-    def python_command(self, *words: str) -> list[str]:
-        """Return the command line of the prefix's Python."""
-        return self.command(self.python, *words)
+    def python_command(self, *words: str) -> list[str] | None:
+        """Return the command line of the prefix's Python, None where it has no Python."""
+        return None if self.python is None else self.command(self.python, *words)
 
 
 def prefix_of(library: str | os.PathLike[str]) -> Prefix | None:
@@ -49,14 +48,18 @@ def prefix_of(library: str | os.PathLike[str]) -> Prefix | None:
         return None
     folder = Path(os.path.realpath(library)).parent
     loader = next(iter(sorted(folder.glob(_LOADERS))), None)
-    if loader is None:
+    if loader is None or _is_system(folder):
         return None
-    for root in folder.parents[:_DEEPEST]:
-        if root in _SYSTEM:
-            return None
-        if (python := _python(root)) is not None:
-            return Prefix(root, loader, folder, python)
-    return None
+    roots = [root for root in [folder, *folder.parents[:_DEEPEST]] if root != Path("/")]
+    found = ((root, _python(root)) for root in roots)
+    root, python = next((pair for pair in found if pair[1] is not None), (roots[-1], None))
+    return Prefix(root, loader, folder, python)
+
+
+def _is_system(folder: Path) -> bool:
+    """Whether the loader in a folder is that of the system."""
+    loaders = (Path("/").glob(f"{folder}/{_LOADERS}") for folder in ("lib", "lib64"))
+    return any(folder == Path(os.path.realpath(path)).parent for found in loaders for path in found)
 
 
 def _python(root: Path) -> Path | None:

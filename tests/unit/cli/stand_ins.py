@@ -55,6 +55,8 @@ class StandInKernel:
 class StandInProgram:
     kernels: tuple
     platform = "pvc"
+    compiler: str | None = None
+    warnings: tuple = ()
 
     def __getitem__(self, name):
         return next(kernel for kernel in self.kernels if kernel.name == name)

@@ -12,7 +12,9 @@ import visim
 from tests.unit.cli.stand_ins import StandInProgram
 from visim.cli import main
 from visim.diag import Diagnostic, Diagnostics, Severity
-from visim.runtime.compiling import ocloc, opencl
+from visim.runtime import doctor
+from visim.runtime.compiling.compilers import Unusable
+from visim.runtime.compiling.worker import INSTALL_HINT
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 
@@ -100,9 +102,16 @@ class TestDoctor:
         assert "oclgrind: apt-get install oclgrind" in out
 
     def test_a_missing_compiler_is_no_failure(self, capsys, monkeypatch):
-        monkeypatch.setattr(opencl, "find_ocloc", lambda: None)
+        monkeypatch.setattr(doctor, "survey", lambda: ())
         assert main(["doctor"]) == 0
-        assert f"ocloc: {ocloc.INSTALL_HINT}" in capsys.readouterr().out
+        assert f"ocloc: {INSTALL_HINT}" in capsys.readouterr().out
+
+    def test_each_compiler_is_shown_with_what_is_wrong_with_it(self, capsys, monkeypatch):
+        lost = Unusable("/x/libocloc.so", "VISIM_LIBOCLOC", "/x/libocloc.so: not there")
+        monkeypatch.setattr(doctor, "survey", lambda: (lost,))
+        assert main(["doctor", "--json"]) == 0
+        findings = json.loads(capsys.readouterr().out)["findings"]
+        assert [f["detail"] for f in findings if f["name"] == "ocloc"] == [lost.problem]
 
     def test_json_has_the_findings(self, capsys):
         main(["doctor", "--json"])

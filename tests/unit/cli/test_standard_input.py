@@ -74,7 +74,7 @@ def test_a_program_for_no_device_is_named(given, capsys):
 
 
 def test_a_mistake_in_opencl_c_is_named(given, monkeypatch, tmp_path, capsys):
-    def build(source, *, device, options, name):
+    def build(source, *, name, **options):
         place = Span(Source(name, source), 1, 1)
         raise InputError(Diagnostics([Diagnostic("opencl-build", Severity.ERROR, "no", place)]))
 

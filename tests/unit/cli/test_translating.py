@@ -13,10 +13,11 @@ from tests.unit.cli.stand_ins import StandInProgram
 from visim import opencl
 from visim.binary.isafile import NativeCode, native_code, write_isa
 from visim.cli import main
-from visim.diag import Source
+from visim.diag import Diagnostic, Severity, Source
 from visim.errors import (
     ToolMissing,
 )
+from visim.runtime.compiling.compilers import Compiler
 from visim.target import platform as find_platform
 from visim.text import read_text
 
@@ -47,9 +48,10 @@ class TestCl:
     def builds(self, monkeypatch, kernel):
         builds = []
 
-        def build(source, *, device, options, name):
-            builds.append((source, device, options, name))
-            return StandInProgram((kernel,))
+        def build(source, *, device, options, name, **others):
+            builds.append((source, device, options, name, others))
+            odd = Diagnostic("opencl-warning", Severity.WARNING, "odd")
+            return StandInProgram((kernel,), "ocloc of a stand-in", (odd,))
 
         monkeypatch.setattr(opencl, "build", build)
         return builds
@@ -62,15 +64,24 @@ class TestCl:
 
     def test_a_zebin_appears_beside_the_source(self, source, builds, tmp_path, capsys):
         assert main(["cl", source, "--device", "pvc", "--options", "-DX=1"]) == 0
-        assert builds == [("kernel void scale() {}", "pvc", "-DX=1", source)]
+        others = {"include": (), "lines": True, "compiler": None}
+        assert builds == [(Path(source), "pvc", "-DX=1", source, others)]
         assert (tmp_path / "scale.zebin").read_bytes() == b"zebin"
-        assert capsys.readouterr().out == f"{tmp_path / 'scale.zebin'}: scale\n"
+        out = capsys.readouterr().out
+        assert out == f"{tmp_path / 'scale.zebin'}: scale (by ocloc of a stand-in)\n"
 
-    def test_a_source_that_is_not_utf8_is_latin1(self, builds, tmp_path):
-        path = tmp_path / "old.cl"
-        path.write_bytes(b"/* \xe9 */ kernel void scale() {}")
-        assert main(["cl", str(path), "--device", "pvc"]) == 0
-        assert [source for source, *_ in builds] == ["/* \u00e9 */ kernel void scale() {}"]
+    def test_several_files_are_one_program(self, source, builds, tmp_path):
+        other = tmp_path / "other.cl"
+        other.write_text("kernel void other() {}")
+        words = ["cl", source, str(other), "--device", "pvc", "-I", str(tmp_path)]
+        assert main([*words, "--no-lines", "--compiler", "26"]) == 0
+        [(sources, _, _, name, others)] = builds
+        assert (sources, name) == ([Path(source), other], source)
+        assert others == {"include": (str(tmp_path),), "lines": False, "compiler": "26"}
+
+    def test_warnings_are_shown_beside_what_is_made(self, source, builds, capsys):
+        assert main(["cl", source, "--device", "pvc"]) == 0
+        assert "warning[opencl-warning]: odd" in capsys.readouterr().err
 
     @pytest.mark.parametrize("magic", [b"\x03\x02\x23\x07", b"\x07\x23\x02\x03"])
     def test_spir_v_is_compiled_as_the_bytes_that_it_is(self, builds, tmp_path, magic):
@@ -84,7 +95,7 @@ class TestCl:
         assert capfdbinary.readouterr().out == b"zebin"
 
     def test_a_missing_compiler_is_3(self, source, monkeypatch, capsys):
-        def build(source, *, device, options, name):
+        def build(source, **options):
             raise ToolMissing("ocloc is not installed: apt-get install intel-opencl-icd")
 
         monkeypatch.setattr(opencl, "build", build)
@@ -112,8 +123,9 @@ class TestCl:
         assert builds == []
 
     def test_what_visim_refuses_leaves_no_file(self, tmp_path, monkeypatch, capsys):
-        def build_zebin(source, *, device, options, name):
-            return WITHOUT_TEXT.read_bytes()
+        def build_zebin(source, **options):
+            compiler = Compiler("libocloc.so", "1.0", "nobody's")
+            return opencl.Built(WITHOUT_TEXT.read_bytes(), str(source), compiler)
 
         monkeypatch.setattr(opencl, "build_zebin", build_zebin)
         path = tmp_path / "scale.cl"

@@ -13,6 +13,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from visim.binary.isafile import (
@@ -32,9 +33,11 @@ from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.building.audit import audit
+from visim.runtime.building.sourcefiles import named_files
 from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import StandardInput, check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
+from visim.runtime.sourcetexts import SourceTexts
 from visim.target import NEWEST_OBJECT, Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
@@ -66,7 +69,8 @@ class Contents:
     `raw` are the bytes of a zebin, `native` the Gen code in an object by its kernels' names.
     `variables` and `externals` are those of a `Module`. `again` reads the same once more: copies
     and pickles are made by it, and share nothing that kernels write. `build_options` are those of
-    a zebin that says how it was compiled.
+    a zebin that says how it was compiled. `compiler` compiled it in this process and gave
+    `warnings`; `sources` are the texts that it was given, by the names that FILE has.
     """
 
     name: str
@@ -85,6 +89,17 @@ class Contents:
     externals: tuple[str, ...] = ()
     again: Callable[[], Contents] | None = field(default=None, repr=False, compare=False)
     build_options: str | None = None
+    compiler: str | None = None
+    warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
+    sources: Mapping[str, Source] = field(
+        default_factory=dict[str, Source], compare=False, repr=False
+    )
+
+    @property
+    def texts(self) -> SourceTexts:
+        """The lines of the sources that the program was compiled from."""
+        path = Path(self.name)
+        return SourceTexts(self.sources, path if self.raw is not None and path.is_file() else None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by what the program was read from."""
@@ -397,7 +412,7 @@ def _unit_of(
     source = Source(f"{name}:{entry.name}", entry.visaasm)
     module, findings = _checked(source, device, compiled=True)
     kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
-    unit = next((unit for unit in module.units if unit.kind is kind), None)
+    unit = next((named_files(unit) for unit in module.units if unit.kind is kind), None)
     if unit is None:
         findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
         return module, unit, findings

@@ -1,221 +1,61 @@
-"""The compiler process: started when first needed, used again, replaced after a crash.
+"""The compiler processes: started when first needed, used again, replaced after a crash.
 
-Owns the life of `opencl_child`: one per process, never shared across a fork, ended at exit. It
-knows nothing of OpenCL C; `visim.runtime.compiling.opencl` does.
+There is one for each compiler that is used, never shared across a fork, and all end at exit. They
+work one after the other.
 """
 
 from __future__ import annotations
 
 import atexit
-import io
-import json
 import os
-import select
-import shutil
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
-import time
 from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from types import MappingProxyType
 
-from visim.errors import ToolMissing
-from visim.runtime.compiling import opencl_child
-from visim.toolchain.prefix import prefix_of
+from visim.runtime.compiling.worker import Answer, Worker
 
-LIBRARY_VARIABLE = "VISIM_LIBOCLOC"
-INSTALL_HINT = (
-    "apt-get install intel-opencl-icd, which has libocloc.so and brings libigc1 and libigdfcl1, "
-    f"or set {LIBRARY_VARIABLE} to the path of a libocloc.so"
-)
-_START_TIMEOUT_S = 60.0
-_END_TIMEOUT_S = 10.0
-_LAST_WORDS_BYTES = 2000
 _INTERPRETER_END_S = 5.0
 """So long a daemon thread waits to be gone with the interpreter."""
 
 
-class CompilerDied(Exception):
-    """The compiler process ended by itself: `how` names the signal or code, `words` its output."""
-
-    def __init__(self, how: str, words: str, *, by_signal: bool = True) -> None:
-        super().__init__(how)
-        self.how = how
-        self.words = words
-        self.by_signal = by_signal
-
-
-class CompilerStuck(Exception):
-    """The compiler did not answer in time and was ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What oclocInvoke returned: its code (0 is success), its log, and its outputs by name.
-
-    `files` are the names of what it left in its folder and did not return, without contents.
-    """
-
-    code: int
-    log: str
-    outputs: Mapping[str, bytes]
-    files: tuple[str, ...] = ()
-
-
-class Worker:
-    """One running compiler process. `library` is the file that it loaded."""
-
-    def __init__(self, library: str) -> None:
-        """Start the process.
-
-        Raises:
-            ToolMissing: It cannot load `library`.
-        """
-        self._folder = tempfile.mkdtemp(prefix="visim-ocloc-")
-        self._process = subprocess.Popen(
-            _command(library, self._folder),
-            env=_environment(library),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,  # Ctrl-C in the terminal is for the user's process
-        )
-        try:
-            head, _ = self._receive(_START_TIMEOUT_S)
-            if "missing" in head:
-                raise ToolMissing(f"libocloc cannot be loaded ({head['missing']}): {INSTALL_HINT}")
-        except BaseException:
-            self.close()
-            raise
-        self.library = Path(head["path"])
-
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process still runs; someone may have ended it while it was idle."""
-        return self._process.poll() is None
-
-    def ask(self, head: dict[str, Any], body: bytes, timeout: float) -> Answer:
-        """Send one request and wait at most `timeout` seconds for the answer.
-
-        Raises:
-            CompilerDied: The process ended.
-            CompilerStuck: It did not answer; it must be closed now.
-        """
-        message = io.BytesIO()
-        opencl_child.send(message, head, body)
-        with suppress(BrokenPipeError):  # reading finds out how the process ended
-            _write_all(self._pipe(self._process.stdin), message.getvalue())
-        answer, body = self._receive(timeout)
-        outputs: dict[str, bytes] = {}
-        for name, size in answer["outputs"]:
-            outputs[name], body = body[:size], body[size:]
-        return Answer(answer["code"], answer["log"], outputs, tuple(answer["files"]))
-
-    def close(self) -> None:
-        """End the process and remove its folder; a second call does nothing."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self.kill()
-
-    def kill(self) -> None:
-        """End the process and remove its folder, but leave pipes open that others may read."""
-        self._process.kill()
-        self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def abandon(self) -> None:
-        """Forget the process without ending it: after a fork it is the parent's."""
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process.returncode = 0
-
-    def _receive(self, timeout: float) -> tuple[Any, bytes]:
-        deadline = time.monotonic() + timeout
-        parts: list[bytes] = []
-        for _ in range(2):
-            length = int.from_bytes(self._read(8, deadline), "little")
-            parts.append(self._read(length, deadline))
-        return json.loads(parts[0]), parts[1]
-
-    def _read(self, size: int, deadline: float) -> bytes:
-        pipe = self._pipe(self._process.stdout)
-        poll = select.poll()
-        poll.register(pipe, select.POLLIN)
-        data = bytearray()
-        while len(data) < size:
-            left = deadline - time.monotonic()
-            if left <= 0 or not poll.poll(left * 1000):
-                raise CompilerStuck
-            part = pipe.read(min(size - len(data), 1 << 20))
-            if not part:
-                raise self._death()
-            data += part
-        return bytes(data)
-
-    def _death(self) -> CompilerDied:
-        try:
-            code = self._process.wait(_END_TIMEOUT_S)
-        except subprocess.TimeoutExpired:  # it closed its output and lives
-            self._process.kill()
-            code = self._process.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        words = Path(self._folder, "stderr")
-        text = words.read_bytes()[-_LAST_WORDS_BYTES:] if words.exists() else b""
-        said = text.decode("utf-8", "replace").strip()
-        return CompilerDied(how, said, by_signal=code < 0)
-
-    @staticmethod
-    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-        if pipe is None:
-            raise CompilerDied("no pipe", "")
-        return pipe
-
-
 class _Shared:
-    """The worker that all builds of this process use, one after the other."""
+    """The workers that all builds of this process use, by the library that each has loaded."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.worker: Worker | None = None
-        self.wanted: str | None = None
+        self.workers: dict[str, Worker] = {}
         self.ended = False
 
-    def running(self) -> Worker:
-        """Return the worker, started if there is none for the library that is wanted now."""
-        wanted = os.environ.get(LIBRARY_VARIABLE) or "libocloc.so"
-        if self.worker is not None and (self.wanted != wanted or not self.worker.is_alive):
-            self.close()
-        if self.worker is None:
-            self.worker = Worker(wanted)
-            self.wanted = wanted
-        return self.worker
+    def running(self, library: str) -> Worker:
+        """Return the worker of a library, started if there is none."""
+        worker = self.workers.get(library)
+        if worker is not None and not worker.is_alive:
+            self.close(library)
+            worker = None
+        if worker is None:
+            worker = self.workers[library] = Worker(library)
+        return worker
 
-    def close(self) -> None:
-        """End the worker if there is one."""
-        worker, self.worker = self.worker, None
+    def close(self, library: str) -> None:
+        """End the worker of a library if there is one."""
+        worker = self.workers.pop(library, None)
         if worker is not None:
             worker.close()
 
+    def close_all(self) -> None:
+        """End all workers."""
+        for library in tuple(self.workers):
+            self.close(library)
+
     def end(self) -> None:
-        """End the worker with the interpreter, when daemon threads may still wait for it."""
+        """End all workers with the interpreter, when daemon threads may still wait for one."""
         self.ended = True
         if self.lock.acquire(blocking=False):
-            self.close()
+            self.close_all()
             self.lock.release()
-        elif (worker := self.worker) is not None:
+            return
+        for worker in tuple(self.workers.values()):
             worker.kill()
 
     def wait_for_the_end(self) -> None:
@@ -227,10 +67,10 @@ class _Shared:
             threading.Event().wait(_INTERPRETER_END_S)
 
     def forget(self) -> None:
-        """Leave the worker to the parent process: this one was forked from it."""
-        worker, self.worker = self.worker, None
+        """Leave the workers to the parent process: this one was forked from it."""
+        workers, self.workers = self.workers, {}
         self.lock = threading.Lock()
-        if worker is not None:
+        for worker in workers.values():
             worker.abandon()
 
 
@@ -240,81 +80,57 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_shared.forget)
 
 
-def invoke(arguments: list[str], source: tuple[str, bytes] | None, timeout: float) -> Answer:
-    """Call oclocInvoke in the compiler process.
+def invoke(
+    library: str,
+    arguments: list[str],
+    source: tuple[str, bytes] | None,
+    timeout: float,
+    files: Mapping[str, bytes] = MappingProxyType({}),
+) -> Answer:
+    """Call oclocInvoke in a compiler process.
 
     Args:
+        library: The path or name of the compiler's library.
         arguments: The words of the command line, `ocloc` first.
         source: The name and bytes of the input file, if there is one.
         timeout: How many seconds it may take.
+        files: What has to be in the current directory, by the paths from there.
 
     Raises:
-        ToolMissing: There is no libocloc.
+        ToolMissing: The library cannot be loaded.
         CompilerDied: The compiler crashed; the next call starts a new one.
         CompilerStuck: It took too long and was ended.
     """
     name, text = source or (None, b"")
-    head = {"arguments": arguments, "source": name}
+    sizes = [(path, len(data)) for path, data in files.items()]
+    head = {"arguments": arguments, "source": name, "files": sizes}
+    body = b"".join([*files.values(), text])
     _shared.wait_for_the_end()
     try:
         with _shared.lock:
             try:
-                return _shared.running().ask(head, text, timeout)
+                return _shared.running(library).ask(head, body, timeout)
             except BaseException:  # also Ctrl-C: an answer may still come, for nobody
-                _shared.close()
+                _shared.close(library)
                 raise
     except BaseException:
         _shared.wait_for_the_end()
         raise
 
 
-def library() -> Path:
-    """Return the file from which libocloc is loaded.
+def path_of(library: str) -> Path:
+    """Return the file from which a compiler's library is loaded.
 
     Raises:
-        ToolMissing: There is no libocloc.
+        ToolMissing: It cannot be loaded.
+        CompilerDied: The process ends.
+        CompilerStuck: The process does not answer.
     """
     with _shared.lock:
-        try:
-            return _shared.running().library
-        except CompilerDied as error:
-            raise ToolMissing(
-                f"the compiler process ends with {error.how}: {INSTALL_HINT}"
-            ) from None
+        return _shared.running(library).library
 
 
 def close() -> None:
-    """End the compiler process; the next build starts a new one."""
+    """End the compiler processes; the next build starts new ones."""
     with _shared.lock:
-        _shared.close()
-
-
-def _write_all(pipe: IO[bytes], data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[pipe.write(view) or 0 :]
-
-
-def _command(library: str, folder: str) -> list[str]:
-    """Return the command line of the process: by the Python that lies with the library, if any."""
-    words = ("-I", "-S", opencl_child.__file__, library, folder)
-    prefix = prefix_of(library)
-    return [_python(), *words] if prefix is None else prefix.python_command(*words)
-
-
-def _environment(library: str) -> dict[str, str] | None:
-    """Let the library find those beside it, unless the whole prefix is used, or the system's."""
-    if os.sep not in library or prefix_of(library) is not None:
-        return None
-    paths = [str(Path(library).resolve().parent), os.environ.get("LD_LIBRARY_PATH", "")]
-    return {**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, paths))}
-
-
-def _python() -> str:
-    """Return a Python interpreter; in a host program that embeds Python there may be none."""
-    if sys.executable and Path(sys.executable).name.startswith("python"):
-        return sys.executable
-    found = shutil.which(f"python3.{sys.version_info.minor}") or shutil.which("python3")
-    if found is None:
-        raise ToolMissing("no Python interpreter is on the path to run the compiler in")
-    return found
+        _shared.close_all()

@@ -1,8 +1,8 @@
 """OpenCL C and SPIR-V to zebin through Intel's offline compiler, ocloc.
 
-Owns the command line that keeps vISA text, where included files are looked for, and the
-translation of the compiler's log into diagnostics that point into the user's source. The
-compiler runs in a process of its own (`visim.runtime.compiling.ocloc`).
+Owns the command line that keeps vISA text and the lines of sources, and the errors of a build that
+fails. Which compiler is taken is said in `visim.runtime.compiling.compilers`; it runs in a process
+of its own (`visim.runtime.compiling.ocloc`).
 
 Facts: runtime_abi sections 1, 4 and 6.
 """
@@ -10,19 +10,23 @@ Facts: runtime_abi sections 1, 4 and 6.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from visim.binary.zebin import is_zebin
-from visim.diag import Diagnostic, Diagnostics, Severity, Source, Span
+from visim.diag import Diagnostic, Diagnostics, Source
 from visim.errors import ArgumentError, InputError, ToolMissing
 from visim.runtime.compiling import ocloc
+from visim.runtime.compiling.compilers import Compiler, compiler_for
+from visim.runtime.compiling.log import Log
+from visim.runtime.compiling.sources import NO_FILE, Part, Sources, quoted, read_sources
 from visim.runtime.compiling.spirv import whole_module
+from visim.runtime.compiling.worker import INSTALL_HINT, Answer, CompilerDied, CompilerStuck
 from visim.runtime.given import check_text
 from visim.target import Platform, platform, product
 
-__all__ = ["TIMEOUT_S", "ToolMissing", "build_zebin", "find_ocloc", "ocloc_version"]
+__all__ = ["TIMEOUT_S", "Built", "ToolMissing", "build_zebin"]
 
 TIMEOUT_S = 600.0
 _FILE = "visim.cl"
@@ -31,12 +35,9 @@ _OUTPUT = "visim"
 _NAMES = (_OUTPUT, f"{_OUTPUT}.bin")
 """What compilers call the zebin: those until 2022, those since."""
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-_DEBUG = re.compile(r"(?<!\S)-g(?!\S)")
+_LINES = "-g"
+_HAS_LINES = re.compile(r"(?<!\S)-g(line-tables-only)?(?!\S)")
 _INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
-_INCLUDE = re.compile(r"^\s*#\s*include\b", re.MULTILINE)
-_PLACED = re.compile(r"(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*)")
-_UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
-_KERNEL = re.compile(r"in (?:kernel|function): '(?:.*' called by kernel: ')?(.*)'")
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
 _INTERNAL = "-ze-emit-zebin-visa-sections"
 _STANDARD = re.compile(r"(?<!\S)-cl-std=(\S+)")
@@ -45,38 +46,67 @@ _IMAGES = "-cl-ext=+__opencl_c_images,+__opencl_c_read_write_images"
 """What the compiler's own header for OpenCL C 3.0 uses on all devices, and pvc is said to lack:
 without it no program compiles."""
 _WITH_VALUE = frozenset({"-D", "-I"})
-_NO_FILE = "source.cl"
-"""What a text is called that is in no file."""
-_NO_FOLDER = Path("/visim.opencl.build")
-"""Where debug information says it is: the name of a folder that says where it came from."""
-_SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
-_CODES = {
-    Severity.ERROR: "opencl-build",
-    Severity.WARNING: "opencl-warning",
-    Severity.NOTE: "opencl-note",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build gives: the zebin, the program's name, the compiler, and what it warned of."""
+
+    zebin: bytes
+    name: str
+    compiler: Compiler
+    warnings: tuple[Diagnostic, ...] = ()
+    sources: Mapping[str, Source] = field(default_factory=dict[str, Source])
+    """The texts by the names that the zebin's line information has for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is compiled: what ocloc sees, and what its log speaks of."""
+
+    file: str
+    data: bytes
+    name: str
+    device: str
+    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    sources: Mapping[str, Source] = field(default_factory=dict[str, Source])
 
 
 def build_zebin(
-    source: str | bytes, *, device: str, options: str = "", name: str = _NO_FILE
-) -> bytes:
-    """Compile OpenCL C, or SPIR-V, and return a zebin that has vISA text.
+    source: Part | bytes | Sequence[Part],
+    *,
+    device: str,
+    options: str = "",
+    name: str = NO_FILE,
+    headers: Mapping[str, str] | None = None,
+    include: Sequence[Part] = (),
+    lines: bool = True,
+    compiler: Part | None = None,
+) -> Built:
+    """Compile OpenCL C, or SPIR-V, to a zebin that has vISA text.
 
     Args:
-        source: The program's text, or the bytes of a SPIR-V module, whose specialization
+        source: The text of a program, the path of its file, several of these, which are one
+            translation unit in this order, or the bytes of a SPIR-V module, whose specialization
             constants keep the values that they have in it.
         device: The device to build for, by its name or one of ocloc's for it, in any case.
         options: Options of clBuildProgram, separated by spaces. Paths in `-I` are relative to
             the current directory. SPIR-V has no use for those of texts (-D, -I, -cl-std).
-        name: The program's name in messages. If it is the path of a file, included files are
-            looked for beside it too, and not only in the current directory.
+        name: What messages call a text. If it is the path of a file, included files are looked
+            for beside it too, and not only in the current directory.
+        headers: The texts of included files by the names that `#include` has.
+        include: Folders in which included files are looked for.
+        lines: Whether instructions get the lines of the source that they come from.
+        compiler: The path of a libocloc, the name of an installed toolchain, `system`, or a
+            version; None takes the newest that knows the device.
 
     Raises:
-        ArgumentError: The device is unknown, source is neither a str nor SPIR-V, options are no
+        ArgumentError: The device is unknown, source is neither text nor SPIR-V, options are no
             str, or they hold a NUL character or two language standards.
         InputError: The build failed, with the compiler's findings; the module is not whole; or
             the compiler crashed or took longer than `TIMEOUT_S` seconds.
-        ToolMissing: libocloc is not installed.
+        FileNotFoundError: A source is not there.
+        ToolMissing: There is no compiler for the device.
     """
     target, sold = platform(device), product(device).names[0]
     for what, given in (("options", options), ("name", name)):
@@ -86,50 +116,41 @@ def build_zebin(
     if _NO_TEXT.search(options):
         raise ArgumentError("options: they contain a NUL character or half of a surrogate pair")
     if isinstance(source, (bytes, bytearray, memoryview)):
-        module = whole_module(bytes(source), name)
-        return _compile(_Job(_MODULE, module, name, sold), options.strip(), target)
-    check_text("source", source, "OpenCL C as a str, or a SPIR-V module as bytes")
-    _refuse_two_standards(options)
-    _refuse_unfinished(options)
-    text = source.removeprefix("\ufeff")
-    if found := _NO_TEXT.search(text):
-        raise _no_text(Source(name, _NO_TEXT.sub("\ufffd", text)), found.start())
-    spelled = _spelled(name, options)
-    # The length of a text has to count a NUL behind it, else later builds read beyond it.
-    data = f'#line 1 "{_escaped(spelled)}"\n{text}\0'.encode()
-    job = _Job(_FILE, data, name, sold, text, spelled)
-    return _compile(job, _with_includes(options, text, name), target)
+        if headers or include:
+            raise ArgumentError("headers: a SPIR-V module includes no files")
+        job = _Job(_MODULE, whole_module(bytes(source), name), name, sold)
+        words = options.strip()
+    else:
+        sources = read_sources(source, name, headers, include)
+        _refuse_two_standards(options)
+        _refuse_unfinished(options)
+        unit, files = sources.unit(), sources.files()
+        job = _Job(_FILE, unit, sources.name, sold, files, sources.by_spelling())
+        words = _with_includes(options, sources)
+    if lines and not _HAS_LINES.search(words):
+        words = f"{words} {_LINES}".strip()
+    return _compile(job, words, target, compiler_for(sold, compiler))
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What is compiled: the file that ocloc sees and its bytes, and what its log speaks of."""
-
-    file: str
-    data: bytes
-    name: str
-    device: str
-    text: str = ""
-    spelled: str = ""
-
-
-def _compile(job: _Job, options: str, target: Platform) -> bytes:
+def _compile(job: _Job, options: str, target: Platform, compiler: Compiler) -> Built:
     words = ["ocloc", "compile", "-q", "-file", job.file, "-device", job.device]
     words += ["-spirv_input"] if job.file == _MODULE else []
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
     words += ["-internal_options", _internal_options(target, options)]
     if options:
         words += ["-options", options]
-    answer = _invoke(words, job, target)
+    answer = _invoke(words, job, target, compiler)
+    log = Log(answer.log, job.name, job.sources)
     if answer.code == 0:
-        return _zebin(answer, job.name)
+        return Built(
+            _zebin(answer, job.name), job.name, compiler, tuple(log.warnings()), job.sources
+        )
     if _NO_PARTS in answer.log:
-        raise ToolMissing(f"{' '.join(answer.log.split())} {ocloc.INSTALL_HINT}")
-    source = Source(job.name, job.text)
-    raise InputError(Diagnostics(list(_Log(answer.log, source, job.spelled).findings())))
+        raise ToolMissing(f"{' '.join(answer.log.split())} {INSTALL_HINT}")
+    raise InputError(Diagnostics(list(log.findings())))
 
 
-def _zebin(answer: ocloc.Answer, name: str) -> bytes:
+def _zebin(answer: Answer, name: str) -> bytes:
     """Return the zebin among the outputs: each version of ocloc has its own names for them.
 
     Raises:
@@ -144,24 +165,6 @@ def _zebin(answer: ocloc.Answer, name: str) -> bytes:
     log = f"; its log: {answer.log.strip()}" if answer.log.strip() else ""
     message = f"the OpenCL build of {name} gave no zebin: ocloc ended well and wrote {what}{log}"
     raise InputError(message, code="opencl-build")
-
-
-def ocloc_version() -> str | None:
-    """Return the compiler's version (such as `22.43.24595`), or None if it is not installed."""
-    what = "OCL_DRIVER_VERSION"
-    try:
-        answer = ocloc.invoke(["ocloc", "query", what], None, TIMEOUT_S)
-    except (ToolMissing, ocloc.CompilerDied, ocloc.CompilerStuck):
-        return None
-    return answer.outputs.get(what, b"").rstrip(b"\0").decode("ascii", "replace").strip() or None
-
-
-def find_ocloc() -> Path | None:
-    """Return the libocloc that builds use, or None if there is none that can be loaded."""
-    try:
-        return ocloc.library()
-    except (ToolMissing, ocloc.CompilerStuck):
-        return None
 
 
 def _refuse_two_standards(options: str) -> None:
@@ -183,21 +186,22 @@ def _internal_options(target: Platform, options: str) -> str:
     return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
 
 
-def _invoke(words: list[str], job: _Job, target: Platform) -> ocloc.Answer:
+def _invoke(words: list[str], job: _Job, target: Platform, compiler: Compiler) -> Answer:
     name = job.name
     try:
-        return ocloc.invoke(words, (job.file, job.data), TIMEOUT_S)
-    except ocloc.CompilerDied as death:
+        source = (job.file, job.data)
+        return ocloc.invoke(compiler.library, words, source, TIMEOUT_S, job.files)
+    except CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"
         help_text = _cure(death, job, target)
         raise InputError(message + words_said, code="opencl-crash", help=help_text) from None
-    except ocloc.CompilerStuck:
+    except CompilerStuck:
         message = f"the OpenCL compiler did not finish {name} within {TIMEOUT_S:.0f} seconds"
         raise InputError(message, code="opencl-timeout") from None
 
 
-def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
+def _cure(death: CompilerDied, job: _Job, target: Platform) -> str | None:
     """Return what helps against the crashes that are known."""
     if job.file == _MODULE:
         return (
@@ -218,110 +222,12 @@ def _cure(death: ocloc.CompilerDied, job: _Job, target: Platform) -> str | None:
     )
 
 
-def _no_text(source: Source, index: int) -> InputError:
-    before = source.text[:index]
-    place = Span(source, before.count("\n") + 1, index - before.rfind("\n"))
-    message = "a NUL character or half a character is in the source"
-    return InputError(message, place, code="opencl-source")
-
-
-def _spelled(name: str, options: str) -> str:
-    """Return the file name that the compiler is told, absolute where a debugger will need it.
-
-    A text that is in no file would be looked for where somebody happens to be.
-    """
-    name = name if name.isprintable() else _NO_FILE
-    if not _DEBUG.search(options):
-        return name
-    path = Path(name)
-    return str(_NO_FOLDER / name if name == _NO_FILE and not path.is_file() else path.absolute())
-
-
-def _escaped(name: str) -> str:
-    return name.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _with_includes(options: str, text: str, name: str) -> str:
+def _with_includes(options: str, sources: Sources) -> str:
     """Make the folders of included files absolute: the compiler runs in a folder of its own."""
 
     def absolute(match: re.Match[str]) -> str:
         return f'-I "{Path(match[1] or match[2]).absolute()}"'
 
     words = [_INCLUDE_OPTION.sub(absolute, options.strip())]
-    if _INCLUDE.search(text):
-        beside = (
-            [Path(name).absolute().parent] if name.isprintable() and Path(name).is_file() else []
-        )
-        words += [f'-I "{folder}"' for folder in dict.fromkeys([*beside, Path.cwd()])]
+    words += quoted(sources.include_folders())
     return " ".join(word for word in words if word)
-
-
-class _Log:
-    """Turns the log of a failed build into findings."""
-
-    def __init__(self, log: str, source: Source, spelled: str) -> None:
-        self._log = log
-        self._sources: dict[str, Source | None] = {spelled: source}
-        self._name = source.name
-
-    def findings(self) -> Iterator[Diagnostic]:
-        """Yield the compiler's findings; where it names none, one finding with the whole log."""
-        found = [finding for line in self._log.splitlines() if (finding := self._placed(line))]
-        found += self._unplaced()
-        if any(finding.severity is Severity.ERROR for finding in found):
-            yield from found
-            return
-        log = self._log.strip() or "it says nothing about why"
-        message = f"the OpenCL build of {self._name} failed: {log}"
-        yield Diagnostic("opencl-build", Severity.ERROR, message)
-        yield from found
-
-    def _placed(self, line: str) -> Diagnostic | None:
-        match = _PLACED.fullmatch(line)
-        if match is None:
-            return None
-        file, row, column, kind, message = match.groups()
-        severity = _SEVERITY.get(kind, Severity.ERROR)
-        code = _CODES[severity]
-        source = self._source(file)
-        if source is None:
-            return Diagnostic(code, severity, f"{message} ({file}:{row}:{column})")
-        span = Span(source, int(row), _characters(source.line(int(row)), int(column)))
-        return Diagnostic(code, severity, message, span)
-
-    def _unplaced(self) -> list[Diagnostic]:
-        """Return what the code generator complains of; it knows kernels and no lines.
-
-        Of inline vISA assembly it says what is wrong in a line of its own.
-        """
-        complaints: list[str] = []
-        for line in self._log.splitlines():
-            if match := _UNPLACED.fullmatch(line):
-                complaints.append(match[1])
-            elif complaints and (match := _KERNEL.fullmatch(line)):
-                complaints[-1] += f" (kernel {match[1]!r})"
-            elif complaints and complaints[-1].endswith(":"):
-                complaints[-1] += f" {line.strip()}"
-        telling = [text for text in complaints if text != "backend compiler failed build."]
-        return [
-            Diagnostic("opencl-build", Severity.ERROR, f"{self._name}: {text}")
-            for text in dict.fromkeys(telling)
-        ]
-
-    def _source(self, file: str) -> Source | None:
-        """Return the text of a file that the log names, or None where it cannot be read."""
-        if file not in self._sources:
-            try:
-                text = (
-                    Path(file).read_text("utf-8", "replace") if Path(file).is_absolute() else None
-                )
-            except (OSError, ValueError):
-                text = None
-            self._sources[file] = Source(file, text) if text is not None else None
-        return self._sources[file]
-
-
-def _characters(line: str, column: int) -> int:
-    """Turn the compiler's column, which counts bytes, into one that counts characters."""
-    before = line.encode()[: column - 1]
-    return len(before.decode("utf-8", "ignore")) + 1

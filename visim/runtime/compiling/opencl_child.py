@@ -17,6 +17,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,7 +44,8 @@ def main(library: str, folder: str) -> None:
         if request is None:
             break
         os.ftruncate(2, 0)
-        head, source = request
+        head, body = request
+        source = _write_files(work, head.get("files", ()), body)
         code, outputs = _invoke(compiler, head["arguments"], head.get("source"), source)
         log = outputs.pop("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
         files = _files(work)
@@ -120,6 +122,16 @@ def _invoke(
     }
     compiler.oclocFreeOutput(*results)
     return code, outputs
+
+
+def _write_files(folder: Path, files: Iterable[tuple[str, int]], body: bytes) -> bytes:
+    """Write the files that `body` begins with into `folder`, and return the rest."""
+    for name, size in files:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body[:size])
+        body = body[size:]
+    return body
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -36,6 +36,7 @@ from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import LARGEST_CHOSEN, Sizes, divisor_of
 from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receiver
+from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.findings import Finding
 from visim.sanitize.kinds import read_sanitize
 
@@ -238,6 +239,7 @@ class Launch(Generic[_Result]):
     run_options: RunOptions
     compile_s: float
     units: tuple[Unit, ...] = ()
+    texts: SourceTexts = field(default_factory=SourceTexts)
     kernel_notes: tuple[str, ...] = ()
     sanitizing: Sanitizing | None = None
     unwatched: tuple[Uninitialised, ...] = ()
@@ -300,12 +302,12 @@ class Launch(Generic[_Result]):
             found.exit.fault = deadline.fault(found.exit.stopped, self.kernel)
             found.exit.stopped = None
         if found.exit.stopped is not None:
-            stopped = with_source_line(found.exit.stopped, self.units)
+            stopped = with_source_line(found.exit.stopped, self.units, self.texts)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
         report = self._report(found, findings)
         fault = found.exit.fault or self._inexact(report)
         if fault is not None:
-            raise FaultError(with_source_line(fault, self.units), report)
+            raise FaultError(with_source_line(fault, self.units, self.texts), report)
         return report
 
     def _in_turn(

@@ -8,9 +8,10 @@ from dataclasses import replace
 from visim.engine.faults import place_of
 from visim.errors import Fault
 from visim.module import Unit
+from visim.runtime.sourcetexts import SourceTexts
 
 
-def with_source_line(fault: Fault, units: Iterable[Unit]) -> Fault:
+def with_source_line(fault: Fault, units: Iterable[Unit], texts: SourceTexts) -> Fault:
     """Return `fault` with the source line of its instruction, where the units have one for it."""
     place = (fault.file, fault.line, fault.offset)
     if fault.line is None and fault.offset is None:
@@ -18,5 +19,7 @@ def with_source_line(fault: Fault, units: Iterable[Unit]) -> Fault:
     for unit in units:
         for item, source in zip(unit.body, unit.source_lines(), strict=True):
             if source is not None and place_of(item) == place:
-                return replace(fault, source_file=source.file, source_line=source.line)
+                text = texts.text(source)
+                named = {"source_file": source.file, "source_line": source.line}
+                return replace(fault, **named, source_text=text)
     return fault

@@ -13,7 +13,14 @@ from visim.binary.zebin import read_zebin
 from visim.diag import Severity
 from visim.errors import ArgumentError, InputError, LinkError
 from visim.runtime.compiling import ocloc, opencl
-from visim.runtime.compiling.opencl import ToolMissing, build_zebin, find_ocloc, ocloc_version
+from visim.runtime.compiling.compilers import Compiler, compiler_for, compilers
+from visim.runtime.compiling.opencl import ToolMissing
+from visim.runtime.compiling.worker import (
+    LIBRARY_VARIABLE,
+    Answer,
+    CompilerDied,
+    CompilerStuck,
+)
 
 SCALE = "__kernel void scale(__global float *v, float f)\n{\n    v[get_global_id(0)] *= f;\n}\n"
 CRASH = """
@@ -24,8 +31,13 @@ __attribute__((noinline)) int f(int n)
 __kernel void k(__global int *x) { x[0] = f(x[1]); }
 """
 ZEBIN = b"\x7fELF and so on"
-BUILT = ocloc.Answer(0, "", {"visim.spv": b"module", "visim": ZEBIN})
+BUILT = Answer(0, "", {"visim.spv": b"module", "visim": ZEBIN})
+NOBODY = Compiler("libocloc.so", "0.0", "nobody's")
 GIVES_UP = "__kernel void k(__global int *x) { x[0] = bitfield_insert(x[0], x[1], 3u, 4u); }"
+
+
+def build_zebin(source, *, lines=False, **options) -> bytes:
+    return opencl.build_zebin(source, lines=lines, **options).zebin
 
 
 @pytest.fixture
@@ -38,7 +50,7 @@ def answers(monkeypatch):
     answers = Answers()
     answers.asked = []
 
-    def invoke(arguments, source, timeout):
+    def invoke(library, arguments, source, timeout, files):
         answers.asked.append((arguments, source))
         answer = answers.pop(0)
         if isinstance(answer, Exception):
@@ -46,18 +58,19 @@ def answers(monkeypatch):
         return answer
 
     monkeypatch.setattr(ocloc, "invoke", invoke)
+    monkeypatch.setattr(opencl, "compiler_for", lambda device, wanted: NOBODY)
     return answers
 
 
 @pytest.fixture
 def no_library(monkeypatch):
-    monkeypatch.setenv(ocloc.LIBRARY_VARIABLE, "/nowhere/libocloc.so")
+    monkeypatch.setenv(LIBRARY_VARIABLE, "/nowhere/libocloc.so")
     yield
     ocloc.close()
 
 
 def failure(answers, log: str, source: str = SCALE, **options) -> InputError:
-    answers.append(ocloc.Answer(-11, log, {}))
+    answers.append(Answer(-11, log, {}))
     with pytest.raises(InputError) as caught:
         build_zebin(source, device="pvc", **options)
     return caught.value
@@ -115,7 +128,9 @@ class TestQuestions:
     def test_the_compiler_is_told_the_name_and_no_byte_order_mark(self, answers):
         answers.append(BUILT)
         build_zebin("\ufeff" + SCALE, device="pvc", name='my "scale".cl')
-        assert answers.asked[0][1][1].decode() == '#line 1 "my \\"scale\\".cl"\n' + SCALE + "\0"
+        assert answers.asked[0][1][1].decode() == (
+            '#line 1 "/visim.opencl.build/my \\"scale\\".cl"\n' + SCALE + "\0"
+        )
 
     def test_spir_v_goes_to_the_compiler_as_it_is(self, answers):
         answers.append(BUILT)
@@ -127,13 +142,13 @@ class TestQuestions:
         assert option(answers, "-options") == "-cl-opt-disable"
 
     def test_a_crash_on_spir_v_says_what_helps(self, answers):
-        answers.append(ocloc.CompilerDied("SIGABRT", ""))
+        answers.append(CompilerDied("SIGABRT", ""))
         with pytest.raises(InputError, match=r"crashed \(SIGABRT\) on k\.spv(?s:.*)newer libocloc"):
             build_zebin(module(), device="skl", name="k.spv")
 
-    @pytest.mark.parametrize("source", [b"", b"kernel void f() {}", None, Path("k.spv")])
+    @pytest.mark.parametrize("source", [b"", b"kernel void f() {}", None, [b"k.spv"]])
     def test_what_is_neither_text_nor_spir_v_is_an_argument_error(self, source):
-        with pytest.raises(ArgumentError, match=r"expected OpenCL C as a str, or a SPIR-V module"):
+        with pytest.raises(ArgumentError, match=r"expected OpenCL C as a str, .*a SPIR-V module"):
             build_zebin(source, device="pvc")
 
     @pytest.mark.parametrize("kind", [bytearray, memoryview])
@@ -142,10 +157,26 @@ class TestQuestions:
         assert build_zebin(kind(module()), device="pvc") == ZEBIN
         assert answers.asked[0][1][1] == module()
 
-    def test_for_debugging_the_name_is_a_whole_path(self, answers):
+    def test_the_name_of_a_file_is_a_whole_path(self, answers, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("scale.cl").touch()
         answers.append(BUILT)
-        build_zebin(SCALE, device="pvc", name="scale.cl", options="-g")
-        assert answers.asked[0][1][1].startswith(f'#line 1 "{Path.cwd()}/scale.cl"'.encode())
+        build_zebin(SCALE, device="pvc", name="scale.cl")
+        assert answers.asked[0][1][1].startswith(f'#line 1 "{tmp_path}/scale.cl"'.encode())
+
+    @pytest.mark.parametrize(
+        ("options", "lines", "asked"),
+        [
+            ("-w", True, "-w -g"),
+            ("", True, "-g"),
+            ("-w", False, "-w"),
+            ("-g -w", True, "-g -w"),
+        ],
+    )
+    def test_lines_are_asked_for_once(self, answers, options, lines, asked):
+        answers.append(BUILT)
+        build_zebin(SCALE, device="pvc", options=options, lines=lines)
+        assert option(answers, "-options") == asked
 
     @pytest.mark.parametrize("spelling", ["-I kernels", "-Ikernels", '-I "kernels"'])
     def test_folders_are_relative_to_the_current_directory(self, answers, spelling):
@@ -244,30 +275,30 @@ class TestLogs:
     @pytest.mark.parametrize("name", ["visim", "visim.bin", "visim_pvc.bin", "other"])
     def test_a_zebin_is_found_whatever_it_is_called(self, answers, name):
         written = {"visim.spv": b"module", name: ZEBIN, "kernel.visaasm": b".version 4.2"}
-        answers.append(ocloc.Answer(0, "", written))
+        answers.append(Answer(0, "", written))
         assert build_zebin(SCALE, device="pvc") == ZEBIN
 
     def test_of_several_that_with_the_asked_name_is_taken(self, answers):
         written = {"dump.elf": b"\x7fELF of something", "visim.bin": ZEBIN}
-        answers.append(ocloc.Answer(0, "", written))
+        answers.append(Answer(0, "", written))
         assert build_zebin(SCALE, device="pvc") == ZEBIN
 
     def test_success_without_a_zebin_names_what_was_written(self, answers):
-        answers.append(ocloc.Answer(0, "", {"visim.spv": b"module"}, ("kernel.visaasm",)))
+        answers.append(Answer(0, "", {"visim.spv": b"module"}, ("kernel.visaasm",)))
         with pytest.raises(InputError, match=r"wrote visim\.spv \(6 bytes\), kernel\.visaasm"):
             build_zebin(SCALE, device="pvc")
-        answers.append(ocloc.Answer(0, "odd\n", {}))
+        answers.append(Answer(0, "odd\n", {}))
         with pytest.raises(InputError, match=r"gave no zebin: .* wrote nothing; its log: odd"):
             build_zebin(SCALE, device="pvc")
 
     def test_a_missing_part_of_the_compiler_is_a_missing_tool(self, answers):
         log = "Error! Loading of FCL library has failed! Filename: libigdfcl.so.1\n"
-        answers.append(ocloc.Answer(-6, log, {}))
-        with pytest.raises(ToolMissing, match=r"libigdfcl.so.1 apt-get install intel-opencl-icd"):
+        answers.append(Answer(-6, log, {}))
+        with pytest.raises(ToolMissing, match=r"libigdfcl.so.1 visim toolchain install"):
             build_zebin(SCALE, device="pvc")
 
     def test_a_crash_is_said_to_be_the_compilers(self, answers):
-        answers.append(ocloc.CompilerDied("SIGABRT", "assertion failed"))
+        answers.append(CompilerDied("SIGABRT", "assertion failed"))
         with pytest.raises(InputError) as caught:
             build_zebin(SCALE, device="skl", name="s.cl")
         (finding,) = caught.value.diagnostics
@@ -277,14 +308,14 @@ class TestLogs:
         assert "inline them" in finding.help
 
     def test_a_crash_has_no_cure_where_none_is_known(self, answers):
-        answers.append(ocloc.CompilerDied("SIGSEGV", ""))
+        answers.append(CompilerDied("SIGSEGV", ""))
         with pytest.raises(InputError) as caught:
             build_zebin(SCALE, device="pvc")
         (finding,) = caught.value.diagnostics
         assert finding.help is None
 
     def test_a_build_may_take_too_long(self, answers):
-        answers.append(ocloc.CompilerStuck())
+        answers.append(CompilerStuck())
         with pytest.raises(InputError, match=r"did not finish s\.cl within 600 seconds"):
             build_zebin(SCALE, device="pvc", name="s.cl")
 
@@ -295,12 +326,11 @@ class TestWithoutCompiler:
         with pytest.raises(ToolMissing, match="apt-get install intel-opencl-icd"):
             build_zebin(SCALE, device="pvc")
 
-    def test_there_is_no_version_and_no_file(self):
-        assert ocloc_version() is None
-        assert find_ocloc() is None
+    def test_there_is_no_compiler(self):
+        assert compilers() == ()
 
     def test_a_library_that_is_something_else_is_no_compiler(self, monkeypatch):
-        monkeypatch.setenv(ocloc.LIBRARY_VARIABLE, "libc.so.6")
+        monkeypatch.setenv(LIBRARY_VARIABLE, "libc.so.6")
         with pytest.raises(ToolMissing, match="oclocInvoke"):
             build_zebin(SCALE, device="pvc")
 
@@ -332,12 +362,9 @@ class TestCompiler:
             visim.opencl.build(source, device="pvc")
 
     def test_the_compiler_has_a_version_and_a_place(self):
-        version = ocloc_version()
-        assert version is not None
-        assert version.count(".") >= 2
-        path = find_ocloc()
-        assert path is not None
-        assert path.is_file()
+        compiler = compiler_for("pvc")
+        assert compiler.version.count(".") >= 2
+        assert compiler.path.is_file()
 
     def test_builds_do_not_depend_on_earlier_builds(self):
         first = build_zebin(SCALE, device="pvc")

@@ -1,0 +1,22 @@
+"""The current compiler and the legacy one, where the developer has installed them.
+
+Tests do not see what `visim toolchain install` has installed unless they ask here, so that they
+give the same result on all machines.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from visim.toolchain.components import COMPILER, LEGACY, Component
+from visim.toolchain.installed import newest
+
+_INSTALLED = {component: newest(component) for component in (COMPILER, LEGACY)}
+
+
+def installed_compiler(component: Component = COMPILER) -> str:
+    """Return the library of an installed compiler, or skip the test."""
+    found = _INSTALLED[component]
+    if found is None:
+        pytest.skip(f"not installed: visim toolchain install {component.name}")
+    return str(found.library)

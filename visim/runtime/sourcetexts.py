@@ -1,0 +1,46 @@
+"""The lines of the programs that compilers translated, by the places that FILE and LOC give.
+
+`Unit.source_lines()` says for each instruction which line of which file it comes from; this module
+has the text of that line: as it was handed to the compiler, or from the file, unless that has
+changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from visim.diag import Source
+from visim.module import SourceLine
+
+_MOST_BYTES = 1 << 24
+"""Longer files are no sources that people read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTexts:
+    """The sources of one program.
+
+    `given` are texts by the names that FILE has, `program` is the file that the program was read
+    from, if it was: a source that is newer is another than it was compiled from.
+    """
+
+    given: Mapping[str, Source] = field(default_factory=dict[str, Source], repr=False)
+    program: Path | None = None
+
+    def text(self, place: SourceLine) -> str | None:
+        """Return the text of a line without blanks around it, None where it is not known."""
+        source = self.given.get(place.file) or self._read(Path(place.file))
+        text = source.line(place.line).strip() if source is not None else ""
+        return text or None
+
+    def _read(self, file: Path) -> Source | None:
+        if self.program is None or not file.is_absolute():
+            return None
+        try:
+            about = file.stat()
+            is_it = about.st_mtime <= self.program.stat().st_mtime and about.st_size <= _MOST_BYTES
+            return Source(str(file), file.read_text("utf-8", "replace")) if is_it else None
+        except (OSError, ValueError):
+            return None
