@@ -14,6 +14,12 @@ from visim.toolchain.installed import newest
 _INSTALLED = {component: newest(component) for component in (COMPILER, LEGACY)}
 
 
+def current_compiler() -> str | None:
+    """Return the library of the current compiler, None where it is not installed."""
+    found = _INSTALLED[COMPILER]
+    return None if found is None else str(found.library)
+
+
 def installed_compiler(component: Component = COMPILER) -> str:
     """Return the library of an installed compiler, or skip the test."""
     found = _INSTALLED[component]

@@ -352,7 +352,6 @@ class TestLegality:
     @pytest.mark.parametrize(
         ("line", "part"),
         [
-            ("lsc_load.slm.ca.ca (M1, 16) V:d32 flat[A]:a32", "SLM has no cache"),
             ("lsc_load.slm (M1, 16) V:d32 bti(1)[A]:a32", "flat addresses"),
             ("lsc_load.tgm (M1, 16) V:d32 flat[A]:a64", "typed messages"),
             ("lsc_load.ugm (M1, 16) V:d32x4t flat[A]:a64", "one channel"),

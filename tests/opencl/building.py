@@ -1,4 +1,7 @@
-"""OpenCL programs that tests build with ocloc; where it is not installed the tests are skipped."""
+"""OpenCL programs that tests build with ocloc; where it is not installed the tests are skipped.
+
+The system's compiler builds for the devices that it knows, an installed toolchain for the others.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pytest
 
 import visim
 import visim.opencl
+from tests.toolchains import current_compiler
 
 
 @cache
@@ -15,7 +19,10 @@ def _built(source: str, device: str, options: str) -> visim.Program | visim.Tool
     try:
         return visim.opencl.build(source, device=device, options=options)
     except visim.ToolMissing as missing:
-        return missing
+        current = current_compiler()
+        if current is None:
+            return missing
+    return visim.opencl.build(source, device=device, options=options, compiler=current)
 
 
 def built(source: str, device: str, options: str = "") -> visim.Program:

@@ -22,7 +22,8 @@ from visim.isa.execution_kinds import ExecKind, PredicationKind
 from visim.isa.flow_kinds import ExternalLabelKind, LifetimeKind
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.kinds import AddressBaseKind, DestinationKind, SourceKind, UnregionedSourceKind
-from visim.isa.lsc_kinds import AddressKind, CacheKind, ShapeKind, SurfaceOnlyKind
+from visim.isa.lsc_kinds import CacheKind, ShapeKind
+from visim.isa.lsc_places import AddressKind, SurfaceOnlyKind
 from visim.isa.name_kinds import NameKind, StringKind
 from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind
 from visim.isa.registry import named_labels, schema_of
@@ -118,6 +119,8 @@ def unit() -> Unit:
 class Declared:
     """The variables of the unit, and the predefined ones, by name."""
 
+    version = NEWEST_OBJECT
+
     def lookup(self, name: str) -> Any:
         own = (*unit().generals, *unit().predicates, *unit().surfaces)
         return next((v for v in own if v.name == name), predefined.BY_NAME.get(name))
@@ -138,7 +141,8 @@ KINDS = st.sampled_from([kind for kind in TYPES if kind != BOOL])
 
 @st.composite
 def general(draw: st.DrawFn) -> Any:
-    return draw(st.sampled_from((*unit().generals, *predefined.GENERALS[1:])))
+    known = predefined.generals(NEWEST_OBJECT)
+    return draw(st.sampled_from((*unit().generals, *known[1:])))
 
 
 @st.composite

@@ -51,5 +51,5 @@ def test_predefined_variables_are_found_by_name_and_number():
     assert predefined.BY_NAME["V7"] is predefined.BY_NAME["%r0"]
     assert predefined.BY_NAME["T0"] is predefined.BY_NAME["%slm"]
     assert predefined.BY_NAME["%sp"].type is UQ
-    assert [entry.index for entry in predefined.GENERALS] == list(range(21))
+    assert [entry.index for entry in predefined.GENERALS] == list(range(22))
     assert [entry.index for entry in predefined.SURFACES] == list(range(6))

@@ -28,7 +28,8 @@ _SYSTEM_LIBRARY = "libocloc.so"
 _SYSTEM_LEGACY = "libocloc_legacy1.so"
 _QUERY_TIMEOUT_S = 60.0
 _VERSION = "OCL_DRIVER_VERSION"
-_UNKNOWN = "Could not determine device target"
+_INVALID_DEVICE = -33
+"""CL_INVALID_DEVICE of OpenCL: what `ocloc compile` ends with for a device it does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Compiler:
             return True
         words = ["ocloc", "compile", "-q", "-file", "none.cl", "-device", device]
         answer = ocloc.invoke(self.library, words, ("none.cl", b"\0"), _QUERY_TIMEOUT_S)
-        return _UNKNOWN not in answer.log
+        return answer.code != _INVALID_DEVICE
 
     def devices(self) -> tuple[str, ...]:
         """Return the names of visim's devices that it compiles for."""
