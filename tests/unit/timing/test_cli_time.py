@@ -29,6 +29,11 @@ def test_json_has_the_stall_stack_that_covers_all_slots(program, capsys):
     assert sum(found["stalls"].values()) == found["cycles"] * found["slots"]
 
 
+def test_the_generation_is_that_of_the_device_if_none_is_named(program, capsys):
+    assert run(program, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["arch"] == "skl"
+
+
 def test_json_has_the_keys_that_are_promised(program, capsys):
     assert run(program, "--arch", "snb", "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -69,7 +74,6 @@ def test_a_launch_file_is_timed_too(program, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "say which generation"),
         (("--arch", "snb", "--compare", "ivb"), "--arch and --compare exclude each other"),
         (("--arch", "gen6"), "no architecture 'gen6'"),
         (("--arch", "snb", "--set", "eus"), "expected NAME=NUMBER"),
