@@ -11,7 +11,7 @@ setup:  ## Make .venv with visim and the tools of the tests
 	python3 -m venv .venv && $(BIN)/pip install -e '.[test]'
 
 test:  ## Run the tests
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 format:  ## Format the sources and repair what ruff can repair
 	$(BIN)/ruff check --fix .

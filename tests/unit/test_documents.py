@@ -47,7 +47,7 @@ def run_of(text, file):
 
 
 def test_the_gate_runs_the_readmes_test_command():
-    [command] = [line for line in README.splitlines() if line.endswith(".venv/bin/pytest")]
+    [command] = [line for line in README.splitlines() if line.endswith(".venv/bin/pytest -n auto")]
     assert f"\n{command}\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
