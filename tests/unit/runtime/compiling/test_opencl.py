@@ -167,8 +167,8 @@ class TestQuestions:
     @pytest.mark.parametrize(
         ("options", "lines", "asked"),
         [
-            ("-w", True, "-w -g"),
-            ("", True, "-g"),
+            ("-w", True, "-w -gline-tables-only"),
+            ("", True, "-gline-tables-only"),
             ("-w", False, "-w"),
             ("-g -w", True, "-g -w"),
         ],
