@@ -260,6 +260,7 @@ def run(
     *,
     simd: int = 16,
     platform: str = "skl",
+    version: str = "4.1",
     mask: int | None = None,
     declarations: str = "",
     functions: str = "",
@@ -279,7 +280,7 @@ def run(
     """
     given = {**(values or {}), **dict.fromkeys(buffers or {}, np.zeros(1, np.uint64))}
     lines = [
-        ".version 4.1",
+        f".version {version}",
         '.kernel "k"',
         *(_declaration(name, value) for name, value in given.items()),
         *(f".decl {name} v_type=P num_elts=32" for name in predicates or {}),

@@ -12,7 +12,7 @@ from visim.machine.surfaces import Surfaces
 from visim.target import platform
 from visim.text import read_text
 
-from .harness import run
+from .harness import Outcome, run
 
 # The examples of LSC_UNTYPED; its V13 is a data variable D, and its pitch variable is in bytes.
 EXAMPLES = """
@@ -271,6 +271,64 @@ class TestPlaces:
         )
         assert ended["V"][0] == 0x30F1
         assert np.array_equal(ended["V"][1:], words(16, 2)[1:])
+
+
+class TestScratchMemoryByPointer:
+    """The pointer %scratchloc of version 4.2: the compiler's code for private arrays on cri."""
+
+    POINTER = ".decl POINTER v_type=G type=uq num_elts=1 align=qword alias=<%scratchloc, 0>"
+
+    def run(self, body: str, surfaces: Surfaces | None = None) -> Outcome:
+        given = {
+            "A": np.arange(0, 64, 4, dtype=np.uint32)[::-1].copy(),
+            "V": words(16),
+            "W": words(16, 1),
+            "Q": np.zeros(1, np.uint64),
+        }
+        return run(
+            body,
+            given,
+            platform="cri",
+            version="4.2",
+            declarations=self.POINTER,
+            scratch_bytes=128,
+            surfaces=surfaces,
+        )
+
+    @pytest.mark.parametrize("pointer", ["%scratchloc", "POINTER"])
+    def test_the_surface_that_it_finds_is_scratch_memory(self, pointer: str):
+        ended = self.run(
+            f"""
+            lsc_store.ugm (M1, 16) surf({pointer})[A+0x40]:a32u V:d32
+            lsc_load.ugm (M1_NM, 1) W:d32x16t surf({pointer})[Q+0x40]:a32u
+            """
+        )
+        assert ended.exit.fault is None, ended.exit.fault
+        assert np.array_equal(ended["W"], words(16)[::-1])
+
+    def test_another_pointer_finds_another_surface(self):
+        surfaces = Surfaces()
+        surfaces.bind(0, words(16, 7), "x")
+        ended = self.run("lsc_load.ugm (M1_NM, 1) W:d32x16t surf(Q)[Q]:a32u", surfaces)
+        assert np.array_equal(ended["W"], words(16, 7))
+
+    def test_outside_of_scratch_memory_is_a_fault(self):
+        ended = self.run("lsc_load.ugm (M1, 16) W:d32 surf(%scratchloc)[A+0x44]:a32u")
+        assert ended.fault.code == "memory-access"
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "mov (M1_NM, 1) Q(0,0)<1> %scratchloc(0,0)<0;1,0>",
+            "add (M1_NM, 1) Q(0,0)<1> POINTER(0,0)<0;1,0> 0x40:uq",
+            "lsc_load.ugm (M1_NM, 1) W:d32x16t flat[%scratchloc]:a64",
+            "lsc_load.ugm (M1_NM, 1) W:d32x16t flat(POINTER)[Q]:a32s",
+        ],
+    )
+    def test_what_it_holds_is_not_known(self, line: str):
+        ended = self.run(line)
+        assert ended.fault.category == "unsupported"
+        assert "%scratchloc is read other than" in ended.fault.message
 
 
 class TestAppendCounters:

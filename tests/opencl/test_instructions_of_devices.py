@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.opencl.building import built
-from visim.target import PLATFORMS, Generation
+from visim.target import PLATFORMS
 
 pytestmark = pytest.mark.usefixtures("each_engine")
 
@@ -27,11 +27,7 @@ CORRECTLY_ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 KINDS = {"float": np.float32, "double": np.float64}
 
 
-#: The payload of the others has entries that visim refuses.
-LAUNCHED = [one.name for one in PLATFORMS if one.generation < Generation.XE3P]
-
-
-@pytest.mark.parametrize("device", LAUNCHED)
+@pytest.mark.parametrize("device", [one.name for one in PLATFORMS])
 def test_the_first_component_of_a_vector_of_long_integers_is_rotated(device: str) -> None:
     """The compiler shifts qwords right also where devices have no 64-bit integers.
 

@@ -11,7 +11,7 @@ from tests.opencl.building import built
 pytestmark = pytest.mark.usefixtures("each_engine")
 
 COUNT, LENGTH, PLACES = 200, 9, 64
-DEVICES = ["pvc", "dg2", "tgllp", "skl"]
+DEVICES = ["pvc", "dg2", "tgllp", "skl", "bmg", "cri"]
 PROGRAM = """
 kernel void counted(global int *found, global const int *x, int n, int at)
 {

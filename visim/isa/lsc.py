@@ -25,6 +25,7 @@ from visim.isa.table import Table
 from visim.isa.word_kinds import ChoiceKind
 from visim.operands import (
     AddressModel,
+    GeneralSource,
     Immediate,
     LscAddress,
     LscCache,
@@ -33,10 +34,11 @@ from visim.operands import (
     LscSurface,
     LscTexel,
     RawOperand,
+    VectorSource,
 )
 from visim.sem.effects import Load, LoadBlock, Space, Store, StoreBlock
 from visim.sem.expr import UOPS, Expr, bits_constant, broadcast, lane_numbers, unsigned
-from visim.sem.tracer import Tracer, Unexecutable
+from visim.sem.tracer import SCRATCHLOC, Tracer, Unexecutable
 from visim.types import UD, UQ, D, DataType, Q
 
 TABLE = Table(Category.MEMORY)
@@ -215,10 +217,17 @@ def space_of(
         return Space.SCRATCH, None
     if surface is None:
         raise Unexecutable(f"an address of model {model} without a surface")
+    if model is AddressModel.SURFACE_POINTER and _is_scratch(surface):
+        return Space.SCRATCH, None
     index = t.scalar(surface, UQ if model is AddressModel.SURFACE_POINTER else UD)
     if model in {AddressModel.BINDLESS_SURFACE, AddressModel.SURFACE_POINTER}:
         index = surface_of_state(index)
     return Space.SURFACE, index + place.index if place.index else index
+
+
+def _is_scratch(pointer: VectorSource) -> bool:
+    """Return whether a pointer to a surface's state is the one to that of scratch memory."""
+    return isinstance(pointer, GeneralSource) and pointer.variable.root()[0].index == SCRATCHLOC
 
 
 def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:

@@ -66,7 +66,7 @@ from visim.types import BF, BOOL, DF, HF, UD, UV, UW, VF, DataType, F, V, W
 
 CHANNELS = 32
 STATE_BYTES = 4
-NULL, TSC, CE0 = 0, 6, 15
+NULL, TSC, CE0, SCRATCHLOC = 0, 6, 15, 21
 _WITHOUT_MAGNITUDE = {Modifier.ABS: Modifier.NONE, Modifier.NEG_ABS: Modifier.NEG}
 
 
@@ -178,7 +178,7 @@ class Tracer:
 
     def _read_general(self, variable: General, offset: int, region: Region) -> Expr:
         kind = variable.type
-        root, base = variable.root()
+        root, base = _readable(variable)
         width = min(region.w, self.lanes)
         if root.index == TSC:
             steps = (n // width * (region.v or 0) + n % width * region.h for n in range(self.lanes))
@@ -380,7 +380,7 @@ class Tracer:
         """Return elements of a message's payload that stand `stride` bytes apart."""
         if operand.is_null:
             return bits_constant(0, kind, lanes)
-        root, base = operand.variable.root()
+        root, base = _readable(operand.variable)
         start = base + operand.offset + offset
         place = Place(root, start, kind, lanes, lanes, 0, stride)
         return Expr(UOPS["read"], kind, lanes, (), place)
@@ -410,6 +410,14 @@ class Tracer:
         """Return `count` elements one after another from a source's start, whatever its region."""
         wide = Tracer(self.platform, ExecSize(count, 0, no_mask=True))
         return wide.modified(replace(source, region=Region(1, 1, 0)), kind)
+
+
+def _readable(variable: General) -> tuple[General, int]:
+    """Return a source's root and its place in it; the finalizer alone knows what SCRATCHLOC is."""
+    root, base = variable.root()
+    if root.index == SCRATCHLOC:
+        raise Unexecutable("%scratchloc is read other than as the pointer in surf()")
+    return root, base
 
 
 def _magnitude(value: Expr, kind: DataType) -> Expr:

@@ -148,7 +148,9 @@ SEGMENT_ENTRIES: Mapping[str, SegmentKind] = {
 }
 """The entries that say where the variables of a program begin."""
 _BUFFERS = {"private_base_stateless", "printf_buffer", "assert_buffer", "implicit_arg_buffer"}
-_ADDRESSES = frozenset(_BUFFERS) | frozenset(SEGMENT_ENTRIES)
+_UNREAD = {"indirect_data_pointer", "scratch_pointer"}
+"""Addresses that only code reads which the finalizer adds: null pointers, as it has not run."""
+_ADDRESSES = frozenset(_BUFFERS) | frozenset(SEGMENT_ENTRIES) | _UNREAD
 _OF_ARGUMENTS = frozenset({"arg_byvalue", "arg_bypointer", "inline_sampler"}) | frozenset(
     {"buffer_address", "buffer_offset", "buffer_size"}
 )

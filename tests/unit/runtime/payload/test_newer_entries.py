@@ -94,6 +94,13 @@ class TestVariablesOfThePrograms:
         assert word(built, built.plan(global_size=16)) == 0
 
 
+@pytest.mark.parametrize("name", ["indirect_data_pointer", "scratch_pointer"])
+def test_what_only_the_finalizer_s_code_reads_is_null(name):
+    entry = PayloadArgument(name, 32, 8)
+    built = ZeBuilder(payload=(*HEADER, entry), inputs=[("p", "uq", 1, BASE + 32)])
+    assert word(built, built.plan(global_size=16)) == 0
+
+
 def test_a_sampler_of_the_program_has_a_state_of_its_own():
     sampler = InlineSampler(2, "clamp_edge", "linear", normalized=True)
     entry = PayloadArgument("inline_sampler", 32, 8, addrmode="bindless", sampler_index=2)
