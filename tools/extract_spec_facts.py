@@ -2,8 +2,9 @@
 
     python -m tools.extract_spec_facts SPEC    write tests/model/spec_facts.json
 
-SPEC is a folder with `opcodes.json`, `format_facts.md`, `visa/` (the specification's pages) and
-`seeds/`. Only numbers, names, types and the lines of example programs are taken, no sentences;
+SPEC is a folder with `visa/`, the pages of Intel's vISA specification (documentation/visa in
+the repository of intel-graphics-compiler), `opcodes.json`, the compiler's table of instructions,
+and `seeds/`, vISA texts. Only numbers, names, types and the lines of example programs are taken, no sentences;
 the tests need nothing but the file that this writes.
 """
 

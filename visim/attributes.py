@@ -1,6 +1,6 @@
 """Names of attributes and alignments: what may stand in a text, and its number in an object.
 
-Data only (specification 4, Attributes and Variables; format_facts 1).
+Data only (specification 4, Attributes and Variables; docs/formats.md).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The exceptions that reach users, grouped by who is at fault (DESIGN 2.4).
+"""The exceptions that reach users, grouped by who is at fault.
 
 Below everything that raises; knows diagnostics only.
 """

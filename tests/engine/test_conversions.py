@@ -301,7 +301,7 @@ ULP = 2.0**-23
 
 
 class TestRounding:
-    """Runtime facts, CR0: the mode acts on add, mul, mad and conversions until it is switched."""
+    """docs/kernel-abi.md: the mode acts on add, mul, mad and conversions until it is switched."""
 
     BODY = """
         or (M1_NM, 1) %cr0(0,0)<1> %cr0(0,0)<0;1,0> 0x4c0:ud

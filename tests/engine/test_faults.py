@@ -95,7 +95,7 @@ class TestThreads:
 
 
 class TestFaults:
-    """DESIGN 2.4: a fault names what happened, where, and to which channel."""
+    """A fault names what happened, where, and to which channel."""
 
     def test_a_budget_that_runs_out_names_the_loop(self):
         body = """

@@ -16,7 +16,7 @@ class Mismatch(Exception):
 
 
 def vector_bytes(data: bytes, start: int) -> int:
-    """Return how many bytes the vector operand at `start` has (format_facts 3)."""
+    """Return how many bytes the vector operand at `start` has (docs/formats.md, Operands)."""
     kind = data[start] & 7
     match kind:
         case 0:

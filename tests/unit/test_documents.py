@@ -145,6 +145,29 @@ def test_the_readmes_opencl_kernel_and_python_program_run(folder, capsys):
     assert capsys.readouterr().out.endswith("[1. 3. 5. 7.]\n")
 
 
+def test_nothing_refers_to_notes_that_readers_do_not_have():
+    """What notes say that a reader needs stands in docs/; a reference names a page there."""
+    names = ("DESIGN", "runtime_abi", "format_facts", "eu_timing", "jit_facts", "format facts")
+    notes = re.compile(rf"\b(?:{'|'.join(names)})\b")
+    kinds = {".py", ".md", ".toml", ".c", ".h"}
+    folders = [ROOT / name for name in ("visim", "docs", "tests", "tools", "benchmarks")]
+    files = [file for folder in folders for file in folder.rglob("*") if file.suffix in kinds]
+    texts = {file: file.read_text(encoding="utf-8") for file in (*files, *ROOT.glob("*.md"))}
+    del texts[Path(__file__)]
+    assert [str(file) for file, text in texts.items() if notes.search(text)] == []
+
+
+def test_pages_that_docstrings_name_exist():
+    named = {
+        name
+        for file in (ROOT / "visim").rglob("*.py")
+        for name in re.findall(r"\bdocs/([\w-]+\.md)", file.read_text(encoding="utf-8"))
+    }
+    missing = {name for name in named if not (ROOT / "docs" / name).exists()}
+    assert missing <= {"devices.md"}  # which the table of devices is to make
+    assert "kernel-abi.md" in named
+
+
 def anchors(page):
     """Return the anchors of a page's headings, as the viewers of Markdown make them."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

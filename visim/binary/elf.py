@@ -4,7 +4,7 @@ pyelftools knows the layout of each record; this module adds what reading a host
 every offset is checked against the file, nothing is decompressed, and names have a budget. It
 knows nothing of kernels.
 
-Facts: zebin specification, elf.md; runtime_abi section 1.
+Facts: zebin specification, elf.md; docs/kernel-abi.md, The file.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Puts together what the header (`isaheader`) and the objects (`unitreader`, `unitwriter`) say.
 Versions 3.0 to 4.1 are read and written. A file keeps each kernel's Gen code behind its object;
 visim neither reads nor changes that code, `native_code` hands it out and `write_isa` puts it back.
-Facts: format_facts section 1.
+Facts: docs/formats.md, The object.
 """
 
 from __future__ import annotations

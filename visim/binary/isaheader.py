@@ -1,7 +1,7 @@
 """The header of an .isa file: what is in the file, and where.
 
 Owns the header's records in both directions; what the objects hold is the business of `isafile`
-and `unitreader`. Facts: specification 4 (Virtual ISA Header), format_facts section 1.
+and `unitreader`. Facts: specification 4 (Virtual ISA Header), docs/formats.md, The object.
 """
 
 from __future__ import annotations

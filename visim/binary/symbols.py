@@ -1,7 +1,7 @@
 """The numbers of an object's strings, variables and labels, in both directions.
 
 `UnitTables` gives what a number stands for while a unit is read; `Numbering` gives the number
-while it is written. Facts: format_facts section 1 (string pool, numbering).
+while it is written. Facts: docs/formats.md, The object.
 """
 
 from __future__ import annotations

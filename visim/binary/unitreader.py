@@ -1,7 +1,7 @@
 """Reads one kernel or function of an object file: its symbol tables and its instructions.
 
 Knows the records inside an object; where objects lie in a file is the business of `isafile`.
-Facts: format_facts section 1 (kernel object, function object).
+Facts: docs/formats.md, The object.
 """
 
 from __future__ import annotations

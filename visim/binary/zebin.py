@@ -3,7 +3,7 @@
 Owns what a zebin means: which vISA text belongs to which kernel, the data segments, symbols and
 the relocations that patch data. The Gen code in it, and relocations of that code, are ignored.
 
-Facts: runtime_abi section 1; zebin specification, elf.md.
+Facts: docs/kernel-abi.md, The file; zebin specification, elf.md.
 """
 
 from __future__ import annotations

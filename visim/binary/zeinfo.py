@@ -5,7 +5,7 @@ type that is required, its default what a missing key means (no default: the key
 Keys that are not declared are ignored, so that files of newer compilers can be read; values of
 `str` keys are kept as they are, for the launcher to refuse what it does not know.
 
-Facts: zebin specification, zeinfo.md; runtime_abi section 2.
+Facts: zebin specification, zeinfo.md; docs/kernel-abi.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line `visim`: the verbs of DESIGN 2.5.
+"""The command line `visim`.
 
 Nothing here computes: a verb reads its options, calls the public functions of visim and shows
 what they return. Engines and NumPy are imported by the verb that needs them, so that help and

@@ -1,4 +1,4 @@
-"""In which order the threads of a media thread space may run (DESIGN 2.2, dependencies).
+"""In which order the threads of a media thread space may run (docs/kernel-abi.md).
 
 Pure functions of sizes and patterns; knows no launch and runs nothing. Threads have numbers in
 dispatch order: thread (x, y) is `y * width + x`.

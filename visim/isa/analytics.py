@@ -1,7 +1,7 @@
 """Video analytics functions of the media sampler: read, written and verified, not executed.
 
-No page describes them; chapter 8 has their names, and format_facts their bytes. Texts are those
-that IGC dumps; its assembler reads none of them.
+No page describes them; chapter 8 has their names, and IGC's description table their bytes. Texts
+are those that IGC dumps; its assembler reads none of them.
 """
 
 from dataclasses import dataclass

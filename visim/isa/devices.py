@@ -1,4 +1,4 @@
-"""Which devices and versions have an instruction (appendix of the specification, format_facts).
+"""Which devices and versions have an instruction (appendix of the specification, and compilers).
 
 The appendix ends with tgllp; what later devices have is known from compilers. An instruction that
 is not listed here is on all devices that visim knows.

@@ -1,4 +1,4 @@
-"""The binary side of a form: which bytes its fields become, and in which order (format_facts 2).
+"""The binary side of a form: which bytes its fields become, and in which order (docs/formats.md).
 
 A layout is a line of pieces:
 

@@ -1,6 +1,6 @@
 """Instructions of devices that are newer than those visim knows (objects of version 4.2).
 
-The specification has no page for them; what is known of their text and bytes is in format_facts.
+The specification has no page for them; their texts and bytes are those of IGC of 2026.
 They are read, written and verified.
 """
 

@@ -1,4 +1,4 @@
-"""How objects before version 4.0 stored messages that have other bytes today (format_facts 1).
+"""How objects before version 4.0 stored messages that have other bytes today (docs/objects.md).
 
 Owns the layouts and kinds that only older objects have; a form names them in its declaration.
 """

@@ -1,4 +1,4 @@
-"""Vector and raw operands in bytes (format_facts 3).
+"""Vector and raw operands in bytes (docs/formats.md).
 
 A vector operand begins with a tag: its class in bits 0 to 2, its modifier in bits 3 to 7. A
 destination keeps there whether it saturates.

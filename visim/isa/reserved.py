@@ -1,4 +1,4 @@
-"""Opcodes that no instruction has, and what is known about why (specification 8, format_facts 2).
+"""Opcodes that no instruction has, and what is known about why (specification 8).
 
 An object with one of them is damaged, older than the versions that visim reads, or newer.
 """

@@ -461,7 +461,7 @@ class Scratch(_Owned):
     Args:
         nbytes: Size in bytes.
         base: Address of the first byte: 0 where accesses are relative to the thread's own part,
-            the offset from r0.5 where the program adds it (runtime facts, per-thread memory).
+            the offset from r0.5 where the program adds it (docs/kernel-abi.md, Private memory).
     """
 
     name = "scratch"

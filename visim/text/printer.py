@@ -1,4 +1,4 @@
-"""Writes modules as vISA text, byte for byte as IGC dumps them (format_facts 4).
+"""Writes modules as vISA text, byte for byte as IGC dumps them (docs/formats.md).
 
 Comments and spacing of a text that was read are not kept; names of subroutines are: they do not
 grow a number with every round trip.

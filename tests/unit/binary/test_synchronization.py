@@ -1,4 +1,4 @@
-"""Synchronization instructions in objects (format_facts 2: WAIT, YIELD, NBARRIER, SBARRIER)."""
+"""Synchronization instructions in objects (docs/formats.md: WAIT, YIELD, NBARRIER, SBARRIER)."""
 
 from __future__ import annotations
 

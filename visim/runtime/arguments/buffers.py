@@ -1,6 +1,6 @@
 """Memory that callers make for kernels: `Buffer`, and `Local` for shared local memory arguments.
 
-Knows nothing of launches. Follows DESIGN 2.3.
+Knows nothing of launches.
 """
 
 from __future__ import annotations

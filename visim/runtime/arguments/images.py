@@ -3,7 +3,7 @@
 An `Image` says how to see a caller's array as texels; it never copies it. What kernels do with
 images is in `machine.images`.
 
-Facts: runtime_abi section 2 (image and sampler entries of the argument table).
+Facts: docs/kernel-abi.md, The argument table (images and samplers).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The arguments of a kernel with metadata, as users see them: names, kinds, sizes, types.
 
-Facts: runtime_abi section 1 (`kernels_misc_info`) and section 2 (argument table).
+Facts: zebin specification (`kernels_misc_info`); docs/kernel-abi.md, The argument table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The audit of a zebin's kernels: does the vISA text keep to what the metadata promises?
 
 A driver launches by the metadata alone, so that a kernel that disagrees with it reads arguments
-that are not there, or waits at barriers that it never got. Facts: runtime_abi section 2.
+that are not there, or waits at barriers that it never got. Facts: docs/kernel-abi.md.
 """
 
 from __future__ import annotations

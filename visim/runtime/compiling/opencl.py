@@ -4,7 +4,7 @@ Owns the command line that keeps vISA text and the lines of sources, and the err
 fails. Which compiler is taken is said in `visim.runtime.compiling.compilers`; it runs in a process
 of its own (`visim.runtime.compiling.ocloc`).
 
-Facts: runtime_abi sections 1, 4 and 6.
+Facts: docs/kernel-abi.md, The file; docs/toolchain.md.
 """
 
 from __future__ import annotations

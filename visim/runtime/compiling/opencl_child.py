@@ -7,7 +7,7 @@ wrote, one output after the other; the head has their names and sizes. The compi
 standard output and leaves files in the current directory: the first goes nowhere, the second is a
 folder that belongs to this process and is emptied after each request.
 
-Facts: runtime_abi section 6.
+Facts: Intel's `ocloc_api.h`.
 """
 
 from __future__ import annotations

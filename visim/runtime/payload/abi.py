@@ -4,7 +4,7 @@ Owns how arguments become memory and surfaces, and the memory that threads need 
 private memory, scratch, printf. A kernel's `.input` lines copy stretches of the payload into
 variables, so the payload is built as bytes first: the argument table (`table`) and the local ids.
 
-Facts: runtime_abi section 2, all of it, and section 3.
+Facts: docs/kernel-abi.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The payload of bare vISA kernels, which have no metadata (DESIGN 2.2).
+"""The payload of bare vISA kernels, which have no metadata (docs/kernel-abi.md).
 
 One argument for each explicit `.input`, in the order of declaration; implicit inputs and r0 are
 filled in by visim. Every thread of a launch gets the same argument values.

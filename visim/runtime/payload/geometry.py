@@ -1,9 +1,9 @@
-"""How many threads a launch has and which work-items they hold (DESIGN 2.2).
+"""How many threads a launch has and which work-items they hold.
 
 Validates sizes, chooses a local size, cuts an ND-range into walks of groups of one size, and
 says which local ids the channels of a thread have. Knows no bytes and no engine.
 
-Facts: runtime_abi section 2 (local ids, execution mask) and section 3 (launch recipe).
+Facts: docs/kernel-abi.md (Local ids; The execution mask).
 """
 
 from __future__ import annotations

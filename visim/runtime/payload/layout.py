@@ -4,7 +4,7 @@ Owns the order of the payload in registers (r0, local ids, argument table), the 
 `.input` lines copy into variables, and the dispatch that hands them to engines. What is in the
 argument table is the business of `abi`.
 
-Facts: runtime_abi section 2 (thread payload, local ids, execution mask, r0).
+Facts: docs/kernel-abi.md, Registers at the start.
 """
 
 from __future__ import annotations

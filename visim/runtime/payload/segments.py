@@ -2,7 +2,7 @@
 
 They live as long as the program, so that what a launch stores the next one finds.
 
-Facts: runtime_abi section 1 (data sections, relocations) and section 3 (function handles).
+Facts: docs/kernel-abi.md (The file; Functions on the stack).
 """
 
 from __future__ import annotations

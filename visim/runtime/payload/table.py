@@ -3,7 +3,7 @@
 Owns which bytes each entry of the table has. What depends on sizes alone is written once for
 launches of the same sizes.
 
-Facts: runtime_abi section 2 (argument table).
+Facts: docs/kernel-abi.md, The argument table.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Owns the fields of r0, the numbers by which programs tell threads apart, and the plan of a launch
 that engines are driven by. Knows neither zebins nor arguments.
 
-Facts: runtime_abi section 2 (r0, and addressing of private data); DESIGN 2.2 (thread state).
+Facts: docs/kernel-abi.md (The header r0; Private memory; Kernels without metadata).
 """
 
 from __future__ import annotations

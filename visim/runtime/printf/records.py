@@ -4,7 +4,7 @@ The buffer starts with the offset of the next record; a record has the address o
 for each value a type and the bytes. Records stand in the order in which the threads asked for
 their places, so those of one work-item are in the order of the program.
 
-Facts: runtime_abi section 3 (printf).
+Facts: docs/kernel-abi.md, printf.
 """
 
 from __future__ import annotations

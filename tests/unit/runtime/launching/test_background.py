@@ -1,4 +1,4 @@
-"""Host and kernel at the same time: handles, cancelling, polling, interrupts (DESIGN 2.2)."""
+"""Host and kernel at the same time: handles, cancelling, polling, interrupts."""
 
 from __future__ import annotations
 

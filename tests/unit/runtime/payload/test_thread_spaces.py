@@ -1,4 +1,4 @@
-"""Media thread spaces: coordinates, order and what is refused (DESIGN 2.2)."""
+"""Media thread spaces: coordinates, order and what is refused."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class Buffer:
 
 
 class TestRecords:
-    """runtime_abi section 3: types 1 to 14 and their payloads."""
+    """docs/kernel-abi.md, printf: types 1 to 14 and their payloads."""
 
     def test_each_type_of_value(self):
         buffer = Buffer()
