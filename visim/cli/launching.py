@@ -136,18 +136,20 @@ def run(file: str, *, as_json: bool, **given: Any) -> int:
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
 @click.option("--html", metavar="FILE", help="Write a report with pictures.")
+@click.option("--window", metavar="A:B", help="The cycles that --perfetto and --html show closely.")
 @json_option
 def time(file: str, *, as_json: bool, **given: Any) -> None:
     """Say how many cycles a kernel takes on a generation, and where they go.
 
     Runs the kernel as visim run does. The numbers are estimates: docs/timing.md says of what.
     """
+    from dataclasses import fields
+
     from visim.cli.options import read_options
     from visim.cli.time import TimeOptions
     from visim.cli.time import time as time_kernel
 
-    names = ("arch", "compare", "preset", "native", "changes", "listing", "perfetto", "html")
-    chosen = TimeOptions(**{name: given.pop(name) for name in names})
+    chosen = TimeOptions(**{field.name: given.pop(field.name) for field in fields(TimeOptions)})
     time_kernel(read_options(file, _given(given)), chosen, as_json=as_json)
 
 

@@ -19,7 +19,7 @@ from visim.timing import Timing, TimingResult, find_machine
 from visim.timing.listing import comparison, listing
 from visim.timing.machine import Machine
 from visim.timing.page import page
-from visim.timing.perfetto import trace_events
+from visim.timing.perfetto import trace_events, window_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class TimeOptions:
     listing: bool
     perfetto: str | None
     html: str | None
+    window: str | None
 
 
 def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
@@ -45,6 +46,7 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     """
     _check(chosen)
     named = _names(chosen)
+    window = _window(chosen)
     machines = _machines(named, chosen)
     for file in (chosen.perfetto, chosen.html):
         if file is not None:
@@ -58,9 +60,10 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
         _compare(timing, machines, as_json=as_json)
         return
     with working(f"timing {prepared.kernel.name}"):
-        result = timing.on(machines[0])
+        result = timing.on(machines[0], window=window)
     if chosen.perfetto is not None:
         write_text(chosen.perfetto, json.dumps(trace_events(result)))
+        click.echo(f"{chosen.perfetto}: {window_text(result)}", err=True)
     if chosen.html is not None:
         write_text(chosen.html, page(result, timing))
     if as_json:
@@ -76,6 +79,22 @@ def _check(chosen: TimeOptions) -> None:
         raise ArgumentError("--arch and --compare exclude each other: give one of them")
     if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
         raise ArgumentError("--compare cannot be combined with --listing, --perfetto or --html")
+
+
+def _window(chosen: TimeOptions) -> tuple[int, int] | None:
+    """Return the cycles that `--window BEGIN:END` names."""
+    if chosen.window is None:
+        return None
+    if not (chosen.perfetto or chosen.html):
+        raise ArgumentError("--window: it chooses what --perfetto or --html show: give one of them")
+    begin, _, end = chosen.window.partition(":")
+    cycles = [_number_or_word(part) for part in (begin, end)]
+    match cycles:
+        case [int(first), int(last)] if 0 <= first < last:
+            return first, last
+        case _:
+            expected = "expected BEGIN:END in cycles, such as 1000:2000"
+            raise ArgumentError(f"--window: {expected}, found {chosen.window!r}")
 
 
 def _names(chosen: TimeOptions) -> list[str]:

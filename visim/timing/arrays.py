@@ -96,14 +96,21 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
     )
 
 
-def chip_numbers(machine: Machine, code: Code, slm_bytes: int, *, events: int) -> Chip:
+BINS = 512
+"""Parts of a run, at most, for which a result has the categories."""
+
+
+def chip_numbers(
+    machine: Machine, code: Code, slm_bytes: int, *, events: int, window: tuple[int, int]
+) -> Chip:
     """Return the machine for a program.
 
     Args:
         machine: the machine.
         code: the program.
         slm_bytes: shared local memory of a group.
-        events: how many events of the timeline to keep.
+        events: how many stretches of the timeline to keep.
+        window: of which cycles, from the first to before the last one.
     """
     number = machine.number
     l1 = number("l1_bytes") // number("line_bytes")
@@ -136,7 +143,10 @@ def chip_numbers(machine: Machine, code: Code, slm_bytes: int, *, events: int) -
         slm=number("slm"),
         group_slm=slm_bytes,
         barriers=1 + max(code.barrier, default=0),
+        bins=BINS,
         events=events,
+        window_begin=window[0],
+        window_end=window[1],
     )
 
 
@@ -204,6 +214,7 @@ def fresh_state(chip: Chip, code: Code) -> State:
         stall=[0] * (chip.code * CATEGORIES),
         busy=[0] * chip.units,
         total=[0] * CATEGORIES,
+        bin=[0] * (chip.bins * CATEGORIES),
         scalar=[0] * SCALARS,
         event=[0] * (5 * chip.events),
     )

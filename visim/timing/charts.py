@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 
 from visim.timing.banks import bank_name
@@ -30,7 +31,7 @@ COLOURS: Mapping[str, str] = dict(
 
 _WIDTH = 960
 _LEFT = 90
-_MOST_BOXES = 4000
+_MOST_BOXES, _MOST_ROWS = 4000, 24
 
 
 def _svg(height: float, parts: Sequence[str], label: str) -> str:
@@ -49,8 +50,9 @@ def _box(x: float, y: float, width: float, height: float, colour: str, title: st
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(x: float, y: float, text: str, anchor: str = "start", style: str = "") -> str:
+    named = f' class="{style}"' if style else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{named}>{escape(text)}</text>'
 
 
 def _line(points: Sequence[tuple[float, float]], style: str) -> str:
@@ -76,32 +78,67 @@ def stall_stack(rows: Sequence[tuple[str, Mapping[str, int]]]) -> str:
 
 
 def timeline(result: TimingResult) -> str:
-    """Return what the first slots do in the first cycles: a row a slot, coloured by category."""
+    """Return the whole run: of each part, how many slots do what; above them, slots are empty."""
+    scale = (_WIDTH - _LEFT - 10) / max(1, result.cycles)
+    height, bottom = 150.0, 160.0
+    span = result.timeline.part_cycles
+    parts: list[str] = []
+    for number, part in enumerate(result.timeline.parts):
+        begin = number * span
+        end = min(begin + span, result.cycles)
+        y = bottom
+        for category, cycles in zip(CATEGORY_NAMES, part, strict=True):
+            if not cycles:
+                continue
+            tall = height * cycles / ((end - begin) * result.slots)
+            y -= tall
+            title = f"cycles {begin} to {end}: {category}, {cycles / (end - begin):.1f} slots"
+            place = (_LEFT + begin * scale, y, (end - begin) * scale, tall)
+            parts.append(_box(*place, COLOURS[category], title))
+    parts.append(_text(_LEFT - 6, bottom - height + 10, f"{result.slots} slots", "end"))
+    return _svg(bottom + 20, [*parts, *_cycle_axis((0, result.cycles), bottom + 14)], "timeline")
+
+
+def stretches(result: TimingResult) -> str:
+    """Return what some slots do in the first cycles of the window: a row a slot, by category."""
     slots = result.machine.number("slots")
     events = result.events[:_MOST_BOXES]
-    shown = sorted({event[0] for event in events})[:24]
+    shown = sorted({event[0] for event in events})[:_MOST_ROWS]
     rows = {slot: number for number, slot in enumerate(shown)}
-    last = max((event[2] for event in events if event[0] in rows), default=1)
-    scale = (_WIDTH - _LEFT - 10) / last
+    first, last = stretches_window(result)
+    scale = (_WIDTH - _LEFT - 10) / max(1, last - first)
     parts = [
         _text(_LEFT - 6, 16 + 14 * row, f"core {slot // slots} slot {slot % slots}", "end")
         for slot, row in rows.items()
     ]
     instructions = result.program.instructions
     for slot, begin, end, category, address in events:
-        if slot in rows:
+        left, right = max(begin, first), min(end, last)
+        if slot in rows and left < right:
             name = CATEGORY_NAMES[category]
             title = f"{begin} to {end}: {name}, {instructions[address]}"
-            place = (_LEFT + begin * scale, 6 + 14 * rows[slot], (end - begin) * scale, 12)
-            parts.append(_box(*place, COLOURS[name], title))
+            place = (_LEFT + (left - first) * scale, 6 + 14 * rows[slot], (right - left) * scale)
+            parts.append(_box(*place, 12, COLOURS[name], title))
     bottom = 14 * len(rows) + 12
-    parts += [
-        _text(
-            _LEFT + (_WIDTH - _LEFT - 10) * part / 4, bottom + 12, f"{last * part // 4}", "middle"
-        )
-        for part in range(5)
+    return _svg(bottom + 18, [*parts, *_cycle_axis((first, last), bottom + 12)], "stretches")
+
+
+def stretches_window(result: TimingResult) -> tuple[int, int]:
+    """Return the cycles that `stretches` draws, which are all of what its slots do in them."""
+    begin, end = result.window
+    if len(result.events) > _MOST_BOXES:
+        end = min(end, max(event[1] for event in result.events[:_MOST_BOXES]))
+    return begin, max(begin + 1, end)
+
+
+def _cycle_axis(cycles: tuple[int, int], y: float) -> list[str]:
+    begin, end = cycles
+    width = _WIDTH - _LEFT - 10
+    anchors = ("start", "middle", "middle", "middle", "end")
+    return [
+        _text(_LEFT + width * part / 4, y, f"{begin + (end - begin) * part // 4}", anchor)
+        for part, anchor in enumerate(anchors)
     ]
-    return _svg(bottom + 18, parts, "timeline")
 
 
 def bank_map(result: TimingResult, uses: Mapping[int, int]) -> str:
@@ -118,7 +155,7 @@ def bank_map(result: TimingResult, uses: Mapping[int, int]) -> str:
         colour = f"hsl({hue} 70% {92 - 50 * share:.0f}%)" if share else "#f2f2f2"
         title = f"r{register}, bank {bank}: {uses.get(register, 0)} accesses"
         parts.append(_box(x, y, 27, 27, colour, title))
-        parts.append(_text(x + 13, y + 17, f"r{register}", "middle"))
+        parts.append(_text(x + 13, y + 17, f"r{register}", "middle", "cell"))
     return _svg(12 + 29 * (result.machine.native.grfs // 32), parts, "register banks")
 
 
@@ -141,37 +178,69 @@ def scaling(points: Sequence[tuple[int, float]]) -> str:
     return _svg(194, parts, "scaling with threads")
 
 
-def roofline(intensity: float, rate: float, peak: float, bandwidth: float) -> str:
-    """Return the kernel under its two roofs, on logarithmic axes.
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """What bounds a kernel: a memory that gives `bandwidth` bytes a cycle, of which it moves some.
+
+    `moved` are the bytes that the kernel moves there.
+    """
+
+    name: str
+    bandwidth: int
+    moved: int
+    colour: str
+
+
+def roofline(operations: int, cycles: int, peak: float, roofs: Sequence[Roof]) -> str:
+    """Return the kernel under the peak and a roof for each memory that it uses, both logarithmic.
+
+    Each roof has a point of its own: the same rate over the operations for each byte moved there.
 
     Args:
-        intensity: floating-point operations for each byte of messages.
-        rate: floating-point operations a cycle.
-        peak: what all cores can do a cycle.
-        bandwidth: bytes a cycle.
+        operations: floating-point operations.
+        cycles: in which the kernel does them.
+        peak: operations a cycle that all cores can do.
+        roofs: the memories that the kernel uses.
     """
-    left, right = -6, 10
-    bottom = min(-4, _log(rate) - 1)
-    top = _log(peak) + 1
+    if not operations:
+        return _svg(40, [_text(_WIDTH / 2, 24, "no floating-point operations", "middle")], "roofs")
+    rate = operations / max(1, cycles)
+    points = [(_log(operations / roof.moved), roof) for roof in roofs]
+    ridges = [_log(peak / roof.bandwidth) for roof in roofs]
+    left = math.floor(min([*ridges, *(x for x, _ in points)], default=0)) - 2
+    right = math.ceil(max([*ridges, *(x for x, _ in points)], default=0)) + 2
+    bottom, top = math.floor(min(_log(rate), _log(peak) - 4)) - 1, _log(peak) + 1
 
     def place(x: float, y: float) -> tuple[float, float]:
         across = _LEFT + (_WIDTH - _LEFT - 40) * (x - left) / (right - left)
-        return across, 180 - 160 * (y - bottom) / (top - bottom)
+        return across, 200 - 180 * (y - bottom) / (top - bottom)
 
-    ridge = _log(peak / bandwidth)
-    roof = [(left, _log(bandwidth) + left), (ridge, _log(peak)), (right, _log(peak))]
-    parts = [_line([(_LEFT, 10), (_LEFT, 180), (_WIDTH - 30, 180)], 'stroke="#888"')]
-    clipped = [place(x, max(y, bottom)) for x, y in roof]
-    parts.append(_line(clipped, 'stroke="#c62828" stroke-width="2"'))
-    parts.append(_text(_WIDTH - 40, clipped[-1][1] - 6, f"{peak:.0f} FLOP/cycle", "end"))
-    if rate > 0:
-        x, y = place(min(max(_log(intensity), left), right), _log(rate))
-        parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="#2e7d32"/>')
-        parts.append(_text(x + 10, y + 4, f"{rate:.3g} FLOP/cycle at {intensity:.3g} FLOP/byte"))
-    else:
-        parts.append(_text(_WIDTH / 2, 100, "no floating-point operations", "middle"))
-    parts.append(_text(_WIDTH - 30, 196, "FLOP/byte (powers of 2)", "end"))
-    return _svg(202, parts, "roofline")
+    parts = [_line([(_LEFT, 10), (_LEFT, 200), (_WIDTH - 30, 200)], 'stroke="#888"')]
+    level = place(right, _log(peak))[1]
+    parts.append(_text(_WIDTH - 40, level - 6, f"{peak:.0f} FLOP/cycle", "end"))
+    parts.append(
+        _line(
+            [place(min(ridges, default=left), _log(peak)), place(right, _log(peak))],
+            'stroke="#888" stroke-width="2"',
+        )
+    )
+    for ridge, (x, roof) in zip(ridges, points, strict=True):
+        start = max(left, bottom - _log(roof.bandwidth))
+        slope = [place(start, _log(roof.bandwidth) + start), place(ridge, _log(peak))]
+        parts.append(_line(slope, f'stroke="{roof.colour}" stroke-width="2"'))
+        parts.append(_dot(place(x, _log(rate)), roof, rate, operations / roof.moved))
+    parts += [
+        _text(*place(x, bottom - 0.4), f"{2.0**x:g}", "middle") for x in range(left, right + 1, 2)
+    ]
+    parts.append(_text(_LEFT, 230, "FLOP for each byte moved", "start"))
+    return _svg(236, parts, "roofline")
+
+
+def _dot(place: tuple[float, float], roof: Roof, rate: float, intensity: float) -> str:
+    x, y = place
+    title = f"{roof.name}: {rate:.3g} FLOP/cycle at {intensity:.3g} FLOP/byte"
+    circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" fill="{roof.colour}"/>'
+    return circle + _text(x, y - 10, title, "middle")
 
 
 def _log(value: float) -> float:
@@ -186,4 +255,15 @@ def legend() -> str:
     )
 
 
-__all__ = ["COLOURS", "bank_map", "legend", "roofline", "scaling", "stall_stack", "timeline"]
+__all__ = [
+    "COLOURS",
+    "Roof",
+    "bank_map",
+    "legend",
+    "roofline",
+    "scaling",
+    "stall_stack",
+    "stretches",
+    "stretches_window",
+    "timeline",
+]

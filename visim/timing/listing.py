@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from visim.errors import UnsupportedError
 from visim.timing.result import CATEGORY_NAMES, LineTiming, TimingResult
@@ -52,10 +52,13 @@ def html_listing(result: TimingResult) -> str:
 
 
 def comparison(results: Mapping[str, TimingResult | UnsupportedError]) -> str:
-    """Return a table of generations: cycles, instructions, and the stall stack of each."""
+    """Return a table of generations: cycles, instructions, the stall stack of each, and why.
+
+    Each generation is compared with the fastest one, in a sentence.
+    """
     width = max(len(name) for name in results)
     shown = [name for name in CATEGORY_NAMES if name != "other"]
-    head = f"{'':<{width}} {'cycles':>10} {'native':>9} {'occupied':>9}"
+    head = f"{'':<{width}} {'cycles':>10} {'native':>9} {'cores':>5} {'occupied':>9}"
     lines = [head + "".join(f" {name:>10}" for name in shown)]
     refused: list[str] = []
     for name, found in results.items():
@@ -64,10 +67,48 @@ def comparison(results: Mapping[str, TimingResult | UnsupportedError]) -> str:
             continue
         busy = max(1, found.cycles * found.slots - found.idle)
         shares = "".join(f" {found.stalls[category] / busy:>10.1%}" for category in shown)
-        lines.append(
-            f"{name:<{width}} {found.cycles:>10} {found.native:>9} {found.occupancy:>9.1%}{shares}"
+        counts = f"{found.cycles:>10} {found.native:>9} {found.machine.number('eus'):>5}"
+        lines.append(f"{name:<{width}} {counts} {found.occupancy:>9.1%}{shares}")
+    timed = [found for found in results.values() if isinstance(found, TimingResult)]
+    fastest = min(timed, key=lambda found: found.cycles, default=None)
+    reasons = [_reasons(found, fastest) for found in timed if fastest not in (None, found)]
+    return "\n".join(lines + refused + reasons)
+
+
+def _reasons(found: TimingResult, fastest: TimingResult | None) -> str:
+    """Return how a result differs from the fastest one, with all that the cycles come from."""
+    if fastest is None:
+        return ""
+    ratio = found.cycles / max(1, fastest.cycles)
+    names = f"{found.machine.name} takes {ratio:.3g} times the cycles of {fastest.machine.name}"
+    return f"{names}: {'; '.join(_differences(found, fastest))}"
+
+
+def _differences(found: TimingResult, other: TimingResult) -> Iterator[str]:
+    cores = [result.machine.number("eus") for result in (found, other)]
+    slots = [result.machine.number("slots") for result in (found, other)]
+    if cores[0] != cores[1] or slots[0] != slots[1]:
+        yield f"{cores[0]} cores of {slots[0]} threads against {cores[1]} of {slots[1]}"
+    widths = [result.machine.number("flops") for result in (found, other)]
+    if widths[0] != widths[1]:
+        yield f"{widths[0]} operations a cycle and core against {widths[1]}"
+    if found.native != other.native:
+        yield f"{found.native / max(1, other.native):.3g} times the native instructions"
+    waits = _waits(found), _waits(other)
+    name = max(CATEGORY_NAMES, key=lambda category: abs(waits[0][category] - waits[1][category]))
+    yield f"a thread spends {waits[0][name]:.0f} cycles in {name} against {waits[1][name]:.0f}"
+    if found.machine.preset != other.machine.preset:
+        yield (
+            f"the costs are of presets {found.machine.preset} and {other.machine.preset}, which "
+            "come from different sources: --preset takes one for both"
         )
-    return "\n".join(lines + refused)
+
+
+def _waits(result: TimingResult) -> Mapping[str, float]:
+    """Return the cycles that a thread spends in each category, on average."""
+    threads = max(1, result.threads)
+    idle = {"other": result.idle}
+    return {name: (cycles - idle.get(name, 0)) / threads for name, cycles in result.stalls.items()}
 
 
 __all__ = ["comparison", "html_listing", "listing"]

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from visim.errors import InternalError
+from visim.isa import Instruction
 from visim.timing import compiled
 from visim.timing.arrays import Work, chip_numbers, code_arrays, fresh_state
 from visim.timing.core import fields, simulate
-from visim.timing.core.fields import CATEGORIES, Chip, State
+from visim.timing.core.fields import CATEGORIES, NEVER, Chip, State
+from visim.timing.footprint import footprint
 from visim.timing.legaliser import MARKS, NativeProgram
-from visim.timing.result import CATEGORY_NAMES, LineTiming, Span, TimingResult
+from visim.timing.result import CATEGORY_NAMES, LineTiming, Span, Timeline, TimingResult
+from visim.timing.traffic import moved
 
+WHOLE = (0, NEVER)
+"""The window that has all cycles."""
 WORTH_COMPILING = 30_000
 """Native instructions from which on compiling the simulation pays."""
 
@@ -22,6 +27,7 @@ def simulate_work(
     work: Work,
     *,
     events: int = 0,
+    window: tuple[int, int] = WHOLE,
     use_compiled: bool | None = None,
     static_counts: Mapping[str, int] | None = None,
 ) -> TimingResult:
@@ -31,6 +37,7 @@ def simulate_work(
         program: the native program.
         work: the threads and their ways through it.
         events: how many stretches of the timeline to keep.
+        window: of which cycles, from the first to before the last one.
         use_compiled: whether native code runs it; None decides by the number of instructions.
         static_counts: how many native instructions each way of making them gives.
 
@@ -40,7 +47,7 @@ def simulate_work(
         InternalError: the categories do not cover the time; a bug in the model.
     """
     code = code_arrays(program, work)
-    chip = chip_numbers(program.machine, code, work.slm_bytes, events=events)
+    chip = chip_numbers(program.machine, code, work.slm_bytes, events=events, window=window)
     state = fresh_state(chip, code)
     if use_compiled is None:
         use_compiled = work.native >= WORTH_COMPILING
@@ -57,6 +64,9 @@ def _check(chip: Chip, state: State, cycles: int) -> None:
         raise InternalError(
             f"timing: the categories cover {covered} of {expected} cycles of all slots"
         )
+    drawn = sum(state.bin)
+    if drawn != covered - state.scalar[fields.IDLE]:
+        raise InternalError(f"timing: the timeline has {drawn} of the {covered} cycles of threads")
 
 
 def _result(
@@ -91,10 +101,35 @@ def _result(
         ),
         busy=tuple(state.busy),
         lines=tuple(_lines(program, state)),
-        events=tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(scalar[fields.EVENTS])),
+        timeline=_timeline(chip, state, cycles),
+        events=(events := _events(state)),
+        window=_window(chip, events, cycles),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
     )
+
+
+def _timeline(chip: Chip, state: State, cycles: int) -> Timeline:
+    """Return the parts of the run."""
+    part = 1 << state.scalar[fields.BIN_SHIFT]
+    used = min(chip.bins, -(-cycles // part))
+    return Timeline(
+        part,
+        tuple(tuple(state.bin[CATEGORIES * i : CATEGORIES * (i + 1)]) for i in range(used)),
+    )
+
+
+def _events(state: State) -> tuple[tuple[int, ...], ...]:
+    count = state.scalar[fields.EVENTS]
+    return tuple(tuple(state.event[5 * i : 5 * i + 5]) for i in range(count))
+
+
+def _window(chip: Chip, events: Sequence[tuple[int, ...]], cycles: int) -> tuple[int, int]:
+    """Return the cycles of which the events are kept, less where there were too many of them."""
+    end = min(chip.window_end, cycles)
+    if len(events) == chip.events:
+        end = min(end, max((begin for _, begin, *_ in events), default=0))
+    return min(chip.window_begin, end), end
 
 
 def _spans(work: Work, chip: Chip, state: State) -> tuple[Span, ...]:
@@ -140,6 +175,7 @@ def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
             for address in range(begin, end):
                 for category in range(CATEGORIES):
                     stalls[category] += state.stall[address * CATEGORIES + category]
+            ran = max(state.count[begin:end])
             found.append(
                 LineTiming(
                     unit.unit.unit.name,
@@ -147,15 +183,24 @@ def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
                     getattr(instruction.origin, "line", None),
                     instruction.show(),
                     unit.file_lines[pc],
-                    max(state.count[begin:end]),
+                    ran,
                     tuple(
                         unit.instructions[i] for i in range(unit.starts[pc], unit.starts[pc + 1])
                     ),
                     sum(state.count[begin:end]),
                     dict(zip(CATEGORY_NAMES, stalls, strict=True)),
+                    _moved(program, instruction, ran),
                 )
             )
     return found
+
+
+def _moved(program: NativeProgram, instruction: Instruction, ran: int) -> Mapping[str, int]:
+    """Return the bytes that an instruction moves in so many executions, by level of memory."""
+    if isinstance(instruction, MARKS):
+        return {}
+    once = moved(footprint(instruction, program.kernel.platform))
+    return {level: ran * size for level, size in once.items()}
 
 
 def _notes(program: NativeProgram) -> list[str]:
@@ -182,4 +227,4 @@ def _notes(program: NativeProgram) -> list[str]:
     return notes
 
 
-__all__ = ["WORTH_COMPILING", "simulate_work"]
+__all__ = ["WHOLE", "WORTH_COMPILING", "simulate_work"]

@@ -12,13 +12,13 @@ from visim.linker.program import LinkedKernel
 from visim.timing.genx import listing_of, native_program
 from visim.timing.legaliser import legalise
 from visim.timing.machine import Machine, find_machine
-from visim.timing.model import simulate_work
+from visim.timing.model import WHOLE, simulate_work
 from visim.timing.paths import Paths
 from visim.timing.result import TimingResult
 
 NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
-"""Stretches of a slot's time that a timeline keeps, from the first cycle on."""
+"""Stretches of a slot's time that a result keeps, from the window's first cycle on."""
 
 
 class Timing(Observer):
@@ -91,8 +91,13 @@ class Timing(Observer):
             self._result = self.on(self.machine)
         return self._result
 
-    def on(self, target: Machine) -> TimingResult:
+    def on(self, target: Machine, *, window: tuple[int, int] | None = None) -> TimingResult:
         """Return what the launches would take on another machine.
+
+        Args:
+            target: the machine.
+            window: the cycles whose `events` the result keeps, from the first to before the last
+                one, `TIMELINE_EVENTS` of them at most; None is the whole run, from its start on.
 
         Raises:
             ArgumentError: nothing was launched.
@@ -107,7 +112,13 @@ class Timing(Observer):
             program = native_program(self._kernel, target, listing_of(self._kernel, target))
             counts["genx"] = len(program.instructions)
         work = self._paths.work(program, self._slm_bytes)
-        return simulate_work(program, work, events=TIMELINE_EVENTS, static_counts=counts)
+        return simulate_work(
+            program,
+            work,
+            events=TIMELINE_EVENTS,
+            window=WHOLE if window is None else window,
+            static_counts=counts,
+        )
 
 
 __all__ = ["TIMELINE_EVENTS", "Timing"]

@@ -13,15 +13,18 @@ from visim.timing import charts
 from visim.timing.native import MRF_0
 from visim.timing.observer import Timing
 from visim.timing.result import CATEGORY_NAMES, LineTiming, TimingResult
+from visim.timing.traffic import CACHES, SLM
 
 _HOT_LINES = 12
 _MOST_INSTRUCTIONS_OF_A_CURVE = 200_000
 _DWORD_FLOATS = ("alu.float", "mad.float", "lrp", "dp", "pln")
 
 _STYLE = """
-body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; color: #222; }
+:root { color-scheme: light dark; }
+body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; padding: 0 1em; max-width: 1100px; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-svg { width: 100%; height: auto; background: #fff; } svg text { font: 10px system-ui, sans-serif; }
+svg { width: 100%; height: auto; }
+svg text { font: 10px system-ui, sans-serif; fill: currentColor; } svg .cell { fill: #222; }
 table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: 2px 8px; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
 tr.hot td { font-weight: 600; } code { font: 12px ui-monospace, monospace; white-space: pre; }
@@ -52,7 +55,9 @@ def page(result: TimingResult, timing: Timing) -> str:
         f"<p>{charts.legend()}</p>",
         charts.stall_stack(_stack_rows(result)),
         "<h2>Timeline</h2>",
+        f"<p>All {result.cycles} cycles, {result.timeline.part_cycles} in each part.</p>",
         charts.timeline(result),
+        _stretches(result),
         "<h2>Roofline</h2>",
         _roofline(result),
         "<h2>Scaling with the threads of a core</h2>",
@@ -78,6 +83,15 @@ def _summary(result: TimingResult) -> list[str]:
         f"the first cache, {cache['l2_hits']} and {cache['l2_misses']} in the second.</p>",
     ]
     return lines + [f'<p class="note">{escape(note)}</p>' for note in result.notes]
+
+
+def _stretches(result: TimingResult) -> str:
+    begin, end = charts.stretches_window(result)
+    return (
+        f"<details><summary>Cycles {begin} to {end} of {result.cycles}, instruction by instruction"
+        f"</summary>{charts.stretches(result)}<p>visim time --window BEGIN:END shows others.</p>"
+        "</details>"
+    )
 
 
 def _busy(result: TimingResult) -> int:
@@ -115,26 +129,40 @@ def _stack_rows(result: TimingResult) -> list[tuple[str, dict[str, int]]]:
     return rows
 
 
-def _operations(result: TimingResult) -> tuple[int, int]:
-    """Return the floating-point operations, and the bytes in registers of messages' data."""
-    grf = result.machine.native.grf_bytes
-    operations = moved = 0
-    for line in result.lines:
-        for item in line.native:
-            if item.kind in _DWORD_FLOATS and item.opcode != "mov":
-                operations += item.size * (2 if "mad" in item.opcode else 1) * line.executions
-            elif item.is_send:
-                moved += grf * (len(item.writes) + len(item.payload)) * line.executions
-    return operations, moved
+def _operations(result: TimingResult) -> int:
+    """Return the floating-point operations, a multiply-add counting as two."""
+    return sum(
+        item.size * (2 if "mad" in item.opcode else 1) * line.executions
+        for line in result.lines
+        for item in line.native
+        if item.kind in _DWORD_FLOATS and item.opcode != "mov"
+    )
+
+
+def roofs(result: TimingResult) -> list[charts.Roof]:
+    """Return the memories that a kernel uses: bytes a cycle of the whole GPU, and bytes moved."""
+    number = result.machine.number
+    subslices = -(-number("eus") // number("cores_per_subslice"))
+    known = (
+        charts.Roof("SLM", number("slm_rate") * subslices, result.moved[SLM], "#6a1b9a"),
+        charts.Roof("L3", number("l3_rate"), result.moved[CACHES], "#c62828"),
+    )
+    return [roof for roof in known if roof.moved and roof.bandwidth]
 
 
 def _roofline(result: TimingResult) -> str:
-    operations, moved = _operations(result)
+    facts = result.machine.facts
     peak = result.machine.number("flops") * result.machine.number("eus")
-    rate = operations / max(1, result.cycles)
-    bandwidth = result.machine.number("bytes_per_cycle")
-    picture = charts.roofline(operations / max(1, moved), rate, peak, bandwidth)
-    return f"{picture}<p>The slope stands for {bandwidth} bytes a cycle, which is assumed.</p>"
+    drawn = roofs(result)
+    picture = charts.roofline(_operations(result), result.cycles, peak, drawn)
+    said = [
+        f"{roof.name}: {roof.bandwidth} bytes a cycle ({facts[name].origin}: "
+        f"{facts[name].source}), {roof.moved} bytes moved if all channels are on."
+        for roof in drawn
+        for name in [f"{roof.name.lower()}_rate"]
+    ]
+    said.append("What the caches keep is not modelled: memory behind L3 has no roof here.")
+    return picture + "".join(f"<p>{escape(text)}</p>" for text in said)
 
 
 def _scaling(result: TimingResult, timing: Timing) -> str:
@@ -194,4 +222,4 @@ def _provenance(result: TimingResult) -> str:
     )
 
 
-__all__ = ["page"]
+__all__ = ["page", "roofs"]

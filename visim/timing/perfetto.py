@@ -12,10 +12,13 @@ from visim.timing.result import CATEGORY_NAMES, TimingResult
 
 
 def trace_events(result: TimingResult) -> dict[str, Any]:
-    """Return the timeline as an object for `json.dumps`; it has the events that the result kept."""
+    """Return the timeline as an object for `json.dumps`: the cycles of the result's window.
+
+    A metadata track of its own says which cycles of how many these are.
+    """
     slots = result.machine.number("slots")
     instructions = result.program.instructions
-    events: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = [_title(result)]
     for slot in sorted({event[0] for event in result.events}):
         core, place = divmod(slot, slots)
         for kind, name in (("process_name", f"core {core}"), ("thread_name", f"slot {place}")):
@@ -40,13 +43,35 @@ def trace_events(result: TimingResult) -> dict[str, Any]:
     return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": _facts(result)}
 
 
+def window_text(result: TimingResult) -> str:
+    """Return which cycles the events of a result are of."""
+    begin, end = result.window
+    if (begin, end) == (0, result.cycles):
+        return f"all {result.cycles} cycles"
+    return f"cycles {begin} to {end} of {result.cycles}"
+
+
+def _title(result: TimingResult) -> dict[str, Any]:
+    begin, end = result.window
+    return {
+        "ph": "I",
+        "name": window_text(result),
+        "s": "g",
+        "pid": 0,
+        "tid": 0,
+        "ts": begin,
+        "args": {"begin": begin, "end": end, "cycles": result.cycles},
+    }
+
+
 def _facts(result: TimingResult) -> dict[str, Any]:
     return {
         "arch": result.machine.name,
         "kernel": result.program.kernel.name,
         "cycles": result.cycles,
+        "window": list(result.window),
         "unit": "one cycle is shown as one microsecond",
     }
 
 
-__all__ = ["trace_events"]
+__all__ = ["trace_events", "window_text"]

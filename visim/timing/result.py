@@ -12,6 +12,7 @@ from typing import Any
 from visim.timing.legaliser import NativeProgram
 from visim.timing.machine import Machine
 from visim.timing.native import Native
+from visim.timing.traffic import LEVELS
 
 CATEGORY_NAMES = (
     "active",
@@ -25,6 +26,17 @@ CATEGORY_NAMES = (
     "other",
 )
 """The categories in which Intel's hardware reports stalls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The whole run in parts of `part_cycles` cycles: the cycle-slots of each category in each.
+
+    Slots without a thread are in none of them; a part holds at most `part_cycles` times the slots.
+    """
+
+    part_cycles: int
+    parts: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +54,8 @@ class Span:
 class LineTiming:
     """A vISA instruction: how often it ran, its native instructions, and cycle-slots by category.
 
-    `line` is that of the vISA text, `source` the file and line that the program names.
+    `line` is that of the vISA text, `source` the file and line that the program names. `moved`
+    are the bytes that all executions move, by level of memory (`visim.timing.traffic`).
     """
 
     unit: str
@@ -54,6 +67,7 @@ class LineTiming:
     native: tuple[Native, ...]
     issued: int
     stalls: Mapping[str, int]
+    moved: Mapping[str, int]
 
     @property
     def cycles(self) -> int:
@@ -80,6 +94,7 @@ class LineTiming:
             "cycles": self.cycles,
             "stalls": dict(self.stalls),
             "bank_conflicts": self.bank_conflicts,
+            "moved_bytes": dict(self.moved),
         }
 
 
@@ -91,8 +106,9 @@ class TimingResult:
     their sum is `cycles * slots`. `idle` is the part of "other" in which a slot had no thread.
     `visa` and `native` are executed instructions. `coissued` counts instructions that started
     together with another one. `busy` are the cycles of each unit, by `machine.UNITS`. `events`
-    are stretches (slot, begin, end, category, address), from the first cycle on. `static_counts`
-    are the native instructions in the code, by what made them.
+    are stretches (slot, begin, end, category, address) of the cycles of `window`, from its first
+    to before its last one. `static_counts` are the native instructions in the code, by what made
+    them.
     """
 
     machine: Machine
@@ -109,7 +125,9 @@ class TimingResult:
     bank_conflicts: int
     busy: tuple[int, ...]
     lines: tuple[LineTiming, ...] = field(repr=False)
+    timeline: Timeline = field(repr=False)
     events: tuple[tuple[int, ...], ...] = field(repr=False)
+    window: tuple[int, int]
     provenance: tuple[Mapping[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...]
     static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -144,6 +162,11 @@ class TimingResult:
         whole = self.cycles * self.slots
         return 1 - self.idle / whole if whole else 0.0
 
+    @property
+    def moved(self) -> Mapping[str, int]:
+        """Bytes that messages move if all of their channels are on, by level of memory."""
+        return {level: sum(line.moved.get(level, 0) for line in self.lines) for level in LEVELS}
+
     def hottest(self, count: int = 5) -> tuple[LineTiming, ...]:
         """Return the lines that take most cycle-slots, the hottest first."""
         return tuple(sorted(self.lines, key=lambda line: -line.cycles)[:count])
@@ -172,6 +195,7 @@ class TimingResult:
             "coissued": self.coissued,
             "icache": dict(self.icache),
             "bank_conflicts": self.bank_conflicts,
+            "moved_bytes": dict(self.moved),
             "occupancy": self.occupancy,
             "thread_cycles": _spread([span.end - span.begin for span in self.spans]),
             "group_cycles": _spread(self.group_cycles()),
@@ -219,4 +243,4 @@ def _spread(values: Sequence[int]) -> dict[str, float]:
     return {"least": min(values), "mean": sum(values) / len(values), "most": max(values)}
 
 
-__all__ = ["CATEGORY_NAMES", "LineTiming", "Span", "TimingResult"]
+__all__ = ["CATEGORY_NAMES", "LineTiming", "Span", "Timeline", "TimingResult"]

@@ -56,7 +56,34 @@ def test_text_names_the_hot_line_and_the_listing_all_of_them(program, capsys):
 def test_generations_stand_side_by_side(program, capsys):
     assert run(program, "--compare", "snb,ivb,skl,tgl,pvc") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == ["snb", "ivb", "skl", "tgl", "pvc"]
+    names = ["snb", "ivb", "skl", "tgl", "pvc"]
+    assert [line.split()[0] for line in lines[1:6]] == names
+    fastest = min(lines[1:6], key=lambda line: int(line.split()[1])).split()[0]
+    reasons = [line for line in lines[6:] if f"times the cycles of {fastest}: " in line]
+    assert len(reasons) == len(lines) - 6 == 4
+    (of_snb,) = [line for line in reasons if line.startswith("snb takes")]
+    assert "cores of" in of_snb
+    assert "a thread spends" in of_snb
+
+
+@pytest.mark.parametrize("window", ["5", "a:b", "9:9", "-1:4", ":", "9" * 5000 + ":1"])
+def test_a_window_is_two_cycles(program, tmp_path, capsys, window):
+    words = ("--arch", "snb", "--perfetto", str(tmp_path / "p.json"), f"--window={window}")
+    assert run(program, *words) == 2
+    assert "--" in capsys.readouterr().err
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_a_window_needs_a_picture(program, capsys):
+    assert run(program, "--arch", "snb", "--window", "1:2") == 2
+    assert "--perfetto or --html" in capsys.readouterr().err
+
+
+def test_the_file_of_a_window_says_which_cycles_it_has(program, tmp_path, capsys):
+    words = ("--arch", "snb", "--perfetto", str(tmp_path / "p.json"), "--window", "3:9")
+    assert run(program, *words) == 0
+    assert "cycles 3 to 9 of " in capsys.readouterr().err
+    assert json.loads((tmp_path / "p.json").read_text())["otherData"]["window"] == [3, 9]
 
 
 def test_parameters_can_be_set(program, capsys):

@@ -12,9 +12,10 @@ import pytest
 
 from tests.unit.timing.programs import ALONE, kernel, multiply
 from visim.cli import main
-from visim.timing import Timing
+from visim.timing import Timing, observer
 from visim.timing.page import page
 from visim.timing.perfetto import trace_events
+from visim.timing.result import CATEGORY_NAMES
 
 HOT = "sqrt (M1, 8) V33(0,0)<1> V33(0,0)<1;1,0>"
 
@@ -51,7 +52,7 @@ def test_the_report_needs_nothing_else(timing):
     assert "script" not in names
     assert "link" not in names
     assert not [a for _, a in tags.open if any(key in a for key in ("src", "href"))]
-    assert names.count("svg") == 5
+    assert names.count("svg") == 6
 
 
 def test_the_first_row_of_hot_lines_is_the_hottest(timing):
@@ -78,7 +79,7 @@ def test_a_browser_shows_the_report(timing, tmp_path):
     )
     assert "Hot lines" in found.stdout
     assert found.stdout.count("<rect") > 50
-    assert found.stdout.count("<svg") == 5
+    assert found.stdout.count("<svg") == 6
 
 
 def test_the_timeline_has_a_track_for_each_slot(timing):
@@ -119,3 +120,37 @@ def test_a_file_that_cannot_be_written_is_said_before_the_kernel_runs(
     words = ["time", str(program), "--platform", "skl", "--groups", "2", "--arch", "snb"]
     assert main([*words, option, str(tmp_path / "nowhere" / "k")]) == 2
     assert "make it first" in capsys.readouterr().err
+
+
+def test_the_timeline_has_what_the_totals_say(timing):
+    result = timing.result
+    for number, name in enumerate(CATEGORY_NAMES):
+        drawn = sum(part[number] for part in result.timeline.parts)
+        assert drawn == result.stalls[name] - (result.idle if name == "other" else 0)
+    assert (len(result.timeline.parts) - 1) * result.timeline.part_cycles < result.cycles
+    assert len(result.timeline.parts) * result.timeline.part_cycles >= result.cycles
+
+
+def test_a_long_run_is_drawn_to_its_end(timing):
+    long = timing.on(timing.machine.with_facts({"memory": 100_000}))
+    assert long.timeline.part_cycles > timing.result.timeline.part_cycles
+    assert any(long.timeline.parts[-1])
+
+
+def test_events_are_those_of_the_window(timing):
+    begin, end = 20, 60
+    found = timing.on(timing.machine, window=(begin, end))
+    whole = timing.result
+    expected = [event for event in whole.events if event[1] < end and event[2] > begin]
+    assert list(found.events) == expected
+    assert found.window == (begin, end)
+    title = trace_events(found)["traceEvents"][0]
+    assert title["name"] == f"cycles 20 to 60 of {whole.cycles}"
+
+
+def test_events_that_are_too_many_shorten_the_window(timing, monkeypatch):
+    monkeypatch.setattr(observer, "TIMELINE_EVENTS", 10)
+    found = timing.on(timing.machine)
+    assert len(found.events) == 10
+    assert found.window == (0, max(event[1] for event in found.events))
+    assert f"of {found.cycles}, instruction by instruction" in page(found, timing)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from visim.timing.core.fields import (
     ACTIVE,
+    BIN_SHIFT,
     CATEGORIES,
     CONTROL,
     EVENTS,
@@ -57,8 +58,9 @@ def until(chip: Chip, state: State, slot: int, time: int, category: int) -> None
     state.mark[slot] = time
     state.total[category] += cycles
     state.stall[state.ip[slot] * CATEGORIES + category] += cycles
+    spread(chip, state, begin, time, category)
     number = state.scalar[EVENTS]
-    if number < chip.events:
+    if number < chip.events and begin < chip.window_end and time > chip.window_begin:
         state.scalar[EVENTS] = number + 1
         place = 5 * number
         state.event[place] = slot
@@ -66,6 +68,32 @@ def until(chip: Chip, state: State, slot: int, time: int, category: int) -> None
         state.event[place + 2] = time
         state.event[place + 3] = category
         state.event[place + 4] = state.ip[slot]
+
+
+def spread(chip: Chip, state: State, begin: int, end: int, category: int) -> None:
+    """Add a stretch of time to the parts of the run that it is in."""
+    while (end - 1) >> state.scalar[BIN_SHIFT] >= chip.bins:
+        halve(chip, state)
+    shift = state.scalar[BIN_SHIFT]
+    part = begin >> shift
+    while begin < end:
+        edge = min(end, (part + 1) << shift)
+        state.bin[part * CATEGORIES + category] += edge - begin
+        begin = edge
+        part += 1
+
+
+def halve(chip: Chip, state: State) -> None:
+    """Make each two parts of the run one, so that a run twice as long has room."""
+    half = chip.bins * CATEGORIES // 2
+    for part in range(chip.bins // 2):
+        for category in range(CATEGORIES):
+            first = 2 * part * CATEGORIES + category
+            both = state.bin[first] + state.bin[first + CATEGORIES]
+            state.bin[part * CATEGORIES + category] = both
+    for place in range(half, 2 * half):
+        state.bin[place] = 0
+    state.scalar[BIN_SHIFT] += 1
 
 
 def idle(state: State, slot: int, until: int) -> None:

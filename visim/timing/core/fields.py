@@ -12,10 +12,20 @@ NEVER = 1 << 60
 ACTIVE, CONTROL, PIPE, SEND, DEPENDENCY, SCOREBOARD, SYNC, IFETCH, OTHER = range(9)
 CATEGORIES = 9
 
-(NEXT_GROUP, EVENTS, L1_HITS, L1_MISSES, L2_HITS, L2_MISSES, STAMP, COISSUED, IDLE, ISSUED) = range(
-    10
-)
-SCALARS = 10
+(
+    NEXT_GROUP,
+    EVENTS,
+    L1_HITS,
+    L1_MISSES,
+    L2_HITS,
+    L2_MISSES,
+    STAMP,
+    COISSUED,
+    IDLE,
+    ISSUED,
+    BIN_SHIFT,
+) = range(11)
+SCALARS = 11
 RING = 8
 """Lines that a thread's fetch buffer can have on their way; more than any buffer holds."""
 
@@ -61,7 +71,11 @@ class Code(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """The machine: numbers by the name of what they are."""
+    """The machine: numbers by the name of what they are.
+
+    `bins` is an even number. Of the time from `window_begin` to `window_end` as many as `events`
+    stretches are kept.
+    """
 
     eus: int
     slots: int
@@ -90,10 +104,24 @@ class Chip(NamedTuple):
     slm: int
     group_slm: int
     barriers: int
+    bins: int
     events: int
+    window_begin: int
+    window_end: int
 
 
-RESULTS = ("started", "ended", "place", "count", "stall", "busy", "total", "scalar", "event")
+RESULTS = (
+    "started",
+    "ended",
+    "place",
+    "count",
+    "stall",
+    "busy",
+    "total",
+    "bin",
+    "scalar",
+    "event",
+)
 """The fields of the state that say what came of a run."""
 
 
@@ -101,7 +129,8 @@ class State(NamedTuple):
     """What changes: of slots, cores, rows (an L1 cache), domains (shared functions), groups.
 
     The first three do not: the core of a slot, the row of a core, and where the shared functions
-    of a core's domain begin in `shared_ready`.
+    of a core's domain begin in `shared_ready`. `bin` has the cycle-slots of each category in each
+    part of the run: parts of 1 << BIN_SHIFT cycles, so that all of the run is in `bins` parts.
     """
 
     core: Any
@@ -149,5 +178,6 @@ class State(NamedTuple):
     stall: Any
     busy: Any
     total: Any
+    bin: Any
     scalar: Any
     event: Any
