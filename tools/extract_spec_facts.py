@@ -4,8 +4,8 @@
 
 SPEC is a folder with `visa/`, the pages of Intel's vISA specification (documentation/visa in
 the repository of intel-graphics-compiler), `opcodes.json`, the compiler's table of instructions,
-and `seeds/`, vISA texts. Only numbers, names, types and the lines of example programs are taken, no sentences;
-the tests need nothing but the file that this writes.
+and `seeds/`, vISA texts. Only numbers, names, types and the lines of example programs are taken, no
+sentences; the tests need nothing but the file that this writes.
 """
 
 from __future__ import annotations
