@@ -163,3 +163,25 @@ def test_of_several_pointers_the_nearest_is_named(device):
         with pytest.raises(visim.FaultError, match="of 'a'"):
             built(SOURCE, device)["choose"].launch([a, b, which, 25], global_size=16, engine=engine)
         which[:] = 0
+
+
+LOCAL = """
+kernel void turned(global int *to, local int *tile) {
+    int i = get_local_id(0);
+    tile[i] = to[i];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    to[i] = tile[get_local_size(0) - 1 - i];
+}
+"""
+
+
+def test_local_sizes_that_were_rounded_up_are_noted(device):
+    for engine in ENGINES:
+        kernel = built(LOCAL, device)["turned"]
+        options = {"global_size": 16, "local_size": 16, "engine": engine}
+        to = np.arange(16, dtype=np.int32)
+        report = kernel.launch([to, visim.Local(64)], **options)
+        assert to.tolist() == list(range(15, -1, -1))
+        (note,) = report.notes
+        assert "'tile': 64 bytes were rounded up to 1024" in note
+        assert not kernel.launch([to, visim.Local(2048)], **options).notes

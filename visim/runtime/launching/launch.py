@@ -251,7 +251,7 @@ class Launch(Generic[_Result]):
     def __post_init__(self) -> None:
         self._tracks_taint = self.options.tracks_taint
         notes = _notes(self.options, self.engine) + _size_notes(self.plan.geometry)
-        self._notes = notes + self.kernel_notes
+        self._notes = notes + self.plan.notes + self.kernel_notes
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={value}" for name, value in self.plan.geometry.items())
@@ -349,6 +349,11 @@ class Launch(Generic[_Result]):
             for one in self.unwatched:
                 one.forget()
             return run_plan(self.plan, executable, options, receiver), ()
+        except MemoryError as error:
+            raise UnsupportedError(
+                f"kernel {self.kernel!r}: the system refuses memory that the launch needs "
+                f"({error or 'MemoryError'}); raise the limit (ulimit -v), or launch less at a time"
+            ) from error
         finally:
             self._thread = 0
             self.executables.give_back(executable)

@@ -79,6 +79,7 @@ class _Preparation:
         self.surfaces = Surfaces(bounds)
         self.bound: dict[int, Bound] = {}
         self.slm_bytes = self.kernel.execution_env.slm_size
+        self.notes: tuple[str, ...] = ()
 
     # Arguments
 
@@ -102,10 +103,21 @@ class _Preparation:
             state = inline_sampler(sampler, self.kernel.name)
             self.surfaces.bind_sampler(sampler.sampler_index, state, "inline sampler")
         if local:
-            self.slm_bytes += _aligned(local, _SLM_GRANULE)
+            self._add_local(local)
         limit = slm_limit(self.layout.linked.platform)
         if self.slm_bytes > limit:
             raise self._too_much_local(limit)
+
+    def _add_local(self, used: int) -> None:
+        """Have local memory for the arguments; hardware has it in pieces of one size only."""
+        rounded = _aligned(used, _SLM_GRANULE)
+        if rounded != used:
+            names = ", ".join(repr(p.name) for p in self.parameters if p.kind == "local")
+            self.notes += (
+                f"local memory of {names}: {used} bytes were rounded up to {rounded}, as devices "
+                "do; an access to what was added is seen by sanitize='bounds' only",
+            )
+        self.slm_bytes += rounded
 
     def _bind_local(self, index: int, value: object, name: str, used: int) -> int:
         if not isinstance(value, Local):
@@ -219,8 +231,10 @@ class _Preparation:
             "assert_buffer": 0 if assertions is None else int(assertions.data.ctypes.data),
             "private_base_stateless": 0 if private is None else int(private.ctypes.data),
         }
-        parts = [self._part(geometry, walk, addresses, private) for walk in geometry.walks]
-        return LaunchPlan(geometry.to_dict(), tuple(parts), self.surfaces, printf, assertions)
+        walks = geometry.walks
+        parts = tuple([self._part(geometry, walk, addresses, private) for walk in walks])
+        sizes = geometry.to_dict()
+        return LaunchPlan(sizes, parts, self.surfaces, printf, assertions, self.notes)
 
     def _segment_addresses(self, segments: Segments | None) -> dict[str, int]:
         """Let threads reach the program's variables; return what the payload says of them."""

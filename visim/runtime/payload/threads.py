@@ -65,6 +65,7 @@ class LaunchPlan:
 
     The parts run one after another; all share their memory and surfaces. `printf` is the buffer
     that the kernel prints into, `assertions` the one that its assertions write, if it does so.
+    `notes` are sentences for the report: what the launch could not be given exactly.
     """
 
     geometry: Mapping[str, Any]
@@ -72,6 +73,7 @@ class LaunchPlan:
     surfaces: Surfaces
     printf: NDArray[np.uint8] | None = None
     assertions: AssertBuffer | None = None
+    notes: tuple[str, ...] = ()
 
 
 @record
