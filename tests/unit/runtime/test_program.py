@@ -76,7 +76,7 @@ class TestLaunch:
     def test_what_a_kernel_prints_is_in_the_report(self, capsys):
         kernel = visim.load(CORPUS / "data_tgllp.zebin")["rotate"]
         data = np.zeros(64, np.int32)
-        args = [data, visim.Local(256), bytes(16)]
+        args = [data, visim.Local(1024), bytes(16)]
         bound = kernel.bind(args, global_size=(16, 4))
         for _ in range(2):
             report = bound()
