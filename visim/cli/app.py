@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from visim.cli import examining, executing, failures, launching, toolchain, translating
+from visim.cli import examining, examples, executing, failures, launching, toolchain, translating
 from visim.cli.streams import show_anything
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
@@ -87,6 +87,7 @@ for _verb in (
     examining.info,
     examining.doctor,
     examining.cache,
+    examples.examples,
     toolchain.toolchain,
 ):
     app.add_command(_verb)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from visim.cli import examples
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
 from visim.target import ARCHITECTURES, NEWEST, PLATFORMS
@@ -26,13 +27,20 @@ GENERATIONS = _listed(ARCHITECTURES)
 
 
 class _ExistingFile(click.Path):
-    """A file that is there, or - for the standard input."""
+    """A file that is there, - for the standard input, or example:NAME.
 
-    def __init__(self) -> None:
+    Args:
+        of_example: gives the file that an example stands for.
+    """
+
+    def __init__(self, of_example: Callable[[str], str]) -> None:
         super().__init__(exists=True, dir_okay=False, allow_dash=True)
+        self._of_example = of_example
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file's name, or say which one was probably meant."""
+        if str(value).startswith(examples.PREFIX) and not Path(value).exists():
+            return self._of_example(str(value).removeprefix(examples.PREFIX))
         path = Path(value)
         try:
             present = path.exists()
@@ -49,7 +57,9 @@ class _ExistingFile(click.Path):
         raise ArgumentError(message, Correction(misspelt=((str(value), meant),)))
 
 
-INPUT = _ExistingFile()
+INPUT = _ExistingFile(examples.program_of)
+LAUNCH = _ExistingFile(examples.launch_of)
+"""What can be launched: a program, or a launch.toml."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 DEVICE_FLAGS = ("--device", "--platform", "--arch")

@@ -11,7 +11,7 @@ from visim.cli.conventions import (
     DEVICE_FLAGS,
     DEVICES,
     GENERATIONS,
-    INPUT,
+    LAUNCH,
     json_option,
     options_option,
     platform_option,
@@ -37,7 +37,7 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
 """
 
 _launch_options = (
-    click.argument("file", type=INPUT),
+    click.argument("file", type=LAUNCH),
     click.option(
         "-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one."
     ),
@@ -106,9 +106,9 @@ def run(file: str, *, as_json: bool, **given: Any) -> int:
     """Run a kernel of FILE, or what a launch.toml describes.
 
     FILE is a zebin, vISA text, an .isa object, or OpenCL C or SPIR-V, which is compiled first for
-    the device that --device names. A launch.toml has the key file and the names of these options
-    as keys; arg, surface, sampler and out are tables. Files in it are relative to its own folder.
-    Options given here win.
+    the device that --device names; or example:mandelbrot (visim examples list). A launch.toml
+    has the key file and the names of these options as keys; arg, surface, sampler and out are
+    tables. Files in it are relative to its own folder. Options given here win.
     """
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
