@@ -84,7 +84,12 @@ def read_bytes(file: str) -> bytes:
 
 
 def load_program(
-    file: str, device: str | None, *, strict: bool = False, options: str | None = None
+    file: str,
+    device: str | None,
+    *,
+    strict: bool = False,
+    options: str | None = None,
+    visa: str | None = None,
 ) -> Program:
     """Load the program in `file` and check it; OpenCL C and SPIR-V are compiled first.
 
@@ -93,16 +98,21 @@ def load_program(
         device: what it is for; None where the file says it.
         strict: refuse directives that only visim has.
         options: those of the OpenCL compiler.
+        visa: a file with an edited vISA text in place of a zebin's.
     """
     import visim
 
     source = read_source(file)
     data = source if isinstance(source, bytes) else read_file(Path(file))
     language = _language(file, data)
+    if language is not None and visa is not None:
+        raise ArgumentError(f"visa: {name_of(file)} is {language}; compile it first, with visim cl")
     if language is not None:
         return compiled(file, data, device, options or "", language)
     if options is not None:
         raise ArgumentError(f"options: {name_of(file)} is compiled already, they change nothing")
+    if visa is not None:
+        return visim.load(source, platform=device, strict=strict, visa=read_source(visa))
     if strict:
         return visim.load(source, platform=device, strict=True)
     return visim.load(source, platform=device)

@@ -11,6 +11,7 @@ from visim.cli.conventions import (
     DEVICE_FLAGS,
     DEVICES,
     GENERATIONS,
+    INPUT,
     LAUNCH,
     json_option,
     options_option,
@@ -42,6 +43,7 @@ _launch_options = (
         "-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one."
     ),
     options_option,
+    click.option("--visa", type=INPUT, metavar="FILE", help="A zebin's text, edited (visim dis)."),
     click.option("--global", "global", metavar="X[,Y[,Z]]", help="Work-items in each dimension."),
     click.option(
         "--local", metavar="X[,Y[,Z]]", help="Work-items of a group (chosen if not given)."

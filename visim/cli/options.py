@@ -53,6 +53,7 @@ class RunOptions:
     kernel: str | None = None
     device: str | None = None
     compiler_options: str | None = None
+    visa: str | None = None
     launch: Mapping[str, Any] = field(default_factory=dict[str, Any])
     arguments: tuple[ArgumentText, ...] = ()
     surfaces: tuple[ArgumentText, ...] = ()
@@ -131,6 +132,7 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
         kernel=both.get("kernel"),
         device=both.get("device"),
         compiler_options=both.get("options"),
+        visa=both.get("visa"),
         launch={_LAUNCH[key]: both[key] for key in _LAUNCH if key in both},
         arguments=both["arg"],
         surfaces=both["surface"],
@@ -293,6 +295,7 @@ _READERS: Mapping[str, _Reader] = {
     "kernel":        _text,
     "device":        _text,
     "options":       _text,
+    "visa":          _file,
     "global":        _sizes,
     "local":         _sizes,
     "offset":        _sizes,

@@ -149,7 +149,9 @@ def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
 
 def prepare(options: RunOptions) -> Prepared:
     """Read everything that a run needs, and refuse outputs that cannot be written."""
-    program = load_program(options.file, options.device, options=options.compiler_options)
+    program = load_program(
+        options.file, options.device, options=options.compiler_options, visa=options.visa
+    )
     kernel = choose_kernel(program, options.kernel)
     device = _device(program, options)
     values = read_arguments(options.arguments, kernel.args, seed=options.seed)

@@ -24,7 +24,13 @@ from visim.target import NEWEST, object_version
 from visim.text import show_module, show_unit
 
 
-def load(source: ProgramSource, *, platform: str | None = None, strict: bool = False) -> Program:
+def load(
+    source: ProgramSource,
+    *,
+    platform: str | None = None,
+    strict: bool = False,
+    visa: ProgramSource | None = None,
+) -> Program:
     """Load a program and check it.
 
     What a file declares external need not be there; a kernel that needs it cannot be launched
@@ -35,15 +41,18 @@ def load(source: ProgramSource, *, platform: str | None = None, strict: bool = F
             objects and zebins are told apart by their contents.
         platform: the device (docs/devices.md) in any case; None takes what the file says.
         strict: refuse directives that only visim has.
+        visa: a vISA text, as a path or bytes, in place of that in a zebin: what `visim dis` prints,
+            edited. Kernels and functions that it does not have stay those of the zebin.
 
     Raises:
         InputError: the file is broken or violates the specification.
         LinkError: it calls functions that it neither has nor declares external.
-        ArgumentError: there is no such platform, or the file is for another one.
+        ArgumentError: there is no such platform, the file is for another one, or `visa` has a
+            kernel or function that it does not have.
         UnsupportedError: the format is not read yet.
         FileNotFoundError: there is no such file.
     """
-    return Program(loading.read_program(source, platform, strict=strict))
+    return Program(loading.read_program(source, platform, strict=strict, visa=visa))
 
 
 def assemble(text: str, *, platform: str, strict: bool = False) -> Program:
@@ -278,6 +287,10 @@ class Program:
             UnsupportedError: the program was no zebin; visim makes none.
         """
         contents = self._contents
+        if contents.edited is not None:
+            raise UnsupportedError(
+                f"{contents.name}: its text is {contents.edited.name}'s; visim makes no zebins"
+            )
         if contents.raw is None:
             raise UnsupportedError(f"{contents.name}: visim writes only zebins that it has loaded")
         return contents.raw

@@ -24,7 +24,7 @@ from visim.binary.isafile import (
     read_isa,
     write_isa,
 )
-from visim.binary.zebin import ZeFunction, ZeKernel, is_zebin, read_zebin
+from visim.binary.zebin import Zebin, ZeFunction, ZeKernel, is_zebin, read_zebin
 from visim.check import verify_module
 from visim.diag import ByteSpan, Diagnostic, Diagnostics, Severity, Source
 from visim.errors import ArgumentError, InputError, LinkError
@@ -33,6 +33,7 @@ from visim.isa.flow import FunctionAddress, FunctionCall, IndirectFunctionCall
 from visim.linker import LinkedKernel, link_kernel, undeclared_functions, unresolved
 from visim.module import FileVariable, Linkage, Module, Unit, UnitKind
 from visim.runtime.building.audit import audit
+from visim.runtime.building.edited import EditedText, EditedUnits, edited_units
 from visim.runtime.building.sourcefiles import named_files
 from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import StandardInput, check_flag, path_of, read_file
@@ -69,8 +70,9 @@ class Contents:
     `raw` are the bytes of a zebin, `native` the Gen code in an object by its kernels' names.
     `variables` and `externals` are those of a `Module`. `again` reads the same once more: copies
     and pickles are made by it, and share nothing that kernels write. `build_options` are those of
-    a zebin that says how it was compiled. `compiler` compiled it in this process and gave
-    `warnings`; `sources` are the texts that it was given, by the names that FILE has.
+    a zebin that says how it was compiled, `edited` the text in place of its own. `compiler`
+    compiled it in this process and gave `warnings`; `sources` are the texts that it was given, by
+    the names that FILE has.
     """
 
     name: str
@@ -89,6 +91,7 @@ class Contents:
     externals: tuple[str, ...] = ()
     again: Callable[[], Contents] | None = field(default=None, repr=False, compare=False)
     build_options: str | None = None
+    edited: EditedText | None = field(default=None, repr=False)
     compiler: str | None = None
     warnings: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
     sources: Mapping[str, Source] = field(
@@ -158,34 +161,55 @@ class Contents:
 
     @RenewedProperty
     def _digest(self) -> str | None:
-        return None if self.raw is None else hashlib.sha256(self.raw).hexdigest()
+        if self.raw is None:
+            return None
+        edited = b"" if self.edited is None else self.edited.data
+        return hashlib.sha256(self.raw + edited).hexdigest()
 
 
-def read_program(source: ProgramSource, device: str | None, *, strict: bool = False) -> Contents:
+def read_program(
+    source: ProgramSource,
+    device: str | None,
+    *,
+    strict: bool = False,
+    visa: ProgramSource | None = None,
+) -> Contents:
     """Read and check a program.
 
     Args:
         source: a path (a `str` is always a path), or the bytes of a file.
         device: the name of the platform, None to take the file's.
         strict: refuse directives that only visim has.
+        visa: a vISA text in place of that in a zebin, likewise.
 
     Raises:
         InputError: the file is not what it should be.
         LinkError: it calls functions that it neither has nor declares external.
-        ArgumentError: there is no such platform, or the file is for another one.
+        ArgumentError: there is no such platform, the file is for another one, or `visa` does not
+            belong to it.
         UnsupportedError: its format is not read yet.
         FileNotFoundError: there is no such file.
     """
     check_flag("strict", strict)
     wanted_platform(device)
-    return _read(*file_bytes(source), device, strict=strict)
+    edited = None if visa is None else EditedText(*file_bytes(visa))
+    return _read(*file_bytes(source), device, edited, strict=strict)
 
 
-def _read(data: bytes, name: str, device: str | None, *, strict: bool) -> Contents:
-    contents, findings = examine_data(data, name, wanted_platform(device), strict=strict)
+def _read(
+    data: bytes, name: str, device: str | None, edited: EditedText | None, *, strict: bool
+) -> Contents:
+    target = wanted_platform(device)
+    if edited is None:
+        contents, findings = examine_data(data, name, target, strict=strict)
+    elif is_zebin(data):
+        contents, findings = _examine_zebin(data, name, target, edited)
+    else:
+        message = f"visa: {name} is no zebin, it has no metadata: take {edited.name} by itself"
+        raise ArgumentError(message)
     if contents is None or findings.errors:
         raise InputError(findings)
-    return complete(contents, partial(_read, data, name, device, strict=strict))
+    return complete(contents, partial(_read, data, name, device, edited, strict=strict))
 
 
 def read_text(text: str, device: str, *, strict: bool = False) -> Contents:
@@ -364,7 +388,7 @@ def check_links(contents: Contents) -> Diagnostics:
 
 
 def _examine_zebin(
-    data: bytes, name: str, target: Platform | None
+    data: bytes, name: str, target: Platform | None, edited: EditedText | None = None
 ) -> tuple[Contents | None, Diagnostics]:
     findings = Diagnostics()
     try:
@@ -372,11 +396,17 @@ def _examine_zebin(
     except InputError as error:
         return None, error.diagnostics
     device = _one_device(name, (zebin.platform,) if zebin.platform else (), target)
+    units = None
+    if edited is not None:
+        units, found = _edited(edited, zebin, device)
+        findings.extend(found)
+        if findings.errors:
+            return None, findings
     versions: list[tuple[int, int]] = []
     kernels: list[LoadedKernel] = []
     functions: list[Unit] = []
     for entry in (*zebin.kernels, *zebin.functions):
-        module, unit, found = _unit_of(entry, name, device)
+        module, unit, found = _unit_of(entry, name, device, units)
         findings.extend(found)
         if unit is None:
             continue
@@ -401,18 +431,41 @@ def _examine_zebin(
         segments,
         data,
         build_options=zebin.build_options,
+        edited=edited,
     )
     return contents, findings
 
 
+def _edited(
+    edited: EditedText, zebin: Zebin, device: Platform | None
+) -> tuple[EditedUnits | None, Diagnostics]:
+    """Return the units of an edited text, and what is wrong with it."""
+    try:
+        text = edited.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return None, Diagnostics([_no_utf8(edited.data, edited.name, error.start)])
+    module, findings = _checked(Source(edited.name, text), device, compiled=True)
+    if findings.errors:
+        return None, findings
+    return edited_units(module, edited.name, zebin), findings
+
+
 def _unit_of(
-    entry: ZeKernel | ZeFunction, name: str, device: Platform | None
+    entry: ZeKernel | ZeFunction,
+    name: str,
+    device: Platform | None,
+    edited: EditedUnits | None,
 ) -> tuple[Module, Unit | None, Diagnostics]:
     """Return the text of a zebin's kernel or function, its unit, and what is wrong with them."""
-    source = Source(f"{name}:{entry.name}", entry.visaasm)
-    module, findings = _checked(source, device, compiled=True)
     kind = UnitKind.KERNEL if isinstance(entry, ZeKernel) else UnitKind.FUNCTION
-    unit = next((named_files(unit) for unit in module.units if unit.kind is kind), None)
+    unit = None if edited is None else edited.of(entry)
+    if edited is not None and unit is not None:
+        module, findings = edited.module, Diagnostics()
+    else:
+        source = Source(f"{name}:{entry.name}", entry.visaasm)
+        module, findings = _checked(source, device, compiled=True)
+        unit = next((one for one in module.units if one.kind is kind), None)
+    unit = None if unit is None else named_files(unit)
     if unit is None:
         findings.error("no-unit", f"{name}: the vISA text of {entry.name!r} has no {kind}")
         return module, unit, findings
