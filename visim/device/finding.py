@@ -194,6 +194,9 @@ class KernelFinder:
         room = np.empty(_CHUNK + _ELF_HEADER, np.uint8)
         while start < end:
             count = min(room.size, end - start)
+            if not self._program.is_touched(start, count):
+                start += _CHUNK
+                continue
             try:
                 self._program.read(start, room[:count])
             except OSError:

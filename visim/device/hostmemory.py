@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,9 @@ _READ, _WRITE = 1, 2
 _SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NORESERVE = 1, 2, 0x10, 0x20, 0x4000
 _FIXED_NOREPLACE = 0x100000
 _FAILED = (1 << 64) - 1
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGEMAP_ENTRY, _FIRST_STATE_BIT = 8, 62
+"""Of an entry of pagemap the last two bits say that the page is swapped out, or in memory."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -88,6 +92,21 @@ class ProgramMemory:
     def read(self, address: int, into: Bytes) -> None:
         """Fill an array with what stands at an address; OSError if nothing does."""
         self._move(_readv, address, into)
+
+    def is_touched(self, start: int, size: int) -> bool:
+        """Return whether any page of a stretch is in memory or swapped out.
+
+        Reserved memory that nobody has written reads as zeros, however much there is of it. True
+        where the system does not tell.
+        """
+        first, last = start // _PAGE, -(-(start + size) // _PAGE)
+        try:
+            with Path(f"/proc/{self.process}/pagemap").open("rb", buffering=0) as pages:
+                pages.seek(first * _PAGEMAP_ENTRY)
+                entries = np.frombuffer(pages.read((last - first) * _PAGEMAP_ENTRY), np.uint64)
+        except OSError:
+            return True
+        return bool((entries >> np.uint64(_FIRST_STATE_BIT)).any())
 
     def write(self, address: int, data: Bytes) -> None:
         """Write an array's bytes to an address; OSError if nothing is there."""

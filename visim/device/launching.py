@@ -33,6 +33,7 @@ from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import Walk
 from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.threads import LaunchPlan, Part
+from visim.runtime.sourcetexts import SourceTexts
 from visim.target import Platform
 
 _GRF_GRANULE = 32
@@ -206,7 +207,8 @@ class Kernels:
     ) -> None:
         fault = None
         if done.fault is not None:
-            fault = str(with_source_line(done.fault, [one.unit for one in prepared.linked.units]))
+            units = [one.unit for one in prepared.linked.units]
+            fault = str(with_source_line(done.fault, units, SourceTexts()))
         seconds = wall, compiled + done.compile_s
         name = prepared.metadata.name
         self._report.add(LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault))

@@ -51,7 +51,7 @@ def rebuilt(data: bytes, name: str, target: Platform) -> bytes:
     kept = _kept(hashlib.sha256(said).hexdigest())
     if kept.exists():
         return kept.read_bytes()
-    made = build_zebin(bytes(module.data), device=target.name, options=options, name=name)
+    made = build_zebin(bytes(module.data), device=target.name, options=options, name=name).zebin
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_file(kept, made)
     return made

@@ -1,5 +1,6 @@
 """Finding kernels: the symbols in loaded code, and binaries in a program's memory."""
 
+import mmap
 import os
 
 import numpy as np
@@ -45,3 +46,13 @@ def test_code_of_no_binary_is_not_found() -> None:
         space.map_object(BASE, PAGE, 0)
         space.write(BASE, os.urandom(256))
         assert KernelFinder(space, ProgramMemory(os.getpid())).find(BASE + 64) is None
+
+
+def test_memory_that_is_only_reserved_is_not_touched() -> None:
+    program = ProgramMemory(os.getpid())
+    reserved = np.frombuffer(mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE), np.uint8)
+    start = int(reserved.ctypes.data)
+    assert not program.is_touched(start, reserved.size)
+    reserved[123 << 12] = 1
+    assert program.is_touched(start, reserved.size)
+    assert not program.is_touched(start, 123 << 12)
