@@ -317,6 +317,7 @@ PLATFORMS = (
         slm_kib=64,
         inline_bytes=32,
         features=_XE_LP | {Feature.DOUBLES},
+        timing="mtl",
     ),
     Platform(
         "arl",
@@ -333,6 +334,7 @@ PLATFORMS = (
         slm_kib=64,
         inline_bytes=32,
         features=_XE_HPG | {Feature.DOUBLES},
+        timing="arl",
     ),
     Platform(
         "pvc",
@@ -370,6 +372,7 @@ PLATFORMS = (
         slm_kib=128,
         inline_bytes=32,
         features=_XE2,
+        timing="lnl",
     ),
     Platform(
         "bmg",
@@ -389,6 +392,7 @@ PLATFORMS = (
         slm_kib=128,
         inline_bytes=32,
         features=_XE2,
+        timing="bmg",
     ),
     Platform(
         "ptl",
@@ -409,6 +413,7 @@ PLATFORMS = (
         slm_kib=128,
         inline_bytes=32,
         features=_XE2,
+        timing="ptl",
     ),
     Platform(
         "nvl",

@@ -268,8 +268,26 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
 
 @cache
 def _table(name: str) -> dict[str, Any]:
+    """Return a generation's table; what one with a `base` does not say is as in that one.
+
+    Of the base's presets it has the one that is its default.
+    """
     text = (files("visim.timing") / "tables" / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    table = tomllib.loads(text)
+    if "base" not in table:
+        return table
+    whole = _merged(_table(table["base"]), table)
+    chosen = whole["default_preset"]
+    return {**whole, "presets": {chosen: whole["presets"][chosen]}}
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables in tables with the changes of others; a fact is changed as a whole."""
+    whole = dict(base)
+    for name, value in changes.items():
+        is_table = isinstance(value, Mapping) and "value" not in value
+        whole[name] = _merged(base.get(name, {}), cast("Any", value)) if is_table else value
+    return whole
 
 
 def _cost(row: list[Any], fpus: int) -> Cost:

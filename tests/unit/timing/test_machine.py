@@ -87,3 +87,19 @@ def test_changed_parameters_count_as_assumed():
 def test_arguments_of_another_kind_are_refused(arch, options, said):
     with pytest.raises(ArgumentError, match=said):
         Timing(arch, **options)
+
+
+def test_a_table_with_a_base_says_only_what_differs():
+    bmg, lnl, pvc = (find_machine(name) for name in ("bmg", "lnl", "pvc"))
+    assert lnl.number("eus") == 64
+    assert lnl.native == bmg.native
+    assert lnl.costs == bmg.costs
+    changed = {name for name, cost in bmg.costs.items() if cost != pvc.costs[name]}
+    assert changed == {f"dpas.{count}" for count in range(1, 9)} | {"mad.wide"}
+    with pytest.raises(ArgumentError, match="bmg has no preset 'mesa'; it has: igc"):
+        find_machine("bmg", "mesa")
+
+
+def test_a_device_without_matrix_units_has_no_matrix_instructions():
+    assert "dpas" not in find_machine("mtl").native.features
+    assert "dpas" in find_machine("arl").native.features
