@@ -19,7 +19,7 @@ from visim.cli.conventions import EXAMPLE_DEVICE
 from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.options import Output, RunOptions
-from visim.cli.progress import working
+from visim.cli.progress import watching
 from visim.cli.streams import can_show
 from visim.cli.wording import in_options
 from visim.diag import visible
@@ -119,7 +119,7 @@ def launch(
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     show_text = _receiver(as_json=as_json, to_stderr=to_stderr)
     start: Any = prepared.kernel.launch  # the keywords are checked when it is called
-    with working(f"running {prepared.kernel.name}"), printf_to(show_text):
+    with watching(prepared.kernel.name), printf_to(show_text):
         try:
             report: Report = start(prepared.values, **keywords)
         except ArgumentError as error:

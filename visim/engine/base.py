@@ -186,6 +186,24 @@ class StopFlag(Protocol):
         ...
 
 
+class Lookout(StopFlag):
+    """A stop flag of somebody who may ask, while a run goes on, how far it is."""
+
+    def is_set(self) -> bool:
+        """Return whether the run has to stop."""
+        return False
+
+    def is_looking(self) -> bool:
+        """Return whether it is to be told where threads are; engines ask where they look."""
+        return False
+
+    def found(self, place: Fault) -> None:
+        """Hear where a thread is: the cancellation that it would end with."""
+
+    def ran(self, groups: int, total: int) -> None:
+        """Hear how many groups of a launch have ended."""
+
+
 @record
 class RunOptions:
     """What a run may cost and in which order it goes.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import BarrierMisuse, Barriers, Ticket
-from visim.engine.base import CALL_DEPTH, TURN, Dispatch, Exit, Machine, RunOptions
+from visim.engine.base import CALL_DEPTH, TURN, Dispatch, Exit, Lookout, Machine, RunOptions
 from visim.engine.blocks import Block, BlockTable, Ending, Unready
 from visim.engine.faults import (
     CANCELLED,
@@ -258,6 +258,8 @@ class Run:
         stop = self.options.stop
         if stop is not None and stop.is_set():
             raise Stopped(self._fault(CANCELLED))
+        if isinstance(stop, Lookout) and stop.is_looking():
+            stop.found(self._fault(CANCELLED))
         return thread.executed >= thread.turn_ends
 
     def _gives_way(self, thread: Thread, block: Block) -> bool:

@@ -1,11 +1,12 @@
-"""When a launch has to be over: the time that `timeout=` gives it, and what it is told then."""
+"""When a launch has to be over, by `timeout=` or by another flag, and who hears how far it is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 from time import monotonic
 
-from visim.engine.base import StopFlag
+from visim.engine.base import Lookout, StopFlag
 from visim.errors import Fault
 
 
@@ -21,10 +22,6 @@ class Deadline:
         """Return the deadline of a launch that begins now; None: it has none."""
         return None if seconds is None else cls(float(seconds), monotonic() + float(seconds))
 
-    def with_flag(self, stop: StopFlag | None) -> StopFlag:
-        """Return what stops a run at the deadline, or when `stop` does."""
-        return _Stop(self.at, stop)
-
     def is_over(self, stop: StopFlag | None) -> bool:
         """Whether the deadline, and not `stop`, has ended a run."""
         return monotonic() >= self.at and not (stop is not None and stop.is_set())
@@ -36,16 +33,31 @@ class Deadline:
         return replace(named, message=message)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """Tells a run to stop at a time, or with another flag."""
+def stopping(
+    deadline: Deadline | None, stop: StopFlag | None, lookout: Lookout | None
+) -> StopFlag | None:
+    """Return what stops a run at a deadline or when `stop` does, and what `lookout` hears of it.
 
-    at: float
-    other: StopFlag | None
+    None where nobody wants either.
+    """
+    if lookout is None and deadline is None:
+        return stop
+    return _Stop(inf if deadline is None else deadline.at, stop, lookout or Lookout())
+
+
+class _Stop(Lookout):
+    """Tells a run to stop at a time, or with another flag; tells another one how far the run is."""
+
+    def __init__(self, at: float, other: StopFlag | None, lookout: Lookout) -> None:
+        self._at = at
+        self._other = other
+        self.is_looking = lookout.is_looking
+        self.found = lookout.found
+        self.ran = lookout.ran
 
     def is_set(self) -> bool:
         """Return whether the run has to stop."""
-        return monotonic() >= self.at or (self.other is not None and self.other.is_set())
+        return monotonic() >= self._at or (self._other is not None and self._other.is_set())
 
 
-__all__ = ["Deadline"]
+__all__ = ["Deadline", "stopping"]

@@ -27,8 +27,9 @@ from visim.module import Unit
 from visim.records import record
 from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.given import check_flag
-from visim.runtime.launching.deadlines import Deadline
+from visim.runtime.launching.deadlines import Deadline, stopping
 from visim.runtime.launching.handles import CancelledError, LaunchHandle
+from visim.runtime.launching.lookouts import current_lookout
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import Sanitizing
@@ -319,7 +320,7 @@ class Launch(Generic[_Result]):
                 f"kernel {self.kernel!r}: a launch that runs cannot be launched again by what it "
                 "calls, such as its observers; bind the kernel once more for that"
             )
-        flag = stop if deadline is None else deadline.with_flag(stop)
+        flag = stopping(deadline, stop, current_lookout())
         if stop is None:
             # Only so no signal's handler can raise an exception while the lock is nobody's.
             with self._lock.lock:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from visim.engine.base import Executable, Exit, RunOptions
+from visim.engine.base import Executable, Exit, Lookout, RunOptions
 from visim.engine.faults import CANCELLED
 from visim.errors import Fault
 from visim.runtime.payload.threads import LaunchPlan, Part
@@ -133,9 +133,12 @@ class _Run:
 
     def total(self, plan: LaunchPlan) -> Exit:
         """Run all groups in their order until one faults or the run has to stop."""
-        total = None
+        total, stop = None, self._options.stop
+        lookout = stop if isinstance(stop, Lookout) else Lookout()
+        everything = sum(part.dispatch.group_count for part in plan.parts)
         for found in self._exits(plan):
             total = found if total is None else _added(total, found)
+            lookout.ran(total.groups, everything)
             if found.fault is not None or found.stopped is not None:
                 break
         return total or Exit()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import BarrierMisuse, Barriers
-from visim.engine.base import Dispatch, Machine, SharedStarts
+from visim.engine.base import Dispatch, Lookout, Machine, SharedStarts
 from visim.engine.context import Context
 from visim.engine.faults import Stop, fault_at, memory_fault
 from visim.engine.jit.analysis.callouts import WAIT, CallOut
@@ -108,6 +108,11 @@ class Stoppable(Protocol):
     @property
     def is_stopped(self) -> bool:
         """Whether the run has to stop."""
+        ...
+
+    @property
+    def lookout(self) -> Lookout | None:
+        """Who may ask where threads are."""
         ...
 
     def kept_barriers(self) -> Barriers | None:
@@ -225,6 +230,9 @@ class Answers:
     def _poll(self, record: ThreadRecord) -> int:
         """Look whether the run has to stop; the host's signals are noticed here, too."""
         if not self._run.is_stopped:
+            lookout = self._run.lookout
+            if lookout is not None and lookout.is_looking():
+                lookout.found(self._endings.cancelled(record))
             return 0
         self.refusal = self._endings.cancelled(record)
         return 1

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.barriers import Barriers
-from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts, ThreadStart
+from visim.engine.base import (
+    Dispatch,
+    Exit,
+    Lookout,
+    Machine,
+    RunOptions,
+    SharedStarts,
+    ThreadStart,
+)
 from visim.engine.faults import CANCELLED
 from visim.engine.jit.analysis.blocks import ANY_MODE, CR0
 from visim.engine.jit.common.entries import scheduler
@@ -252,6 +260,12 @@ class Runner:
         """Whether the run has to stop."""
         stop = self.options.stop
         return self.halt.wanted or (stop is not None and stop.is_set())
+
+    @property
+    def lookout(self) -> Lookout | None:
+        """Who may ask where threads are."""
+        stop = self.options.stop
+        return stop if isinstance(stop, Lookout) else None
 
     def end(self, fault: Fault, group: int) -> None:
         """Note the fault, or the cancellation, that ends the run in a group."""
