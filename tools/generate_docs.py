@@ -1,9 +1,10 @@
-"""Writes the pages of `docs/` that are made from the declarations of the instructions.
+"""Writes the pages of `docs/` that are made from declarations and tables.
 
     python -m tools.generate_docs            write the pages that `pages` lists
     python -m tools.generate_docs --check    tell whether they are what would be written
 
-Whatever stands in these pages comes from `visim.isa`; nothing is kept here but the headings.
+Whatever stands in these pages comes from `visim.isa`, the verifier's rules and the timing model;
+nothing is kept here but the headings.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tools import correlation
 from tools.instruction_pages import GENERATED, coverage_page, instructions_page
 from visim.check.catalogue import RULES
 from visim.check.explain import explain
@@ -30,6 +32,7 @@ def pages() -> dict[Path, str]:
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
         DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
+        DOCS / "timing-correlation.md": "\n".join(correlation.page()) + "\n",
     }
 
 
