@@ -9,7 +9,16 @@ from pathlib import Path
 
 import click
 
-from visim.cli import examining, examples, executing, failures, launching, toolchain, translating
+from visim.cli import (
+    debugging,
+    examining,
+    examples,
+    executing,
+    failures,
+    launching,
+    toolchain,
+    translating,
+)
 from visim.cli.streams import show_anything
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
@@ -75,6 +84,7 @@ def app() -> None:
 for _verb in (
     launching.run,
     launching.time,
+    debugging.debug,
     executing.exec_program,
     translating.asm,
     translating.dis,

@@ -93,7 +93,7 @@ _launch_options = (
 )
 
 
-def _launching(command: Callable[..., Any]) -> Callable[..., Any]:
+def launching(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options that say what to launch."""
     for option in reversed(_launch_options):
         command = option(command)
@@ -102,7 +102,7 @@ def _launching(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(epilog=_VALUES)
 @platform_option
-@_launching
+@launching
 @json_option
 def run(file: str, *, as_json: bool, **given: Any) -> int:
     """Run a kernel of FILE, or what a launch.toml describes.
@@ -115,14 +115,14 @@ def run(file: str, *, as_json: bool, **given: Any) -> int:
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
 
-    return run_kernel(read_options(file, _given(given)), as_json=as_json)
+    return run_kernel(read_options(file, given_options(given)), as_json=as_json)
 
 
 @click.command(epilog=_VALUES)
 @click.option(
     *DEVICE_FLAGS[:2], "platform", metavar="D", help=f"What the kernel is for: {DEVICES}."
 )
-@_launching
+@launching
 @click.option(
     "--arch", metavar="A", help=f"The generation, if not the kernel's own: {GENERATIONS}."
 )
@@ -152,10 +152,10 @@ def time(file: str, *, as_json: bool, **given: Any) -> None:
     from visim.cli.time import time as time_kernel
 
     chosen = TimeOptions(**{field.name: given.pop(field.name) for field in fields(TimeOptions)})
-    time_kernel(read_options(file, _given(given)), chosen, as_json=as_json)
+    time_kernel(read_options(file, given_options(given)), chosen, as_json=as_json)
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that are on the command line; 0 is a value."""
     return {
         key: value

@@ -125,9 +125,14 @@ def launch(
         except ArgumentError as error:
             error.correction = _with_size(error.correction, prepared.values)
             raise
+    write_outputs(options, prepared)
+    return report
+
+
+def write_outputs(options: RunOptions, prepared: Prepared) -> None:
+    """Write the arrays that are asked for, as they are now."""
     for output in options.outputs:
         write_bytes(output.file, _encoded(output, prepared))
-    return report
 
 
 def _with_size(correction: Correction | None, values: Sequence[object]) -> Correction | None:

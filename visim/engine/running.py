@@ -306,16 +306,24 @@ class Run:
         try:
             for pc, step in block.steps:  # noqa: B007 - the handlers need the last one
                 step()
-        except MemoryViolation as violation:
-            unit = thread.table.unit
-            found = self.machine.attributed(self.kernel, unit, pc, violation)
-            raise Stopped(memory_fault(unit.body[pc], thread.number, found)) from None
-        except RegisterRange as reach:
-            found = self._fault(register_reach(reach.address), pc)
-            raise Stopped(replace(found, channel=reach.channel, address=reach.address)) from None
-        except Unready as unready:
-            stop = not_executable(unready.reason, undefined=unready.undefined)
-            raise Stopped(self._fault(stop, unready.pc)) from None
+        except (MemoryViolation, RegisterRange, Unready) as refusal:
+            raise self._stopped(thread, pc, refusal) from None
+
+    def _stopped(
+        self, thread: Thread, pc: int, refusal: MemoryViolation | RegisterRange | Unready
+    ) -> Stopped:
+        """Return why a thread cannot go on whose step at `pc` was refused."""
+        match refusal:
+            case MemoryViolation():
+                unit = thread.table.unit
+                found = self.machine.attributed(self.kernel, unit, pc, refusal)
+                return Stopped(memory_fault(unit.body[pc], thread.number, found))
+            case RegisterRange():
+                found = self._fault(register_reach(refusal.address), pc)
+                return Stopped(replace(found, channel=refusal.channel, address=refusal.address))
+            case Unready():
+                stop = not_executable(refusal.reason, undefined=refusal.undefined)
+                return Stopped(self._fault(stop, refusal.pc))
 
     def _activate(self, active: int) -> None:
         bits = np.frombuffer(active.to_bytes(CHANNELS // 8, "little"), np.uint8)

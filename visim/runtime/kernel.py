@@ -24,6 +24,7 @@ from visim.runtime.arguments.values import Parameter, arrange
 from visim.runtime.building.image_reads import check_images_are_read
 from visim.runtime.building.loading import Contents, LoadedKernel
 from visim.runtime.facts import kernels as facts
+from visim.runtime.facts.debugging import DebugFacts, start_registers
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.handles import LaunchHandle
@@ -305,6 +306,19 @@ class Kernel:
             **facts.declared(unit),
             **facts.body(unit, self._contents.platform),
         }
+
+    def debug_facts(self) -> DebugFacts:
+        """Return what a debugger has to know beside what it sees in a launch.
+
+        Raises:
+            UnsupportedError: the kernel needs something that visim cannot give it.
+        """
+        metadata, layout = self._kernel.metadata, self._payload
+        order = (
+            None if metadata is None else metadata.execution_env.work_group_walk_order_dimensions
+        )
+        contents = self._contents
+        return DebugFacts(order, start_registers(layout), contents.raw, contents.texts)
 
     def _watched_kernel(self, wanted: Wanted) -> LinkedKernel:
         """Return the kernel as the sanitizers watch it that are wanted."""

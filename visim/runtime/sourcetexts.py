@@ -31,9 +31,12 @@ class SourceTexts:
 
     def text(self, place: SourceLine) -> str | None:
         """Return the text of a line without blanks around it, None where it is not known."""
+        return self.line(place).strip() or None
+
+    def line(self, place: SourceLine) -> str:
+        """Return the text of a line as it is written; empty where it is not known."""
         source = self.given.get(place.file) or self._read(Path(place.file))
-        text = source.line(place.line).strip() if source is not None else ""
-        return text or None
+        return source.line(place.line) if source is not None else ""
 
     def _read(self, file: Path) -> Source | None:
         if self.program is None or not file.is_absolute():

@@ -1,0 +1,1 @@
+"""Running one launch an instruction at a time, and going back to any moment of it."""

@@ -1,0 +1,1 @@
+"""How people and programs talk to a session: a prompt, scripts, the Debug Adapter Protocol."""

@@ -1,0 +1,254 @@
+"""Expressions about a stopped thread: `x[i] * 2`, `V40(0,8)<8;4,2>:f`, `item == 1027 and w < 0`.
+
+The syntax is Python's, with vISA's operands in addition. Everything is computed for all channels
+at once; nothing can be changed by it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from visim.errors import ArgumentError
+from visim.lex import nearest
+
+MOST_CHARACTERS = 4096
+_REGION = re.compile(
+    r"(%?\w+)\((\d+),\s*(\d+)\)(?:<(?:(\d+);\s*(\d+),\s*)?(\d+)>)?(?::([a-z]+\d*))?", re.ASCII
+)
+_TYPED = re.compile(r"(%?[A-Za-z_]\w*):(ud|d|uw|w|ub|b|uq|q|hf|f|df|bf)\b", re.ASCII)
+_PERCENT = re.compile(r"(?<![\w)\]])%([a-z]\w*)", re.ASCII)
+_MOST_POWER = 1 << 12
+
+_Two = Callable[[Any, Any], Any]
+_operators: Any = operator  # its functions are of any types
+_BINARY: Mapping[type, _Two] = {
+    ast.Add: _operators.add,
+    ast.Sub: _operators.sub,
+    ast.Mult: _operators.mul,
+    ast.Div: _operators.truediv,
+    ast.FloorDiv: _operators.floordiv,
+    ast.Mod: _operators.mod,
+    ast.BitAnd: _operators.and_,
+    ast.BitOr: _operators.or_,
+    ast.BitXor: _operators.xor,
+    ast.LShift: _operators.lshift,
+    ast.RShift: _operators.rshift,
+}
+_COMPARE: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: _operators.eq,
+    ast.NotEq: _operators.ne,
+    ast.Lt: _operators.lt,
+    ast.LtE: _operators.le,
+    ast.Gt: _operators.gt,
+    ast.GtE: _operators.ge,
+}
+_UNARY: Mapping[type, Callable[[Any], Any]] = {
+    ast.USub: _operators.neg,
+    ast.UAdd: _operators.pos,
+    ast.Invert: _operators.invert,
+    ast.Not: np.logical_not,
+}
+
+
+_numpy: Any = np
+_choose: Callable[..., Any] = _numpy.where
+
+
+class Names(Protocol):
+    """What an expression can ask of a stopped thread."""
+
+    def value(self, name: str) -> Any:
+        """Return what a name stands for, None if it is not known."""
+        ...
+
+    def region(self, name: str, row: int, col: int, shape: tuple[int, int, int], kind: str) -> Any:
+        """Return what a vISA operand reads."""
+        ...
+
+    def reinterpreted(self, name: str, kind: str) -> Any:
+        """Return a variable's bytes as elements of another type."""
+        ...
+
+    def call(self, name: str, arguments: list[Any]) -> Any:
+        """Return what a function gives; NotImplemented if there is none such."""
+        ...
+
+    def known(self) -> list[str]:
+        """Return the names that there are."""
+        ...
+
+
+class Expression:
+    """An expression that has been read.
+
+    Args:
+        text: as the user wrote it.
+
+    Raises:
+        ArgumentError: it is no expression, or has what expressions do not have.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text.strip()
+        if len(text) > MOST_CHARACTERS:
+            raise ArgumentError(f"an expression has at most {MOST_CHARACTERS} characters")
+        self._regions: list[tuple[str, int, int, tuple[int, int, int], str]] = []
+        self._typed: list[tuple[str, str]] = []
+        source = _REGION.sub(self._keep_region, self.text)
+        source = _TYPED.sub(self._keep_typed, source)
+        source = _PERCENT.sub(r"_percent_\1", source)
+        source = source.replace("&&", " and ").replace("||", " or ").strip()
+        try:
+            self._tree = ast.parse(source, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise ArgumentError(f"{self.text!r} is no expression") from None
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _keep_region(self, match: re.Match[str]) -> str:
+        name, row, col, vertical, width, horizontal, kind = match.groups()
+        if match[6] is None and not re.fullmatch(r"%?[A-Za-z]\w*", name):
+            return match[0]
+        if match[6] is None and not match[7]:
+            return match[0]  # a call of a function with two numbers
+        stride = int(horizontal or 1)
+        shape = (int(vertical or 64 * stride), int(width or 64), stride)
+        self._regions.append((name, int(row), int(col), shape, kind or ""))
+        return f"_region({len(self._regions) - 1})"
+
+    def _keep_typed(self, match: re.Match[str]) -> str:
+        self._typed.append((match[1], match[2]))
+        return f"_typed({len(self._typed) - 1})"
+
+    @property
+    def equalities(self) -> list[tuple[str, int]]:
+        """The names that have to be some number for the expression to hold."""
+        parts = [self._tree]
+        if isinstance(self._tree, ast.BoolOp) and isinstance(self._tree.op, ast.And):
+            parts = self._tree.values
+        found: list[tuple[str, int]] = []
+        for part in parts:
+            match part:
+                case ast.Compare(ast.Name(id=name), [ast.Eq()], [ast.Constant(value=int() as n)]):
+                    found.append((name, n))
+                case _:
+                    pass
+        return found
+
+    def evaluate(self, names: Names) -> Any:
+        """Return the value: an array with a value for each channel or element, or a number.
+
+        Raises:
+            ArgumentError: a name is not known, or the operation has no meaning.
+        """
+        try:
+            with np.errstate(all="ignore"):
+                return self._value(self._tree, names)
+        except ArgumentError:
+            raise
+        except (TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError) as error:
+            raise ArgumentError(f"{self.text}: {error}") from None
+        except RecursionError:
+            raise ArgumentError(f"{self.text[:40]}...: too deep") from None
+
+    def _value(self, tree: ast.expr, names: Names) -> Any:
+        match tree:
+            case ast.Constant(value=int() | float() | str() as value):
+                return value
+            case ast.Name(id=name):
+                return self._named(name.replace("_percent_", "%"), names)
+            case ast.BinOp(left, op, right) if type(op) in _BINARY:
+                a, b = self._value(left, names), self._value(right, names)
+                if isinstance(op, ast.LShift) and isinstance(b, int) and b > _MOST_POWER:
+                    raise ArgumentError(f"a shift by {b} bits is too far")
+                return _BINARY[type(op)](a, b)
+            case ast.UnaryOp(op, operand):
+                return _UNARY[type(op)](self._value(operand, names))
+            case ast.BoolOp(op, values):
+                combine = np.logical_and if isinstance(op, ast.And) else np.logical_or
+                found = self._value(values[0], names)
+                for value in values[1:]:
+                    found = combine(found, self._value(value, names))
+                return found
+            case ast.Compare(left, ops, comparators):
+                return self._compared(left, ops, comparators, names)
+            case ast.IfExp(test, body, orelse):
+                parts = [self._value(one, names) for one in (test, body, orelse)]
+                return _choose(*parts)
+            case ast.Subscript(base, index):
+                return self._value(base, names)[self._index(index, names)]
+            case ast.Tuple(elts):
+                return tuple(self._value(one, names) for one in elts)
+            case ast.Attribute(value, attribute) if attribute in {"x", "y", "z"}:
+                return self._value(value, names)["xyz".index(attribute)]
+            case ast.Call(ast.Name(id=name), args, []):
+                return self._called(name, args, names)
+            case _:
+                raise ArgumentError(f"{self.text}: {ast.unparse(tree)!r} has no meaning here")
+
+    def _named(self, name: str, names: Names) -> Any:
+        found = names.value(name)
+        if found is None:
+            near = nearest(name, names.known())
+            hint = f"; did you mean {near!r}?" if near else "; 'info variables' lists all"
+            raise ArgumentError(f"there is no {name!r} here{hint}")
+        return found
+
+    def _compared(
+        self, left: ast.expr, ops: list[ast.cmpop], others: list[ast.expr], names: Names
+    ) -> Any:
+        found: Any = None
+        before = self._value(left, names)
+        for op, other in zip(ops, others, strict=True):
+            if type(op) not in _COMPARE:
+                raise ArgumentError(f"{self.text}: this comparison has no meaning here")
+            value = self._value(other, names)
+            one = _COMPARE[type(op)](before, value)
+            found = one if found is None else np.logical_and(found, one)
+            before = value
+        return found
+
+    def _index(self, tree: ast.expr, names: Names) -> Any:
+        if isinstance(tree, ast.Slice):
+            parts = (tree.lower, tree.upper, tree.step)
+            return slice(*(None if one is None else int(self._value(one, names)) for one in parts))
+        if isinstance(tree, ast.Tuple):
+            return tuple(self._index(one, names) for one in tree.elts)
+        found = self._value(tree, names)
+        return found if np.ndim(found) else operator.index(found)
+
+    def _called(self, name: str, args: list[ast.expr], names: Names) -> Any:
+        if name == "_region":
+            return names.region(*self._regions[self._number(args)])
+        if name == "_typed":
+            return names.reinterpreted(*self._typed[self._number(args)])
+        word = _WORDS.get(name)
+        arguments: list[Any] = [
+            one.id if number == word and isinstance(one, ast.Name) else self._value(one, names)
+            for number, one in enumerate(args)
+        ]
+        found = names.call(name, arguments)
+        if found is NotImplemented:
+            raise ArgumentError(f"there is no function {name!r}")
+        return found
+
+    def _number(self, args: list[ast.expr]) -> int:
+        match args:
+            case [ast.Constant(value=int() as number)]:
+                return number
+            case _:
+                raise ArgumentError(f"{self.text!r} is no expression")
+
+
+_WORDS = {"var": 0, "mem": 1, "slm": 0, "scratch": 0}
+"""Functions that take a word, a variable's or a type's name, and as which argument."""
+
+
+__all__ = ["Expression", "Names"]

@@ -1,0 +1,365 @@
+"""What can be asked of a launch that stands: a thread's names, and values by expression.
+
+A `Focus` is who is looked at: a thread of the group, one of its channels, and a function of those
+that it is in. A `Looker` evaluates expressions there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.debug.engine.debuggee import Debuggee
+from visim.debug.engine.stepping import Stepper
+from visim.debug.engine.timeline import Timeline
+from visim.debug.looking.expressions import Expression
+from visim.debug.looking.items import Channel, Triple, WorkItems
+from visim.debug.looking.lines import Place
+from visim.debug.looking.variables import (
+    Arguments,
+    Scope,
+    Values,
+    Variable,
+    type_named,
+    typed,
+    variables_of,
+)
+from visim.engine.frames import Thread
+from visim.errors import ArgumentError
+from visim.linker.program import LinkedUnit
+
+_MOST_ELEMENTS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Who is looked at: `group` in the order of the launch, thread, channel, and call depth.
+
+    `frame` 0 is the function that the thread is in, 1 the one that has called it.
+    """
+
+    group: int
+    thread: int
+    lane: int = 0
+    frame: int = 0
+
+
+class Looker:
+    """Values of a launch that stands.
+
+    Args:
+        debuggee: the launch.
+        timeline: where it stands.
+    """
+
+    def __init__(self, debuggee: Debuggee, timeline: Timeline) -> None:
+        self.debuggee = debuggee
+        self.timeline = timeline
+        self.kernel = debuggee.linked
+        self.facts = debuggee.kernel.debug_facts()
+        self.arguments = Arguments(debuggee.kernel.args, debuggee.values)
+        self.extra: Callable[[Focus, str], Any] = lambda _focus, _name: None
+        self.extra_names: Callable[[Focus], list[str]] = lambda _focus: []
+
+    @cached_property
+    def items(self) -> WorkItems | None:
+        """The work-items, None for bare kernels."""
+        geometry, order = self.debuggee.plan.geometry, self.facts.walk_order
+        if "global_size" not in geometry or order is None:
+            return None
+        return WorkItems(geometry, self.kernel.simd_size, order)
+
+    @property
+    def stepper(self) -> Stepper:
+        """What runs the group."""
+        return self.timeline.stepper
+
+    def thread(self, focus: Focus) -> Thread:
+        """Return a thread of the group that has started and not ended.
+
+        Raises:
+            ArgumentError: it has not, or the launch is elsewhere.
+        """
+        threads = self.stepper.group.threads
+        if self.timeline.is_finished or focus.group != self.timeline.group:
+            raise ArgumentError("the launch stands in another group, or has ended")
+        if focus.thread not in threads:
+            alive = ", ".join(map(str, sorted(threads))) or "none"
+            raise ArgumentError(
+                f"thread {focus.thread} has not begun or has ended; there are: {alive}"
+            )
+        return threads[focus.thread]
+
+    def place(self, focus: Focus) -> Place:
+        """Return the instruction that comes next in the function that is looked at."""
+        thread = self.thread(focus)
+        if focus.frame:
+            if focus.frame > len(thread.frames):
+                raise ArgumentError(f"there are {len(thread.frames) + 1} frames")
+            frame = thread.frames[-focus.frame]
+            return frame.table.unit.number, max(0, frame.pc - 1)
+        if focus.thread == self.stepper.group.current and self.stepper.pc is not None:
+            return thread.table.unit.number, self.stepper.pc
+        return thread.table.unit.number, thread.pc
+
+    def active(self, focus: Focus) -> int:
+        """Return the channels that are on, as bits."""
+        thread = self.thread(focus)
+        return thread.frames[-focus.frame].active if focus.frame else thread.active
+
+    def lanes_on(self, focus: Focus) -> NDArray[np.bool_]:
+        """Return for each channel whether it is on."""
+        bits, width = self.active(focus), self.kernel.simd_size
+        return np.array([bits >> lane & 1 for lane in range(width)], np.bool_)
+
+    def first_lane(self, focus: Focus) -> int:
+        """Return the first channel that is on, 0 if there is none."""
+        bits = self.active(focus)
+        return (bits & -bits).bit_length() - 1 if bits else 0
+
+    def group_id(self, focus: Focus) -> Triple:
+        """Return the coordinates of the group."""
+        return self.debuggee.group_id(focus.group)
+
+    def item(self, focus: Focus) -> Triple | None:
+        """Return the global id of the work-item that is looked at, None in bare kernels."""
+        if self.items is None:
+            return None
+        ids = self.items.global_ids(self.group_id(focus), focus.thread)
+        x, y, z = (int(one) for one in ids[:, min(focus.lane, ids.shape[1] - 1)])
+        return x, y, z
+
+    def find_item(self, item: Triple) -> Channel:
+        """Return which channel a work-item is, by global id.
+
+        Raises:
+            ArgumentError: there is no such work-item.
+        """
+        found = None if self.items is None else self.items.find(item)
+        if found is None:
+            what = f"there is no work-item {item}"
+            raise ArgumentError(what if self.items else f"{what}: bare kernels have threads only")
+        return found
+
+    # Values
+
+    def names(self, focus: Focus | None) -> Names:
+        """Return what names stand for; without a focus only arguments do."""
+        return Names(self, focus)
+
+    def evaluate(self, expression: Expression, focus: Focus | None) -> Any:
+        """Return the value of an expression for a thread: see `Expression.evaluate`."""
+        return expression.evaluate(self.names(focus))
+
+    def place_of(self, name: str, focus: Focus) -> tuple[int, int]:
+        """Return where in the register image a variable stands, and its size."""
+        scope = self.names(focus).scope
+        found = scope.find(name) if scope is not None else None
+        if scope is None or found is None:
+            raise ArgumentError(f"there is no argument and no variable {name!r} here")
+        return scope.place(*found)
+
+    def variables(self, focus: Focus) -> list[tuple[Variable, LinkedUnit]]:
+        """Return the variables of the function that is looked at."""
+        unit = self.kernel.units[self.place(focus)[0]]
+        return [(one, unit) for one in variables_of(unit)]
+
+
+class _Registers:
+    """The registers of a thread, and the function that is looked at."""
+
+    def __init__(self, looker: Looker, focus: Focus) -> None:
+        looker.thread(focus)
+        self.image = looker.stepper.image(focus.thread)
+        self.unit = looker.kernel.units[looker.place(focus)[0]]
+
+
+class Names:
+    """What names stand for (`visim.debug.looking.expressions.Names`).
+
+    Args:
+        looker: the launch.
+        focus: the thread, None once the launch has ended.
+    """
+
+    def __init__(self, looker: Looker, focus: Focus | None) -> None:
+        self._looker = looker
+        self._focus = focus
+        self.scope: Scope | None = None
+        if focus is not None:
+            self.scope = Scope(looker.kernel, _Registers(looker, focus))
+
+    def value(self, name: str) -> Any:
+        """Return what a name stands for, None if it is not known."""
+        array = self._looker.arguments.array(name)
+        if array is not None:
+            return array
+        found = self._special(name)
+        if found is None and self._focus is not None:
+            found = self._looker.extra(self._focus, name)
+        if found is None and self.scope is not None:
+            found = self.scope.named(name)
+            if found is not None and found.size == 1:
+                found = found[0]
+        if found is None:
+            found = self._looker.arguments.all.get(name)
+        return found
+
+    def _special(self, name: str) -> Any:
+        focus, looker = self._focus, self._looker
+        if focus is None:
+            return None
+        group = looker.group_id(focus)
+        match name:
+            case "lane" | "channel":
+                return np.arange(looker.kernel.simd_size)
+            case "active":
+                return looker.lanes_on(focus)
+            case "thread":
+                return focus.thread
+            case "group":
+                return group[0] if _is_flat(looker.debuggee.plan.geometry) else group
+            case "group_x" | "group_y" | "group_z":
+                return group["xyz".index(name[-1])]
+            case "item" | "gid":
+                ids = self._ids()
+                return None if ids is None else self._flat(ids)
+            case "gid_x" | "gid_y" | "gid_z" | "lid_x" | "lid_y" | "lid_z":
+                ids = self._ids(local=name[0] == "l")
+                return None if ids is None else ids["xyz".index(name[-1])]
+            case _:
+                return None
+
+    def _ids(self, *, local: bool = False) -> NDArray[np.int64] | None:
+        focus, items = self._focus, self._looker.items
+        if focus is None or items is None:
+            return None
+        group = self._looker.group_id(focus)
+        return items.ids(group, focus.thread) if local else items.global_ids(group, focus.thread)
+
+    def _flat(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return global ids as one number each, x fastest."""
+        items = self._looker.items
+        if items is None:
+            return ids[0]
+        width, height, _ = items.whole
+        first = items.first
+        inside = [ids[n] - first[n] for n in range(3)]
+        flat = inside[0] + width * (inside[1] + height * inside[2])
+        return flat + first[0]
+
+    def region(self, name: str, row: int, col: int, shape: tuple[int, int, int], kind: str) -> Any:
+        """Return what a vISA operand reads."""
+        if self.scope is None:
+            raise ArgumentError("no thread has variables now")
+        return self.scope.region(name, row, col, shape, kind)
+
+    def reinterpreted(self, name: str, kind: str) -> Any:
+        """Return a variable's bytes as elements of another type."""
+        array = self._looker.arguments.array(name)
+        if array is not None:
+            data = np.frombuffer(array.tobytes(), np.uint8)
+            return typed(data, type_named(kind))
+        found = self.scope.find(name) if self.scope is not None else None
+        if self.scope is None or found is None:
+            raise ArgumentError(f"there is no {name!r} here")
+        offset, size = self.scope.place(*found)
+        if self._focus is None:
+            raise ArgumentError("no thread has variables now")
+        image = self._looker.stepper.image(self._focus.thread)
+        return typed(image[offset : offset + size], type_named(kind))
+
+    def known(self) -> list[str]:
+        """Return the names that there are."""
+        found = list(self._looker.arguments.all)
+        if self._focus is None:
+            return found
+        found += self._looker.extra_names(self._focus)
+        found += [one.name for one, _ in self._looker.variables(self._focus)]
+        return [*found, "lane", "active", "thread", "group", "item", "gid_x", "lid_x"]
+
+    def call(self, name: str, arguments: list[Any]) -> Any:
+        """Return what a function gives; NotImplemented if there is none such."""
+        plain = _FUNCTIONS.get(name)
+        if plain is not None:
+            return plain(*arguments)
+        match name, arguments:
+            case "mem", [address, kind, *count]:
+                return self._memory(int(np.max(address)), str(kind), *count)
+            case "slm" | "scratch", [kind, *rest]:
+                return self._own(name, str(kind), *(int(one) for one in rest))
+            case "var", [str() as variable]:
+                return None if self.scope is None else self.scope.named(variable)
+            case "global_id" | "local_id", [axis]:
+                ids = self._ids(local=name == "local_id")
+                if ids is None:
+                    raise ArgumentError(f"{name}: bare kernels have no work-items")
+                return ids[int(axis)]
+            case _:
+                return NotImplemented
+
+    def _memory(self, address: int, kind: str, count: int = 1) -> Values:
+        """Return flat memory as elements of a type."""
+        chosen, number = type_named(kind), int(count)
+        if not 0 < number <= _MOST_ELEMENTS:
+            raise ArgumentError(f"mem: 1 to {_MOST_ELEMENTS} elements are shown")
+        size = number * chosen.bytes
+        for one in self._looker.debuggee.machine.memory.allocations:
+            if one.base <= address and address + size <= one.end:
+                start = address - one.base
+                return typed(one.host[start : start + size], chosen)
+        raise ArgumentError(f"mem: no argument holds {size} bytes at 0x{address:x}")
+
+    def _own(self, name: str, kind: str, offset: int = 0, count: int | None = None) -> Values:
+        """Return local or scratch memory as elements of a type, from a byte on."""
+        chosen = type_named(kind)
+        if name == "slm":
+            data = self._looker.stepper.slm
+        else:
+            if self._focus is None:
+                raise ArgumentError("no thread has scratch memory now")
+            space = cast("Any", self._looker.thread(self._focus).scratch)
+            data = space.space.allocations[0].host
+        end = data.size if count is None else offset + count * chosen.bytes
+        if not 0 <= offset <= end <= data.size:
+            raise ArgumentError(f"{name}: it has {data.size} bytes")
+        return typed(data[offset:end], chosen)
+
+
+def _is_flat(geometry: Mapping[str, Any]) -> bool:
+    """Whether groups are told apart by one number."""
+    counts = geometry.get("group_count") or geometry.get("thread_groups") or (1, 1)
+    return all(int(one) == 1 for one in list(counts)[1:])
+
+
+def _as(kind: str) -> Callable[[Any], Any]:
+    """Return what converts values to a type."""
+    dtype = np.dtype(type_named(kind).numpy)
+    return lambda value: np.asarray(value).astype(dtype)
+
+
+def _smallest(*values: Any) -> Any:
+    return np.min(values[0]) if len(values) == 1 else np.minimum(*values)
+
+
+def _largest(*values: Any) -> Any:
+    return np.max(values[0]) if len(values) == 1 else np.maximum(*values)
+
+
+_numpy: Any = np
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    **{name: getattr(_numpy, name) for name in ("abs", "sum", "any", "all", "isnan", "sqrt")},
+    "min": _smallest,
+    "max": _largest,
+    "len": len,
+    "int": _as("q"),
+    "float": _as("df"),
+    **{name: _as(name) for name in ("f", "d", "ud", "uq")},
+}
+
+__all__ = ["Focus", "Looker", "Names"]
