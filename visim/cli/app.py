@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from visim.cli import (
+    completing,
     debugging,
     examining,
     examples,
@@ -98,6 +99,7 @@ for _verb in (
     examining.doctor,
     examining.cache,
     examples.examples,
+    completing.completion,
     toolchain.toolchain,
 ):
     app.add_command(_verb)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from visim.cli import examples
+from visim.cli import completing, examples
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
 from visim.target import ARCHITECTURES, NEWEST, PLATFORMS
@@ -39,6 +39,8 @@ class _ExistingFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the file's name, or say which one was probably meant."""
+        if ctx is not None and ctx.resilient_parsing:
+            return value
         if str(value).startswith(examples.PREFIX) and not Path(value).exists():
             return self._of_example(str(value).removeprefix(examples.PREFIX))
         path = Path(value)
@@ -65,10 +67,19 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 DEVICE_FLAGS = ("--device", "--platform", "--arch")
 """One option under the names that other tools have for it; the first is the one in texts."""
 platform_option = click.option(
-    *DEVICE_FLAGS, "platform", metavar="D", help=f"The device: {DEVICES}."
+    *DEVICE_FLAGS,
+    "platform",
+    metavar="D",
+    help=f"The device: {DEVICES}.",
+    shell_complete=completing.devices,
 )
 required_device_option = click.option(
-    *DEVICE_FLAGS, "device", required=True, metavar="D", help=f"The device: {DEVICES}."
+    *DEVICE_FLAGS,
+    "device",
+    required=True,
+    metavar="D",
+    help=f"The device: {DEVICES}.",
+    shell_complete=completing.devices,
 )
 options_option = click.option(
     "--options", metavar="S", help="OpenCL C: options of the compiler, such as -DN=4."
@@ -81,6 +92,11 @@ version_option = click.option(
 )
 
 
-def print_json(form: object) -> None:
-    """Print one object, as --json promises."""
-    click.echo(json.dumps(form, indent=2))
+SCHEMA_VERSION = 1
+"""The version of the forms that --json prints (docs/json.md); it grows when a key goes."""
+
+
+def print_json(form: Mapping[str, object]) -> None:
+    """Print one object, as --json promises: its version first, unless it has another schema."""
+    versioned = form if "$schema" in form else {"schema_version": SCHEMA_VERSION, **form}
+    click.echo(json.dumps(versioned, indent=2))

@@ -67,8 +67,12 @@ def list_examples() -> None:
         click.echo(f"{name:<{width}}  {title_of(name)}")
 
 
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [name for name in names() if name.startswith(incomplete)]
+
+
 @examples.command()
-@click.argument("name")
+@click.argument("name", shell_complete=_complete)
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def copy(name: str, folder: Path | None) -> None:
     """Copy the example NAME with its sources into FOLDER, a new one (its name if not given)."""

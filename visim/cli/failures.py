@@ -67,7 +67,7 @@ def report_failure(error: BaseException, words: Sequence[str]) -> int:
     Text goes to the standard error; with --json among the words of the command, an object goes to
     the standard output, where the result would have gone.
     """
-    as_json = "--json" in words
+    as_json = not {"--json", "--json-arrays"}.isdisjoint(words)
     code = exit_code(error)
     if code == BUG and os.environ.get("VISIM_DEBUG") == "1":
         traceback.print_exception(error, file=sys.stderr)

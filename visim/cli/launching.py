@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from visim.cli import completing
 from visim.cli.conventions import (
     DEVICE_FLAGS,
     DEVICES,
@@ -40,7 +41,11 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
 _launch_options = (
     click.argument("file", type=LAUNCH),
     click.option(
-        "-k", "--kernel", metavar="NAME", help="The kernel; not needed where there is one."
+        "-k",
+        "--kernel",
+        metavar="NAME",
+        help="The kernel; not needed where there is one.",
+        shell_complete=completing.kernels,
     ),
     options_option,
     click.option("--visa", type=INPUT, metavar="FILE", help="A zebin's text, edited (visim dis)."),
@@ -57,11 +62,28 @@ _launch_options = (
         "--thread-space", metavar="W,H", help="Media: hardware threads in two dimensions."
     ),
     click.option("--dependency", metavar="D", help="Media: wavefront, ... or vectors -1,0;0,-1."),
-    click.option("--arg", multiple=True, metavar="NAME=VALUE", help="An argument; see below."),
+    click.option(
+        "--arg",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An argument; see below.",
+        shell_complete=completing.arguments,
+    ),
     click.option("--surface", multiple=True, metavar="N=VALUE", help="The surface bti(N)."),
     click.option("--sampler", multiple=True, metavar="N=VALUE", help="The sampler of index N."),
-    click.option("--out", multiple=True, metavar="NAME=FILE", help="Write an array: .npy or .png."),
-    click.option("--engine", metavar="E", help="jit or interpreter; the fastest if not given."),
+    click.option(
+        "--out",
+        multiple=True,
+        metavar="NAME=FILE",
+        help="Write an array: .npy or .png.",
+        shell_complete=completing.arguments,
+    ),
+    click.option(
+        "--engine",
+        metavar="E",
+        help="jit or interpreter; the fastest if not given.",
+        shell_complete=completing.one_of("jit", "interpreter"),
+    ),
     click.option("--seed", type=click.IntRange(min=0), help="For rand: values and the schedule."),
     click.option(
         "--budget", type=int, metavar="N", help="Instructions a hardware thread may execute."
@@ -82,12 +104,14 @@ _launch_options = (
         multiple=True,
         metavar="NAMES",
         help="Figures for the report: instructions, fidelity, taint.",
+        shell_complete=completing.one_of("instructions", "fidelity", "taint"),
     ),
     click.option(
         "--sanitize",
         multiple=True,
         metavar="NAMES",
         help="Find what is wrong: races, uninit, bounds, barriers or all.",
+        shell_complete=completing.one_of("races", "uninit", "bounds", "barriers", "all"),
     ),
     click.option("--show", is_flag=True, help="Show pictures even where stdout is not a terminal."),
 )
@@ -103,19 +127,30 @@ def launching(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(epilog=_VALUES)
 @platform_option
 @launching
+@click.option(
+    "--expect",
+    multiple=True,
+    metavar="NAME=FILE",
+    help="What the argument is to be (.npy); exit code 1 and a picture if it is not.",
+    shell_complete=completing.arguments,
+)
+@click.option("--rtol", type=float, metavar="R", help="Expected within R times the number (1e-5).")
+@click.option("--atol", type=float, metavar="A", help="Expected within A (1e-8).")
 @json_option
-def run(file: str, *, as_json: bool, **given: Any) -> int:
+@click.option("--json-arrays", "with_arrays", is_flag=True, help="--json, with the arrays in it.")
+def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
     """Run a kernel of FILE, or what a launch.toml describes.
 
     FILE is a zebin, vISA text, an .isa object, or OpenCL C or SPIR-V, which is compiled first for
     the device that --device names; or example:mandelbrot (visim examples list). A launch.toml
-    has the key file and the names of these options as keys; arg, surface, sampler and out are
-    tables. Files in it are relative to its own folder. Options given here win.
+    has the key file and the names of these options as keys; arg, surface, sampler, out and expect
+    are tables. Files in it are relative to its own folder. Options given here win.
     """
     from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
 
-    return run_kernel(read_options(file, given_options(given)), as_json=as_json)
+    options = read_options(file, given_options(given))
+    return run_kernel(options, as_json=as_json or with_arrays, with_arrays=with_arrays)
 
 
 @click.command(epilog=_VALUES)

@@ -43,6 +43,14 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """One `--expect`: an argument as in `Output`, and the file with what it is to be."""
+
+    key: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """Everything that `visim run` needs to know.
 
@@ -59,6 +67,9 @@ class RunOptions:
     surfaces: tuple[ArgumentText, ...] = ()
     samplers: tuple[ArgumentText, ...] = ()
     outputs: tuple[Output, ...] = ()
+    references: tuple[Reference, ...] = ()
+    rtol: float | None = None
+    atol: float | None = None
     show: bool = False
 
     @property
@@ -123,7 +134,7 @@ def _bounded_text(path: Path) -> str:
 
 def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
     both = {**_without_other_geometry(under, over), **over}
-    for key in ("arg", "surface", "sampler", "out"):
+    for key in ("arg", "surface", "sampler", "out", "expect"):
         overridden = {item.key for item in over.get(key, ())}
         kept = tuple(item for item in under.get(key, ()) if item.key not in overridden)
         both[key] = kept + over.get(key, ())
@@ -138,6 +149,9 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
         surfaces=both["surface"],
         samplers=both["sampler"],
         outputs=both["out"],
+        references=both["expect"],
+        rtol=both.get("rtol"),
+        atol=both.get("atol"),
         show=both.get("show", False),
     )
 
@@ -287,6 +301,23 @@ def _outputs(key: str, value: object, folder: Path) -> tuple[Output, ...]:
     return tuple(outputs)
 
 
+def _references(key: str, value: object, folder: Path) -> tuple[Reference, ...]:
+    found: list[Reference] = []
+    for name, given in _pairs(key, value, folder):
+        file = _text(f"{key} {name}", given, folder)
+        if not file.lower().endswith(".npy"):
+            raise ArgumentError(f"{key} {name}: expected a file .npy, found {file!r}")
+        found.append(Reference(name, str(folder / file)))
+    return tuple(found)
+
+
+def _tolerance(key: str, value: object, folder: Path) -> float:
+    del folder
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise ArgumentError(f"{key}: expected a number from 0, found {shown(value)}")
+    return float(value)
+
+
 _Reader = Callable[[str, object, Path], Any]
 
 # fmt: off
@@ -307,6 +338,9 @@ _READERS: Mapping[str, _Reader] = {
     "surface":       _argument_texts,
     "sampler":       _argument_texts,
     "out":           _outputs,
+    "expect":        _references,
+    "rtol":          _tolerance,
+    "atol":          _tolerance,
     "engine":        _choice,
     "seed":          _natural,
     "budget":        _integer,

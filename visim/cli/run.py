@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,10 +14,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.cli.conventions import EXAMPLE_DEVICE
+from visim.cli.arrays import arrays_to_dict
+from visim.cli.colours import coloured
+from visim.cli.conventions import EXAMPLE_DEVICE, print_json
+from visim.cli.expecting import Comparison, Tolerance, compare, read_references
 from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
-from visim.cli.options import Output, RunOptions
+from visim.cli.options import Output, Reference, RunOptions
 from visim.cli.progress import watching
 from visim.cli.streams import can_show
 from visim.cli.wording import in_options
@@ -56,13 +58,15 @@ class Prepared:
     surfaces: Mapping[int, object]
     samplers: Mapping[int, object]
     results: Mapping[str, NDArray[Any]]
+    expected: Mapping[str, NDArray[Any]]
     pictures: Mapping[str, pictures.Picture]
 
 
-def run(options: RunOptions, *, as_json: bool) -> int:
+def run(options: RunOptions, *, as_json: bool, with_arrays: bool = False) -> int:
     """Run one kernel as `options` say; print the report and what the kernel wrote.
 
-    Return the exit code: 1 where a sanitizer found an error or a warning.
+    Return the exit code: 1 where a sanitizer found an error or a warning, or where an array is
+    not as it was expected.
 
     Raises:
         VisimError: whatever loading, the arguments or the launch find wrong.
@@ -71,19 +75,43 @@ def run(options: RunOptions, *, as_json: bool) -> int:
     prepared = prepare(options)
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     report = launch(options, prepared, as_json=as_json)
+    compared = _comparisons(options, prepared)
+    is_wrong = _is_wrong(report) or any(one.differing for one in compared)
+    code = BROKEN if is_wrong else 0
     if as_json:
-        click.echo(json.dumps(report.to_dict(), indent=2))
-        return _code(report)
+        form = report.to_dict()
+        if compared:
+            form["expectations"] = [one.to_dict() for one in compared]
+        if with_arrays:
+            form["arrays"] = arrays_to_dict(_previewed(options.outputs, prepared))
+        print_json(form)
+        return code
     click.echo(visible(in_options(str(report))), err=to_stderr)
     for line in preview_lines(_previewed(options.outputs, prepared)):
         click.echo(line, err=to_stderr)
     if options.show or (sys.stdout.isatty() and not to_stderr):
         _show(prepared.pictures.values(), to_stderr=to_stderr)
-    return _code(report)
+    for one in compared:
+        click.echo(coloured(visible(str(one))), err=bool(one.differing) or to_stderr)
+    return code
 
 
-def _code(report: Report) -> int:
-    return BROKEN if any(finding.counts for finding in report.findings) else 0
+def _is_wrong(report: Report) -> bool:
+    return any(finding.counts for finding in report.findings)
+
+
+def _comparisons(options: RunOptions, prepared: Prepared) -> list[Comparison]:
+    tolerance = Tolerance(options.rtol, options.atol)
+    return [
+        compare(
+            _output_name(reference.key, prepared.kernel),
+            reference.file,
+            prepared.results[reference.key],
+            prepared.expected[reference.key],
+            tolerance,
+        )
+        for reference in options.references
+    ]
 
 
 def _show(shown: Iterable[pictures.Picture], *, to_stderr: bool) -> None:
@@ -164,6 +192,8 @@ def prepare(options: RunOptions) -> Prepared:
     for output in options.outputs:
         check_target(output.file)
     results = _find_results(options.outputs, kernel, values, surfaces)
+    compared = _find_results(options.references, kernel, values, surfaces)
+    expected = read_references(options.references, compared)
     size = picture_size(options.launch)
     shown = {
         output.key: pictures.as_picture(results[output.key], name=output.key, size=size)
@@ -173,7 +203,8 @@ def prepare(options: RunOptions) -> Prepared:
     if options.show and not shown:
         raise ArgumentError("--show needs a picture: give --out NAME=FILE.png")
     samplers = read_samplers(options.samplers)
-    return Prepared(device, kernel, values, surfaces, samplers, results, shown)
+    everything = {**compared, **results}
+    return Prepared(device, kernel, values, surfaces, samplers, everything, expected, shown)
 
 
 def _device(program: Program, options: RunOptions) -> str:
@@ -246,14 +277,14 @@ def _output_name(key: str, kernel: Kernel) -> str:
 
 
 def _find_results(
-    outputs: Sequence[Output],
+    wanted: Sequence[Output | Reference],
     kernel: Kernel,
     values: Sequence[object],
     surfaces: Mapping[int, object],
 ) -> dict[str, NDArray[Any]]:
-    """Return the arrays that are to be written, by the names that the user gives them."""
+    """Return the arrays that are to be written or compared, by the names that the user gives."""
     results: dict[str, NDArray[Any]] = {}
-    for output in outputs:
+    for output in wanted:
         prefix, _, number = output.key.partition("surface:")
         value: object
         if not prefix and number:
@@ -262,7 +293,8 @@ def _find_results(
             value = values[find_parameter(output.key, kernel.args)]
         value = _array(value)
         if value is None:
-            raise ArgumentError(f"--out {output.key}: this argument is not an array")
+            flag = "--out" if isinstance(output, Output) else "--expect"
+            raise ArgumentError(f"{flag} {output.key}: this argument is not an array")
         results[output.key] = value
     return results
 

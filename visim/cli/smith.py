@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
 import click
 
+from visim.cli.conventions import print_json
 from visim.smith import Shape
 from visim.smith.compare import Comparison, compare
 
@@ -16,7 +16,7 @@ def compare_seeds(seeds: Iterable[int], platform: str, shape: Shape, *, as_json:
     """Compare the programs of seeds, tell what came of it, and return whether all is fine."""
     found = [compare(seed, platform, shape) for seed in seeds]
     if as_json:
-        click.echo(json.dumps({"platform": platform, "seeds": [asdict(one) for one in found]}))
+        print_json({"platform": platform, "seeds": [asdict(one) for one in found]})
     else:
         for one in found:
             _tell(one)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from visim.cli.conventions import print_json
 from visim.cli.files import check_target, write_text
 from visim.cli.options import RunOptions
 from visim.cli.progress import working
@@ -67,7 +68,7 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     if chosen.html is not None:
         write_text(chosen.html, page(result, timing))
     if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=2))
+        print_json(result.to_dict())
         return
     click.echo(str(result))
     if chosen.listing:
@@ -137,7 +138,7 @@ def _compare(timing: Timing, machines: Sequence[Machine], *, as_json: bool) -> N
             except UnsupportedError as error:
                 results[target.name] = error
     if as_json:
-        click.echo(json.dumps({"results": [_entry(*item) for item in results.items()]}, indent=2))
+        print_json({"results": [_entry(*item) for item in results.items()]})
         return
     click.echo(comparison(results))
 

@@ -98,7 +98,8 @@ class TestRun:
 
     def test_json_is_the_report(self, file, capsys):
         assert main(["run", file, "--arg", "x=null", "--arg", "n=i32:0", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == {"engine": "interpreter"}
+        form = json.loads(capsys.readouterr().out)
+        assert form == {"schema_version": 1, "engine": "interpreter"}
 
     def test_outputs_are_written(self, file, tmp_path, capsys):
         words = ["--arg", "x=ones:u8:2x3", "--arg", "n=i32:0", "--show"]
