@@ -117,6 +117,18 @@ def test_what_the_page_of_timing_says_of_python_runs():
     assert "timing" in dir(visim)
 
 
+def test_the_tests_of_the_page_of_ci_pass(tmp_path, monkeypatch):
+    [program] = blocks((ROOT / "docs" / "ci.md").read_text(encoding="utf-8"), "python")
+    monkeypatch.chdir(ROOT / "examples" / "saxpy")
+    names = {}
+    exec(program, names)
+    kernel = visim.load("saxpy.zebin")["saxpy"]
+    tests = [test for name, test in names.items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for test in tests:
+        test(kernel)
+
+
 def test_the_readmes_example_runs(tmp_path):
     [command] = [block for block in blocks(README, "sh") if "mandelbrot" in block]
     words = shlex.split(command.splitlines()[-1])[1:]
