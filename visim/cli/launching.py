@@ -113,6 +113,10 @@ _launch_options = (
         help="Find what is wrong: races, uninit, bounds, barriers or all.",
         shell_complete=completing.one_of("races", "uninit", "bounds", "barriers", "all"),
     ),
+    click.option(
+        "--sanitize-stop", is_flag=True, help="Stop with a fault at the first error or warning."
+    ),
+    click.option("--suppress", metavar="FILE", help="A file of findings that are known."),
     click.option("--show", is_flag=True, help="Show pictures even where stdout is not a terminal."),
 )
 
@@ -136,6 +140,8 @@ def launching(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--rtol", type=float, metavar="R", help="Expected within R times the number (1e-5).")
 @click.option("--atol", type=float, metavar="A", help="Expected within A (1e-8).")
+@click.option("--sarif", metavar="FILE", help="Write what sanitizers found as a SARIF log.")
+@click.option("--html", metavar="FILE", help="Write it as a page with the source annotated.")
 @json_option
 @click.option("--json-arrays", "with_arrays", is_flag=True, help="--json, with the arrays in it.")
 def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:

@@ -70,6 +70,8 @@ class RunOptions:
     references: tuple[Reference, ...] = ()
     rtol: float | None = None
     atol: float | None = None
+    sarif: str | None = None
+    html: str | None = None
     show: bool = False
 
     @property
@@ -152,6 +154,8 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
         references=both["expect"],
         rtol=both.get("rtol"),
         atol=both.get("atol"),
+        sarif=both.get("sarif"),
+        html=both.get("html"),
         show=both.get("show", False),
     )
 
@@ -318,6 +322,10 @@ def _tolerance(key: str, value: object, folder: Path) -> float:
     return float(value)
 
 
+def _path(key: str, value: object, folder: Path) -> str:
+    return str(folder / _text(key, value, folder))
+
+
 _Reader = Callable[[str, object, Path], Any]
 
 # fmt: off
@@ -351,6 +359,10 @@ _READERS: Mapping[str, _Reader] = {
     "require-exact": _flag,
     "collect":       _names,
     "sanitize":      _names,
+    "sanitize-stop": _flag,
+    "suppress":      _path,
+    "sarif":         _path,
+    "html":          _path,
     "show":          _flag,
 }
 _ALIASES = {"platform": "device", "arch": "device"}
@@ -372,6 +384,8 @@ _LAUNCH = {
     "require-exact": "require_exact",
     "collect":       "collect",
     "sanitize":      "sanitize",
+    "sanitize-stop": "sanitize_stop",
+    "suppress":      "suppress",
 }
 # fmt: on
 _KEYWORDS = {keyword: key for key, keyword in _LAUNCH.items()}

@@ -20,12 +20,13 @@ from visim.cli.conventions import EXAMPLE_DEVICE, print_json
 from visim.cli.expecting import Comparison, Tolerance, compare, read_references
 from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
+from visim.cli.findings import check_files_of_findings, write_findings
 from visim.cli.options import Output, Reference, RunOptions
 from visim.cli.progress import watching
 from visim.cli.streams import can_show
 from visim.cli.wording import in_options
 from visim.diag import visible
-from visim.errors import ArgumentError, Correction
+from visim.errors import ArgumentError, Correction, FaultError
 from visim.lex import nearest
 from visim.runtime import pictures
 from visim.runtime.arguments.images import Image
@@ -74,7 +75,13 @@ def run(options: RunOptions, *, as_json: bool, with_arrays: bool = False) -> int
     _check_files(options, as_json=as_json)
     prepared = prepare(options)
     to_stderr = any(is_standard(output.file) for output in options.outputs)
-    report = launch(options, prepared, as_json=as_json)
+    try:
+        report = launch(options, prepared, as_json=as_json)
+    except FaultError as error:
+        if error.report is not None:
+            write_findings(options, prepared.kernel, error.report)
+        raise
+    write_findings(options, prepared.kernel, report)
     compared = _comparisons(options, prepared)
     is_wrong = _is_wrong(report) or any(one.differing for one in compared)
     code = BROKEN if is_wrong else 0
@@ -262,6 +269,7 @@ def _check_files(options: RunOptions, *, as_json: bool) -> None:
     standard_outputs = [output for output in options.outputs if is_standard(output.file)]
     if len(standard_outputs) + as_json > 1:
         raise ArgumentError("the standard output can take only one of --json and --out NAME=-")
+    check_files_of_findings(options)
     for output in options.outputs:
         if not Path(output.file).parent.is_dir():
             raise ArgumentError(f"--out {output.key}: there is no folder for {output.file}")

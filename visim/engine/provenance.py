@@ -32,14 +32,24 @@ from visim.sem.expr import Expr
 Owners = frozenset[str]
 """Names of memory."""
 
-_NOBODY: Owners = frozenset()
+NOBODY: Owners = frozenset()
+UNSURE = "?"
+"""Stands among owners for memory that nothing is known of: its pointer was loaded, or computed
+from the distance of others."""
+_LOADED: Owners = frozenset({"?loaded"})
+_DISTANCE: Owners = frozenset({"?distance"})
+_MIXED: Owners = frozenset({"?mixed"})
+_POINTER_BITS = 32
+"""Loaded values of so many bits may be a pointer, or a half of one."""
 _GRAIN = 4
 """Bytes of the image that are told apart."""
+_SUMS = {"add", "and", "or", "xor"}
+"""Micro-operations of a pointer and a number; what was loaded is a number beside a pointer."""
 _THROUGH = {
-    *("add", "and", "or", "xor", "shl", "shr", "min", "max"),
+    *("shl", "shr", "min", "max"),
     *("convert", "clamp", "bitcast", "broadcast", "take", "concat"),
 }
-"""Micro-operations whose results are of what their operands are of."""
+"""Other micro-operations whose results are of what their operands are of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +67,13 @@ class Provenance:
     Args:
         kernel: the kernel.
         pointers: the pointers that threads start with.
+        constants: whether numbers of the program can be pointers, too: then what registers hold is
+            `UNSURE` that have a pointer at one time and a number at another.
     """
 
-    def __init__(self, kernel: LinkedKernel, pointers: Iterable[PointerPlace]) -> None:
+    def __init__(
+        self, kernel: LinkedKernel, pointers: Iterable[PointerPlace], *, constants: bool = False
+    ) -> None:
         self._kernel = kernel
         self._bytes: dict[int, Owners] = {}
         for one in pointers:
@@ -72,10 +86,23 @@ class Provenance:
         ]
         while self._write_all(writes):
             pass
+        if constants and self._mix(writes):
+            while self._write_all(writes):
+                pass
+
+    def _mix(self, writes: Iterable[tuple[LinkedUnit, WriteRegister]]) -> bool:
+        """Mark registers that hold a pointer at one time and a number at another."""
+        numbers = {
+            grain // _GRAIN * _GRAIN
+            for unit, effect in writes
+            if not self._of(unit, effect.value, {})
+            for grain in self._grains(unit, effect.place)
+        }
+        return self._add(numbers & self._bytes.keys(), _MIXED)
 
     def owners(self, unit: LinkedUnit, pc: int) -> Owners:
         """Return what the flat addresses of an instruction may be of."""
-        found = _NOBODY
+        found = NOBODY
         for effect in _effects_of(self._kernel, unit, pc):
             address = flat_address(effect)
             if address is not None:
@@ -83,8 +110,10 @@ class Provenance:
         return found
 
     def of(self, unit: LinkedUnit, expr: Expr) -> Owners:
-        """Return what a value may be a pointer to."""
-        return self._of(unit, expr, {})
+        """Return what a value may be a pointer to; `UNSURE` is there if it may be anything."""
+        found = self._of(unit, expr, {})
+        marks = found & (_LOADED | _DISTANCE | _MIXED)
+        return found - marks | {UNSURE} if marks else found
 
     def _of(self, unit: LinkedUnit, expr: Expr, known: dict[Expr, Owners]) -> Owners:
         found = known.get(expr)
@@ -96,15 +125,19 @@ class Provenance:
         name, args = expr.uop.name, expr.args
         if name == "read":
             grains = self._grains(unit, expr.attribute)
-            return _NOBODY.union(*(self._bytes.get(grain, _NOBODY) for grain in grains))
-        if name == "sub":  # The distance of two pointers is none.
-            taken = self._of(unit, args[1], known)
-            return self._of(unit, args[0], known) if not taken else _NOBODY
+            return NOBODY.union(*(self._bytes.get(grain, NOBODY) for grain in grains))
+        if name in {"loaded", "gather", "function"}:
+            return _LOADED if expr.type.bits >= _POINTER_BITS else NOBODY
         if name == "select":
             args = args[1:]
-        elif name not in _THROUGH:
-            return _NOBODY
-        return _NOBODY.union(*(self._of(unit, arg, known) for arg in args))
+        elif name not in _THROUGH and name not in _SUMS and name not in {"sub", "neg"}:
+            return NOBODY
+        found = [self._of(unit, arg, known) for arg in args]
+        if name in {"sub", "neg"}:  # The distance of two pointers is none.
+            return _DISTANCE if found[-1] - _LOADED else found[0] if name == "sub" else NOBODY
+        if name in _SUMS and any(one - _LOADED for one in found):
+            found = [one - _LOADED for one in found if one != _LOADED]
+        return NOBODY.union(*found)
 
     def _write_all(self, writes: Iterable[tuple[LinkedUnit, WriteRegister]]) -> bool:
         """Note what writes leave in registers; return whether anything is new."""
@@ -115,14 +148,14 @@ class Provenance:
 
     def _write(self, unit: LinkedUnit, effect: WriteRegister) -> bool:
         """Note what a write leaves in registers; return whether anything is new."""
-        found = self.of(unit, effect.value)
+        found = self._of(unit, effect.value, {})
         return bool(found) and self._add(self._grains(unit, effect.place), found)
 
     def _add(self, grains: Iterable[int], owners: Owners) -> bool:
         changed = False
         for place in grains:
             grain = place // _GRAIN * _GRAIN
-            before = self._bytes.get(grain, _NOBODY)
+            before = self._bytes.get(grain, NOBODY)
             if not owners <= before:
                 self._bytes[grain] = before | owners
                 changed = True
@@ -192,4 +225,4 @@ def _effects_of(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> Sequence[Eff
         return ()
 
 
-__all__ = ["Owners", "PointerPlace", "Provenance", "attributed", "flat_address"]
+__all__ = ["NOBODY", "UNSURE", "Owners", "PointerPlace", "Provenance", "attributed", "flat_address"]

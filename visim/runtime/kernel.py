@@ -26,6 +26,7 @@ from visim.runtime.building.loading import Contents, LoadedKernel
 from visim.runtime.facts import kernels as facts
 from visim.runtime.facts.debugging import DebugFacts, start_registers
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
+from visim.runtime.launching.defaults import current_watch, with_watch
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.handles import LaunchHandle
 from visim.runtime.launching.launch import (
@@ -37,11 +38,12 @@ from visim.runtime.launching.launch import (
 )
 from visim.runtime.launching.report import Report
 from visim.runtime.launching.running import ExecutablePool
-from visim.runtime.launching.sanitizing import Sanitizing, uninitialised
+from visim.runtime.launching.sanitizing import Sanitizing, reach_of, uninitialised
 from visim.runtime.launching.unwritten import unwritten_notes
 from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
+from visim.sanitize.bounds.instrument import Reach
 from visim.sanitize.watching import Wanted, watched_kernel
 from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
@@ -116,6 +118,14 @@ class Kernel:
         contents = self._contents
         return show_unit(self._kernel.unit, contents.isa_version, contents.variables)
 
+    def source_file(self, name: str) -> str | None:
+        """Return the text of a source file that the kernel was compiled from, if it is known.
+
+        Args:
+            name: the file as faults and findings name it.
+        """
+        return self._contents.texts.whole(name)
+
     def __call__(self, *args: object, **options: Unpack[LaunchSettings]) -> Report:
         """Launch the kernel with its arguments in order, and wait for its end.
 
@@ -167,7 +177,9 @@ class Kernel:
                   are asked for. `require_exact`: refuse results that are not bit-exact.
                 - `observers`: a list of `Observer` objects.
                 - `sanitize`: "all", or one or several of "races", "uninit", "bounds" and
-                  "barriers": what they find is in the report's `findings`.
+                  "barriers": what they find is in the report's `findings`. `sanitize_stop`: stop
+                  with a fault when the first error or warning is found. `suppress`: the path of a
+                  file with findings that are known; the report lacks these.
                 - `wait`: False returns at once, while the launch runs.
 
         Returns:
@@ -207,6 +219,9 @@ class Kernel:
 
     def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch[Any]:
         began = time.perf_counter()
+        watch = current_watch()
+        if watch is not None:
+            options = with_watch(options, watch)
         self._platform()
         values = arrange(args, self.args)
         form = self._forms.of(options)
@@ -220,7 +235,11 @@ class Kernel:
         else:
             engine = form.engine.name
             executables = self._pool(form.engine, wanted, taint=chosen.tracks_taint)
-        sanitizing = Sanitizing(self._linked, wanted, undefined) if wanted else None
+        sanitizing = None
+        if wanted:
+            sanitizing = Sanitizing(
+                self._linked, wanted, self._reach, undefined, self._contents.texts
+            )
         if sanitizing is not None:
             sanitizing.prepare(plan)
         compile_s = time.perf_counter() - began
@@ -230,6 +249,7 @@ class Kernel:
             self._unwritten_notes + self._pointees.notes(given),
             sanitizing,
             () if "uninit" in wanted.names else undefined,
+            receive=None if watch is None else watch.receive,
         )
 
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
@@ -324,12 +344,16 @@ class Kernel:
         """Return the kernel as the sanitizers watch it that are wanted."""
         found = self._watched.get(wanted)
         if found is None:
-            found = self._watched[wanted] = watched_kernel(self._linked, wanted)
+            found = self._watched[wanted] = watched_kernel(self._linked, wanted, self._reach)
         return found
 
     @RenewedProperty
     def _linked(self) -> LinkedKernel:
         return self._contents.link(self._kernel, self._platform())
+
+    @RenewedProperty
+    def _reach(self) -> Reach:
+        return reach_of(self._payload)
 
     @RenewedProperty
     def _pointees(self) -> Pointees:

@@ -38,6 +38,11 @@ class SourceTexts:
         source = self.given.get(place.file) or self._read(Path(place.file))
         return source.line(place.line) if source is not None else ""
 
+    def whole(self, file: str) -> str | None:
+        """Return the text of a source file, None where it is not known."""
+        source = self.given.get(file) or self._read(Path(file))
+        return None if source is None else source.text
+
     def _read(self, file: Path) -> Source | None:
         if self.program is None or not file.is_absolute():
             return None

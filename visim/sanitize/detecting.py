@@ -40,6 +40,31 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """What an argument is of flat memory, or of local memory.
+
+    `whole` is where the buffer starts, and its bytes, that a sub-buffer is part of. `element` are
+    the bytes of what the argument points to, None where that is not known.
+    """
+
+    name: str
+    start: int
+    size: int
+    is_local: bool = False
+    whole: tuple[int, int] | None = None
+    element: int | None = None
+
+    @property
+    def end(self) -> int:
+        """The address behind the last byte."""
+        return self.start + self.size
+
+    def distance(self, address: int) -> int:
+        """Return how many bytes an address is away."""
+        return max(self.start - address, address - self.end + 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Undefined:
     """Flat memory that counts as never written: from `address` on, where bits are set in `bits`."""
 
@@ -64,6 +89,8 @@ class Surroundings:
         kernel: the kernel, as it was linked without instruments.
         areas: its flat memory, which does not overlap, by address.
         surfaces: the host address of each surface, by binding table index.
+        bound: the memory of each linear surface, by binding table index.
+        pieces: what the arguments are of flat and of local memory.
         scratch_bytes: the scratch memory of each thread.
         sizes: the work-items of the launch and of a group, None for bare kernels.
     """
@@ -71,6 +98,8 @@ class Surroundings:
     kernel: LinkedKernel
     areas: tuple[Area, ...] = ()
     surfaces: dict[int, int] = field(default_factory=dict[int, int])
+    bound: dict[int, Area] = field(default_factory=dict[int, Area])
+    pieces: tuple[Piece, ...] = ()
     sizes: Sizes | None = None
     scratch_bytes: int = 0
 
@@ -80,6 +109,16 @@ class Surroundings:
             if area.start <= address < area.start + max(area.size, 1):
                 return area
         return None
+
+    def local_element(self, address: int) -> str:
+        """Return what a byte of local memory is called: an argument's element, if it is of one."""
+        for piece in self.pieces:
+            if piece.is_local and piece.element and piece.start <= address < piece.end:
+                offset = address - piece.start
+                inside = f", byte {offset % piece.element}" if offset % piece.element else ""
+                count = piece.size // piece.element
+                return f"{piece.name}[{offset // piece.element}] of {count}{inside}"
+        return f"byte {address} of local memory"
 
     def mask(self, group: Coordinates, thread: int) -> int:
         """Return the channels that a thread starts with, as bits."""
@@ -205,6 +244,7 @@ __all__ = [
     "Collector",
     "Detector",
     "Instrument",
+    "Piece",
     "Places",
     "Sanitizer",
     "Side",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 from visim.engine.faults import place_of
 from visim.linker.program import LinkedKernel
 from visim.module import SourceLine
 from visim.sanitize.findings import Place
 
-MOST_SOURCE_BYTES = 1 << 22
-"""Longer files are not read to show a line of them."""
+TextOf = Callable[[SourceLine], str | None]
+"""Gives the text of a line, where it is known."""
 
 
 class Places:
@@ -18,12 +18,12 @@ class Places:
 
     Args:
         kernel: the kernel.
-        sources: texts of source files, by the names that the kernel's FILE directives give.
+        text_of: gives the text of lines of the source.
     """
 
-    def __init__(self, kernel: LinkedKernel, sources: dict[str, str] | None = None) -> None:
+    def __init__(self, kernel: LinkedKernel, text_of: TextOf | None = None) -> None:
         self._kernel = kernel
-        self._texts = {name: text.splitlines() for name, text in (sources or {}).items()}
+        self._text_of = text_of
         self._known: dict[tuple[int, int], Place] = {}
         self._lines: dict[int, tuple[SourceLine | None, ...]] = {}
 
@@ -48,26 +48,10 @@ class Places:
         instruction = body[min(pc, len(body) - 1)]
         source = self._lines[unit][min(pc, len(body) - 1)]
         if source is not None:
-            text = self._line(source.file, source.line)
+            text = None if self._text_of is None else self._text_of(source)
             return Place(source.file, source.line, text, instruction.show())
         file, line, _ = place_of(instruction)
         return Place(file, line, instruction.show(), instruction.show())
 
-    def _line(self, file: str, line: int) -> str | None:
-        if file not in self._texts:
-            self._texts[file] = _read(file)
-        lines = self._texts[file]
-        return lines[line - 1] if 0 < line <= len(lines) else None
 
-
-def _read(file: str) -> list[str]:
-    try:
-        path = Path(file)
-        if not path.is_file() or path.stat().st_size > MOST_SOURCE_BYTES:
-            return []
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except (OSError, ValueError):
-        return []
-
-
-__all__ = ["Places"]
+__all__ = ["Places", "TextOf"]

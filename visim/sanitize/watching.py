@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
 from visim.linker.program import LinkedKernel
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
+from visim.sanitize.bounds.detector import BoundsDetector
+from visim.sanitize.bounds.instrument import BoundsInstrument, Reach
+from visim.sanitize.bounds.table import ExtentTable, extent_table
 from visim.sanitize.collecting import Collector
 from visim.sanitize.detecting import Detector, Instrument, Sanitizer, Surroundings, Undefined
 from visim.sanitize.instrumented import instrumented
-from visim.sanitize.places import Places
+from visim.sanitize.places import Places, TextOf
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
 from visim.sanitize.uninit.detector import UninitDetector
@@ -48,20 +51,30 @@ class Wanted:
         """
         return shadow_space() if "uninit" in self.names else None
 
+    @property
+    def table(self) -> ExtentTable | None:
+        """Where the extents of memory are that the launch needs, if it does."""
+        return extent_table() if "bounds" in self.names else None
+
     def turn(self) -> AbstractContextManager[object]:
-        """Return what holds while a launch runs: shadows are of one launch at a time."""
-        space = self.space
-        return nullcontext() if space is None else space.lock
+        """Return what holds while a launch runs: shadows and extents are of one at a time."""
+        stack = ExitStack()
+        for one in (self.space, self.table):
+            if one is not None:
+                stack.enter_context(one.lock)
+        return stack
 
 
-def watched_kernel(kernel: LinkedKernel, wanted: Wanted) -> LinkedKernel:
+def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> LinkedKernel:
     """Return a kernel with the instruments that are wanted, and with what these need.
 
     Raises:
         UnsupportedError: the system does not let the process have shadows of memory.
     """
     instruments: list[Instrument] = []
-    space = wanted.space
+    space, table = wanted.space, wanted.table
+    if table is not None:
+        instruments.append(BoundsInstrument(kernel, reach, table))
     if space is not None:
         shadowed = ShadowedKernel(kernel)
         kernel = shadowed.kernel
@@ -78,7 +91,11 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted) -> LinkedKernel:
 
 
 def sanitizer(
-    surroundings: Surroundings, wanted: Wanted, undefined: Sequence[Undefined]
+    surroundings: Surroundings,
+    wanted: Wanted,
+    undefined: Sequence[Undefined],
+    reach: Reach,
+    text_of: TextOf | None = None,
 ) -> Sanitizer:
     """Return what watches one launch.
 
@@ -86,12 +103,16 @@ def sanitizer(
         surroundings: the launch.
         wanted: which detectors.
         undefined: what of flat memory counts as never written.
+        reach: what the kernel reaches by pointers that it starts with.
+        text_of: gives the text of lines of the source.
     """
-    collector = Collector(Places(surroundings.kernel))
+    collector = Collector(Places(surroundings.kernel, text_of))
     detectors: list[Detector] = []
     if "races" in wanted.names:
         detectors.append(RaceDetector(surroundings, collector))
-    space = wanted.space
+    space, table = wanted.space, wanted.table
+    if table is not None:
+        detectors.append(BoundsDetector(surroundings, collector, reach, table))
     if space is not None:
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
     if "barriers" in wanted.names:

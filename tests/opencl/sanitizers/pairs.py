@@ -15,7 +15,7 @@ SIZE, LOCAL = 256, 64
 
 @dataclass(frozen=True)
 class Pair:
-    """A wrong kernel that gives a finding of `kind`; `body` follows `HEAD`.
+    """A wrong kernel that gives a finding of `kind`; `body` follows `head`.
 
     `undefined` says that the buffer `y` counts as never written.
     """
@@ -25,17 +25,18 @@ class Pair:
     body: str
     undefined: bool = False
     options: str = ""
+    head: str = HEAD
 
     def text(self, *, mended: bool) -> str:
         """Return the kernel, wrong or mended; lines have the same numbers in both."""
         gone = "//-" if mended else "//+"
-        lines = (HEAD + self.body + "}\n").split("\n")
+        lines = (self.head + self.body + "}\n").split("\n")
         return "\n".join("" if line.rstrip().endswith(gone) else line for line in lines)
 
     @property
     def lines(self) -> set[int]:
         """The numbers of the lines that the finding names."""
-        lines = (HEAD + self.body).split("\n")
+        lines = (self.head + self.body).split("\n")
         return {n for n, line in enumerate(lines, 1) if re.search(r"/\*[12]\*/", line)}
 
 

@@ -1,6 +1,12 @@
-"""Each wrong kernel has the finding that it is for, at its lines; its mended twin has none."""
+"""Each wrong kernel has the finding that it is for, at its lines; its mended twin has none.
+
+The gate runs a share of the pairs, devices and engines; VISIM_PAIRS_SEED=N chooses another one.
+"""
 
 from __future__ import annotations
+
+import os
+import random
 
 import numpy as np
 import pytest
@@ -8,17 +14,22 @@ import pytest
 import visim
 from tests.opencl.building import built
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
+from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
 
-DEVICES = ("pvc", "tgllp")
+DEVICES = ("pvc", "tgllp", "bmg")
+SHARE = 24
+SEED = int(os.environ.get("VISIM_PAIRS_SEED", "0"))
+EVERY = (*PAIRS, *BOUNDS_PAIRS)
 
 
 def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[visim.Finding, ...]:
-    program = built(pair.text(mended=mended), device, f"-g {pair.options}".strip())
+    program = built(pair.text(mended=mended), device, pair.options)
     x, y = np.arange(1024, dtype=np.int32) * 5 % 97, np.zeros(1024, np.int32)
     given = visim.Uninitialised(y) if pair.undefined else y
-    arguments = [x, given, visim.Local(4 * LOCAL)]
+    kernel = program["k"]
+    arguments = [x, given] + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
     try:
-        report = program["k"].launch(
+        report = kernel.launch(
             arguments, global_size=SIZE, local_size=LOCAL, engine=engine, sanitize="all"
         )
     except visim.FaultError as error:
@@ -27,15 +38,13 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run pairs on one device and engine each, in turn; `--thorough` runs all of them on all."""
+    """Run some of the pairs, chosen by VISIM_PAIRS_SEED; `--thorough` runs all of them on all."""
     every = [(device, engine) for device in DEVICES for engine in ("interpreter", "jit")]
-    thorough = metafunc.config.getoption("thorough")
-    runs = [
-        pytest.param(pair, *run, id=f"{pair.name}-{'-'.join(run)}")
-        for number, pair in enumerate(PAIRS)
-        for run in (every if thorough else [every[number % len(every)]])
-    ]
-    metafunc.parametrize(("pair", "device", "engine"), runs)
+    runs = [(pair, *run) for pair in EVERY for run in every]
+    if not metafunc.config.getoption("thorough"):
+        runs = random.Random(SEED).sample(runs, SHARE)
+    named = [pytest.param(*run, id=f"{run[0].name}-{run[1]}-{run[2]}") for run in runs]
+    metafunc.parametrize(("pair", "device", "engine"), named)
 
 
 def test_the_wrong_kernel_is_found_and_the_mended_one_is_well(

@@ -29,7 +29,7 @@ class Buffer:
         ArgumentError: The size is not an integer of 0 or more, or there is too little memory.
     """
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_bytes", "_whole")
 
     def __init__(self, nbytes: int) -> None:
         size = _size(nbytes, "Buffer")
@@ -39,6 +39,7 @@ class Buffer:
             self._bytes: NDArray[np.uint8] = aligned_zeros(size, ALIGNMENT)
         except (MemoryError, ValueError):
             raise ArgumentError(f"Buffer: not enough memory for {shown(size)} bytes") from None
+        self._whole: Buffer | None = None
 
     def __len__(self) -> int:
         """Return the size in bytes."""
@@ -62,11 +63,16 @@ class Buffer:
                 f"the buffer's {len(self)}"
             )
         sub = object.__new__(Buffer)
-        sub._bytes = self._bytes[start:stop]
+        sub._bytes, sub._whole = self._bytes[start:stop], self.whole or self
         return sub
 
     def __repr__(self) -> str:
         return f"Buffer({len(self)})"
+
+    @property
+    def whole(self) -> Buffer | None:
+        """The buffer that this sub-buffer is part of, None: it is none."""
+        return self._whole
 
     @property
     def address(self) -> int:
@@ -126,3 +132,9 @@ def _size(value: Any, what: str) -> int:
     if size is None:
         raise ArgumentError(f"{what}: {shown(value)} is not a number of bytes; expected an integer")
     return size
+
+
+def whole_of(value: object) -> tuple[int, int] | None:
+    """Return where the buffer is that an argument is a part of, and its bytes."""
+    whole = value.whole if isinstance(value, Buffer) else None
+    return None if whole is None else (whole.address, len(whole))

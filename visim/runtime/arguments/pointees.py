@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,20 @@ _ELEMENTS = {
     "float": ("f4",),
     "double": ("f8",),
 }
+
+
+_OF_TYPE = re.compile(r"(u?(?:char|short|int|long)|bool|half|float|double)(\d*)\s*\*")
+_BYTES = {"char": 1, "bool": 1, "short": 2, "half": 2, "int": 4, "float": 4, "long": 8, "double": 8}
+
+
+@cache
+def element_bytes(type_name: str) -> int | None:
+    """Return the bytes of what a pointer type points to, None: its name does not say it."""
+    match = _OF_TYPE.fullmatch(type_name)
+    if match is None:
+        return None
+    count = int(match[2] or 1)
+    return _BYTES[match[1].removeprefix("u")] * (4 if count == 3 else count)
 
 
 class Pointees:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from threading import Event, get_ident
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar, cast
 
@@ -32,7 +33,7 @@ from visim.runtime.launching.handles import CancelledError, LaunchHandle
 from visim.runtime.launching.lookouts import current_lookout
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
-from visim.runtime.launching.sanitizing import Sanitizing
+from visim.runtime.launching.sanitizing import FirstFinding, Sanitizing, first_finding
 from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import LARGEST_CHOSEN, Sizes, divisor_of
 from visim.runtime.payload.threads import LaunchPlan
@@ -40,6 +41,7 @@ from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receive
 from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.findings import Finding
 from visim.sanitize.kinds import read_sanitize
+from visim.sanitize.suppressions import kept, read_suppressions
 
 if TYPE_CHECKING:
     from visim.engine.interp import Interpreter
@@ -78,6 +80,8 @@ class LaunchSettings(TypedDict, total=False):
     require_exact: bool
     observers: Sequence[Observer]
     sanitize: str | Iterable[str] | None
+    sanitize_stop: bool
+    suppress: str | Path | None
 
 
 class LaunchKeywords(LaunchSettings, total=False):
@@ -103,6 +107,8 @@ class LaunchOptions(Sizes):
     require_exact: bool = False
     observers: Sequence[object] = ()
     sanitize: str | Iterable[str] | None = None
+    sanitize_stop: bool = False
+    suppress: str | Path | None = None
     wait: bool = True
 
     @classmethod
@@ -175,8 +181,8 @@ class LaunchOptions(Sizes):
             raise ArgumentError(
                 f"bounds: expected 'fault' or 'hardware', found {shown(self.bounds)}"
             )
-        for name, value in (("require_exact", self.require_exact), ("wait", self.wait)):
-            check_flag(name, value)
+        for name in ("require_exact", "wait", "sanitize_stop"):
+            check_flag(name, getattr(self, name))
         if self.engine is not None and not isinstance(cast("object", self.engine), str):
             raise ArgumentError(
                 f"engine: expected 'interpreter' or 'jit', found {shown(self.engine)}"
@@ -244,6 +250,7 @@ class Launch(Generic[_Result]):
     kernel_notes: tuple[str, ...] = ()
     sanitizing: Sanitizing | None = None
     unwatched: tuple[Uninitialised, ...] = ()
+    receive: Callable[[Report], None] | None = None
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -274,6 +281,8 @@ class Launch(Generic[_Result]):
             FaultError: it stopped with a fault; `.report` says how far it came.
             UnsupportedError: this very launch runs already, and has called what calls this.
         """
+        if self.options.suppress is not None:
+            read_suppressions(self.options.suppress)
         receiver = current_receiver()
         deadline = Deadline.after(self.options.timeout)
         if not self.options.wait:
@@ -306,6 +315,8 @@ class Launch(Generic[_Result]):
             stopped = with_source_line(found.exit.stopped, self.units, self.texts)
             raise CancelledError(f"{stopped.message} at {stopped.place}")
         report = self._report(found, findings)
+        if self.receive is not None:
+            self.receive(report)
         fault = found.exit.fault or self._inexact(report)
         if fault is not None:
             raise FaultError(with_source_line(fault, self.units, self.texts), report)
@@ -370,12 +381,21 @@ class Launch(Generic[_Result]):
         with sanitizing.wanted.turn():
             watcher = sanitizing.begin(self.plan)
             options = replace(options, observers=(*options.observers, watcher))
+            if self.options.sanitize_stop:
+                options = replace(options, stop=FirstFinding(watcher, options.stop))
             try:
                 found = run_plan(self.plan, executable, options, receiver)
             except BaseException:
                 watcher.finish(None)
                 raise
-            return found, watcher.finish(found.exit.fault)
+            findings = watcher.finish(found.exit.fault)
+        known = () if self.options.suppress is None else read_suppressions(self.options.suppress)
+        findings = kept(self.kernel, findings, known)
+        if self.options.sanitize_stop and found.exit.fault is None:
+            found.exit.fault = first_finding(findings, self.kernel)
+            if found.exit.fault is not None:
+                found.exit.stopped = None
+        return found, findings
 
     def _report(self, found: Outcome, findings: tuple[Finding, ...]) -> Report:
         total = found.exit
@@ -486,8 +506,6 @@ def _notes(options: LaunchOptions, engine: str) -> tuple[str, ...]:
         found += ("checks='off': nobody looked whether accesses were in range",)
     elif options.checks == "off":
         found += (f"checks='off' changes nothing on the {engine}: all checks were on",)
-    if "bounds" in (options.sanitize or ()):
-        found += ("sanitize: an access out of range stops the run with a fault, not as a finding",)
     if (options.workers or 1) > 1 and engine == "interpreter":
         found += (f"the {engine} ran on one worker",)
     return found

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from visim.engine.base import StopFlag
+from visim.errors import Fault
 from visim.linker import LinkedKernel
+from visim.machine.surfaces import Surface
 from visim.records import record
+from visim.runtime.arguments.parameters import parameters
 from visim.runtime.arguments.uninitialised import Uninitialised
+from visim.runtime.payload.bare import BareLayout
+from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan
-from visim.sanitize.detecting import Area, Sanitizer, Sizes, Surroundings, Undefined
+from visim.runtime.sourcetexts import SourceTexts
+from visim.sanitize.bounds.instrument import OWN_LOCAL, Reach
+from visim.sanitize.detecting import Area, Piece, Sanitizer, Sizes, Surroundings, Undefined
+from visim.sanitize.findings import Finding
 from visim.sanitize.watching import Wanted, sanitizer
 
-_SHADOWS = "shadow memory"
+_SHADOWS, _EXTENTS = "shadow memory", "extents of memory"
 _KINDS = {
     "private memory": "private",
     "printf buffer": "hidden",
@@ -32,13 +42,19 @@ class Sanitizing:
 
     kernel: LinkedKernel
     wanted: Wanted
+    reach: Reach
     uninitialised: tuple[Uninitialised, ...]
+    texts: SourceTexts
 
     def prepare(self, plan: LaunchPlan) -> None:
         """Let a kernel reach the shadows of its memory."""
-        space, memory = self.wanted.space, plan.parts[0].machine.memory
-        if space is not None and not any(one.name == _SHADOWS for one in memory.allocations):
+        memory = plan.parts[0].machine.memory
+        known = {one.name for one in memory.allocations}
+        space, table = self.wanted.space, self.wanted.table
+        if space is not None and _SHADOWS not in known:
             memory.add(space.bytes, _SHADOWS)
+        if table is not None and _EXTENTS not in known:
+            memory.add(table.bytes, _EXTENTS)
 
     def begin(self, plan: LaunchPlan) -> Sanitizer:
         """Return what watches one run of a plan."""
@@ -46,13 +62,76 @@ class Sanitizing:
         areas = tuple(
             Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"))
             for one in machine.memory.allocations
-            if one.name != _SHADOWS
+            if one.name not in {_SHADOWS, _EXTENTS}
         )
-        surfaces = {index: plan.surfaces[index].host_address for index in _linear(plan)}
+        bound = {index: _area(plan.surfaces[index]) for index in _linear(plan)}
+        surfaces = {index: area.start for index, area in bound.items()}
         sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
-        around = Surroundings(self.kernel, areas, surfaces, sizes, scratch)
+        pieces = [
+            Piece(one.name, one.start, one.size, one.is_local, one.whole, one.element)
+            for one in plan.extents
+        ]
+        if self.reach.own_local:
+            pieces.append(Piece(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
+        around = Surroundings(self.kernel, areas, surfaces, bound, tuple(pieces), sizes, scratch)
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
-        return sanitizer(around, self.wanted, undefined)
+        return sanitizer(around, self.wanted, undefined, self.reach, self.texts.text)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstFinding:
+    """Stops a run when its sanitizers have found an error or a warning, or when `other` does."""
+
+    watcher: Sanitizer
+    other: StopFlag | None
+
+    def is_set(self) -> bool:
+        """Return whether the run has to stop."""
+        return not self.watcher.collector.is_empty or (
+            self.other is not None and self.other.is_set()
+        )
+
+
+def first_finding(findings: Iterable[Finding], kernel: str) -> Fault | None:
+    """Return the first error or warning as a fault."""
+    for one in findings:
+        if one.counts:
+            place = one.places[0] if one.places else None
+            actor = one.actors[0] if one.actors else None
+            return Fault(
+                "sanitizer",
+                one.kind,
+                one.message,
+                kernel=kernel,
+                group=None if actor is None else actor.group,
+                thread=None if actor is None else actor.thread,
+                channel=None if actor is None else actor.channel,
+                instruction=None if place is None else place.instruction,
+                file=None if place is None else place.file,
+                line=None if place is None else place.line,
+                buffer=one.buffer,
+            )
+    return None
+
+
+def reach_of(layout: PayloadLayout | BareLayout) -> Reach:
+    """Return what kernels with a layout reach by pointers that they start with."""
+    if isinstance(layout, BareLayout):
+        return Reach(layout.pointers)
+    names = {one.name for one in parameters(layout.kernel) if one.kind == "buffer"}
+    hidden = {one.name for one in layout.pointers if one.name not in names}
+    own = layout.kernel.execution_env.slm_size
+    local = layout.local_pointers
+    silent = tuple(
+        one.name
+        for one in parameters(layout.kernel)
+        if one.kind == "local" and one.name not in {place.name for place in local}
+    )
+    return Reach(layout.pointers, local, own, silent, frozenset(hidden))
+
+
+def _area(surface: Surface) -> Area:
+    return Area(surface.host_address, surface.size, surface.allocation.name)
 
 
 def uninitialised(values: Iterable[object]) -> tuple[Uninitialised, ...]:
@@ -79,4 +158,4 @@ def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
     return (x, y, z)
 
 
-__all__ = ["Sanitizing", "uninitialised"]
+__all__ = ["FirstFinding", "Sanitizing", "first_finding", "reach_of", "uninitialised"]

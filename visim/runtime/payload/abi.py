@@ -31,12 +31,13 @@ from visim.machine.surfaces import (
     Surfaces,
 )
 from visim.runtime.arguments import values
-from visim.runtime.arguments.buffers import Local
+from visim.runtime.arguments.buffers import Local, whole_of
 from visim.runtime.arguments.images import (
     image_argument,
     inline_sampler,
     sampler_argument,
 )
+from visim.runtime.arguments.pointees import element_bytes
 from visim.runtime.arguments.values import Parameter
 from visim.runtime.payload.geometry import (
     NDRange,
@@ -47,6 +48,7 @@ from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.segments import Segments
 from visim.runtime.payload.table import KNOWN_ENTRIES, SEGMENT_ENTRIES, Bound
 from visim.runtime.payload.threads import (
+    Extent,
     LaunchPlan,
     Part,
     Tables,
@@ -80,6 +82,7 @@ class _Preparation:
         self.bound: dict[int, Bound] = {}
         self.slm_bytes = self.kernel.execution_env.slm_size
         self.notes: tuple[str, ...] = ()
+        self.extents: list[Extent] = []
 
     # Arguments
 
@@ -129,6 +132,9 @@ class _Preparation:
         alignment = max([1, *(p.slm_alignment for p in entries)])
         offset = _aligned(used, alignment)
         self.bound[index] = Bound(local=offset)
+        start = self.kernel.execution_env.slm_size + offset
+        kind = self.parameters[index].type_name
+        self.extents.append(Extent(name, start, value.nbytes, True, None, element_bytes(kind)))
         return offset + value.nbytes
 
     def _too_much_local(self, limit: int) -> ArgumentError:
@@ -143,10 +149,14 @@ class _Preparation:
         found = values.memory(value, name, written=index in self.layout.written)
         if found is None:
             self.bound[index] = Bound()
+            self.extents.append(Extent(name, 0, 0))
             return
         allocation, state = self.memory.allocate(found, name), 0
         self._check_reach(index, allocation)
         address = allocation.address
+        kind, whole = self.parameters[index].type_name, whole_of(value)
+        element = element_bytes(kind)
+        self.extents.append(Extent(name, address, allocation.size, False, whole, element))
         indices: list[int] = []
         if index in self.layout.bindless:
             indices = [self._free_surface(name)]
@@ -234,7 +244,8 @@ class _Preparation:
         walks = geometry.walks
         parts = tuple([self._part(geometry, walk, addresses, private) for walk in walks])
         sizes = geometry.to_dict()
-        return LaunchPlan(sizes, parts, self.surfaces, printf, assertions, self.notes)
+        notes, extents = self.notes, tuple(self.extents)
+        return LaunchPlan(sizes, parts, self.surfaces, printf, assertions, notes, extents)
 
     def _segment_addresses(self, segments: Segments | None) -> dict[str, int]:
         """Let threads reach the program's variables; return what the payload says of them."""

@@ -29,12 +29,13 @@ from visim.machine.surfaces import BINDING_TABLE_SIZE, LAST_FREE_SURFACE, Surfac
 from visim.module import IMPLICIT_KINDS, Input, Unit
 from visim.operands import General, SamplerVariable, SurfaceVariable
 from visim.runtime.arguments import values
-from visim.runtime.arguments.buffers import Buffer
+from visim.runtime.arguments.buffers import Buffer, whole_of
 from visim.runtime.arguments.images import Image, sampler_argument
 from visim.runtime.arguments.values import Parameter, ValueType
 from visim.runtime.payload.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
 from visim.runtime.payload.layout import is_unused
 from visim.runtime.payload.threads import (
+    Extent,
     LaunchPlan,
     Part,
     Register,
@@ -140,6 +141,7 @@ class _Preparation:
         self.memory = Memory()
         self.surfaces = Surfaces(bounds)
         self.registers: list[Register] = []
+        self.extents: list[Extent] = []
 
     def bind(self, given: Sequence[object], tables: Tables) -> None:
         """Check all arguments; surfaces by index come first, others get what is left."""
@@ -173,7 +175,11 @@ class _Preparation:
             return values.value_bytes(value, name, _value_type(variable))[: entry.size]
         if value is None or isinstance(value, Buffer) or _has_axes(value):
             found = values.memory(value, name)
-            address = 0 if found is None else self.memory.add(found, name)
+            address, size = 0, 0
+            if found is not None:
+                allocation = self.memory.allocate(found, name)
+                address, size = allocation.address, allocation.size
+            self.extents.append(Extent(name, address, size, whole=whole_of(value)))
             return struct.pack("<Q", address)
         if _is_index(value):
             value = operator.index(cast("Any", value))
@@ -404,7 +410,8 @@ def prepare(
     machine = Machine(preparation.memory, preparation.surfaces, pointers=layout.pointers)
     waves = geometry.waves if isinstance(geometry, ThreadSpace) else None
     part = Part(dispatch, machine, waves)
-    return LaunchPlan(geometry.to_dict(), (part,), preparation.surfaces)
+    surfaces, extents = preparation.surfaces, tuple(preparation.extents)
+    return LaunchPlan(geometry.to_dict(), (part,), surfaces, extents=extents)
 
 
 def _check_model(unit: Unit, geometry: ThreadGroups | ThreadSpace) -> None:

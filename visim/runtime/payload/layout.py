@@ -34,6 +34,7 @@ from visim.target import Platform
 
 PACKED_IDS = "packed_local_ids"
 _SCRATCH_GRANULE = 1024
+_POINTER_BYTES = 8
 _MOST_SIZES = 64
 """For so many local sizes a kernel remembers what their threads have."""
 
@@ -242,6 +243,8 @@ class PayloadLayout:
             name = POINTED_TO.get(entry.arg_type)
             if name is None and entry.addrmode == "stateless" and entry.arg_index >= 0:
                 name = names[entry.arg_index]
+            if name is None and entry.arg_index < 0 and entry.size == _POINTER_BYTES:
+                name = entry.arg_type
             for piece in self.cross_slices if name is not None and entry.size else ():
                 start = max(entry.offset, piece.start)
                 end = min(entry.offset + entry.size, piece.start + piece.size)
@@ -249,6 +252,28 @@ class PayloadLayout:
                     register = piece.register + start - piece.start
                     found.append(PointerPlace(register, end - start, str(name)))
         return tuple(found)
+
+    @cached_property
+    def local_pointers(self) -> tuple[PointerPlace, ...]:
+        """The pointers to local memory that threads start with, and that code reads: arguments.
+
+        Of the first argument compilers know where it is.
+        """
+        names = [parameter.name for parameter in parameters(self.kernel)]
+        unit = self.linked.units[0]
+        read = {
+            self.linked.offset(unit, entry.variable)
+            for entry in self.linked.kernel.inputs
+            if isinstance(entry.variable, General) and mentions(unit.unit, entry.variable)
+        }
+        return tuple(
+            PointerPlace(piece.register + entry.offset - piece.start, entry.size, names[index])
+            for entry in self.kernel.payload
+            if (index := entry.arg_index) >= 0 and entry.addrmode == "slm"
+            for piece in self.cross_slices
+            if piece.register in read
+            if piece.start <= entry.offset < piece.start + piece.size
+        )
 
     def _unexplained(self, entry: Input) -> UnsupportedError:
         return UnsupportedError(

@@ -60,12 +60,29 @@ class Part:
 
 
 @record
+class Extent:
+    """Memory that a launch gives a kernel: its name, where it starts, and its bytes.
+
+    `is_local` is what stands in local memory. `whole` is where the buffer starts, and its bytes,
+    that a sub-buffer is part of. `element` are the bytes of what its pointer points to, if known.
+    """
+
+    name: str
+    start: int
+    size: int
+    is_local: bool = False
+    whole: tuple[int, int] | None = None
+    element: int | None = None
+
+
+@record
 class LaunchPlan:
     """A launch that is ready to run, as often as wanted.
 
     The parts run one after another; all share their memory and surfaces. `printf` is the buffer
     that the kernel prints into, `assertions` the one that its assertions write, if it does so.
-    `notes` are sentences for the report: what the launch could not be given exactly.
+    `notes` are sentences for the report: what the launch could not be given exactly. `extents` are
+    what arguments are of flat and of local memory.
     """
 
     geometry: Mapping[str, Any]
@@ -74,6 +91,7 @@ class LaunchPlan:
     printf: NDArray[np.uint8] | None = None
     assertions: AssertBuffer | None = None
     notes: tuple[str, ...] = ()
+    extents: tuple[Extent, ...] = ()
 
 
 @record

@@ -211,7 +211,7 @@ class RaceDetector:
     def _what(self, race: _Race) -> str:
         size = max(1, self._element(race.first))
         if race.memory == "local":
-            return f"byte {race.address} of local memory"
+            return self._surroundings.local_element(race.address)
         area = self._surroundings.area(race.address)
         if area is None:
             return f"the bytes at 0x{race.address:x}"

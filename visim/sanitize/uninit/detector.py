@@ -173,7 +173,7 @@ class UninitDetector:
         address = read.addresses[at] if at < len(read.addresses) else 0
         match read.memory:
             case Space.SLM:
-                return "uninit-local", None, f"byte {address} of local memory"
+                return "uninit-local", None, self._surroundings.local_element(address)
             case Space.FLAT | Space.SURFACE:
                 if read.memory is Space.SURFACE:
                     index, offset = address >> _SURFACE_SHIFT, address & (1 << _SURFACE_SHIFT) - 1

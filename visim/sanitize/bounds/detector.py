@@ -1,0 +1,191 @@
+"""The detector of bounds: says of accesses that did not take place what they would have been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from visim.engine.accesses import WATCH, Accesses, AccessSite
+from visim.engine.observers import GroupStart
+from visim.engine.provenance import NOBODY, Owners, Provenance
+from visim.errors import Fault
+from visim.sanitize.bounds.instrument import (
+    OWN_LOCAL,
+    PREFIX,
+    SURFACE_SHIFT,
+    Access,
+    Reach,
+    access_bytes,
+    address_of,
+    element_bytes,
+)
+from visim.sanitize.bounds.table import EVERYWHERE, ExtentTable
+from visim.sanitize.collecting import Collector, Side
+from visim.sanitize.detecting import Piece, Surroundings
+from visim.sanitize.entries import entries
+from visim.sanitize.findings import Coordinates
+from visim.sem.effects import Load, LoadBlock, Space
+
+_HALF, _WRAP = 1 << 31, 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """An access of the program, and the names of what its address may be of."""
+
+    access: Access
+    owners: Owners
+    first_channel: int
+
+
+class BoundsDetector:
+    """Tells of accesses outside of the memory that their addresses were computed from."""
+
+    def __init__(
+        self, surroundings: Surroundings, collector: Collector, reach: Reach, table: ExtentTable
+    ) -> None:
+        self._surroundings = surroundings
+        self._collector = collector
+        kernel = surroundings.kernel
+        self._flat = Provenance(kernel, reach.flat)
+        self._local = Provenance(kernel, reach.local, constants=True)
+        self._sites: dict[tuple[int, int, str], _Site] = {}
+        self._group: Coordinates = (0, 0, 0)
+        self._pieces = {piece.name: piece for piece in surroundings.pieces}
+        table.clear()
+        for number, name in enumerate(reach.names):
+            piece = self._pieces.get(name)
+            start, size = (0, EVERYWHERE) if piece is None else (piece.start, piece.size)
+            table.put(table.named(number), start, size)
+        for index, area in surroundings.bound.items():
+            table.put(table.surfaces + 16 * index, 0, area.size)
+        local = [piece.end for piece in surroundings.pieces if piece.is_local]
+        self._local_bytes = max(local, default=0)
+        self._table, self._reach = table, reach
+
+    def begin_group(self, group: GroupStart) -> None:
+        """A group begins."""
+        self._group = group.group
+        self._table.put(self._table.local, 0, self._local_bytes or group.slm_bytes)
+
+    def accesses(self, accesses: Accesses) -> None:
+        """Look at what was out of range."""
+        for place, site, _ in entries(accesses):
+            if site.kind == WATCH and site.operation.startswith(PREFIX):
+                self._look(accesses, place, site)
+
+    def end_group(self, fault: Fault | None) -> None:
+        """Nothing is left of a group."""
+
+    def end(self) -> None:
+        """Nothing is left of the launch."""
+
+    def _look(self, accesses: Accesses, place: int, site: AccessSite) -> None:
+        words = accesses.words
+        octets = words[place + 1 : place + 1 + site.masks].view(np.uint8)
+        on = np.flatnonzero(np.unpackbits(octets, count=site.lanes, bitorder="little"))
+        first = place + 1 + site.masks
+        values: list[int] = words[first : first + site.lanes][on].tolist()
+        known = self._site(site)
+        is_block = not isinstance(known.access, Load) and site.lanes == 1
+        channel = None if is_block and site.lanes == 1 else int(on[0]) + known.first_channel
+        self._report(accesses.thread, site, known, values, channel)
+
+    def _report(
+        self, thread: int, site: AccessSite, known: _Site, values: list[int], channel: int | None
+    ) -> None:
+        access = known.access
+        kind = "oob-read" if isinstance(access, Load | LoadBlock) else "oob-write"
+        does = "reads" if kind == "oob-read" else "writes"
+        address = values[0]
+        if access.space is Space.SLM:
+            kind = "oob-local"
+        elif access.space is Space.SURFACE:
+            index, offset = address >> SURFACE_SHIFT, address & (1 << SURFACE_SHIFT) - 1
+            known = replace(known, owners=self._of_surface(index))
+            address = self._host_address(index, offset)
+        piece = self._piece(known, address)
+        if piece is not None and piece.whole is not None:
+            start, size = piece.whole
+            if start <= address < start + size:
+                kind = "oob-sub-buffer"
+        actor = self._surroundings.actor(self._group, thread, channel)
+        who = f"work-item {actor.work_item}" if actor.work_item else f"thread {thread}"
+        message = f"{who} {does} {self._what(access, piece, address)}"
+        name = None if piece is None or piece.name == OWN_LOCAL else piece.name
+        side = Side(site.unit, site.pc, actor)
+        self._collector.add(kind, [side], message, buffer=name, count=len(values))
+
+    def _what(self, access: Access, piece: Piece | None, address: int) -> str:
+        size = access_bytes(access)
+        if piece is None or piece.name == OWN_LOCAL:
+            whole = self._local_bytes
+            return f"{size} bytes at byte {address} of local memory, of which there are {whole}"
+        element = piece.element or element_bytes(access)
+        index, count = (address - piece.start) // element, piece.size // element
+        if 0 <= index < count:
+            index = count
+        said = f"{piece.name}[{index}] of {count}"
+        if not piece.size:
+            return f"{size} bytes of {piece.name!r}, which is a null pointer or empty"
+        if address < piece.start:
+            distance = f"{piece.start - address} bytes before its start"
+        else:
+            distance = f"{max(0, address - piece.end)} bytes past its end"
+        return f"{said} ({size} bytes, {distance}){self._neighbour(access, piece, address)}"
+
+    def _neighbour(self, access: Access, piece: Piece, address: int) -> str:
+        """Say in what else the bytes are."""
+        if access.space is not Space.SLM and piece.whole is not None:
+            start, size = piece.whole
+            if start <= address < start + size:
+                return ", in the buffer that it is part of"
+        is_local = access.space is Space.SLM
+        for other in self._pieces.values():
+            within = other.start <= address < other.end
+            if within and other.is_local == is_local and other.name != piece.name:
+                return f", which is in {other.name!r}"
+        return ""
+
+    def _piece(self, known: _Site, address: int) -> Piece | None:
+        """Return the memory that an address is of: the nearest of those that it may be of."""
+        found = [self._pieces[name] for name in known.owners if name in self._pieces]
+        return min(found, key=lambda one: one.distance(address), default=None)
+
+    def _host_address(self, index: int, offset: int) -> int:
+        """Return the address of a byte of a surface; offsets before its start have wrapped."""
+        found = self._surroundings.bound.get(index)
+        start = 0 if found is None else found.start
+        return start + (offset - _WRAP if _HALF <= offset < _WRAP else offset)
+
+    def _of_surface(self, index: int) -> Owners:
+        found = self._surroundings.bound.get(index)
+        return NOBODY if found is None else frozenset({found.name})
+
+    def _site(self, site: AccessSite) -> _Site:
+        key = site.unit, site.pc, site.operation
+        found = self._sites.get(key)
+        if found is None:
+            found = self._sites[key] = self._made(site)
+        return found
+
+    def _made(self, site: AccessSite) -> _Site:
+        kernel = self._surroundings.kernel
+        unit = kernel.units[site.unit]
+        access = kernel.effects(unit, site.pc)[int(site.operation.removeprefix(PREFIX))]
+        if not isinstance(access, Access):
+            raise TypeError(f"{site.operation} at {site.pc} is no access")
+        execution = getattr(unit.body[site.pc], "exec", None)
+        first = 0 if execution is None else execution.offset
+        match access.space:
+            case Space.FLAT:
+                owners = self._flat.of(unit, address_of(access))
+            case Space.SLM:
+                owners = self._local.of(unit, address_of(access)) or self._reach.constant_owners
+            case _:
+                owners = NOBODY
+        return _Site(access, owners, first)
+
+
+__all__ = ["BoundsDetector"]

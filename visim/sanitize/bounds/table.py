@@ -1,0 +1,65 @@
+"""Where extents of memory stand while a launch runs, so that instrumented code can look them up.
+
+The process has one table at one address, which is in the code; launches that need it take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.machine.allocations import aligned_zeros
+
+_ENTRY = 16
+MOST_NAMES, _SURFACES = 255, 256
+_SLM = MOST_NAMES
+EVERYWHERE = 1 << 63
+"""The size of what has no bounds."""
+
+
+class ExtentTable:
+    """Extents, two 64-bit numbers each: where memory starts, and its bytes.
+
+    First come named ones, then local memory as a whole, then surfaces by binding table index.
+    """
+
+    def __init__(self) -> None:
+        self.bytes: NDArray[np.uint8] = aligned_zeros(_ENTRY * (_SLM + 1 + _SURFACES))
+        self.address = int(self.bytes.ctypes.data)
+        self.lock = threading.RLock()
+        self._entries = self.bytes.view(np.uint64).reshape(-1, 2)
+
+    def named(self, number: int) -> int:
+        """Return the address of a named extent."""
+        return self.address + _ENTRY * number
+
+    @property
+    def local(self) -> int:
+        """The address of the extent of local memory."""
+        return self.named(_SLM)
+
+    @property
+    def surfaces(self) -> int:
+        """The address of the extent of the surface with index 0; others follow, 16 bytes each."""
+        return self.named(_SLM + 1)
+
+    def clear(self) -> None:
+        """Let everything named be empty, and surfaces be without bounds."""
+        self._entries[:] = (0, 0)
+        self._entries[_SLM:] = (0, EVERYWHERE)
+
+    def put(self, address: int, start: int, size: int) -> None:
+        """Set the extent at an address of the table."""
+        self._entries[(address - self.address) // _ENTRY] = (start, size)
+
+
+@cache
+def extent_table() -> ExtentTable:
+    """Return the table of this process."""
+    return ExtentTable()
+
+
+__all__ = ["EVERYWHERE", "MOST_NAMES", "ExtentTable", "extent_table"]
