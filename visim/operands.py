@@ -337,13 +337,14 @@ class LscCache:
     """Cache controls of an LSC message, by their names in text; "df" is the default.
 
     Devices before cri have no control of the second level: it is None. `overfetch` lets a load
-    bring more of a cache line than it asks for.
+    bring more of a cache line than it asks for; with `samples` an atomic's texels have several.
     """
 
     l1: str = "df"
     l3: str = "df"
     l2: str | None = None
     overfetch: bool = False
+    samples: bool = False
 
 
 @record

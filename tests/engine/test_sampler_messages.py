@@ -163,6 +163,24 @@ class TestLevels:
                 Sampler(mip="linear"),
             )
 
+    def test_load_l_has_the_level_last(self):
+        u = np.arange(LANES, dtype=np.int32) % 3
+        v, r, lod = u[::-1].copy(), np.zeros(LANES, np.int32), np.array([0, 1, 2, 3] * 2, np.int32)
+        parameters = (u, v, lod), (u, v, r, lod)
+        lines = (f"load_{name}.RG (M1, 8)  0x0:uw T6 V40.0 {{p}}" for name in ("3d", "l"))
+        found = [
+            result(line, LEVELS, given, None, device="bmg")
+            for line, given in zip(lines, parameters, strict=True)
+        ]
+        assert found[0] == found[1]
+        assert len(set(map(tuple, found[0]))) > 2
+
+    def test_offsets_of_sample4_po_share_a_parameter_on_xe2(self):
+        given = (self.U, self.V, np.zeros(LANES, np.float32), np.zeros(LANES, np.int32))
+        line = "sample4_po.R (M1, 8) 0x0:uw S1 T6 V40.0 {p}"
+        with pytest.raises(FaultError, match="how offsets share a parameter"):
+            run(line, LEVELS, given, device="bmg")
+
     def test_load_3d_reads_any_level(self):
         u, v = np.arange(8, dtype=np.int32) % 2, np.zeros(8, np.int32)
         lod = np.array([0, 1, 2, 3, 4, 5, -1, 0], np.int32)

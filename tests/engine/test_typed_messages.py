@@ -331,6 +331,29 @@ class TestQuestions:
         assert ended["V"][0] == ENABLED
         assert (ended["V"][1:] == UNTOUCHED).all()
 
+    def test_on_cri_it_has_a_dword_for_every_channel(self):
+        data = np.full(4 * LANES, UNTOUCHED, np.uint32)
+        axes = [np.zeros(LANES, np.uint32)] * 2
+        line = "lsc_load_quad_status.tgm (M1, 8) V:d32.xyzw bti(0x6)[{p}]:a32"
+        ended = go(line, Image(np.zeros((2, 2), np.float32)), axes, data, "cri")
+        enabled = [ENABLED >> lane & 1 for lane in range(LANES)]
+        assert ended["V"][:LANES].tolist() == [1 if on else UNTOUCHED for on in enabled]
+        assert (ended["V"][LANES:] == UNTOUCHED).all()
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "lsc_load_quad_msrt.tgm (M1, 8) V:d32.xyzw bti(0x6)[A, A, A, A]:a32",
+            "lsc_store_quad_msrt.tgm (M1, 8) bti(0x6)[A, A, A, A]:a32 V:d32.x",
+            "lsc_atomic_iadd.tgm.msaa (M1, 8) V:d32 bti(0x6)[A, A, A, A]:a32 A %null",
+        ],
+    )
+    def test_texels_have_one_sample(self, line: str):
+        given = {"A": np.zeros(LANES, np.uint32), "V": np.zeros(4 * LANES, np.uint32)}
+        ended = run(line, given, simd=LANES, platform="cri", version="4.2")
+        assert ended.fault.category == "unsupported"
+        assert "several samples a texel" in ended.fault.message
+
     def test_what_a_surface_state_looks_like_is_not_specified(self):
         ended = run("lsc_read_state_info.tgm V bti(0x6)", {"V": np.zeros(16)}, platform="dg2")
         assert "does not say what a surface's state looks like" in ended.fault.message

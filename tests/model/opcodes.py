@@ -9,6 +9,9 @@ from typing import Any
 MODEL = Path(__file__).parent
 DATA: dict[str, Any] = json.loads((MODEL / "opcodes.json").read_text(encoding="utf-8"))
 
+TEXT_ONLY = frozenset({"lsc_extended_cache_ctrl"})
+"""What no object has a place for: IGC's reader of objects does not know it."""
+
 
 def numbers() -> dict[str, tuple[int, int | None]]:
     """Return the opcode and sub-opcode of each mnemonic."""

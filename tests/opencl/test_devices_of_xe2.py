@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("each_engine")
 
 CHANNELS, ROWS, TERMS = 16, 8, 8
 DEVICES = [one.name for one in PLATFORMS if one.generation >= Generation.XE2]
+PLATFORM_OF = {one.name: one for one in PLATFORMS}
 on_each_device = pytest.mark.parametrize("device", DEVICES)
 SUB_GROUP = f"__attribute__((intel_reqd_sub_group_size({CHANNELS}))) "
 TF32_PRODUCT = (
@@ -42,7 +43,8 @@ kernel void product(global const float *a, global const float *b, global float *
 """
 )
 CONVERSIONS = """
-kernel void narrowed(global const float *x, global ushort *bf, global float *back, global float *tf) {
+kernel void narrowed(global const float *x, global ushort *bf, global float *back,
+                     global float *tf) {
     size_t i = get_global_id(0);
     bf[i] = intel_convert_bfloat16_as_ushort(x[i]);
     back[i] = intel_convert_as_bfloat16_float(bf[i]);
@@ -98,10 +100,17 @@ kernel void exchanged(global int *out) {
 )
 PICTURE = """
 kernel void blended(read_only image2d_t from, sampler_t chosen, write_only image2d_t to) {
-    const sampler_t own = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+    const sampler_t own =
+        CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
     int2 at = (int2)(get_global_id(0), get_global_id(1));
     float2 middle = (convert_float2(at) + 0.5f) / convert_float2(get_image_dim(from));
     write_imagef(to, at, read_imagef(from, chosen, middle) + read_imagef(from, own, at - 1));
+}
+"""
+TANGENTS = """
+kernel void bent(global const float *x, global float *y) {
+    size_t i = get_global_id(0);
+    y[i] = tanh(x[i]);
 }
 """
 CALLS = """
@@ -230,3 +239,16 @@ def test_functions_call_themselves_and_print(
     assert found.tolist() == [weighted(i % 7, i) for i in range(48)]
     printed = capfd.readouterr().out.splitlines()
     assert sorted(printed) == sorted(f"{i}: {found[i]}" for i in range(3, 48, 8))
+
+
+@on_each_device
+def test_hyperbolic_tangents(device: str) -> None:
+    """From nvl-p on they are an instruction, before that a function of the compiler's."""
+    x = np.concatenate([np.linspace(-12, 12, 57), [0, 1e-30, -1e-9, 1e-3, 50, -1e30, 0.5]])
+    x = x.astype(np.float32)
+    found = np.zeros(64, np.float32)
+    program = built(TANGENTS, device)
+    assert ("tanh (M1" in program.text()) is (PLATFORM_OF[device].generation >= Generation.XE3P)
+    program["bent"].launch([x, found], global_size=64)
+    want = np.tanh(x.astype(np.float64))
+    assert (np.abs(found - want) <= 5 * np.spacing(np.abs(want).astype(np.float32))).all()

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.model.opcodes import TEXT_ONLY
 from visim import predefined
 from visim.binary.symbols import Numbering, UnitTables
 from visim.diag import Source
@@ -343,6 +344,8 @@ def tables_of(whole: Unit, numbering: Numbering) -> UnitTables:
 def test_an_instruction_survives_text_and_object(op: Op, data: st.DataObject):
     instruction = data.draw(instructions(op))
     assert is_same(parsed(instruction.show()), instruction), instruction.show()
+    if op.mnemonic in TEXT_ONLY:
+        return
     marks = [LabelMark(ISA.label, label) for label in dict.fromkeys(named_labels(instruction))]
     whole = replace(unit(), body=(*marks, instruction))
     numbering = Numbering(whole, PVC, NEWEST_OBJECT)

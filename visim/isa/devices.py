@@ -26,12 +26,21 @@ _FROM_DG2 = _from(Generation.XE_HPG)
 _COMPILERS_MACROS = _where(lambda platform: platform.has_macros)
 """The appendix does not list bdw; Intel's compiler divides and takes roots there with them."""
 _MACROS = tuple(name for name in _COMPILERS_MACROS if name != "bdw")
-_NONE: tuple[str, ...] = ()
 
-#: Descriptors of these devices have five bits for the number of a message to the sampler: no room
-#: for those with offsets that share a parameter.
+#: Before Xe2 descriptors have five bits for the number of a message to the sampler: no room for
+#: those with offsets that share a parameter.
 _SAMPLER_PAGES = ("3D_SAMPLE", "3D_SAMPLE4")
 _MOST_SAMPLER_MESSAGES = 32
+#: sample_d_c_mlod, load_l, lsc_apndctr_atomic_store, messages of several samples (IGC's tables:
+#: visa/Common_ISA.cpp, and MessageDecoderLSC of its assembler).
+_MESSAGES_OF_XE2 = (
+    ("3D_SAMPLE", 17), ("3D_LOAD", 27),
+    ("LSC_UNTYPED", 0x2A), ("LSC_TYPED", 0x31), ("LSC_TYPED", 0x32),
+)  # fmt: skip
+#: lsc_load_quad_status, lsc_extended_cache_ctrl, atomics on bfloat16 (MessageDecoderLscE64).
+_MESSAGES_OF_XE3P = (
+    ("LSC_TYPED", 0x36), ("LSC_UNTYPED", 0x33), *(("LSC_UNTYPED", sub) for sub in range(0x21, 0x26))
+)  # fmt: skip
 
 #: Opcodes of objects that newer compilers write.
 _NEWER = range(0x93, 0x9D)
@@ -52,7 +61,10 @@ _BY_PAGE = {
     "DPASW": _where(lambda platform: platform.is_fused),
     **dict.fromkeys(("LSC_FENCE", "LSC_TYPED", "LSC_UNTYPED"), _FROM_DG2),
     **dict.fromkeys(("FCVT", "NBARRIER", "SRND"), _from(Generation.XE_HPC)),
-    **dict.fromkeys(("RAW_SENDG", "SHFL_IDX4", "TANH", "SIGM", "LFSR", "BDPAS", "DNSCL"), _NONE),
+    **dict.fromkeys(
+        ("RAW_SENDG", "SHFL_IDX4", "TANH", "SIGM", "LFSR", "BDPAS", "DNSCL"),
+        _from(Generation.XE3P),
+    ),
 }
 
 
@@ -63,8 +75,11 @@ def devices_of(page: str, sub: int | None = None) -> tuple[str, ...]:
         page: the page of the specification.
         sub: which of its instructions, by the number of its message.
     """
-    if page in _SAMPLER_PAGES and sub is not None and sub >= _MOST_SAMPLER_MESSAGES:
-        return _NONE
+    is_wide = page in _SAMPLER_PAGES and sub is not None and sub >= _MOST_SAMPLER_MESSAGES
+    if is_wide or (page, sub) in _MESSAGES_OF_XE2:
+        return _from(Generation.XE2)
+    if (page, sub) in _MESSAGES_OF_XE3P:
+        return _from(Generation.XE3P)
     return _BY_PAGE.get(page, EVERYWHERE)
 
 

@@ -1,29 +1,14 @@
 """Words that only newer texts have, so that errors can say so.
 
-IGC's main branch reads and writes them; the specification has no page for them. Instructions among
-them whose numbers are known are declared in `newer.py`.
+IGC's main branch reads and writes them; the specification has no page for them.
 """
 
 import re
 
 from visim.lex import Cursor, TextFailure
-from visim.target import PLATFORMS
 
-_INSTRUCTIONS = frozenset(
-    {
-        *(f"lsc_atomic_bf{operation}" for operation in ("add", "sub", "min", "max", "cas")),
-        "lsc_apndctr_atomic_store",
-        "lsc_extended_cache_ctrl",
-        "lsc_load_quad_msrt",
-        "lsc_load_quad_status",
-        "lsc_store_quad_msrt",
-        "load_l",
-        "sample_d_c_mlod",
-        "sample_po_b_c",
-        "sample_po_d_c",
-    }
-)
-_TYPES = frozenset({"bf8", "e2m1", "hf8", "tf32"})
+_CARRIERS = {"bf8": "ub", "hf8": "b", "tf32": "ud"}
+_TYPES = frozenset({*_CARRIERS, "e2m1"})
 _CACHE = re.compile(r"\.(?:df|uc|ca|cc|wb|wt|st|ri)(?!\w)", re.ASCII)
 _OPTION = re.compile(r"\.(?:ov|msaa)(?!\w)", re.ASCII)
 _SURFACE = re.compile(r"surf(?=\s*[(\[])")
@@ -33,18 +18,17 @@ _INDEX = re.compile(r"\s*,\s*\w*", re.ASCII)
 _ADDED = re.compile(r"\s*[+-]\s*\w+", re.ASCII)
 
 
-def later_instruction(cursor: Cursor, start: int, name: str) -> TextFailure | None:
-    """Return the failure of a mnemonic that only later devices have, or None."""
-    if name not in _INSTRUCTIONS:
-        return None
-    return _only_later(cursor, start, "instruction", name, code="unknown-instruction")
-
-
 def later_type(cursor: Cursor, start: int, name: str) -> TextFailure | None:
-    """Return the failure of a type that only later devices have, or None."""
-    if name.lower() not in _TYPES:
+    """Return the failure of a type that only texts of newer compilers can have, or None."""
+    word = name.lower()
+    if word not in _TYPES:
         return None
-    return _only_later(cursor, start, "type", name, code="unknown-type")
+    carrier = _CARRIERS.get(word)
+    advice = "no page says what it is"
+    if carrier is not None:
+        advice = f"compilers keep such numbers in variables of type {carrier} (fcvt)"
+    message = f"visim does not know variables of the type {name!r}"
+    return cursor.failure_at(start, "unknown-type", message, length=len(name), help=advice)
 
 
 def refuse_later_cache(cursor: Cursor) -> None:
@@ -114,17 +98,3 @@ def _refuse(cursor: Cursor, pattern: re.Pattern[str], what: str) -> None:
         message = f"only texts of version 4.2 and later have the {what} {word!r}"
         advice = "a compiler that writes it begins the text with '.version 4.2'"
         raise cursor.failure_at(start, "unknown-word", message, length=len(word), help=advice)
-
-
-def _only_later(
-    cursor: Cursor, start: int, what: str, word: str, code: str = "unknown-word"
-) -> TextFailure:
-    """Return the failure "only devices after pvc have ..."."""
-    known = ", ".join(platform.name for platform in PLATFORMS)
-    return cursor.failure_at(
-        start,
-        code,
-        f"only devices after pvc have the {what} {word!r}",
-        length=len(word),
-        help=f"compile for a device that visim knows: {known}",
-    )

@@ -5,7 +5,7 @@ Where they go is in `visim.isa.lsc_places`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from visim.isa.codecs import Codec, CodingError, DecodeTables, EncodeTables
@@ -38,6 +38,7 @@ _CACHES = re.compile(rf"\.({_CACHE})(?:\.({_CACHE}))?(?!\w)", re.ASCII)
 _THIRD_CACHE = re.compile(rf"\.({_CACHE})(?!\w)", re.ASCII)
 THREE_CACHES_SINCE = (4, 2)
 _OVERFETCH = re.compile(r"\.ov(?!\w)")
+_SAMPLES = re.compile(r"\.msaa(?!\w)")
 _DATA = re.compile(
     r":\s*([du]8c32|[du]8u32|[du]16c32h|[du]16u32h|[du]16c32|[du]16u32|[du]64|[du]32|[du]16|[du]8)"
 )
@@ -48,9 +49,15 @@ _QUAD = re.compile(r"\.(x?y?z?w?)\b(?<=[xyzw])")
 
 @dataclass(frozen=True, slots=True)
 class CacheKind:
-    """Cache controls `.l1.l3`, since version 4.2 also `.l1.l2.l3`; absent if all are default."""
+    """Cache controls `.l1.l3`, since version 4.2 also `.l1.l2.l3`; absent if all are default.
+
+    Behind them there is an option since then: `.ov` of `loads`, `.msaa` of atomics on `texels`;
+    in a message that has `more` other words follow.
+    """
 
     loads: bool = False
+    texels: bool = False
+    more: bool = False
     expected: str = "cache controls such as '.ca.ca'"
 
     def parse(self, cursor: Cursor, names: Names) -> LscCache:
@@ -63,18 +70,21 @@ class CacheKind:
                 refuse_later_cache(cursor)
             third = cursor.match(_THIRD_CACHE)
         overfetch = self.loads and is_newer and cursor.match(_OVERFETCH) is not None
+        samples = self.texels and is_newer and cursor.match(_SAMPLES) is not None
         refuse_option(cursor)
-        refuse_suffix(cursor, "a cache control", list(CACHES))
+        if not self.more:
+            refuse_suffix(cursor, "a cache control", list(CACHES))
+        found = LscCache(overfetch=overfetch, samples=samples)
         if match is None:
-            return LscCache(overfetch=overfetch)
+            return found
         first, second = (_level(word, names) for word in match.groups())
         if third is None:
-            return LscCache(first, second, overfetch=overfetch)
-        return LscCache(first, _level(third.group(1), names), second, overfetch)
+            return replace(found, l1=first, l3=second)
+        return replace(found, l1=first, l2=second, l3=_level(third.group(1), names))
 
     def show(self, value: LscCache) -> str:
         """Return them as IGC prints them."""
-        option = ".ov" if value.overfetch else ""
+        option = (".ov" if value.overfetch else "") + (".msaa" if value.samples else "")
         if {value.l1, value.l2, value.l3} <= {"df", None}:
             return option
         second = "" if value.l2 is None else f".{value.l2}"
@@ -87,8 +97,9 @@ class CacheKind:
 
     def encode(self, value: LscCache, writer: Writer, tables: EncodeTables) -> None:
         """Append a byte for each level; objects have two levels (IGC, the reader)."""
-        if value.overfetch:
-            raise CodingError("an object has no place for '.ov'")
+        for option, is_there in ((".ov", value.overfetch), (".msaa", value.samples)):
+            if is_there:
+                raise CodingError(f"an object has no place for '{option}'")
         if value.l2 is not None:
             raise CodingError(f"an object has no place for the second of {self.show(value)}")
         level = _LEVEL if tables.version < THREE_CACHES_SINCE else _NEWER_LEVEL
@@ -180,5 +191,8 @@ _QUAD_PARTS: Mapping[str, Codec] = {
 CACHE = CacheKind()
 #: Loads from memory may say that more of a cache line than is asked for may be fetched.
 LOAD_CACHE = CacheKind(loads=True)
+#: Atomics on texels may say that texels have several samples.
+TEXEL_CACHE = CacheKind(texels=True)
+CACHE_AND_MORE = CacheKind(more=True)
 SHAPE = ShapeKind()
 QUAD = ShapeKind(quad=True)

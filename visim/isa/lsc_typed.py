@@ -10,18 +10,19 @@ from visim.isa.codecs import Older, Version
 from visim.isa.forms import Exec, Pred
 from visim.isa.lsc import Cache, Data, Element, Shape, element_of, space_of
 from visim.isa.lsc_atomics import LSC_ATOMICS
-from visim.isa.lsc_kinds import QUAD
+from visim.isa.lsc_kinds import QUAD, TEXEL_CACHE
 from visim.isa.lsc_places import STATES_SINCE, SURFACE_ONLY, TEXEL
 from visim.isa.raw_kinds import RAW_LSC, RawKind
 from visim.isa.registry import Category, Instruction, Names, form
-from visim.isa.surfaces import block_bytes, loaded
+from visim.isa.surfaces import ONE_SAMPLE, block_bytes, loaded
 from visim.isa.table import Table
 from visim.isa.typed import ask, components, texel_place
 from visim.isa.version_kinds import SinceKind
 from visim.lex import Cursor
-from visim.operands import LscCorner, LscShape, LscSurface, LscTexel, RawOperand
+from visim.operands import LscCache, LscCorner, LscShape, LscSurface, LscTexel, RawOperand
 from visim.predefined import GENERALS
 from visim.sem.atomics import AtomicOperation
+from visim.sem.effects import Request
 from visim.sem.expr import UOPS, Expr, bits_constant, unsigned
 from visim.sem.requests import COLOURS, Outside, TexelAtomic, TexelLoad, TexelStore
 from visim.sem.tracer import Tracer, Unexecutable
@@ -103,6 +104,9 @@ class LscStoreTexels(Instruction):
     data: Data
 
 
+TexelCache = Annotated[LscCache, TEXEL_CACHE]
+
+
 @form(
     "{pred}{op}{cache} {exec}  {dst}{shape}  {address}  {src0}  {src1}",
     layout=f"{_layout('count')} {{dst}} {_COORDINATES} {{src0}} {{src1}}",
@@ -112,7 +116,7 @@ class LscTypedAtomic(Instruction):
 
     exec: Exec
     pred: Pred
-    cache: Cache
+    cache: TexelCache
     address: Texel
     shape: Shape
     dst: Data
@@ -160,12 +164,17 @@ def _colours(shape: LscShape) -> str:
     return "".join(COLOURS["xyzw".index(letter)] for letter in shape.channels)
 
 
+def load_of_texels(t: Tracer, i: LscLoadTexels) -> Request:
+    """Record a read of texels, and return it."""
+    given = _place(t, i.address)
+    return ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_of(t, i.address), given)
+
+
 def _load_quad(t: Tracer, i: LscLoadTexels) -> None:
     """Read the chosen components of texels, one component after another."""
     if i.dst.is_null:
         return
-    given = _place(t, i.address)
-    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_of(t, i.address), given)
+    effect = load_of_texels(t, i)
     for position, letter in enumerate(_colours(i.shape)):
         value = loaded(effect, UD, t.lanes, COLOURS.index(letter))
         t.write_raw(i.dst, value, effect.mask, position * block_bytes(t, UD.bytes))
@@ -173,8 +182,7 @@ def _load_quad(t: Tracer, i: LscLoadTexels) -> None:
 
 def _load_status(t: Tracer, i: LscLoadTexels) -> None:
     """Return a bit for each enabled channel: its texel lies in a valid page, as all do."""
-    given = _place(t, i.address)
-    effect = ask(t, TexelLoad(tuple(given), Outside.OPAQUE), image_of(t, i.address), given)
+    effect = load_of_texels(t, i)
     enabled = bits_constant(1, UD, t.lanes).ne(0) if effect.mask is None else effect.mask
     t.write_raw(i.dst, Expr(UOPS["mask_bits"], UD, 1, (enabled,)), None)
 
@@ -191,6 +199,8 @@ def _store_uncompressed(t: Tracer, i: LscStoreTexels) -> None:
 
 
 def _atomic(t: Tracer, i: LscTypedAtomic, operation: AtomicOperation) -> None:
+    if i.cache.samples:
+        raise Unexecutable(ONE_SAMPLE)
     element = _element(i.shape)
     sources = (i.src0, i.src1)[: operation.operand_count]
     operands = {

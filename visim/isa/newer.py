@@ -1,7 +1,7 @@
-"""Instructions of devices that are newer than those visim knows (objects of version 4.2).
+"""Instructions that nvl-p and cri have alone (objects of version 4.2).
 
 The specification has no page for them; their texts and bytes are those of IGC of 2026.
-They are read, written and verified.
+They are read, written and verified; the two functions that a compiler writes are executed.
 """
 
 import re
@@ -17,6 +17,8 @@ from visim.isa.table import Table
 from visim.isa.word_kinds import BYTE, ChoiceKind, NumberKind
 from visim.lex import Cursor
 from visim.operands import GeneralSource
+from visim.sem import functions
+from visim.sem.expr import Expr
 
 TABLE = Table(Category.MISCELLANEOUS)
 
@@ -158,7 +160,7 @@ class Downscale(Instruction):
     src2: Raw
 
 
-_REASON = "only devices that visim does not know have it, and the specification has no page for it"
+_REASON = "the specification has no page for it, which would say what it does"
 _SEND = "V40.0/64 V41.0/64 V42.0/64 0x0:uq 0x0:uq 0x0"
 _TWO = "V40(0,0)<1> V41(0,0)<1;1,0>"
 
@@ -184,14 +186,24 @@ TABLE.unexecuted(
     doc="Replace indices of four bits by what a table has for them.",
     example="shfl_idx4 (M1, 16) V40.0 V41(0,0)<1;1,0> V42(0,0)<1;1,0>",
 )  # fmt: skip
-TABLE.unexecuted(
-    0x96, "tanh", Unary, operands=FUNCTION, reason=_REASON, doc="Hyperbolic tangent.",
-    example=f"tanh (M1, 16) {_TWO}",
-)  # fmt: skip
-TABLE.unexecuted(
-    0x97, "sigm", Unary, operands=FUNCTION, reason=_REASON, doc="Logistic function.",
-    example=f"sigm (M1, 16) {_TWO}",
-)  # fmt: skip
+
+
+@TABLE.lane(
+    0x96, Unary, operands=FUNCTION, exactness=functions.TANH, example=f"tanh (M1, 16) {_TWO}"
+)
+def tanh(a: Expr) -> Expr:
+    """Hyperbolic tangent."""
+    return functions.single_precision(functions.hyperbolic_tangent, a)
+
+
+@TABLE.lane(
+    0x97, Unary, operands=FUNCTION, exactness=functions.SIGM, example=f"sigm (M1, 16) {_TWO}"
+)
+def sigm(a: Expr) -> Expr:
+    """Logistic function 1 / (1 + e**-x), SPIR-V's sigmoid."""
+    return functions.single_precision(functions.logistic, a)
+
+
 TABLE.unexecuted(
     0x98, "lfsr", ShiftRegister, reason=_REASON,
     doc="Next numbers of linear feedback shift registers.",

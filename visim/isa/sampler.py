@@ -20,7 +20,14 @@ from visim.isa.raw_kinds import (
     RAWS,
 )
 from visim.isa.registry import Category, Instruction, form
-from visim.isa.surfaces import block_bytes, loaded, state_value, surface_of_state, surface_space
+from visim.isa.surfaces import (
+    ONE_SAMPLE,
+    block_bytes,
+    loaded,
+    state_value,
+    surface_of_state,
+    surface_space,
+)
 from visim.isa.table import Table
 from visim.isa.version_kinds import SinceKind
 from visim.isa.word_kinds import CHANNELS, ChoiceKind, PrefixesKind
@@ -46,7 +53,7 @@ from visim.sem.requests import (
     TexelLoad,
 )
 from visim.sem.tracer import Tracer, Unexecutable
-from visim.target import Platform
+from visim.target import Generation, Platform
 from visim.types import HF, UD, UW, D, DataType, F, W
 
 TABLE = Table(Category.SAMPLER)
@@ -257,7 +264,7 @@ def _coarse_shading(i: Sampled) -> str | None:
     return f"'cps' goes with {', '.join(sorted(_COMPENSATED))} only"
 
 
-def _asks(parameters: str) -> Callable[[Message, Platform | None], str | None]:
+def asks(parameters: str) -> Callable[[Message, Platform | None], str | None]:
     """Return the check that a message has the parameters that its page lists.
 
     Trailing ones may be missing; up to the first coordinate all are there. No page says what
@@ -310,13 +317,17 @@ _COMPENSATED = frozenset({"sample_3d", "sample_b", "sample_b_c", "sample_c", "lo
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A message: its name and number, its parameters in order, where its level comes from."""
+    """A message: its name and number, its parameters in order, where its level comes from.
+
+    `newer` are its parameters on Xe2 and later, where they are others.
+    """
 
     name: str
     sub: int
     parameters: str
     detail: Detail
     doc: str
+    newer: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -369,34 +380,16 @@ _GATHERS = (
     _Row("sample4_c", 16, f"ref {_COORDINATES}", Detail.ZERO,
          "Compare a reference with the four texels that a linear filter would mix."),
     _Row("sample4_po", 17, "u v offu offv r", Detail.ZERO,
-         "Read one component of four texels, moved by offsets in texels."),
+         "Read one component of four texels, moved by offsets in texels.", "u v r offuv"),
     _Row("sample4_po_c", 18, "ref u v offu offv r", Detail.ZERO,
-         "Compare a reference with four texels, moved by offsets in texels."),
+         "Compare a reference with four texels, moved by offsets in texels.", "ref u v offuv_r"),
     _Row("sample4_i_c", 21, f"ref {_COORDINATES}", Detail.NEIGHBOURS,
          "Compare a reference with four texels at the level that follows from the neighbours."),
     _Row("sample4_l_c", 23, f"ref lod {_COORDINATES}", Detail.GIVEN,
          "Compare a reference with four texels at a given level of detail."),
 )
-_PACKED = (
-    ("sample_po", 32, "u v r offuvr ai"),
-    ("sample_po_b", 33, "biasoffuvr u v r ai"),
-    ("sample_po_l", 34, "lodoffuvr u v r ai"),
-    ("sample_po_c", 35, "ref u v r offuv_r ai"),
-    ("sample_po_d", 36, "u dudx dudy v dvdx dvdy r offuvr_r drdx drdy ai"),
-    ("sample_po_l_c", 38, "ref lodoffuv u v r ai"),
-    ("sample_po_lz", 56, "u v r offuvr ai"),
-    ("sample_po_c_lz", 57, "ref u v r offuv_r ai"),
-)
-_PACKED_GATHERS = (
-    ("sample4_po_l", 45, "lodoffuv u v r"),
-    ("sample4_po_b", 46, "biasoffuv u v r"),
-    ("sample4_po_i", 47, "u v r offuv"),
-    ("sample4_po_i_c", 53, "ref u v r offuv_r"),
-    ("sample4_po_l_c", 55, "ref lodoffuv u v r"),
-)
 # fmt: on
-_UNPACKABLE = "the specification does not say how offsets share a parameter"
-_ONE_SAMPLE = "visim has no surfaces of several samples a texel"
+UNPACKABLE = "the specification does not say how offsets share a parameter"
 
 
 def _named(function: Any, row: _Row) -> Any:
@@ -416,13 +409,28 @@ def _declare_sample(row: _Row) -> None:
     example = f"{row.name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 {row.operands}"
     declare = TABLE.effect(
         0x6D, Sampled, sub=row.sub, page="3D_SAMPLE", example=example,
-        restrict=_asks(row.parameters), exactness=FILTERING,
+        restrict=asks(row.parameters), exactness=FILTERING,
     )  # fmt: skip
     declare(_named(meaning, row))
 
 
+def _asks_of_row(row: _Row) -> Callable[[Message, Platform | None], str | None]:
+    older = asks(row.parameters)
+    if row.newer is None:
+        return older
+    newer = asks(row.newer)
+
+    def check(i: Message, platform: Platform | None) -> str | None:
+        is_newer = platform is not None and platform.generation >= Generation.XE2
+        return (newer if is_newer else older)(i, platform)
+
+    return check
+
+
 def _declare_gather(row: _Row) -> None:
     def meaning(t: Tracer, i: Gathered) -> None:
+        if row.newer is not None and t.platform.generation >= Generation.XE2:
+            raise Unexecutable(UNPACKABLE)
         names, values = _given(t, i, row.names, F)
         if "ref" in names and i.component != "R":
             raise Unexecutable(f"a comparison with component {i.component}; it is R's")
@@ -435,7 +443,7 @@ def _declare_gather(row: _Row) -> None:
     example = f"{row.name}.R (M1, 16) 0x0:uw S0 T6 V40.0 {row.operands}"
     declare = TABLE.effect(
         0x6F, Gathered, sub=row.sub, page="3D_SAMPLE4", example=example,
-        restrict=_asks(row.parameters), exactness=FILTERING,
+        restrict=_asks_of_row(row), exactness=FILTERING,
     )  # fmt: skip
     declare(_named(meaning, row))
 
@@ -444,24 +452,10 @@ for _row in _SAMPLES:
     _declare_sample(_row)
 for _row in _GATHERS:
     _declare_gather(_row)
-for _name, _sub, _parameters in _PACKED:
-    TABLE.unexecuted(
-        0x6D, _name, Sampled, sub=_sub, page="3D_SAMPLE", reason=_UNPACKABLE,
-        restrict=_asks(_parameters),
-        doc="Read an image, moved by offsets in texels that share a parameter.",
-        example=f"{_name}.RGBA (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
-    )  # fmt: skip
-for _name, _sub, _parameters in _PACKED_GATHERS:
-    TABLE.unexecuted(
-        0x6F, _name, Gathered, sub=_sub, page="3D_SAMPLE4", reason=_UNPACKABLE,
-        restrict=_asks(_parameters),
-        doc="Read one component of four texels, moved by offsets that share a parameter.",
-        example=f"{_name}.R (M1, 16) 0x0:uw S0 T6 V40.0 V41.0 V42.0 V43.0 V44.0",
-    )  # fmt: skip
 
 
 @TABLE.effect(
-    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=_asks(_COORDINATES), exactness=FILTERING,
+    0x6D, Sampled, sub=9, page="3D_SAMPLE", restrict=asks(_COORDINATES), exactness=FILTERING,
     example="lod.RG (M1, 16)  0x0:uw S0 T6 V40.0 V41.0 V42.0",
 )  # fmt: skip
 def lod(t: Tracer, i: Sampled) -> None:
@@ -478,7 +472,8 @@ def lod(t: Tracer, i: Sampled) -> None:
 # Reads at integer coordinates
 
 
-def _load(t: Tracer, i: Unsampled, parameters: str) -> None:
+def load_texels(t: Tracer, i: Unsampled, parameters: str) -> None:
+    """Record a read of texels whose parameters stand in this order."""
     names, values = _given(t, i, tuple(parameters.split()), UD)
     operation = TexelLoad(names, Outside.BORDER)
     effect = Request(operation, image_index(t, i.surface), None, values, t.mask())
@@ -495,16 +490,16 @@ _LOADED = "u v lod r"
 
 
 @TABLE.effect(
-    0x6E, Unsampled, sub=7, page="3D_LOAD", restrict=_asks(_LOADED),
+    0x6E, Unsampled, sub=7, page="3D_LOAD", restrict=asks(_LOADED),
     example=_load_example("load_3d"),
 )  # fmt: skip
 def load_3d(t: Tracer, i: Unsampled) -> None:
     """Read texels at integer coordinates and a level of detail."""
-    _load(t, i, _LOADED)
+    load_texels(t, i, _LOADED)
 
 
 @TABLE.effect(
-    0x6E, Unsampled, sub=26, page="3D_LOAD", restrict=_asks(_LOADED),
+    0x6E, Unsampled, sub=26, page="3D_LOAD", restrict=asks(_LOADED),
     example=_load_example("load_lz"),
 )  # fmt: skip
 def load_lz(t: Tracer, i: Unsampled) -> None:
@@ -512,16 +507,16 @@ def load_lz(t: Tracer, i: Unsampled) -> None:
 
     Compilers write three parameters without the level that the page lists.
     """
-    _load(t, i, "u v r")
+    load_texels(t, i, "u v r")
 
 
 TABLE.unexecuted(
-    0x6E, "load_2dms_w", Unsampled, sub=28, page="3D_LOAD", reason=_ONE_SAMPLE,
+    0x6E, "load_2dms_w", Unsampled, sub=28, page="3D_LOAD", reason=ONE_SAMPLE,
     doc="Read one of several samples of texels.", example=_load_example("load_2dms_w", 5),
 )  # fmt: skip
 TABLE.unexecuted(
-    0x6E, "load_mcs", Unsampled, sub=29, page="3D_LOAD", restrict=_asks(_LOADED),
-    doc="Read how the samples of texels are compressed.", reason=_ONE_SAMPLE,
+    0x6E, "load_mcs", Unsampled, sub=29, page="3D_LOAD", restrict=asks(_LOADED),
+    doc="Read how the samples of texels are compressed.", reason=ONE_SAMPLE,
     example=_load_example("load_mcs"),
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from visim.types import UD, UQ, DataType
 SLM, BINDLESS, SCRATCH = 0, 4, 5
 SLM_ADDRESS_BITS = 0x0FFF_FFFF
 _STATE_SHIFT = 6
+ONE_SAMPLE = "visim has no surfaces of several samples a texel"
 
 
 def surface_space(surface: SurfaceVariable) -> tuple[Space, Expr | None]:

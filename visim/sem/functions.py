@@ -1,4 +1,4 @@
-"""Inexact mathematics of F and HF: exponent, logarithm, sine, cosine, power.
+"""Inexact mathematics of F and HF: exponent, logarithm, sine, cosine, power, sigmoids.
 
 Nearly all compute in double precision and round once, so that errors stay close to half a unit in
 the last place; the reciprocal square root corrects first values instead. The polynomials are
@@ -18,7 +18,7 @@ from visim.sem.uops import Role
 from visim.types import DF, HF, UD, D, DataType, F, Q
 
 METHOD = "computed in double precision, rounded once"
-EXP = LOG = SIN = COS = POW = Exactness(0.51, METHOD)
+EXP = LOG = SIN = COS = POW = TANH = SIGM = Exactness(0.51, METHOD)
 RSQRT = Exactness(0.51, "computed in single precision, its error corrected twice")
 
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
@@ -27,6 +27,7 @@ _TWO_OVER_PI = float.fromhex("0x1.45f306dc9c883p-1")
 _RSQRT_START, _RSQRT_STEP = 0x5F0B8000, 1.8915
 _RSQRT_KEPT = 0x7FFFE000
 _RSQRT_OTHERS = 0xBFA80000 - 2**32
+_LOG2_E = float.fromhex("0x1.71547652b82fep+0")
 _HALF_PI = tuple(map(float.fromhex, ("0x1.921fb5p+0", "0x1.110b46p-26", "0x1.1a62633145c07p-54")))
 
 
@@ -98,6 +99,27 @@ def cosine(x: Nearest) -> Nearest:
     square = r * r
     y = choose((quarter & 1).eq(0), _cosine_core(square), _sine_core(r, square))
     return choose(((quarter + 1) & 2).eq(0), y, -y).single()
+
+
+def hyperbolic_tangent(x: Nearest) -> Nearest:
+    """Return the hyperbolic tangent.
+
+    Up to a half it is Lambert's continued fraction, cut where that is off by 2**-42 at most;
+    beyond, (e**2|x| - 1) / (e**2|x| + 1) loses no more than one bit.
+    """
+    wide = x.double()
+    square, magnitude = wide * wide, wide.magnitude()
+    small = magnitude < 0.5
+    power_of_e = _exp2_core(_bounded(magnitude * (2 * _LOG2_E)))
+    signed = choose(wide < 0.0, 1.0 - power_of_e, power_of_e - 1.0)
+    numerator = choose(small, polynomial(square, 10395, 1260, 21) * wide, signed)
+    denominator = choose(small, polynomial(square, 10395, 4725, 210, 1), power_of_e + 1.0)
+    return (numerator / denominator).single()
+
+
+def logistic(x: Nearest) -> Nearest:
+    """Return 1 / (1 + e**-x)."""
+    return (1.0 / (_exp2_core(_bounded(x.double() * -_LOG2_E)) + 1.0)).single()
 
 
 def reciprocal_square_root(a: Expr, *, role: Role = Role.SOURCE) -> Expr:

@@ -16,7 +16,6 @@ from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.execution_kinds import PREDICATION
 from visim.isa.forms import LabelMark, SubroutineMark
-from visim.isa.later import later_instruction
 from visim.isa.registry import Op, named_labels
 from visim.lex import NAME, STRING_LITERAL, Cursor, TextFailure, unquoted
 from visim.module import Linkage, Module, Unit, UnitKind
@@ -457,8 +456,6 @@ def _op(cursor: Cursor) -> Op:
             cursor.position += len(_TYPED)
             return typed
     op = ISA.by_mnemonic(mnemonic) or _dotted_op(cursor, mnemonic)
-    if op is None and (later := later_instruction(cursor, start, mnemonic)):
-        raise later
     if op is None or op is ISA.label or op is ISA.subroutine:
         letter = mnemonic[0].lower()
         known = sorted(ISA.mnemonics(), key=lambda name: name[0] != letter)

@@ -14,7 +14,7 @@ from visim.target import platform
 from visim.text import parse_text
 
 DEVICE = "pvc"
-FLOAT_FUNCTIONS = {"rsqrt", "exp", "log", "sin", "cos", "pow"}
+FLOAT_FUNCTIONS = {"rsqrt", "exp", "log", "sin", "cos", "pow", "tanh", "sigm"}
 MIXED = {"fcvt": {"V40": "hf", "V41": "ub"}, "srnd": {"V40": "hf", "V41": "f"}}
 DECLARATIONS = "\n".join(
     [

@@ -20,7 +20,6 @@ from visim.binary.isafile import read_isa, write_isa
 from visim.binary.symbols import Numbering
 from visim.errors import InputError
 from visim.isa import ISA, Op
-from visim.isa.registry import Category
 from visim.isa.reserved import RESERVED
 from visim.layout import Writer
 from visim.target import NEWEST_OBJECT
@@ -44,6 +43,7 @@ FIRST_DEVICES = {
     "DG2": "dg2",
     "PVC": "pvc",
     "PVCXT": "pvc",
+    "Xe3P_CRI": "nvl-p",
 }
 RENDER_WRITE = "?(rt_write_mode_operands)"
 OPS = pytest.mark.parametrize("op", ISA.ops, ids=lambda op: op.mnemonic)
@@ -141,14 +141,28 @@ def test_a_page_has_instructions_with_its_number(name: str, code: int):
     assert name in known or ERRORS["pages"][name]
 
 
-def needs_six_bits(op: Op) -> bool:
-    """Whether an instruction is a message to the sampler with a number from 32 on."""
-    return op.page in {"3D_SAMPLE", "3D_SAMPLE4"} and op.sub >= 32
+def is_later(op: Op) -> bool:
+    """Whether an instruction is a message that the appendix's devices do not have.
+
+    Numbers of messages to the sampler from 32 on need a sixth bit, which descriptors have from Xe2
+    on; of the others IGC's tables say so.
+    """
+    if op.page in {"3D_SAMPLE", "3D_SAMPLE4"} and op.sub >= 32:
+        return True
+    return op.mnemonic in {*OF_XE2, *OF_XE3P}
+
+
+OF_XE2 = {"sample_d_c_mlod", "load_l", "lsc_apndctr_atomic_store"} | {
+    "lsc_load_quad_msrt.tgm", "lsc_store_quad_msrt.tgm"
+}  # fmt: skip
+OF_XE3P = {"lsc_load_quad_status.tgm", "lsc_extended_cache_ctrl"} | {
+    f"lsc_atomic_bf{name}" for name in ("add", "sub", "min", "max", "cas")
+}
 
 
 @pytest.mark.parametrize(("page", "devices"), FACTS["devices"].items())
 def test_an_instruction_is_on_the_devices_of_the_appendix(page: str, devices: list[str]):
-    ops = [op for op in ISA.ops if op.page == page and not needs_six_bits(op)]
+    ops = [op for op in ISA.ops if op.page == page and not is_later(op)]
     assert ops
     older = {"bdw", "skl", "icllp", "tgllp"}
     for op in ops:
@@ -160,12 +174,10 @@ def test_an_instruction_is_on_the_devices_of_the_appendix(page: str, devices: li
 def test_an_instruction_is_not_on_devices_before_its_first(op: Op):
     fact = BY_CODE[op.code]
     first = fact.get("since", "all")
-    if needs_six_bits(op):
-        assert op.devices == ()
+    if is_later(op):
+        assert op.devices[0] == ("nvl-p" if op.mnemonic in OF_XE3P else "lnl")
     elif first in FIRST_DEVICES:
         assert op.devices[0] == FIRST_DEVICES[first]
-    elif first == "Xe3P_CRI":
-        assert op.devices == ()
     assert (op.version == NEWER) is fact.get("newer", False)
 
 
@@ -192,11 +204,8 @@ def module_start(data: bytes) -> int:
     return origin.offset + 1
 
 
-def test_sampler_messages_with_shared_offsets_are_on_no_device_that_visim_knows():
-    """Their numbers need a sixth bit, which descriptors have from Xe2 on."""
-    missing = {op.mnemonic for op in ISA.ops if needs_six_bits(op)}
-    assert {"sample_po", "sample_po_lz", "sample4_po_l"} < missing
-    assert not missing & {"sample_3d", "sample4_po", "sample4_po_c"}
-    assert {
-        op.mnemonic for op in ISA.ops if op.category is Category.SAMPLER and not op.devices
-    } == (missing)
+def test_every_instruction_is_on_some_device():
+    assert not [op.mnemonic for op in ISA.ops if not op.devices]
+    later = {op.mnemonic for op in ISA.ops if is_later(op)}
+    assert {"sample_po", "sample_po_lz", "sample4_po_l"} < later
+    assert not later & {"sample_3d", "sample4_po", "sample4_po_c"}

@@ -47,6 +47,11 @@ FUNCTIONS = [
     ("sin", uniform(-4, 4), mpmath.sin),
     ("cos", uniform(-1e6, 1e6), mpmath.cos),
     ("cos", uniform(-4, 4), mpmath.cos),
+    ("tanh", uniform(-12, 12), mpmath.tanh),
+    ("tanh", uniform(-0.51, 0.51), mpmath.tanh),
+    ("tanh", powers_of_two(-149, 4), mpmath.tanh),
+    ("sigm", uniform(-105, 20), lambda x: 1 / (1 + mpmath.exp(-x))),
+    ("sigm", uniform(-1, 1), lambda x: 1 / (1 + mpmath.exp(-x))),
     ("rsqrt", powers_of_two(-149, 128), lambda x: 1 / mpmath.sqrt(x)),
     ("sqrt", powers_of_two(-149, 128), mpmath.sqrt),
     ("inv", powers_of_two(-126, 126), lambda x: 1 / x),
@@ -89,7 +94,7 @@ def test_a_power_keeps_its_bound():
                 assert error_in_ulp(z, exact) <= 0.51, (x, y, z)
 
 
-@pytest.mark.parametrize("mnemonic", ["exp", "log", "sin", "cos", "inv", "sqrt", "rsqrt"])
+@pytest.mark.parametrize("mnemonic", ["exp", "log", "sin", "cos", "inv", "sqrt", "rsqrt", "tanh"])
 def test_a_half_float_result_is_within_a_unit(mnemonic: str):
     exact = {
         "exp": lambda x: mpmath.power(2, x),
@@ -99,6 +104,7 @@ def test_a_half_float_result_is_within_a_unit(mnemonic: str):
         "inv": lambda x: 1 / x,
         "sqrt": mpmath.sqrt,
         "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+        "tanh": mpmath.tanh,
     }[mnemonic]
     source = np.random.default_rng(9).uniform(0.1, 8, SAMPLES).astype(np.float16)
     found = evaluate(mnemonic, source)
