@@ -7,19 +7,24 @@ import shlex
 import shutil
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
+import yaml
 
 import visim
 from tests.unit.runtime.files.pngs import decode_png
+from tools import site as site_hooks
 from visim.cli import main
+from visim.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OBJECTS = (ROOT / "docs" / "objects.md").read_text(encoding="utf-8")
 TIMING = (ROOT / "docs" / "timing.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md"))]
+START = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs/start").iterdir()}
 
 
 def blocks(text, language):
@@ -184,6 +189,58 @@ def anchors(page):
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     kept = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.replace(" ", "-") for heading in kept}
+
+
+def test_the_first_visa_kernel_is_the_readmes_and_runs(folder, capsys):
+    assert blocks(START["visa"], "visa") == blocks(README, "visa")
+    for words in commands(START["visa"]):
+        assert main(words) == 0, words
+    assert "0.0 2.0 4.0 6.0" in capsys.readouterr().out
+
+
+def test_the_wrong_kernel_is_found(folder, capsys):
+    codes = [main(words) for words in commands(START["wrong"])]
+    assert codes == [0, 0, 1, 0]
+    shown = blocks(START["wrong"], "text")[0].splitlines()
+    printed = capsys.readouterr().out.splitlines()
+    assert shown[0] in printed
+    assert shown[-1] in printed
+
+
+def test_the_first_python_programs_run(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT / "examples" / "saxpy")
+    program, fault = blocks(START["python"], "python")
+    names = {}
+    exec(program, names)
+    exec(fault, names)
+    *_, numbers, place = capsys.readouterr().out.splitlines()
+    assert numbers == "[1. 3. 5. 7.]"
+    assert place.startswith("x ")
+
+
+def test_the_first_opencl_kernel_is_the_readmes():
+    assert blocks(START["opencl"], "c") == blocks(README, "c")
+
+
+def test_the_site_has_the_pages_that_it_names():
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    named = [
+        page if isinstance(page, str) else next(iter(page.values()))
+        for section in site["nav"]
+        for page in next(iter(section.values()))
+    ]
+    assert [page for page in named if not (ROOT / "docs" / page).exists()] == []
+    assert len(set(named)) == len(named)
+
+
+def test_the_sites_page_of_commands_has_all_options():
+    page = site_hooks.on_page_markdown((ROOT / "docs" / "cli.md").read_text(encoding="utf-8"))
+    for name, command in app.commands.items():
+        assert f"## visim {name}\n" in page
+        options = (
+            one for one in command.params if isinstance(one, click.Option) and not one.hidden
+        )
+        assert [one.opts[0] for one in options if one.opts[0] not in page] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
