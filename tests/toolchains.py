@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from visim.toolchain.components import COMPILER, LEGACY, Component
+from visim.toolchain.components import COMPILER, DRIVER, LEGACY, Component
 from visim.toolchain.installed import newest
 
-_INSTALLED = {component: newest(component) for component in (COMPILER, LEGACY)}
+_INSTALLED = {component: newest(component) for component in (COMPILER, LEGACY, DRIVER)}
 
 
 def current_compiler() -> str | None:
@@ -26,3 +26,11 @@ def installed_compiler(component: Component = COMPILER) -> str:
     if found is None:
         pytest.skip(f"not installed: visim toolchain install {component.name}")
     return str(found.library)
+
+
+def installed_driver() -> str:
+    """Return the folder of the installed driver, or skip the test."""
+    found = _INSTALLED[DRIVER]
+    if found is None:
+        pytest.skip("not installed: visim toolchain install driver")
+    return str(found.folder)

@@ -129,11 +129,13 @@ def info(
 def doctor(context: click.Context, *, as_json: bool) -> None:
     """Say what this machine has and what is missing.
 
+    Where Intel's driver is there, a saxpy runs on an emulated GPU, by OpenCL and by Level Zero.
     Exits with 1 if visim itself cannot work; missing tools are no failure.
     """
+    from visim.device.doctor import examine_driver
     from visim.runtime.doctor import State, examine
 
-    findings = examine()
+    findings = (*examine(), *examine_driver())
     if as_json:
         print_json({"findings": [finding.to_dict() for finding in findings]})
     else:

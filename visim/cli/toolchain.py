@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from visim.toolchain.installed import Damaged, Toolchain
     from visim.toolchain.installing import PackageFolder
 
+_DEFAULT = ("compiler", "driver")
+
 
 @click.group()
 def toolchain() -> None:
@@ -45,7 +47,7 @@ def install(
     allow_expired: bool,
     as_json: bool,
 ) -> None:
-    """Bring Intel's current compiler, or other components, from Debian's archive.
+    """Bring Intel's current compiler and drivers, or other components, from Debian's archive.
 
     compiler is Intel's current compiler, legacy the last one that knows bdw, skl and icllp, driver
     the user-mode drivers of OpenCL and Level Zero. An older version that is installed stays.
@@ -53,7 +55,7 @@ def install(
     from visim.toolchain.components import component
     from visim.toolchain.installing import install as install_component
 
-    wanted = [component(name) for name in components or ("compiler",)]
+    wanted = [component(name) for name in components or _DEFAULT]
     source = _source(mirror, suite, keyring, folder, allow_expired=allow_expired)
     where = None if save is None else Path(save).absolute()
     done: list[dict[str, Any]] = []
@@ -78,7 +80,9 @@ def list_toolchains(*, as_json: bool) -> None:
         print_json({"folder": str(home()), "toolchains": [_described(e) for e in entries]})
         return
     if not entries:
-        click.echo(visible(f"none in {home()}; visim toolchain install brings the compiler"))
+        click.echo(
+            visible(f"none in {home()}; visim toolchain install brings the compiler and the driver")
+        )
     for entry in entries:
         for line in _lines(entry):
             click.echo(visible(line))

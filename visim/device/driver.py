@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from visim.errors import ToolMissing
+from visim.toolchain.components import DRIVER
+from visim.toolchain.installed import newest
 
 VARIABLE = "VISIM_DRIVER"
 _LOADER = "ld-linux-x86-64.so.2"
@@ -37,7 +39,9 @@ class Driver:
 
 
 def find_driver(given: str | None = None) -> Driver:
-    """Return the driver in a folder, by default that of `VISIM_DRIVER`, or the system's.
+    """Return the driver in a folder, by default that of `VISIM_DRIVER`, or of a toolchain.
+
+    Without either it is the system's, if that is new enough.
 
     Raises:
         ToolMissing: there is none.
@@ -46,15 +50,15 @@ def find_driver(given: str | None = None) -> Driver:
     if named:
         folders: Sequence[Path] = [Path(named, inside) for inside in _INSIDE]
     else:
-        folders = _SYSTEM
+        own = newest(DRIVER)
+        folders = [*([] if own is None else [own.libraries]), *_SYSTEM]
     for folder in folders:
         found = _driver_in(folder.absolute())
         if found is not None:
             return found
-    where = f"{VARIABLE} names {named}, which has none" if named else "the system has none"
+    where = f" in {named}, which {VARIABLE} names" if named else ""
     raise ToolMissing(
-        f"Intel's GPU driver is missing ({where}): get it with visim toolchain install driver, "
-        f"or let {VARIABLE} name the folder of its libraries"
+        f"Intel's GPU driver for xe is missing{where}: run visim toolchain install driver"
     )
 
 
