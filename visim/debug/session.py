@@ -5,12 +5,14 @@ All fronts use this; it neither reads commands nor prints.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from visim import predefined
 from visim.debug.control import Control, Stop
 from visim.debug.engine.debuggee import Debuggee
 from visim.debug.engine.timeline import Moment, Timeline
@@ -78,6 +80,36 @@ class Session:
         self.stop = Stop("start", "the launch has not begun", (), self.focus)
         self.displayed: list[str] = []
         self._shown: dict[str, Any] = {}
+
+    # Memory of the host
+
+    def host_bytes(self, address: int, size: int) -> bytes:
+        """Return what memory holds now."""
+        return ctypes.string_at(address, size)
+
+    def element(self, address: int) -> tuple[str, np.dtype[Any]] | None:
+        """Return the name of an argument's element and its type, None if no argument is there."""
+        for name in self.looker.arguments.all:
+            array = self.looker.arguments.array(name)
+            if array is None or not array.flags.c_contiguous:
+                continue
+            offset = address - int(array.ctypes.data)
+            if 0 <= offset < array.nbytes:
+                return f"{name}[{offset // array.itemsize}]", array.dtype
+        return None
+
+    def register_name(self, place: int) -> str | None:
+        """Return the variable whose bytes stand at a place of the register image."""
+        kernel = self.debuggee.linked
+        for unit in kernel.units:
+            for one in (*predefined.GENERALS, *unit.unit.generals):
+                if one.alias is None and not one.is_file_scope:
+                    start = kernel.offset(unit, one)
+                    size = predefined.elements(one, kernel.platform.grf_bytes) * one.type.bytes
+                    size = size if one.is_predefined else one.bytes
+                    if start <= place < start + size:
+                        return one.name
+        return None
 
     # Moving
 

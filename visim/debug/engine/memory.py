@@ -79,7 +79,8 @@ class Log:
     ) -> None:
         """Note a message."""
         if lanes.size:
-            self.accesses.append(Access(kind, space, addresses, lanes, size, owner))
+            # Addresses may be a view of registers, which change.
+            self.accesses.append(Access(kind, space, addresses.copy(), lanes, size, owner))
 
 
 _ALL = np.zeros(1, np.intp)

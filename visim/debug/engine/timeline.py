@@ -19,6 +19,7 @@ from visim.debug.engine.debuggee import Debuggee, set_counters
 from visim.debug.engine.memory import Log
 from visim.debug.engine.stepping import Saved, Stepper, Stretch
 from visim.debug.engine.undo import Pages, Snapshot, Undo, merged, put_back, put_pages_back
+from visim.debug.engine.writers import last_writer
 from visim.errors import Fault
 from visim.runtime.printf.records import BadRecord, PrintfBuffer
 
@@ -335,6 +336,17 @@ class Timeline:
         self._keep_copy(group)
         self._start_segment(group)
         return fault
+
+    def last_writer(self, start: int, size: int, groups: int) -> int | None:
+        """Return which of the first groups was the last to write some bytes, None if none was.
+
+        The launch stands behind these groups then.
+        """
+        self._put_copy_back(0)
+        found = last_writer(self.debuggee, start, size, groups)
+        self._keep_copy(groups)
+        self._start_segment(groups)
+        return found
 
     def _last_copy(self, group: int) -> int:
         return max(one for one in self._copies if one <= group)
