@@ -422,7 +422,9 @@ class Slicer:
             found = self._session.element(part.start)
             name = f"memory at 0x{part.start:x}" if found is None else found[0]
             data = self._timeline.initial(part.start, part.size)
-            return f"{name}, as it was before the launch", self._shown(part.start, data)
+            is_first = not 0 < group < len(self._session.debuggee.order)
+            as_it_was = "as it was" if is_first else "the same as"
+            return f"{name}, {as_it_was} before the launch", self._shown(part.start, data)
         if part.space == SLM:
             return f"byte {part.start} of local memory, which nobody has written", "0"
         return f"byte {part.start} of {part.space} memory, which nobody has written", "0"
