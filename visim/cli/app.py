@@ -86,6 +86,7 @@ for _verb in (
     launching.run,
     launching.time,
     debugging.debug,
+    debugging.dap,
     executing.exec_program,
     translating.asm,
     translating.dis,

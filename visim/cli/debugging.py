@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from visim.cli.conventions import json_option, platform_option, print_json
 from visim.cli.launching import given_options, launching
+from visim.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from visim.cli.options import RunOptions
+    from visim.cli.run import Prepared
+    from visim.debug.session import Session
+
+_OF_CLIENTS = {
+    *("type", "request", "name", "program", "stopOnEntry", "stopAtEnd", "atFault", "noDebug"),
+    *("preLaunchTask", "postDebugTask", "internalConsoleOptions", "presentation", "cwd"),
+}
+"""Keys of a client's launch request that are not options of visim run."""
 
 
 @click.command(epilog="help at the prompt lists the commands; docs/debug.md explains them.")
@@ -35,20 +48,14 @@ def debug(
     from visim.cli.options import read_options
     from visim.cli.run import prepare, write_outputs
     from visim.debug.fronts.prompt import Talk, interactive, run_lines
-    from visim.debug.session import Session
 
     options = read_options(file, given_options(given))
     prepared = prepare(options)
-    launch: dict[str, Any] = dict(options.launch)
-    if prepared.surfaces:
-        launch["surfaces"] = prepared.surfaces
-    if prepared.samplers:
-        launch["samplers"] = prepared.samplers
 
     def receive(text: str) -> None:
         click.echo(text, nl=False, err=as_json)
 
-    session = Session(prepared.kernel, prepared.values, launch, receive)
+    session = _session(options, prepared, receive)
     talk = Talk(session, (lambda _: None) if as_json else click.echo)
     lines = [*commands]
     if script is not None:
@@ -66,3 +73,47 @@ def debug(
         print_json({"commands": talk.log})
     write_outputs(options, prepared)
     return 2 if talk.failed and (is_script or not sys.stdin.isatty()) else 0
+
+
+@click.command()
+@click.option("--port", type=int, metavar="N", help="Wait for one client at a port; 0 chooses it.")
+def dap(*, port: int | None) -> None:
+    """Speak the Debug Adapter Protocol: debug kernels in an editor.
+
+    On the standard streams, or at a port of this machine. A client's launch request has the key
+    program and the options of visim run; docs/debug.md says how editors are set up.
+    """
+    from visim.debug.fronts.adapter import serve, serve_port
+    from visim.debug.fronts.wire import Wire
+
+    if port is None:
+        serve(Wire(sys.stdin.buffer, sys.stdout.buffer), launched)
+        return
+    serve_port(port, launched, lambda chosen: click.echo(f"port {chosen}", err=True))
+
+
+def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Session:
+    """Return the session that a client's launch request asks for."""
+    from visim.cli.options import read_options
+    from visim.cli.run import prepare
+
+    if not isinstance(given.get("program"), str):
+        raise ArgumentError("launch: the key program, the file to debug, is missing")
+    chosen = {
+        key: value
+        for key, value in given.items()
+        if key not in _OF_CLIENTS and not key.startswith("__")
+    }
+    options = read_options(given["program"], chosen)
+    return _session(options, prepare(options), receive)
+
+
+def _session(options: RunOptions, prepared: Prepared, receive: Callable[[str], None]) -> Session:
+    from visim.debug.session import Session
+
+    launch: dict[str, Any] = dict(options.launch)
+    if prepared.surfaces:
+        launch["surfaces"] = prepared.surfaces
+    if prepared.samplers:
+        launch["samplers"] = prepared.samplers
+    return Session(prepared.kernel, prepared.values, launch, receive)

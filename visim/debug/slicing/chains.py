@@ -9,8 +9,8 @@ from __future__ import annotations
 import bisect
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,14 @@ from visim.debug.engine.timeline import Moment
 from visim.debug.looking.variables import typed
 from visim.debug.session import Session
 from visim.debug.slicing.flow import Branches
+from visim.debug.slicing.matching import (
+    accessed,
+    conditions,
+    loaded_from,
+    message_of,
+    written,
+)
+from visim.debug.slicing.nodes import REGISTERS, Chain, Node, Where
 from visim.debug.slicing.recording import Record, Recorder, Recording
 from visim.debug.slicing.sources import (
     ADDRESS,
@@ -38,13 +46,8 @@ from visim.debug.slicing.sources import (
 )
 from visim.sem.effects import (
     Atomic,
-    Effect,
-    Goto,
-    Jump,
-    LoadBlock,
     Message,
     StoreBlock,
-    Switch,
     WriteRegister,
 )
 from visim.sem.expr import Expr
@@ -52,44 +55,6 @@ from visim.types import DataType
 
 MOST_NODES = 300
 _MOST_GROUPS = 8
-
-REGISTERS = "registers"
-
-
-class Where(NamedTuple):
-    """Bytes: of a thread's registers, of host memory, or of local or scratch memory."""
-
-    space: str
-    owner: int
-    start: int
-    size: int
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """An instruction's lane that took part, or where values begin (`record` is None).
-
-    `wrote` is what it wrote, of which `text` is the value. `causes` are the nodes that it was
-    computed from, and as what.
-    """
-
-    number: int
-    group: int
-    record: Record | None
-    lane: int
-    wrote: Where
-    text: str = ""
-    origin: str = ""
-    kind: DataType | None = None
-    causes: list[tuple[str, Node]] = field(default_factory=list["tuple[str, Node]"])
-
-
-@dataclass(slots=True, eq=False)
-class Chain:
-    """All nodes, the first being that of the value; `is_cut` where there are too many."""
-
-    nodes: list[Node]
-    is_cut: bool = False
 
 
 @dataclass(slots=True)
@@ -201,7 +166,7 @@ class Slicer:
                 first, end = write.span
                 if first >= high or low >= end:
                     continue
-                for lane, covered in _written(write, record, left):
+                for lane, covered in written(write, record, left):
                     yield (number, write, lane), covered
                     left = left - covered
             if not left:
@@ -222,7 +187,7 @@ class Slicer:
                     continue
                 if not access.touches(where.start, where.size):
                     continue
-                for lane, covered in _accessed(access, left):
+                for lane, covered in accessed(access, left):
                     yield (number, access, lane), covered
                     left = left - covered
             if not left:
@@ -237,7 +202,7 @@ class Slicer:
             # Messages write bits; what they mean is the variable's type.
             own, written = effect.place.variable.type, effect.place.type
             return own if own.bits == written.bits else written
-        message = _message_of(record, self._sources.facts(record.unit, record.pc), what)
+        message = message_of(record, self._sources.facts(record.unit, record.pc), what)
         values = values_of(message) if message is not None else ()
         return values[0].type if values else None
 
@@ -258,7 +223,7 @@ class Slicer:
         self, node: Node, number: int, record: Record, facts: Facts, access: Access, lane: int
     ) -> None:
         """Ask for what a message stored, and for where."""
-        message = _message_of(record, facts, access)
+        message = message_of(record, facts, access)
         if message is None:
             return
         address = address_of(message)
@@ -314,7 +279,7 @@ class Slicer:
                 continue
             left.discard(one.pc)
             branch = self._sources.facts(one.unit, one.pc).branch
-            for expr, at in _conditions(branch, lane):
+            for expr, at in conditions(branch, lane):
                 self._ask_of(node, earlier, one, expr, at, BRANCH)
             if not left:
                 return
@@ -351,7 +316,7 @@ class Slicer:
         """Ask who made what a message has loaded for a lane, and where it was."""
         facts = self._sources.facts(record.unit, record.pc)
         effect = source.effect
-        where = _loaded_from(record, facts, source)
+        where = loaded_from(record, facts, source)
         if where is not None:
             self._questions.append(_Question(where, node.group, number, role, node))
         address = address_of(effect) if isinstance(effect, Message) else None
@@ -497,103 +462,6 @@ class Slicer:
         if data is None or found is None or len(data) != found[1].itemsize:
             return ""
         return str(np.frombuffer(data, found[1])[0])
-
-
-def _written(write: Write, record: Record, left: set[int]) -> Iterator[tuple[int, set[int]]]:
-    """Yield the lanes of a write that made some bytes, and which."""
-    effect = write.effect
-    starts = write.starts
-    if starts is None:
-        addresses = record.known.get(getattr(effect, "addresses", effect.value))
-        if addresses is None:
-            return
-        starts = addresses.astype(np.int64)
-    mask = None if effect.mask is None else record.known.get(effect.mask)
-    for lane in range(len(starts) - 1, -1, -1):
-        start = int(starts[lane])
-        covered = left & set(range(start, start + write.size))
-        if not covered:
-            continue
-        if mask is not None and lane < mask.size and not mask[lane]:
-            continue
-        yield lane, covered
-        left = left - covered
-
-
-def _accessed(access: Access, left: set[int]) -> Iterator[tuple[int, set[int]]]:
-    """Yield the lanes of an access that wrote some bytes, and which."""
-    while left:
-        byte = min(left)
-        lane = access.lane_at(byte)
-        if lane is None:
-            left = left - {byte}
-            continue
-        place = int(np.flatnonzero(access.lanes == lane)[-1])
-        start = int(access.addresses[place])
-        covered = left & set(range(start, start + access.size))
-        yield lane, covered
-        left = left - covered
-
-
-def _message_of(record: Record, facts: Facts, access: Access) -> Message | None:
-    """Return which message of an instruction an access is of."""
-    pairs = _paired(record, facts)
-    return next((message for message, one in pairs if one is access), None)
-
-
-def _paired(record: Record, facts: Facts) -> list[tuple[Message, Access]]:
-    """Return the messages of an instruction with their accesses, in order."""
-    found: list[tuple[Message, Access]] = []
-    waiting = list(record.accesses)
-    for message in facts.messages:
-        for access in waiting:
-            if _kind(message) in {access.kind, "request"}:
-                found.append((message, access))
-                waiting.remove(access)
-                break
-    return found
-
-
-def _kind(message: Message) -> str:
-    name = type(message).__name__
-    return {"Load": "load", "LoadBlock": "load", "Store": "store", "StoreBlock": "store"}.get(
-        name, "atomic" if name == "Atomic" else "request"
-    )
-
-
-def _loaded_from(record: Record, facts: Facts, source: Loaded) -> Where | None:
-    """Return the memory that a lane's component was loaded from."""
-    access = next(
-        (one for message, one in _paired(record, facts) if message is source.effect), None
-    )
-    effect: Effect = source.effect
-    if access is None:
-        return None
-    if access.is_picture:
-        return Where(access.space, access.owner, int(access.addresses[0]), 1)
-    size = int(getattr(effect, "type").bytes)  # noqa: B009 - loads and atomics have one
-    if isinstance(effect, LoadBlock):
-        return Where(
-            access.space, access.owner, int(access.addresses[0]) + source.lane * size, size
-        )
-    places = np.flatnonzero(access.lanes == source.lane)
-    if not places.size:
-        return None
-    start = int(access.addresses[places[-1]]) + source.component * size
-    return Where(access.space, access.owner, start, size)
-
-
-def _conditions(branch: object, lane: int) -> list[tuple[Expr, int]]:
-    """Return what decides which way a branch takes a lane."""
-    match branch:
-        case Goto(_, offset, mask) if mask is not None:
-            return [(mask, max(0, min(lane - offset, mask.lanes - 1)))]
-        case Jump(_, condition) if condition is not None:
-            return [(condition, 0)]
-        case Switch(_, index):
-            return [(index, 0)]
-        case _:
-            return []
 
 
 __all__ = ["MOST_NODES", "REGISTERS", "Chain", "Node", "Slicer", "Where"]

@@ -1,0 +1,205 @@
+"""The scopes and variables that a client of the Debug Adapter Protocol opens, level by level.
+
+A number stands for each node that can be opened, until the launch moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from visim.debug.fronts.commands import execute
+from visim.debug.looking.stopped import Focus
+from visim.debug.looking.views import show_mask, show_number, show_value
+from visim.debug.session import Session
+from visim.errors import VisimError
+
+_MOST = 256
+Rows = list[dict[str, Any]]
+
+
+class Tree:
+    """What is shown of a stopped launch.
+
+    Args:
+        session: the launch.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._nodes: dict[int, Callable[[], Rows]] = {}
+        self._focuses: dict[int, Focus] = {}
+
+    def clear(self) -> None:
+        """Forget all numbers: the launch moves on."""
+        self._nodes.clear()
+        self._focuses.clear()
+
+    def _node(self, rows: Callable[[], Rows]) -> int:
+        number = len(self._nodes) + 1
+        self._nodes[number] = rows
+        return number
+
+    def open(self, number: int) -> Rows:
+        """Return what is below a node; nothing where the number is an old one."""
+        rows = self._nodes.get(number)
+        return [] if rows is None else rows()
+
+    # Frames and scopes
+
+    def frame(self, focus: Focus) -> int:
+        """Return a number for a function of a thread."""
+        number = len(self._focuses) + 1
+        self._focuses[number] = focus
+        return number
+
+    def focus(self, number: int | None) -> Focus | None:
+        """Return the function of a number; without one, who is looked at."""
+        return self._session.focus if number is None else self._focuses.get(number)
+
+    def scopes(self, focus: Focus) -> Rows:
+        """Return the scopes of a function: the arguments, all channels, and each that is on."""
+        found = [
+            self._scope("Arguments", self._arguments, "arguments"),
+            self._scope("All channels", lambda: self._all(focus), "locals"),
+            self._scope("Thread", lambda: self._thread(focus), "registers"),
+        ]
+        on = np.flatnonzero(self._session.looker.lanes_on(focus))
+        lanes = sorted(on.tolist(), key=lambda lane: (lane != focus.lane, lane))
+        for lane in lanes:
+            one = replace(focus, lane=lane)
+            name = f"Channel {lane}"
+            item, items = self._session.looker.item(one), self._session.looker.items
+            if item is not None and items is not None:
+                name += f": work-item {items.show(item)}"
+            found.append(self._scope(name, lambda one=one: self._channel(one), "locals"))
+        return found
+
+    def _scope(self, name: str, rows: Callable[[], Rows], hint: str) -> dict[str, Any]:
+        return {
+            "name": name,
+            "variablesReference": self._node(rows),
+            "expensive": hint == "registers",
+            "presentationHint": hint,
+        }
+
+    # Variables
+
+    def row(self, name: str, value: Any, focus: Focus | None, kind: str = "") -> dict[str, Any]:
+        """Return a variable; an array can be opened."""
+        lanes = None if focus is None else self._session.looker.lanes_on(focus)
+        shown = show_value(value, lanes=lanes, most=16)
+        text = " ".join(part.strip() for part in shown)
+        is_array = np.ndim(value) > 0
+        return {
+            "name": name,
+            "value": text,
+            "type": kind or str(getattr(value, "dtype", type(value).__name__)),
+            "variablesReference": self._node(lambda: self._elements(value)) if is_array else 0,
+            "indexedVariables": len(value) if is_array else 0,
+            "evaluateName": name,
+        }
+
+    def _elements(self, value: Any) -> Rows:
+        rows = [self.row(f"[{n}]", one, None) for n, one in enumerate(value[:_MOST])]
+        if len(value) > _MOST:
+            left = value[_MOST:]
+            rows.append({**self.row(f"[{_MOST}...]", left, None), "evaluateName": None})
+        return rows
+
+    def _arguments(self) -> Rows:
+        kernel, known = self._session.debuggee.kernel, self._session.looker.arguments.all
+        return [self.row(one.name, known[one.name], None, one.type_name) for one in kernel.args]
+
+    def _values(self, focus: Focus) -> list[tuple[str, Any]]:
+        """Return the variables of a function: those of the source first, then those of vISA."""
+        looker = self._session.looker
+        found = [(name, looker.extra(focus, name)) for name in looker.extra_names(focus)]
+        scope = looker.names(focus).scope
+        for variable, unit in looker.variables(focus):
+            if scope is not None and getattr(variable, "alias", None) is None:
+                found.append((variable.name, scope.value(variable, unit)))
+        return [(name, value) for name, value in found if value is not None]
+
+    def _all(self, focus: Focus) -> Rows:
+        return [self.row(name, value, focus) for name, value in self._values(focus)]
+
+    def _channel(self, focus: Focus) -> Rows:
+        width = self._session.looker.kernel.simd_size
+        rows: Rows = []
+        for name, value in self._values(focus):
+            is_row = np.shape(value) == (width,)
+            one = value[focus.lane] if is_row else value[0] if np.shape(value) == (1,) else value
+            rows.append({**self.row(name, one, None), "evaluateName": f"{name}[{focus.lane}]"})
+        return rows
+
+    def _thread(self, focus: Focus) -> Rows:
+        looker = self._session.looker
+        width = looker.kernel.simd_size
+        rows: Rows = [
+            _text("channels on", show_mask(looker.active(focus), width)),
+            _text("group", str(looker.group_id(focus))),
+            _text("moment", ":".join(map(str, self._session.timeline.moment))),
+        ]
+        for place, bits in self._session.waiting() if not focus.frame else ():
+            where = self._session.lines.where(place)
+            rows.append(_text(f"channels waiting at {where}", show_mask(bits, width)))
+        return rows
+
+    # Expressions
+
+    def evaluate(self, text: str, focus: Focus | None, context: str) -> dict[str, Any]:
+        """Return the value of an expression; at a console, the answer of a command.
+
+        Raises:
+            VisimError: it has none.
+        """
+        session = self._session
+        if context == "repl":
+            answer = self._command(text)
+            if answer is not None:
+                return answer
+        value = session.evaluate(text) if focus is None else self._at(focus, text)
+        row = self.row(text, value, focus)
+        shown = row["value"]
+        if np.shape(value) == (session.looker.kernel.simd_size,) and focus is not None:
+            shown = f"{show_number(value[focus.lane])}  ({shown})"
+        return {
+            "result": shown,
+            "type": row["type"],
+            "variablesReference": row["variablesReference"],
+        }
+
+    def _at(self, focus: Focus, text: str) -> Any:
+        before, self._session.focus = self._session.focus, focus
+        try:
+            return self._session.evaluate(text)
+        finally:
+            self._session.focus = before
+
+    def _command(self, text: str) -> dict[str, Any] | None:
+        """Return the answer of a command that moves nothing; None where it is no such command."""
+        name = text.split(maxsplit=1)[0] if text.split() else ""
+        if name not in _ASKING:
+            return None
+        try:
+            lines = execute(self._session, text).lines
+        except VisimError as error:
+            lines = [f"error: {error}"]
+        return {"result": "\n".join(lines), "variablesReference": 0}
+
+
+_ASKING = {
+    *("why", "who", "info", "disassemble", "list", "channels", "changes", "backtrace", "help"),
+    *("picture", "print", "p"),
+}
+
+
+def _text(name: str, value: str) -> dict[str, Any]:
+    return {"name": name, "value": value, "variablesReference": 0}
+
+
+__all__ = ["Tree"]
