@@ -22,6 +22,7 @@ __all__ = [
     "Generation",
     "Platform",
     "Product",
+    "known_names",
     "object_version",
     "platform",
     "platform_of_core",
@@ -82,12 +83,18 @@ def product(name: str) -> Product:
     return _named(name)[1]
 
 
+def known_names() -> tuple[str, ...]:
+    """Return all names that devices have, in lower case."""
+    return tuple(_BY_NAME)
+
+
 def _named(name: str) -> tuple[Platform, Product]:
     try:
         return _BY_NAME[name.lower()]
     except (KeyError, AttributeError):
         known = ", ".join(one.name for one in PLATFORMS)
-        raise ArgumentError(f"unknown platform {shown(name)}; known: {known}") from None
+        message = f"platform: unknown device {shown(name)}; known: {known}"
+        raise ArgumentError(message) from None
 
 
 def platform_of_family(number: int) -> Platform | None:

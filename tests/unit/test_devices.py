@@ -45,7 +45,7 @@ def test_a_product_is_compiled_for_by_its_own_name():
 
 @pytest.mark.parametrize("name", ["bmg-g99", "", "xe9", None, 3])
 def test_an_unknown_name_is_refused_with_the_known_ones(name):
-    with pytest.raises(ArgumentError, match=r"unknown platform .*; known: bdw, .*, cri"):
+    with pytest.raises(ArgumentError, match=r"unknown device .*; known: bdw, .*, cri"):
         platform(name)
 
 

@@ -12,7 +12,8 @@ import click
 from visim.cli import completing, examples
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
-from visim.target import ARCHITECTURES, NEWEST, PLATFORMS
+from visim.target import ARCHITECTURES, NEWEST, PLATFORMS, known_names
+from visim.target import platform as find_platform
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -49,6 +50,10 @@ class _ExistingFile(click.Path):
             others = [] if present else [one.name for one in path.parent.iterdir()]
         except (OSError, ValueError):
             return super().convert(value, param, ctx)
+        if present and (path / "launch.toml").is_file():
+            meant = str(path / "launch.toml")
+            correction = Correction(misspelt=((str(value), meant),))
+            raise ArgumentError(f"{value} is a folder; did you mean {meant}?", correction)
         if present or value == "-":
             return super().convert(value, param, ctx)
         near = nearest(path.name, others)
@@ -57,6 +62,21 @@ class _ExistingFile(click.Path):
         meant = str(path.parent / near)
         message = f"there is no file {value}; did you mean {meant}?"
         raise ArgumentError(message, Correction(misspelt=((str(value), meant),)))
+
+
+def _known_device(_ctx: click.Context, _param: click.Parameter, name: str | None) -> str | None:
+    """Return a device's name, or say which one was probably meant."""
+    if name is None:
+        return None
+    try:
+        find_platform(name)
+    except ArgumentError as error:
+        near = nearest(name.lower(), known_names())
+        if near is None:
+            raise
+        correction = Correction(misspelt=((name, near),))
+        raise ArgumentError(f"{error}; did you mean {near!r}?", correction) from None
+    return name
 
 
 INPUT = _ExistingFile(examples.program_of)
@@ -72,6 +92,7 @@ platform_option = click.option(
     metavar="D",
     help=f"The device: {DEVICES}.",
     shell_complete=completing.devices,
+    callback=_known_device,
 )
 required_device_option = click.option(
     *DEVICE_FLAGS,
@@ -80,6 +101,7 @@ required_device_option = click.option(
     metavar="D",
     help=f"The device: {DEVICES}.",
     shell_complete=completing.devices,
+    callback=_known_device,
 )
 options_option = click.option(
     "--options", metavar="S", help="OpenCL C: options of the compiler, such as -DN=4."

@@ -29,6 +29,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "saxpy.zebin").write_bytes((EXAMPLES / "saxpy/saxpy.zebin").read_bytes())
     (tmp_path / "saxpy.cl").write_bytes((EXAMPLES / "saxpy/saxpy.cl").read_bytes())
     (tmp_path / "bare.visaasm").write_text(BARE)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "launch.toml").write_text('file = "../saxpy.zebin"')
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -71,6 +73,15 @@ def folder(tmp_path, monkeypatch):
         (["run", "saxpy.zebin", "--global", "64", *GIVEN, "--device", "dg2"],
          "--device: saxpy.zebin is for pvc, not for dg2", None),
         (["run", "saxpy.zebin", "--options", "-DN=4"], "--options: saxpy.zebin is compiled", None),
+        (["run", "saxpy.cl", "--device", "bmgg"], "did you mean 'bmg'?",
+         "visim run saxpy.cl --device bmg"),
+        (["run", "folder"], "did you mean folder/launch.toml?", "visim run folder/launch.toml"),
+        (["run", "saxpy.zebin", "--visa", "saxpy.cl"], "--visa: saxpy.cl is no vISA text", None),
+        (["run", "example:saxpi"], "did you mean 'saxpy'?", "visim run example:saxpy"),
+        (["run", "saxpy.zebin", "--global", "64", *GIVEN, "--expect", "y=ref.txt"],
+         "--expect y: expected a file .npy, found 'ref.txt'", None),
+        (["run", "saxpy.zebin", "--global", "64", *GIVEN, "--sanitize", "race"],
+         "--sanitize: there is no sanitizer 'race'; did you mean 'races'?", None),
         (["asm", "bare.visaasm"], "--device is missing", "visim asm bare.visaasm --device pvc"),
         (["reduce", "bare.visaasm"], "--keep is missing", "* --keep 'visim check {}'"),
     ],

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from visim.binary.zebin import Zebin, ZeFunction, ZeKernel
+from visim.diag import Source
 from visim.errors import ArgumentError
 from visim.lex import nearest
 from visim.module import Module, Unit, UnitKind
@@ -21,6 +22,20 @@ class EditedText:
 
     data: bytes
     name: str
+
+    @property
+    def source(self) -> Source:
+        """The text.
+
+        Raises:
+            ArgumentError: it is something else, such as OpenCL C or a zebin.
+        """
+        text = self.data.decode("utf-8-sig", "replace")
+        if ".version" not in text or "\ufffd" in text:
+            raise ArgumentError(
+                f"visa: {self.name} is no vISA text; visim dis prints that of a zebin"
+            )
+        return Source(self.name, text)
 
 
 @dataclass(frozen=True, slots=True)

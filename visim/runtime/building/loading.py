@@ -440,11 +440,7 @@ def _edited(
     edited: EditedText, zebin: Zebin, device: Platform | None
 ) -> tuple[EditedUnits | None, Diagnostics]:
     """Return the units of an edited text, and what is wrong with it."""
-    try:
-        text = edited.data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return None, Diagnostics([_no_utf8(edited.data, edited.name, error.start)])
-    module, findings = _checked(Source(edited.name, text), device, compiled=True)
+    module, findings = _checked(edited.source, device, compiled=True)
     if findings.errors:
         return None, findings
     return edited_units(module, edited.name, zebin), findings

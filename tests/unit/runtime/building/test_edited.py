@@ -60,6 +60,8 @@ def test_a_kernel_alone_may_have_any_name():
     [
         (REDUCTION, edited(REDUCTION, '"reduce"', '"reduse"'), "'reduse'.*did you mean 'reduce'"),
         (SAXPY, b".version 4.1\n", "neither a kernel nor a function"),
+        (SAXPY, b"kernel void f() {}", "is no vISA text; visim dis prints"),
+        (SAXPY, SAXPY.read_bytes(), "is no vISA text"),
         (b".version 4.1\n", edited(SAXPY, "", ""), "is no zebin, it has no metadata"),
     ],
 )

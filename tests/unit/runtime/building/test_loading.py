@@ -92,7 +92,7 @@ class TestLoading:
     def test_an_unknown_platform_is_refused(self):
         with pytest.raises(ArgumentError, match="gen42"):
             visim.load(SCALE.encode(), platform="gen42")
-        with pytest.raises(ArgumentError, match="unknown platform None"):
+        with pytest.raises(ArgumentError, match="unknown device None"):
             visim.assemble(SCALE, platform=None)
 
     @pytest.mark.parametrize(
