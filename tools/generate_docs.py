@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tools import correlation
-from tools.instruction_pages import GENERATED, coverage_page, instructions_page
+from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
 from visim.check.catalogue import RULES
 from visim.check.explain import explain
 from visim.check.faults import FAULTS
@@ -30,6 +30,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
+        **{DOCS / "instructions" / name: "\n".join(page) + "\n" for name, page in group_pages()},
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
         DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
         DOCS / "timing-correlation.md": "\n".join(correlation.page()) + "\n",
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> int:
         if is_check:
             sys.stderr.write(f"{path} is not current; run python -m tools.generate_docs\n")
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(pages()[path], encoding="utf-8")
     return 1 if stale and is_check else 0
 

@@ -96,7 +96,7 @@ def worth(op: Op) -> str:
 
 
 def instructions_page() -> Iterator[str]:
-    """Return the lines of docs/instructions.md."""
+    """Return the lines of docs/instructions.md: how entries are read, and where each is."""
     yield "# Instructions"
     yield ""
     yield GENERATED
@@ -110,19 +110,38 @@ def instructions_page() -> Iterator[str]:
         "results are ([fidelity.md](fidelity.md)); which engine executes an instruction is in "
         "[coverage.md](coverage.md)."
     )
-    found = coverage()
-    for category in dict.fromkeys(entry.op.category for entry in found):
-        yield ""
-        yield f"## {category.value.capitalize()}"
-        for entry in found:
-            if entry.op.category is category:
-                yield ""
-                yield from _instruction(entry)
+    yield ""
+    yield "| Group | Instructions |"
+    yield "| --- | --- |"
+    for category, entries in _groups().items():
+        names = ", ".join(f"`{entry.op.mnemonic}`" for entry in entries)
+        yield f"| [{category.capitalize()}](instructions/{_slug(category)}.md) | {names} |"
+
+
+def group_pages() -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and lines of the pages in docs/instructions."""
+    for category, entries in _groups().items():
+        lines = [f"# {category.capitalize()}", "", GENERATED, ""]
+        lines.append("How entries are read: [Instructions](../instructions.md).")
+        for entry in entries:
+            lines += ["", *_instruction(entry)]
+        yield f"{_slug(category)}.md", lines
+
+
+def _groups() -> dict[str, list[Coverage]]:
+    groups: dict[str, list[Coverage]] = {}
+    for entry in coverage():
+        groups.setdefault(entry.op.category.value, []).append(entry)
+    return groups
+
+
+def _slug(category: str) -> str:
+    return category.lower().replace(" ", "-")
 
 
 def _instruction(entry: Coverage) -> Iterator[str]:
     op = entry.op
-    yield f"### {op.mnemonic}"
+    yield f"## {op.mnemonic}"
     yield ""
     yield inspect.cleandoc(op.doc)
     yield ""

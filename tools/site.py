@@ -1,11 +1,12 @@
-"""What mkdocs asks while it builds the site: the page of commands is made of the commands.
+"""What mkdocs asks while it builds the site; mkdocs.yml names this file as a hook.
 
-mkdocs.yml names this file as a hook. Nothing that changes with an option stands in the repository
-twice.
+The page of commands is made of the commands, and links that leave docs/ become words.
 """
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,31 @@ import click
 
 from visim.cli.app import app
 
+_LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s#]+)[^)\s]*\)")
 MARK = "<!-- The commands stand here on the site. -->"
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Return a page with the commands where it wants them."""
-    return markdown.replace(MARK, "\n".join(commands())) if MARK in markdown else markdown
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return a page as the site has it.
+
+    Args:
+        markdown: the page's text.
+        page: the page; `page.file.src_uri` is its path in docs/.
+    """
+    text = with_links_of_the_site(markdown, page.file.src_uri)
+    return text.replace(MARK, "\n".join(commands())) if MARK in text else text
+
+
+def with_links_of_the_site(markdown: str, path: str) -> str:
+    """Return a page whose links lead to pages; of files beside docs/ it has the names alone."""
+
+    def replaced(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link["target"]))
+        if "://" in link["target"] or not target.startswith("../"):
+            return link[0]
+        return f"{link['text']} (`{target.removeprefix('../')}` in the repository)"
+
+    return _LINK.sub(replaced, markdown)
 
 
 def commands() -> Iterator[str]:

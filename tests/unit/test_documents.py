@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import numpy as np
@@ -222,25 +223,42 @@ def test_the_first_opencl_kernel_is_the_readmes():
     assert blocks(START["opencl"], "c") == blocks(README, "c")
 
 
+def leaves(tree):
+    """Return the pages of a site's navigation."""
+    match tree:
+        case str():
+            yield tree
+        case dict():
+            yield from leaves(list(tree.values()))
+        case list():
+            for one in tree:
+                yield from leaves(one)
+
+
 def test_the_site_has_the_pages_that_it_names():
     site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
-    named = [
-        page if isinstance(page, str) else next(iter(page.values()))
-        for section in site["nav"]
-        for page in next(iter(section.values()))
-    ]
+    named = list(leaves(site["nav"]))
     assert [page for page in named if not (ROOT / "docs" / page).exists()] == []
     assert len(set(named)) == len(named)
 
 
 def test_the_sites_page_of_commands_has_all_options():
-    page = site_hooks.on_page_markdown((ROOT / "docs" / "cli.md").read_text(encoding="utf-8"))
+    source = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    cli = SimpleNamespace(file=SimpleNamespace(src_uri="cli.md"))
+    page = site_hooks.on_page_markdown(source, page=cli)
     for name, command in app.commands.items():
         assert f"## visim {name}\n" in page
         options = (
             one for one in command.params if isinstance(one, click.Option) and not one.hidden
         )
         assert [one.opts[0] for one in options if one.opts[0] not in page] == []
+
+
+def test_links_out_of_the_site_become_words():
+    page = "[a](b.md#c) [d](../tools/e.py) [f](../../g.md) [h](https://i.org)"
+    assert site_hooks.with_links_of_the_site(page, "start/x.md") == (
+        "[a](b.md#c) [d](../tools/e.py) f (`g.md` in the repository) [h](https://i.org)"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
