@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
+from tests.shares import VARIABLE, choose_seed
 from visim.runtime import kernel
-from visim.toolchain.installed import VARIABLE
+from visim.toolchain import installed
 
 pytest_plugins = ("tests.toolchains",)  # looks for toolchains before tests hide them
 
@@ -22,13 +23,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--bless", action="store_true", help="write what `RUN: print` gives as its expectation"
     )
     group.addoption(
-        "--thorough", action="store_true", help="run OpenCL programs for all devices on the JIT"
+        "--thorough",
+        action="store_true",
+        help="run all of every matrix, not a share (tests/shares)",
     )
     group.addoption(
         "--engines",
         default=",".join(ENGINES),
         help="engines that run the file tests, separated by commas (default: %(default)s)",
     )
+
+
+def pytest_configure() -> None:
+    """Choose the seed before worker processes are started, so that all take the same shares."""
+    choose_seed()
+
+
+def pytest_report_header() -> str:
+    return f"shares of long matrices: {VARIABLE}={choose_seed()}"
 
 
 @pytest.fixture(params=["interpreter", "jit"])
@@ -50,7 +62,7 @@ def object_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def no_toolchains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests see the system's compiler; those of others ask `tests.toolchains`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("data")))
+        patch.setenv(installed.VARIABLE, str(tmp_path_factory.mktemp("data")))
         yield
 
 

@@ -33,7 +33,8 @@ def _argument(value: Any) -> Any:
     return visim.Local(value.nbytes) if isinstance(value, LocalBytes) else value
 
 
-def _run(case: Case, program: visim.Program, engine: str) -> Values:
+def run(case: Case, program: visim.Program, engine: str) -> Values:
+    """Launch what the case says; return its arrays as they are then."""
     values = case.values()
     for launch in case.launches:
         program[launch.kernel].launch(
@@ -62,7 +63,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_results_are_those_of_the_reference(case: Case, device: str, engine: str) -> None:
     program = _program(case, device)
-    assert case.mismatches(_run(case, program, engine)) == []
+    assert case.mismatches(run(case, program, engine)) == []
 
 
 @pytest.mark.parametrize(("case", "device"), [run for run in RUNS if run.values[0].features])

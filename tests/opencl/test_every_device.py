@@ -1,0 +1,99 @@
+"""The OpenCL programs on every device, built by each compiler that knows it, on both engines.
+
+A run takes a share of the matrix; `--thorough` takes all of it. Compilers are those of Debian 12
+and the current one, where they are installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+import visim
+import visim.opencl
+from tests.opencl.case import ALL_DEVICES, FP64_DEVICES, Case
+from tests.opencl.cases import CASES
+from tests.opencl.test_opencl_programs import run
+from tests.shares import share
+from tests.toolchains import current_compiler
+from visim.target import PLATFORMS, Generation, Platform
+
+SYSTEM, CURRENT = "system", "current"
+SYSTEM_DEVICES = ("skl", "icllp", "tgllp", "dg2", "pvc")
+BEFORE_CURRENT = ("bdw", "skl", "icllp")
+"""Devices that the current compiler does not know any more."""
+SHARE = 24
+NEEDED: dict[tuple[str, ...], Callable[[Platform], bool]] = {
+    ALL_DEVICES: lambda device: True,
+    FP64_DEVICES: lambda device: device.has_fp64,
+    ("pvc",): lambda device: device.has_matrix and device.matrix_channels == 16,
+    ("dg2",): lambda device: device.has_matrix and device.matrix_channels == 8,
+    ("tgllp", "dg2", "pvc"): lambda device: device.generation >= Generation.XE_LP,
+    ("pvc", "dg2"): lambda device: device.has_lsc,
+}
+"""What a device must have for the cases that are for some of four devices, by these."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device, and which compiler builds for it."""
+
+    platform: Platform
+    compiler: str
+
+    def __str__(self) -> str:
+        return f"{self.platform.name}-{self.compiler}"
+
+
+TARGETS = tuple(
+    Target(one, compiler)
+    for compiler in (SYSTEM, CURRENT)
+    for one in PLATFORMS
+    if (one.name in SYSTEM_DEVICES if compiler == SYSTEM else one.name not in BEFORE_CURRENT)
+)
+
+
+EVERY = tuple(
+    (case, target) for case in CASES for target in TARGETS if NEEDED[case.devices](target.platform)
+)
+
+
+def _built(case: Case, target: Target) -> visim.Program:
+    build = _built_anew if case.keeps_state else _built_once
+    return build(case.text, case.options, target)
+
+
+def _built_anew(source: str, options: str, target: Target) -> visim.Program:
+    compiler = SYSTEM if target.compiler == SYSTEM else current_compiler()
+    if compiler is None:
+        pytest.skip("not installed: visim toolchain install compiler")
+    name = target.platform.name
+    return visim.opencl.build(source, device=name, options=options, compiler=compiler)
+
+
+_built_once = cache(_built_anew)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Take a share of the programs and devices."""
+    every = metafunc.config.getoption("thorough")
+    chosen = EVERY if every else share("every device", EVERY, SHARE)
+    metafunc.parametrize(
+        ("case", "target", "engine"),
+        [
+            pytest.param(case, target, engine, id=f"{case.name}-{target}-{engine}")
+            for case, target in chosen
+            for engine in ("interpreter", "jit")
+        ],
+    )
+
+
+def test_results_are_those_of_the_reference(case: Case, target: Target, engine: str) -> None:
+    try:
+        program = _built(case, target)
+    except visim.ToolMissing as missing:
+        pytest.skip(str(missing))
+    assert case.mismatches(run(case, program, engine)) == []
