@@ -87,6 +87,7 @@ for _verb in (
     launching.time,
     debugging.debug,
     debugging.dap,
+    debugging.diff_trace,
     executing.exec_program,
     translating.asm,
     translating.dis,

@@ -1,4 +1,4 @@
-"""The verbs of the debugger: debug and dap."""
+"""The verbs of the debugger: debug, dap and diff-trace."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visim.cli.conventions import json_option, platform_option, print_json
+from visim.cli.conventions import INPUT, json_option, platform_option, print_json
 from visim.cli.launching import given_options, launching
 from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from visim.cli.options import RunOptions
-    from visim.cli.run import Prepared
     from visim.debug.session import Session
 
 _OF_CLIENTS = {
@@ -47,6 +45,7 @@ def debug(
     from visim.cli.files import read_text
     from visim.cli.options import read_options
     from visim.cli.run import prepare, write_outputs
+    from visim.cli.tracing import session_of
     from visim.debug.fronts.prompt import Talk, interactive, run_lines
 
     options = read_options(file, given_options(given))
@@ -55,7 +54,7 @@ def debug(
     def receive(text: str) -> None:
         click.echo(text, nl=False, err=as_json)
 
-    session = _session(options, prepared, receive)
+    session = session_of(options, prepared, receive)
     talk = Talk(session, (lambda _: None) if as_json else click.echo)
     lines = [*commands]
     if script is not None:
@@ -96,6 +95,7 @@ def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Sessio
     """Return the session that a client's launch request asks for."""
     from visim.cli.options import read_options
     from visim.cli.run import prepare
+    from visim.cli.tracing import session_of
 
     if not isinstance(given.get("program"), str):
         raise ArgumentError("launch: the key program, the file to debug, is missing")
@@ -105,15 +105,31 @@ def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Sessio
         if key not in _OF_CLIENTS and not key.startswith("__")
     }
     options = read_options(given["program"], chosen)
-    return _session(options, prepare(options), receive)
+    return session_of(options, prepare(options), receive)
 
 
-def _session(options: RunOptions, prepared: Prepared, receive: Callable[[str], None]) -> Session:
-    from visim.debug.session import Session
+@click.command("diff-trace")
+@click.argument("first", type=INPUT)
+@click.argument("second", type=INPUT)
+@click.option(
+    "--rtol", type=float, default=0.0, metavar="R", help="Numbers within R times are alike."
+)
+@json_option
+def diff_trace(first: str, second: str, *, rtol: float, as_json: bool) -> int:
+    """Say where two runs first differ in a value that a work-item writes.
 
-    launch: dict[str, Any] = dict(options.launch)
-    if prepared.surfaces:
-        launch["surfaces"] = prepared.surfaces
-    if prepared.samplers:
-        launch["samplers"] = prepared.samplers
-    return Session(prepared.kernel, prepared.values, launch, receive)
+    FIRST and SECOND are traces of visim run --trace: of two devices, engines, compilers or texts.
+    The exit code is 1 where they differ.
+    """
+    from visim.cli.files import read_text
+    from visim.cli.tracing import difference_lines, difference_to_dict
+    from visim.debug.tracing import compare, read_trace
+
+    traces = [read_trace(read_text(file), file) for file in (first, second)]
+    found = compare(traces[0], traces[1], rtol)
+    if as_json:
+        print_json(difference_to_dict(found))
+    else:
+        for line in difference_lines(found, first, second):
+            click.echo(line)
+    return 0 if found is None else 1

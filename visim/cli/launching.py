@@ -140,6 +140,8 @@ def launching(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--rtol", type=float, metavar="R", help="Expected within R times the number (1e-5).")
 @click.option("--atol", type=float, metavar="A", help="Expected within A (1e-8).")
+@click.option("--trace", metavar="FILE", help="Write what each thread did, for Perfetto.")
+@click.option("--trace-only", metavar="WHAT", help="Of these only: group=0-3,thread=1,line=10-20.")
 @click.option("--sarif", metavar="FILE", help="Write what sanitizers found as a SARIF log.")
 @click.option("--html", metavar="FILE", help="Write it as a page with the source annotated.")
 @json_option

@@ -73,6 +73,8 @@ class RunOptions:
     sarif: str | None = None
     html: str | None = None
     show: bool = False
+    trace: str | None = None
+    trace_only: str | None = None
 
     @property
     def seed(self) -> int:
@@ -157,6 +159,8 @@ def _merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> RunOptions:
         sarif=both.get("sarif"),
         html=both.get("html"),
         show=both.get("show", False),
+        trace=both.get("trace"),
+        trace_only=both.get("trace-only"),
     )
 
 
@@ -364,6 +368,8 @@ _READERS: Mapping[str, _Reader] = {
     "sarif":         _path,
     "html":          _path,
     "show":          _flag,
+    "trace":         _file,
+    "trace-only":    _text,
 }
 _ALIASES = {"platform": "device", "arch": "device"}
 _LAUNCH = {

@@ -73,7 +73,13 @@ def run(options: RunOptions, *, as_json: bool, with_arrays: bool = False) -> int
         VisimError: whatever loading, the arguments or the launch find wrong.
     """
     _check_files(options, as_json=as_json)
+    if options.trace_only is not None and options.trace is None:
+        raise ArgumentError("--trace-only says what --trace FILE has; give that, too")
     prepared = prepare(options)
+    if options.trace is not None:
+        from visim.cli.tracing import write_trace
+
+        write_trace(options, prepared, options.trace)
     to_stderr = any(is_standard(output.file) for output in options.outputs)
     try:
         report = launch(options, prepared, as_json=as_json)

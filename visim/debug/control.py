@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from visim.debug.engine.memory import Access
+from visim.debug.engine.memory import HOST, Access
 from visim.debug.engine.timeline import Moment, Timeline
 from visim.debug.looking.lines import Lines, Place
 from visim.debug.looking.stopped import Focus, Looker
@@ -202,7 +202,8 @@ class Control:
             if lane is None:
                 continue
             one.hits += 1
-            who = Focus(focus.group, focus.thread, lane if lane >= 0 else focus.lane)
+            channel = self._lines.channel(place, lane) if lane >= 0 else focus.lane
+            who = Focus(focus.group, focus.thread, channel)
             where = self._lines.where(place)
             what = self._lines.instruction(place)
             text = (
@@ -434,6 +435,8 @@ class Control:
         timeline, end = self._timeline, self._timeline.moment
         groups = 1
         while True:
+            if watch:
+                end = self._end_of_writer(end)
             start = self._window(end, groups, stop_at)
             if start is None:
                 return None
@@ -462,6 +465,23 @@ class Control:
                 timeline.go_to(last.moment)
                 return last
             end = start
+
+    def _end_of_writer(self, end: Moment) -> Moment:
+        """Return where to search from: behind the last group that can have met a watchpoint.
+
+        Only where nothing but writes of memory is to be met, and the launch has to be run again
+        anyway. At the JIT's speed.
+        """
+        timeline, places = self._timeline, self.places
+        watched = [one for one in places.watchpoints.values() if one.enabled]
+        is_memory = all(one.space == HOST and "load" not in one.kinds for one in watched)
+        has_breakpoints = any(one.enabled for one in places.breakpoints.values())
+        if not is_memory or has_breakpoints or timeline.checkpoint_before(end) is not None:
+            return end
+        before = end.group if end.tick == 0 else end.group + 1
+        found = [timeline.last_writer(one.start, one.size, before) for one in watched]
+        groups = [group for group in found if group is not None]
+        return min(end, Moment(max(groups) + 1, 0)) if groups else Moment(0, 0)
 
     def _window(self, end: Moment, groups: int, stop_at: int) -> Moment | None:
         """Go to a moment before `end` from which it is not far; None: there is none."""

@@ -272,7 +272,14 @@ class Session:
         return self._stopped(Stop("moment", "", (), replace(focus, lane=lane)))
 
     def run_to_fault(self) -> Stop:
-        """Run at the JIT's speed, and stand where the launch faults, or at its end."""
+        """Run at the JIT's speed, and stand where the launch faults, or at its end.
+
+        Where sanitizers were asked for, stand where they find something first.
+        """
+        if self.debuggee.sanitize:
+            found = self.timeline.first_finding()
+            if found is not None:
+                return self._stand_at(found)
         self.timeline.jump(len(self.debuggee.order))
         enabled = [one for one in self.places.breakpoints.values() if one.enabled]
         for one in enabled:
@@ -283,6 +290,30 @@ class Session:
             for one in enabled:
                 self.places.set_enabled(one.number, enabled=True)
         return self._stopped(stop)
+
+    def _stand_at(self, finding: Fault) -> Stop:
+        """Go to where the thread of a finding first comes to its instruction."""
+        index = None if finding.group is None else self.debuggee.index_of(finding.group)
+        if index is None or finding.thread is None:
+            return self._stopped(Stop("fault", finding.message, (), self.control.focus))
+        wanted = frozenset(
+            place
+            for place in self.lines.instructions()
+            if self.lines.instruction(place) == finding.instruction
+        )
+        lane = finding.channel or 0
+        self.go_to_thread(index, finding.thread, lane)
+        timeline = self.timeline
+
+        def look() -> bool:
+            thread = timeline.stepper.thread
+            if thread is None or thread.number != finding.thread:
+                return False
+            return self.control.place in wanted and bool(thread.active >> lane & 1)
+
+        timeline.run(None, look, Moment(index + 1, 0), singly=True)
+        focus = Focus(index, finding.thread, lane)
+        return self._stopped(Stop("finding", finding.render(), (), focus))
 
     # Looking
 

@@ -19,7 +19,7 @@ from visim.debug.engine.undo import HostMemory
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.kernel_image import KernelImage
 from visim.engine.observers import Observer
-from visim.errors import UnsupportedError
+from visim.errors import Fault, FaultError, UnsupportedError
 from visim.machine.surfaces import Surfaces
 from visim.runtime.kernel import Kernel
 from visim.runtime.launching.launch import Launch, LaunchKeywords
@@ -29,7 +29,10 @@ from visim.runtime.printf.records import PrintedText, PrintfBuffer, Receiver
 from visim.sem.effects import FIRST_COUNTER
 
 _AT_ONCE = 1 << 16
-_NOT_DEBUGGED = ("engine", "sanitize", "observers", "wait", "collect", "require_exact", "timeout")
+_NOT_DEBUGGED = (
+    *("engine", "sanitize", "sanitize_stop", "suppress", "observers", "wait"),
+    *("collect", "require_exact", "timeout", "workers"),
+)
 """Options of launches that mean nothing to steps, or that the debugger sets itself."""
 
 
@@ -115,6 +118,7 @@ class Debuggee:
         self.values = tuple(values)
         given = {k: v for k, v in options.items() if k not in _NOT_DEBUGGED}
         self.options = given
+        self.sanitize: object = options.get("sanitize")
         keywords = cast("LaunchKeywords", {**given, "engine": "interpreter"})
         self.launch: Launch[Any] = kernel.bind(self.values, **keywords)
         self.plan = self.launch.plan
@@ -162,6 +166,20 @@ class Debuggee:
         for index in range(len(self.order)):
             if self.group_id(index) == group:
                 return index
+        return None
+
+    def first_finding(self) -> Fault | None:
+        """Launch the kernel watched by the sanitizers that were asked for.
+
+        Returns:
+            The first finding, or the fault, None where there is none.
+        """
+        keywords = cast("LaunchKeywords", {**self.options, "sanitize": self.sanitize})
+        keywords["sanitize_stop"] = True
+        try:
+            self.kernel.launch(self.values, **cast("Any", keywords))
+        except FaultError as error:
+            return error.fault
         return None
 
     @property

@@ -348,6 +348,17 @@ class Timeline:
         self._start_segment(groups)
         return found
 
+    def first_finding(self) -> Fault | None:
+        """Return what the sanitizers that were asked for find first, or the fault; else None.
+
+        The launch stands at its start then.
+        """
+        self._put_copy_back(0)
+        found = self.debuggee.first_finding()
+        self._put_copy_back(0)
+        self._start_segment(0)
+        return found
+
     def _last_copy(self, group: int) -> int:
         return max(one for one in self._copies if one <= group)
 

@@ -15,6 +15,7 @@ from visim.engine.faults import place_of
 from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel
 from visim.module import SourceLine
+from visim.operands import ExecSize
 from visim.runtime.sourcetexts import SourceTexts
 from visim.sem.effects import Effect, Synchronization, Yield
 
@@ -82,6 +83,12 @@ class Lines:
         unit, pc = place
         body = self.kernel.units[unit].body
         return pc < len(body) and not isinstance(body[pc], MARKS)
+
+    def channel(self, place: Place, lane: int) -> int:
+        """Return the thread's channel that a lane of an instruction is: (M5, 16) begins at 16."""
+        body = self.kernel.units[place[0]].body
+        size = getattr(body[place[1]], "exec", None) if place[1] < len(body) else None
+        return lane + (size.offset if isinstance(size, ExecSize) else 0)
 
     def unit_name(self, unit: int) -> str:
         """Return the name of a kernel or function."""

@@ -143,7 +143,8 @@ class Slicer:
         node = self._nodes.get(name)
         if node is None:
             record = recording.records[number]
-            node = Node(0, question.group, record, lane, question.where)
+            channel = self._session.lines.channel((record.unit, record.pc), lane)
+            node = Node(0, question.group, record, channel, question.where)
             node.kind = self._kind_of(record, what)
             self._nodes[name] = node
             self._chain.nodes.append(node)
@@ -217,7 +218,7 @@ class Slicer:
                 self._ask_of(node, number, record, what.effect.mask, lane, MASK)
         else:
             self._ask_message(node, number, record, facts, what, lane)
-        self._ask_branches(node, number, record, recording, lane)
+        self._ask_branches(node, number, record, recording)
 
     def _ask_message(
         self, node: Node, number: int, record: Record, facts: Facts, access: Access, lane: int
@@ -261,9 +262,7 @@ class Slicer:
         first, last = offset // size, (offset + node.wrote.size - 1) // size
         return values[max(0, first) : last + 1]
 
-    def _ask_branches(
-        self, node: Node, number: int, record: Record, recording: Recording, lane: int
-    ) -> None:
+    def _ask_branches(self, node: Node, number: int, record: Record, recording: Recording) -> None:
         """Ask for the conditions of the branches that let the instruction be executed."""
         deciding = self._branches.deciding(record.unit, record.pc)
         if not deciding:
@@ -279,7 +278,7 @@ class Slicer:
                 continue
             left.discard(one.pc)
             branch = self._sources.facts(one.unit, one.pc).branch
-            for expr, at in conditions(branch, lane):
+            for expr, at in conditions(branch, node.lane):
                 self._ask_of(node, earlier, one, expr, at, BRANCH)
             if not left:
                 return

@@ -22,7 +22,7 @@ class Where(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """An instruction's lane that took part, or where values begin (`record` is None).
+    """An instruction's channel that took part, or where values begin (`record` is None).
 
     `wrote` is what it wrote, of which `text` is the value. `causes` are the nodes that it was
     computed from, and as what.

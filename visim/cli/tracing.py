@@ -1,0 +1,85 @@
+"""Sessions of what the command line asks to launch; `--trace`, and how differences are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from visim.cli.files import check_target, write_text
+from visim.cli.options import RunOptions
+from visim.cli.run import Prepared
+from visim.debug.engine.timeline import Moment
+from visim.debug.session import Session
+from visim.debug.tracing import Chosen, Difference, Tracer, Write
+
+
+def session_of(options: RunOptions, prepared: Prepared, receive: Callable[[str], None]) -> Session:
+    """Return a session of a launch; `receive` gets what the kernel prints."""
+    launch: dict[str, Any] = dict(options.launch)
+    if prepared.surfaces:
+        launch["surfaces"] = prepared.surfaces
+    if prepared.samplers:
+        launch["samplers"] = prepared.samplers
+    return Session(prepared.kernel, prepared.values, launch, receive)
+
+
+def write_trace(options: RunOptions, prepared: Prepared, file: str) -> None:
+    """Run a launch for its trace; its arrays are as before it then."""
+    check_target(file, options.file)
+    chosen = Chosen() if options.trace_only is None else Chosen.of(options.trace_only)
+    session = session_of(options, prepared, lambda _: None)
+    tracer = Tracer(session, chosen)
+    tracer.run()
+    session.timeline.go_to(Moment(0, 0))
+    write_text(file, json.dumps(tracer.to_dict()))
+
+
+def difference_lines(found: Difference | None, first: str, second: str) -> list[str]:
+    """Return where two traces differ, as text."""
+    if found is None:
+        return ["both write the same"]
+    one = found.first or found.second
+    if one is None:
+        return []
+    lines = [f"work-item {_who(one)} is the first of {found.count} that write something else"]
+    for name, write in ((first, found.first), (second, found.second)):
+        if write is None:
+            lines.append(f"  {name}: nothing to {one.buffer}[{one.element}]")
+        else:
+            moment = f"{write.moment[0]}:{write.moment[1]}"
+            what = f"{write.buffer}[{write.element}] = {write.value}"
+            lines.append(f"  {name}: {what} at {write.where} (moment {moment})")
+    return lines
+
+
+def _who(one: Write) -> str:
+    place = tuple(reversed(one.who))
+    while len(place) > 1 and place[-1] == 0:
+        place = place[:-1]
+    return str(place[0]) if len(place) == 1 else str(place)
+
+
+def difference_to_dict(found: Difference | None) -> dict[str, Any]:
+    """Return where two traces differ, as JSON has it."""
+    if found is None:
+        return {"differs": False}
+    return {
+        "differs": True,
+        "work_items": found.count,
+        "first": _write_to_dict(found.first),
+        "second": _write_to_dict(found.second),
+    }
+
+
+def _write_to_dict(one: Write | None) -> dict[str, Any] | None:
+    if one is None:
+        return None
+    return {
+        "who": list(reversed(one.who)),
+        "buffer": one.buffer,
+        "element": one.element,
+        "value": one.value,
+        "where": one.where,
+        "moment": list(one.moment),
+    }
