@@ -193,7 +193,7 @@ def where(effect: Effect) -> tuple[Expr | None, Expr | None, Expr | None]:
             return effect.surface, None, None
         case NamedBarrierSignal(number) | NamedBarrierWait(number):
             return number, None, None
-        case Watch(_, values, mask):
+        case Watch(values=values, mask=mask):
             return None, values, mask
         case _:
             return None, None, None

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from types import FunctionType
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,12 @@ class Observer:
     Events of a launch come one after another, those of a group between its `group_begin` and the
     next one. The threads of a group take turns; what one of them does in a turn is reported when
     it has ended, in the order of the turns. Arrays belong to the observer.
+
+    One with `watches_only` gets of `accesses` what `Watch` effects tell, and nothing else; if these
+    say their groups, and it wants no other event, they may come in any order between threads.
     """
+
+    watches_only: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Refuse methods that look like events and are none: nothing would ever call them."""
@@ -181,6 +186,16 @@ class Observers:
         self.block_counts = tuple(o.block_counts for o in watching if "block_counts" in o.wants)
         self.accesses = tuple(o.accesses for o in watching if "accesses" in o.wants)
         self.fault = tuple(o.fault for o in watching if "fault" in o.wants)
+        told = [o.watches_only for o in watching if "accesses" in o.wants]
+        self.watches_only = bool(told) and all(told)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether somebody wants events in the order of execution."""
+        wanted = self.wants & ORDERED
+        return bool(wanted) and not (
+            self.watches_only and len(wanted) == 1 and "accesses" in wanted
+        )
 
 
 NOBODY = Observers(())

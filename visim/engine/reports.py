@@ -82,6 +82,8 @@ class Reports:
     ) -> None:
         """Note an access, or that the thread meets others; `number` is that of the site."""
         site = self._sites.sites[number]
+        if self.observers.watches_only and site.kind != WATCH:
+            return
         if site.kind == WATCH and mask is not None and not mask[: site.lanes].any():
             return
         entry = np.empty(site.words, np.uint64)

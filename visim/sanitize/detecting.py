@@ -24,6 +24,9 @@ from visim.sanitize.findings import Actor, Coordinates, Finding
 from visim.sanitize.places import Places
 from visim.sem.effects import Effect
 
+_MOST_KEPT = 100_000
+"""So many notes of threads are kept before they are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class Area:
@@ -92,6 +95,7 @@ class Surroundings:
         bound: the memory of each linear surface, by binding table index.
         pieces: what the arguments are of flat and of local memory.
         scratch_bytes: the scratch memory of each thread.
+        local_bytes: the local memory of each group.
         sizes: the work-items of the launch and of a group, None for bare kernels.
     """
 
@@ -102,6 +106,7 @@ class Surroundings:
     pieces: tuple[Piece, ...] = ()
     sizes: Sizes | None = None
     scratch_bytes: int = 0
+    local_bytes: int = 0
 
     def area(self, address: int) -> Area | None:
         """Return the area that holds an address."""
@@ -196,7 +201,7 @@ class Instrument(Protocol):
 
 
 class Sanitizer(Observer):
-    """What watches one launch.
+    """What watches one launch, and has to see all that threads do, group by group.
 
     Args:
         surroundings: the launch.
@@ -239,10 +244,69 @@ class Sanitizer(Observer):
             detector.end_group(fault)
 
 
+class WatchingSanitizer(Sanitizer):
+    """What watches one launch by nothing but what instruments tell, group by group."""
+
+    watches_only = True
+
+
+class FreeSanitizer(Observer):
+    """What watches one launch by nothing but what instruments tell, of groups in any order.
+
+    It keeps what it is told, and looks at it in the groups' order, so that both engines give the
+    same example of a finding; at once if `is_hasty`, or if it is told too much.
+
+    Args:
+        surroundings: the launch.
+        collector: gets what is found; detectors have it, too.
+        detectors: those that were asked for, which need not know where groups begin and end.
+        is_hasty: whether findings are wanted as soon as there are any.
+    """
+
+    watches_only = True
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        collector: Collector,
+        detectors: Sequence[Detector],
+        *,
+        is_hasty: bool,
+    ) -> None:
+        self.surroundings = surroundings
+        self.collector = collector
+        self._detectors = tuple(detectors)
+        self._kept: list[Accesses] = []
+        self._is_hasty = is_hasty
+
+    def accesses(self, accesses: Accesses) -> None:
+        """Keep what a thread has told."""
+        self._kept.append(accesses)
+        if self._is_hasty or len(self._kept) > _MOST_KEPT:
+            self._look()
+
+    def finish(self, fault: Fault | None) -> tuple[Finding, ...]:
+        """End the launch; return what was found."""
+        del fault
+        self._look()
+        for detector in self._detectors:
+            detector.end()
+        return self.collector.findings()
+
+    def _look(self) -> None:
+        """Let detectors see what was kept, in the order of groups and threads."""
+        kept = sorted(self._kept, key=lambda one: (*reversed(one.group), one.thread))
+        self._kept.clear()
+        for accesses in kept:
+            for detector in self._detectors:
+                detector.accesses(accesses)
+
+
 __all__ = [
     "Area",
     "Collector",
     "Detector",
+    "FreeSanitizer",
     "Instrument",
     "Piece",
     "Places",
@@ -251,4 +315,5 @@ __all__ = [
     "Sizes",
     "Surroundings",
     "Undefined",
+    "WatchingSanitizer",
 ]

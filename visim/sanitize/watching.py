@@ -12,7 +12,15 @@ from visim.sanitize.bounds.detector import BoundsDetector
 from visim.sanitize.bounds.instrument import BoundsInstrument, Reach
 from visim.sanitize.bounds.table import ExtentTable, extent_table
 from visim.sanitize.collecting import Collector
-from visim.sanitize.detecting import Detector, Instrument, Sanitizer, Surroundings, Undefined
+from visim.sanitize.detecting import (
+    Detector,
+    FreeSanitizer,
+    Instrument,
+    Sanitizer,
+    Surroundings,
+    Undefined,
+    WatchingSanitizer,
+)
 from visim.sanitize.instrumented import instrumented
 from visim.sanitize.places import Places, TextOf
 from visim.sanitize.races.detector import RaceDetector
@@ -96,7 +104,9 @@ def sanitizer(
     undefined: Sequence[Undefined],
     reach: Reach,
     text_of: TextOf | None = None,
-) -> Sanitizer:
+    *,
+    is_hasty: bool = False,
+) -> Sanitizer | FreeSanitizer:
     """Return what watches one launch.
 
     Args:
@@ -105,6 +115,7 @@ def sanitizer(
         undefined: what of flat memory counts as never written.
         reach: what the kernel reaches by pointers that it starts with.
         text_of: gives the text of lines of the source.
+        is_hasty: whether findings are wanted as soon as there are any.
     """
     collector = Collector(Places(surroundings.kernel, text_of))
     detectors: list[Detector] = []
@@ -117,7 +128,10 @@ def sanitizer(
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
     if "barriers" in wanted.names:
         detectors.append(BarrierDetector(surroundings, collector))
-    return Sanitizer(surroundings, collector, detectors)
+    if wanted.names == ("bounds",) and reach.has_groups:
+        return FreeSanitizer(surroundings, collector, detectors, is_hasty=is_hasty)
+    kind = Sanitizer if "races" in wanted.names else WatchingSanitizer
+    return kind(surroundings, collector, detectors)
 
 
 __all__ = ["Wanted", "sanitizer", "watched_kernel"]

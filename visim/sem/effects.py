@@ -225,13 +225,15 @@ class Request:
 class Watch:
     """Tell observers of accesses about the lanes of `mask`, where any is on (None: all).
 
-    `name` says what about; `values` (UQ) has a number for each lane. Instructions have no such
-    effects by themselves: those who watch a kernel add them.
+    `name` says what about; `values` (UQ) has a number for each lane. `group` are the coordinates of
+    the thread's group (UD, one lane each), for those who do not follow which group runs.
+    Instructions have no such effects by themselves: those who watch a kernel add them.
     """
 
     name: str
     values: Expr
     mask: Expr | None
+    group: tuple[Expr, Expr, Expr] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -29,7 +29,7 @@ from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
-from visim.engine.jit.writing.tracing import ACCESSES, PATHS
+from visim.engine.jit.writing.tracing import noted
 from visim.engine.jit.writing.versions import Version, Way
 from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
@@ -207,7 +207,7 @@ class Prepared:
             saving=self.saving,
             inputs=inputs,
             checked=options.checked,
-            watched=tuple(sorted(wants & {PATHS, ACCESSES})),
+            watched=noted(Observers(options.observers)),
             payload=None if stacks else payload,
             filled=filled if stacks else None,
             in_step=way is Way.IN_STEP,

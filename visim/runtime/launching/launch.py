@@ -379,7 +379,7 @@ class Launch(Generic[_Result]):
     ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan while sanitizers watch it; return what they found, too."""
         with sanitizing.wanted.turn():
-            watcher = sanitizing.begin(self.plan)
+            watcher = sanitizing.begin(self.plan, is_hasty=self.options.sanitize_stop)
             options = replace(options, observers=(*options.observers, watcher))
             if self.options.sanitize_stop:
                 options = replace(options, stop=FirstFinding(watcher, options.stop))

@@ -18,7 +18,15 @@ from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.bounds.instrument import OWN_LOCAL, Reach
-from visim.sanitize.detecting import Area, Piece, Sanitizer, Sizes, Surroundings, Undefined
+from visim.sanitize.detecting import (
+    Area,
+    FreeSanitizer,
+    Piece,
+    Sanitizer,
+    Sizes,
+    Surroundings,
+    Undefined,
+)
 from visim.sanitize.findings import Finding
 from visim.sanitize.watching import Wanted, sanitizer
 
@@ -56,7 +64,7 @@ class Sanitizing:
         if table is not None and _EXTENTS not in known:
             memory.add(table.bytes, _EXTENTS)
 
-    def begin(self, plan: LaunchPlan) -> Sanitizer:
+    def begin(self, plan: LaunchPlan, *, is_hasty: bool) -> Sanitizer | FreeSanitizer:
         """Return what watches one run of a plan."""
         machine = plan.parts[0].machine
         areas = tuple(
@@ -73,16 +81,20 @@ class Sanitizing:
         ]
         if self.reach.own_local:
             pieces.append(Piece(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
-        around = Surroundings(self.kernel, areas, surfaces, bound, tuple(pieces), sizes, scratch)
+        local = plan.parts[0].dispatch.slm_bytes
+        around = Surroundings(
+            self.kernel, areas, surfaces, bound, tuple(pieces), sizes, scratch, local
+        )
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
-        return sanitizer(around, self.wanted, undefined, self.reach, self.texts.text)
+        text_of = self.texts.text
+        return sanitizer(around, self.wanted, undefined, self.reach, text_of, is_hasty=is_hasty)
 
 
 @dataclass(frozen=True, slots=True)
 class FirstFinding:
     """Stops a run when its sanitizers have found an error or a warning, or when `other` does."""
 
-    watcher: Sanitizer
+    watcher: Sanitizer | FreeSanitizer
     other: StopFlag | None
 
     def is_set(self) -> bool:
@@ -127,7 +139,7 @@ def reach_of(layout: PayloadLayout | BareLayout) -> Reach:
         for one in parameters(layout.kernel)
         if one.kind == "local" and one.name not in {place.name for place in local}
     )
-    return Reach(layout.pointers, local, own, silent, frozenset(hidden))
+    return Reach(layout.pointers, local, own, silent, frozenset(hidden), has_groups=True)
 
 
 def _area(surface: Surface) -> Area:

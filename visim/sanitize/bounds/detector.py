@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from visim.sanitize.bounds.table import EVERYWHERE, ExtentTable
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Piece, Surroundings
 from visim.sanitize.entries import entries
-from visim.sanitize.findings import Coordinates
+from visim.sanitize.findings import Actor
 from visim.sem.effects import Load, LoadBlock, Space
 
 _HALF, _WRAP = 1 << 31, 1 << 32
@@ -47,11 +48,7 @@ class BoundsDetector:
     ) -> None:
         self._surroundings = surroundings
         self._collector = collector
-        kernel = surroundings.kernel
-        self._flat = Provenance(kernel, reach.flat)
-        self._local = Provenance(kernel, reach.local, constants=True)
         self._sites: dict[tuple[int, int, str], _Site] = {}
-        self._group: Coordinates = (0, 0, 0)
         self._pieces = {piece.name: piece for piece in surroundings.pieces}
         table.clear()
         for number, name in enumerate(reach.names):
@@ -61,13 +58,20 @@ class BoundsDetector:
         for index, area in surroundings.bound.items():
             table.put(table.surfaces + 16 * index, 0, area.size)
         local = [piece.end for piece in surroundings.pieces if piece.is_local]
-        self._local_bytes = max(local, default=0)
+        self._local_bytes = max(local, default=surroundings.local_bytes)
+        table.put(table.local, 0, self._local_bytes)
         self._table, self._reach = table, reach
 
+    @cached_property
+    def _flat(self) -> Provenance:
+        return Provenance(self._surroundings.kernel, self._reach.flat)
+
+    @cached_property
+    def _local(self) -> Provenance:
+        return Provenance(self._surroundings.kernel, self._reach.local, constants=True)
+
     def begin_group(self, group: GroupStart) -> None:
-        """A group begins."""
-        self._group = group.group
-        self._table.put(self._table.local, 0, self._local_bytes or group.slm_bytes)
+        """Nothing depends on where a group begins."""
 
     def accesses(self, accesses: Accesses) -> None:
         """Look at what was out of range."""
@@ -90,11 +94,10 @@ class BoundsDetector:
         known = self._site(site)
         is_block = not isinstance(known.access, Load) and site.lanes == 1
         channel = None if is_block and site.lanes == 1 else int(on[0]) + known.first_channel
-        self._report(accesses.thread, site, known, values, channel)
+        actor = self._surroundings.actor(accesses.group, accesses.thread, channel)
+        self._report(actor, site, known, values)
 
-    def _report(
-        self, thread: int, site: AccessSite, known: _Site, values: list[int], channel: int | None
-    ) -> None:
+    def _report(self, actor: Actor, site: AccessSite, known: _Site, values: list[int]) -> None:
         access = known.access
         kind = "oob-read" if isinstance(access, Load | LoadBlock) else "oob-write"
         does = "reads" if kind == "oob-read" else "writes"
@@ -110,8 +113,8 @@ class BoundsDetector:
             start, size = piece.whole
             if start <= address < start + size:
                 kind = "oob-sub-buffer"
-        actor = self._surroundings.actor(self._group, thread, channel)
-        who = f"work-item {actor.work_item}" if actor.work_item else f"thread {thread}"
+        thread = f"thread {actor.thread} of group {actor.group}"
+        who = f"work-item {actor.work_item}" if actor.work_item else thread
         message = f"{who} {does} {self._what(access, piece, address)}"
         name = None if piece is None or piece.name == OWN_LOCAL else piece.name
         side = Side(site.unit, site.pc, actor)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from visim.engine.provenance import UNSURE, Owners, PointerPlace, Provenance
 from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.table import MOST_NAMES, ExtentTable
 from visim.sem.effects import (
     FIRST_COUNTER,
@@ -18,6 +19,7 @@ from visim.sem.effects import (
     Effect,
     Load,
     LoadBlock,
+    Place,
     Space,
     Store,
     StoreBlock,
@@ -33,13 +35,15 @@ from visim.sem.expr import (
     known_integer,
     select,
 )
-from visim.types import UQ
+from visim.types import UD, UQ
 
 PREFIX = "bounds "
 SURFACE_SHIFT = 48
 """Of an access to a surface its index stands from this bit on."""
 OWN_LOCAL = "the kernel's own local memory"
 Access = Load | LoadBlock | Store | StoreBlock | Atomic
+_GROUP_FIELDS = (4, 24, 28)
+"""Where r0 has the coordinates of the group, in bytes."""
 _PADDED = 4
 """Elements of a vector of three as a block that all channels share is loaded."""
 
@@ -51,6 +55,7 @@ class Reach:
     `own_local` are the bytes of local memory that are no argument: addresses in them are of no
     pointer, and neither are those in arguments that are `silent`, of which the compiler knows where
     they are. `hidden` are names of memory whose bounds are none of the program's business.
+    `has_groups` says that r0 has the coordinates of groups.
     """
 
     flat: tuple[PointerPlace, ...] = ()
@@ -58,6 +63,7 @@ class Reach:
     own_local: int = 0
     silent: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
+    has_groups: bool = False
 
     @property
     def constant_owners(self) -> Owners:
@@ -87,6 +93,7 @@ class BoundsInstrument:
         self._table = table
         self._numbers = {name: number for number, name in enumerate(reach.names)}
         self._hidden = reach.hidden
+        self.group = group_of_thread() if reach.has_groups else None
         self._reach = reach
         self._flat = Provenance(kernel, reach.flat)
         self._local = Provenance(kernel, reach.local, constants=True)
@@ -159,7 +166,8 @@ class _Instruction:
         outside = ~inside if effect.mask is None else effect.mask & ~inside
         if effect.space is Space.SURFACE and effect.surface is not None:
             wide = wide | broadcast(effect.surface.to(UQ) << SURFACE_SHIFT, wide.lanes)
-        self._found.append(Watch(f"{PREFIX}{number}", wide, outside))
+        group = self._instrument.group
+        self._found.append(Watch(f"{PREFIX}{number}", wide, outside, group))
         mask = inside if effect.mask is None else effect.mask & inside
         if isinstance(effect, Load | Store):
             found: Access = replace(effect, mask=mask, rectangle=None)
@@ -222,6 +230,16 @@ class _Instruction:
         args = tuple(self._new(arg) for arg in expr.args)
         same = all(new is old for new, old in zip(args, expr.args, strict=True))
         return expr if same else replace(expr, args=args)
+
+
+def group_of_thread() -> tuple[Expr, Expr, Expr]:
+    """Return the coordinates of a thread's group, which r0 has."""
+    r0 = GENERALS[BY_NAME["%r0"].index]
+    x, y, z = (
+        Expr(UOPS["read"], UD, 1, (), Place(r0, offset, UD, 1, 1, 0, UD.bytes))
+        for offset in _GROUP_FIELDS
+    )
+    return x, y, z
 
 
 def _is_plain(effect: Access) -> bool:

@@ -154,6 +154,13 @@ class Teams:
         dispatch.kept = lease
 
 
+def _wants(options: RunOptions) -> Hashable:
+    if not options.observers:
+        return None
+    observers = Observers(options.observers)
+    return observers.wants, observers.watches_only
+
+
 def traits(options: RunOptions) -> tuple[Hashable, ...]:
     """Return what a team depends on of a launch's options."""
     return (
@@ -162,5 +169,5 @@ def traits(options: RunOptions) -> tuple[Hashable, ...]:
         options.count_forms,
         options.workers,
         options.checked,
-        Observers(options.observers).wants if options.observers else None,
+        _wants(options),
     )

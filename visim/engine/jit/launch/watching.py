@@ -20,7 +20,6 @@ from visim.engine.jit.layout import Status, Thread
 from visim.engine.jit.writing.tracing import ACCESSES, PATHS
 from visim.engine.observers import (
     NOBODY,
-    ORDERED,
     BlockPlace,
     GroupStart,
     Observer,
@@ -33,6 +32,7 @@ TRACE_ENTRIES = 4096
 LOG_WORDS = 4096
 """How much a thread notes before the host empties its buffers."""
 
+_LOW = 0xFFFFFFFF
 Triple = tuple[int, int, int]
 
 
@@ -70,11 +70,12 @@ class Watcher:
     """Reports the events of one runner's threads, which run the groups of `dispatch`.
 
     `places` and `sites` are what the numbers in notes stand for, in the code that threads run.
-    `is_ordered` says whether somebody wants events in the order of execution.
+    `is_ordered` says whether somebody wants events in the order of execution, `takes_groups` that
+    nobody does, and what threads note says their groups.
     """
 
     def __init__(self, kernel: LinkedKernel, dispatch: Dispatch) -> None:
-        self.observers, self.is_ordered = NOBODY, False
+        self.observers, self.is_ordered, self.takes_groups = NOBODY, False, False
         self.dispatch = dispatch
         self.places: Sequence[BlockPlace] = ()
         self.sites: Sequence[AccessSite] = ()
@@ -90,7 +91,8 @@ class Watcher:
         if not observers and self.observers is NOBODY:
             return
         self.observers = Observers(observers) if observers else NOBODY
-        self.is_ordered = bool(self.observers.wants & ORDERED)
+        self.is_ordered = self.observers.is_ordered
+        self.takes_groups = self.observers.watches_only and not self.is_ordered
 
     def begin_group(self, number: int, threads: int) -> None:
         """Begin a thread group."""
@@ -118,7 +120,7 @@ class Watcher:
 
     def drain(self, record: ThreadRecord) -> None:
         """Empty the buffers of a thread that runs, after those of the threads before it."""
-        while self._turn[0] is not record:
+        while not self.takes_groups and self._turn[0] is not record:
             self._report(self._turn.pop(0))
         self._take(record)
 
@@ -132,6 +134,17 @@ class Watcher:
         self._turn = []
 
     # Groups that native code runs by itself
+
+    def begin_free_range(self, records: Sequence[ThreadRecord]) -> None:
+        """Give threads buffers that they use in all groups."""
+        self._records = list(records)
+        for record in records:
+            self.begin_thread(record)
+
+    def end_free_range(self) -> None:
+        """Report what is left in the buffers."""
+        for record in self._records:
+            self._take(record)
 
     def begin_range(self, records: Sequence[ThreadRecord], *, direct: bool) -> None:
         """Note whose threads run in all groups; `direct` ones run to their end in one turn."""
@@ -177,8 +190,22 @@ class Watcher:
         if not self.observers.accesses:
             return
         log = notes.log.take(fields)
+        if self.takes_groups:
+            self._tell(record.number, log)
+            return
         for observe in self.observers.accesses if log.size else ():
             observe(Accesses(self._group, record.number, self.sites, log))
+
+    def _tell(self, thread: int, log: Words) -> None:
+        """Report notes that have the coordinates of their groups in front."""
+        place = 0
+        while place < log.size:
+            x_y, z, head = (int(word) for word in log[place : place + 3])
+            end = place + 2 + self.sites[head & _LOW].words
+            group = x_y & _LOW, x_y >> 32, z
+            for observe in self.observers.accesses:
+                observe(Accesses(group, thread, self.sites, log[place + 2 : end]))
+            place = end
 
 
 __all__ = ["Watcher"]

@@ -234,6 +234,8 @@ class NativeWork:
         self._may_be_cut = True
         if watcher.is_ordered:
             watcher.begin_range(self.records, direct=not self.runner.has_stacks)
+        elif watcher.takes_groups:
+            watcher.begin_free_range(self.records)
         if task is not self.task:
             fields[Work.NUMBERS], fields[Work.PARTS] = task.numbers.ctypes.data, task.parts
             fields[Work.SHARED], fields[Work.CHUNK] = task.shared_at, task.chunk
@@ -256,6 +258,8 @@ class NativeWork:
         faulted = None if faulted == STUCK else faulted
         if runner.watcher.is_ordered:
             runner.watcher.end_range(faulted)
+        elif runner.watcher.takes_groups:
+            runner.watcher.end_free_range()
         if not answer:
             self._may_be_cut = False
             return None

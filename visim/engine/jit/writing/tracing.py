@@ -6,19 +6,33 @@ Each thread has a buffer for either. Native code appends to them and asks the ho
 
 from __future__ import annotations
 
-from visim.engine.accesses import WATCH, AccessSite, where
+from visim.engine.accesses import AccessSite, where
 from visim.engine.jit.ir.shapes import ShapeWriter
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import DRAIN, Thread
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.values import Values
-from visim.sem.effects import Effect
+from visim.engine.observers import Observers
+from visim.sem.effects import Effect, Watch
 from visim.sem.expr import Expr
 
-PATHS, ACCESSES = "thread_end", "accesses"
-"""The events that native code takes notes for."""
+PATHS, ACCESSES, WATCHES, GROUPS = "thread_end", "accesses", "watches", "groups"
+"""What native code takes notes for: paths, and accesses, or those that `Watch` effects tell only;
+with `GROUPS` two words with the coordinates of the group are in front of each."""
 
+
+def noted(observers: Observers) -> tuple[str, ...]:
+    """Return what observers want that native code takes notes for."""
+    found = sorted(observers.wants & {PATHS, ACCESSES})
+    if not observers.watches_only:
+        return tuple(found)
+    if not observers.is_ordered:
+        return (GROUPS, WATCHES)
+    return tuple(sorted({*found, WATCHES} - {ACCESSES}))
+
+
+_GROUP_WORDS = 2
 _ROOM = f"""
 define internal ptr @log_room(ptr %ctx, ptr %thread, i64 %bytes) noinline #0 {{
 entry:
@@ -72,7 +86,9 @@ class TraceWriter:
 
     def effect(self, values: Values, effect: Effect, pc: int) -> None:
         """Note that an access, or a synchronization, is about to be done."""
-        if ACCESSES not in self.wanted:
+        if not {ACCESSES, WATCHES} & {*self.wanted}:
+            return
+        if WATCHES in self.wanted and not isinstance(effect, Watch):
             return
         module = self.unit.module
         number = module.watched_sites.number(self.unit.unit.number, pc, effect)
@@ -81,8 +97,8 @@ class TraceWriter:
         site, head = module.watched_sites.sites[number], str(number)
         module.library.functions["log_room"] = _ROOM
         index, addresses, mask = where(effect)
-        if site.kind == WATCH and addresses is not None:
-            self._watch(values, addresses, mask, number, site)
+        if isinstance(effect, Watch):
+            self._watch(values, effect, number, site)
             return
         if index is not None:
             wide = self.text.let(f"zext i32 {values.scalar(index)} to i64")
@@ -94,14 +110,13 @@ class TraceWriter:
             words.append(self._addresses(values, addresses, mask, site))
         self._put(words, site)
 
-    def _watch(
-        self, values: Values, numbers: Expr, mask: Expr | None, number: int, site: AccessSite
-    ) -> None:
+    def _watch(self, values: Values, effect: Watch, number: int, site: AccessSite) -> None:
         """Note what a `Watch` tells, if any of its lanes is on."""
-        text = self.text
+        text, mask = self.text, effect.mask
         masks = self._masks(values, mask, site.lanes)
-        words = [("i64", str(number)), *(("i64", name) for name in masks)]
-        words.append(self._addresses(values, numbers, mask, site))
+        words = [*self._group(values, effect), ("i64", str(number))]
+        words += [("i64", name) for name in masks]
+        words.append(self._addresses(values, effect.values, mask, site))
         if mask is None:
             self._put(words, site)
             return
@@ -115,9 +130,20 @@ class TraceWriter:
         text.jump(join)
         text.label(join)
 
-    def _put(self, words: list[tuple[str, str]], site: AccessSite) -> None:
+    def _group(self, values: Values, effect: Watch) -> list[tuple[str, str]]:
+        """Return the words with the coordinates of the group, where they are wanted."""
+        if GROUPS not in self.wanted:
+            return []
+        if effect.group is None:
+            raise TypeError(f"watch {effect.name!r} does not say its group")
         text = self.text
-        room = text.let(f"call ptr @log_room(ptr %ctx, ptr %thread, i64 {8 * site.words})")
+        wide = [text.let(f"zext i32 {values.scalar(one)} to i64") for one in effect.group]
+        upper = text.let(f"shl i64 {wide[1]}, 32")
+        return [("i64", text.let(f"or i64 {wide[0]}, {upper}")), ("i64", wide[2])]
+
+    def _put(self, words: list[tuple[str, str]], site: AccessSite) -> None:
+        text, size = self.text, site.words + (_GROUP_WORDS if GROUPS in self.wanted else 0)
+        room = text.let(f"call ptr @log_room(ptr %ctx, ptr %thread, i64 {8 * size})")
         for number, (kind, name) in enumerate(words):
             place = text.let(f"getelementptr i64, ptr {room}, i64 {number}")
             text.do(f"store {kind} {name}, ptr {place}, align 8")
@@ -151,4 +177,4 @@ class TraceWriter:
         return target, name if kind == "i64" else text.let(f"zext {source} {name} to {target}")
 
 
-__all__ = ["ACCESSES", "PATHS", "TraceWriter"]
+__all__ = ["ACCESSES", "GROUPS", "PATHS", "WATCHES", "TraceWriter", "noted"]
