@@ -238,7 +238,12 @@ class Kernel:
         sanitizing = None
         if wanted:
             sanitizing = Sanitizing(
-                self._linked, wanted, self._reach, undefined, self._contents.texts
+                self._linked,
+                self._watched_kernel(wanted),
+                wanted,
+                self._reach,
+                undefined,
+                self._contents.texts,
             )
         if sanitizing is not None:
             sanitizing.prepare(plan)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Protocol
 
 import numpy as np
@@ -278,12 +279,14 @@ class FreeSanitizer(Observer):
         self._detectors = tuple(detectors)
         self._kept: list[Accesses] = []
         self._is_hasty = is_hasty
+        self._lock = Lock()
 
     def accesses(self, accesses: Accesses) -> None:
         """Keep what a thread has told."""
-        self._kept.append(accesses)
-        if self._is_hasty or len(self._kept) > _MOST_KEPT:
-            self._look()
+        with self._lock:
+            self._kept.append(accesses)
+            if self._is_hasty or len(self._kept) > _MOST_KEPT:
+                self._look()
 
     def finish(self, fault: Fault | None) -> tuple[Finding, ...]:
         """End the launch; return what was found."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
+from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sanitize.detecting import Instrument
-from visim.sem.effects import Effect
+from visim.sem.effects import Effect, Watch
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,23 @@ class InstrumentedKernel(LinkedKernel):
     def made_by(self) -> tuple[str, ...]:
         """The instruments' names, which say what their effects are made of."""
         return tuple(one.name for one in self.instruments)
+
+    @cached_property
+    def tells(self) -> frozenset[str]:
+        """The names of what `Watch` effects tell anywhere in the program."""
+        return frozenset(
+            effect.name
+            for unit in self.units
+            for pc in range(len(unit.body))
+            for effect in self._known_effects(unit, pc)
+            if isinstance(effect, Watch)
+        )
+
+    def _known_effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
+        try:
+            return self.effects(unit, pc)
+        except Unexecutable:
+            return ()
 
     def effects(
         self, unit: LinkedUnit, pc: int, block_shape: int | None = None

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
 from visim.linker.program import LinkedKernel
+from visim.sanitize.barriers import NAME as BARRIER
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
 from visim.sanitize.bounds.detector import BoundsDetector
 from visim.sanitize.bounds.instrument import BoundsInstrument, Reach
@@ -21,11 +22,12 @@ from visim.sanitize.detecting import (
     Undefined,
     WatchingSanitizer,
 )
-from visim.sanitize.instrumented import instrumented
+from visim.sanitize.instrumented import InstrumentedKernel, instrumented
 from visim.sanitize.places import Places, TextOf
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
 from visim.sanitize.uninit.detector import UninitDetector
+from visim.sanitize.uninit.instrument import PREFIX as UNINIT
 from visim.sanitize.uninit.instrument import Tracking, UninitInstrument
 from visim.sanitize.uninit.layout import ShadowedKernel
 from visim.sanitize.uninit.memory import ShadowSpace, shadow_space
@@ -100,6 +102,7 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
 
 def sanitizer(
     surroundings: Surroundings,
+    watched: LinkedKernel,
     wanted: Wanted,
     undefined: Sequence[Undefined],
     reach: Reach,
@@ -111,6 +114,7 @@ def sanitizer(
 
     Args:
         surroundings: the launch.
+        watched: the kernel with its instruments.
         wanted: which detectors.
         undefined: what of flat memory counts as never written.
         reach: what the kernel reaches by pointers that it starts with.
@@ -124,11 +128,13 @@ def sanitizer(
     space, table = wanted.space, wanted.table
     if table is not None:
         detectors.append(BoundsDetector(surroundings, collector, reach, table))
-    if space is not None:
+    tells = watched.tells if isinstance(watched, InstrumentedKernel) else frozenset[str]()
+    if space is not None and (wanted.flat or any(one.startswith(UNINIT) for one in tells)):
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
-    if "barriers" in wanted.names:
+    if BARRIER in tells:
         detectors.append(BarrierDetector(surroundings, collector))
-    if wanted.names == ("bounds",) and reach.has_groups:
+    is_free = all(isinstance(one, BoundsDetector) for one in detectors)
+    if is_free and reach.has_groups:
         return FreeSanitizer(surroundings, collector, detectors, is_hasty=is_hasty)
     kind = Sanitizer if "races" in wanted.names else WatchingSanitizer
     return kind(surroundings, collector, detectors)

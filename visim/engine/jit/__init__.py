@@ -31,7 +31,7 @@ from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
 from visim.engine.jit.writing.tracing import noted
 from visim.engine.jit.writing.versions import Version, Way
-from visim.engine.observers import ORDERED, BlockCounts, BlockPlace, Observers
+from visim.engine.observers import BlockCounts, BlockPlace, Observers
 from visim.linker.program import LinkedKernel
 
 LEAST_GROUPS = 8
@@ -223,7 +223,7 @@ class Prepared:
         There is one where the threads of all groups use the same memory, where somebody looks at
         their order, or where it would be done before another one is awake.
         """
-        if options.seed or (options.observers and Observers(options.observers).wants & ORDERED):
+        if options.seed or (options.observers and Observers(options.observers).is_ordered):
             return 1
         if shared is None or self._first.has_host_turns:
             shares = shared is not None and shared.private is not None

@@ -45,10 +45,12 @@ _KINDS = {
 class Sanitizing:
     """The sanitizers that a launch asks for, the kernel that they watch, and its arguments.
 
+    `watched` is the kernel with the instruments of the sanitizers.
     `uninitialised` are those of the arguments whose bytes count as never written.
     """
 
     kernel: LinkedKernel
+    watched: LinkedKernel
     wanted: Wanted
     reach: Reach
     uninitialised: tuple[Uninitialised, ...]
@@ -87,7 +89,8 @@ class Sanitizing:
         )
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
         text_of = self.texts.text
-        return sanitizer(around, self.wanted, undefined, self.reach, text_of, is_hasty=is_hasty)
+        given = around, self.watched, self.wanted, undefined, self.reach, text_of
+        return sanitizer(*given, is_hasty=is_hasty)
 
 
 @dataclass(frozen=True, slots=True)

@@ -478,6 +478,8 @@ class UnitFrame:
         """Whether code has to look whether a message is in range."""
         if self.foresees(effect):
             return False
+        if effect.space is Space.SHADOW:
+            return False
         return self.module.version.checked or effect.space is Space.SURFACE
 
     def _entrances(self, node: Node) -> None:
