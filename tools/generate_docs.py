@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tools import correlation
+from tools.device_page import device_page
 from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
 from visim.check.catalogue import RULES
 from visim.check.explain import explain
@@ -28,6 +29,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 def pages() -> dict[Path, str]:
     """Return the text of each generated page by its path."""
     return {
+        DOCS / "devices.md": "\n".join(device_page()) + "\n",
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         **{DOCS / "instructions" / name: "\n".join(page) + "\n" for name, page in group_pages()},
