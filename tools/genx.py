@@ -22,7 +22,7 @@ from visim.diag import Source
 from visim.errors import InputError
 from visim.isa.sampler import Gathered, Sampled, Unsampled
 from visim.module import Module, Unit
-from visim.target import NEWEST, object_version, platform
+from visim.target import COMMON, object_version, platform
 from visim.text import read_text
 
 PROGRAM = "GenX_IR"
@@ -151,7 +151,7 @@ def main() -> int:
     """Compare and report; return the exit code."""
     parser = argparse.ArgumentParser(description="Compare the code of texts and of their objects.")
     parser.add_argument("names", nargs="*", help="parts of names; all if none is given")
-    parser.add_argument("--isa-version", default=NEWEST, help="version of the objects")
+    parser.add_argument("--isa-version", default=COMMON, help="version of the objects")
     options = parser.parse_args()
     if not is_installed():
         print(f"{PROGRAM} is not installed (Debian: intel-opencl-icd, package libigc-tools)")

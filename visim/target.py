@@ -14,7 +14,8 @@ from visim.errors import ArgumentError, shown
 
 __all__ = [
     "ARCHITECTURES",
-    "NEWEST",
+    "COMMON",
+    "COMMON_OBJECT",
     "NEWEST_OBJECT",
     "OBJECT_VERSIONS",
     "OLDEST_OBJECT",
@@ -33,9 +34,11 @@ __all__ = [
 ]
 
 #: Versions of objects that visim reads and writes, the newest last.
-OBJECT_VERSIONS = (*((3, minor) for minor in range(9)), (4, 0), (4, 1))
+OBJECT_VERSIONS = (*((3, minor) for minor in range(9)), (4, 0), (4, 1), (4, 2))
 OLDEST_OBJECT, NEWEST_OBJECT = OBJECT_VERSIONS[0], OBJECT_VERSIONS[-1]
-NEWEST = "{}.{}".format(*NEWEST_OBJECT)
+#: What is written unless another version is asked for: the newest that tools of Intel's write.
+COMMON_OBJECT = (4, 1)
+COMMON = "{}.{}".format(*COMMON_OBJECT)
 
 _OLDER_THAN_THE_TABLE = ("ilk", "snb", "ivb", "hsw")
 ARCHITECTURES = (*_OLDER_THAN_THE_TABLE, *(one.timing for one in PLATFORMS if one.timing))

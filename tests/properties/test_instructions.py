@@ -19,6 +19,7 @@ from visim import predefined
 from visim.binary.symbols import Numbering, UnitTables
 from visim.diag import Source
 from visim.isa import ISA, Instruction, Op
+from visim.isa.codecs import Version
 from visim.isa.execution_kinds import ExecKind, PredicationKind
 from visim.isa.flow_kinds import ExternalLabelKind, LifetimeKind
 from visim.isa.forms import LabelMark, SubroutineMark
@@ -29,6 +30,7 @@ from visim.isa.name_kinds import NameKind, StringKind
 from visim.isa.raw_kinds import RawKind, RawListKind, SamplerKind, SurfaceKind
 from visim.isa.registry import named_labels, schema_of
 from visim.isa.render import ModesKind, RenderOperandsKind
+from visim.isa.version_kinds import at_version
 from visim.isa.word_kinds import (
     ChannelsKind,
     ChoiceKind,
@@ -59,7 +61,7 @@ from visim.operands import (
     Region,
     StateOperand,
 )
-from visim.target import NEWEST_OBJECT, platform
+from visim.target import COMMON_OBJECT, NEWEST_OBJECT, platform
 from visim.text import parse_text
 from visim.types import BOOL, DF, TYPES, UQ, Q
 
@@ -95,11 +97,20 @@ ADDRESSES = (
 )
 PITCHED = ("flat[V41, 0x10]:a64", "bti(0x4)[0x2*V41, V42(0,1)]:a32", "flat[V41-0x10, 0x4]:a32")
 SURFACES = ("bti(0x4)", "bss(V42(0,2))", "ss(V42)", "bti(V41)")
+VERSIONS = (COMMON_OBJECT, NEWEST_OBJECT)
+NEWER_ADDRESSES = (
+    "flat(V41)[0x4*V42-0x20]:a32s",
+    "flat(0xE)[V41]:a64",
+    "surf(V41(0,2),0x3)[V42]:a32u",
+    "bss(V42(0,3),0x1)[V41]:a32",
+)
+NEWER_CACHES = (".cc.ca", ".uc.cc")
 
 
-def parsed(text: str) -> Instruction:
+def parsed(text: str, version: Version = COMMON_OBJECT) -> Instruction:
     """Return the instruction of a line, which may name labels that do not exist."""
-    module, findings = parse_text(Source("line", f"{HEAD}\n{text}\n"))
+    head = HEAD.replace(".version 4.1", ".version {}.{}".format(*version))
+    module, findings = parse_text(Source("line", f"{head}\n{text}\n"))
     assert [finding for finding in findings if finding.code != "undefined-label"] == []
     return module.units[0].body[0]
 
@@ -120,7 +131,8 @@ def unit() -> Unit:
 class Declared:
     """The variables of the unit, and the predefined ones, by name."""
 
-    version = NEWEST_OBJECT
+    def __init__(self, version: Version) -> None:
+        self.version = version
 
     def lookup(self, name: str) -> Any:
         own = (*unit().generals, *unit().predicates, *unit().surfaces)
@@ -130,10 +142,16 @@ class Declared:
         return []
 
 
-def texts(kind: Any, choices: tuple[str, ...]) -> st.SearchStrategy[Any]:
-    return st.sampled_from(choices).map(
-        lambda text: kind.parse(Cursor(Source("text", text), 1, text), Declared())
-    )
+def texts(
+    kind: Any, choices: tuple[str, ...], newer: tuple[str, ...] = ()
+) -> st.SearchStrategy[Any]:
+    """Return a strategy for operands that are one of some texts, of the newest version if newer."""
+
+    def value(text: str) -> Any:
+        version = NEWEST_OBJECT if text in newer else COMMON_OBJECT
+        return kind.parse(Cursor(Source("text", text), 1, text), Declared(version))
+
+    return st.sampled_from((*choices, *newer)).map(value)
 
 
 BYTES = st.integers(0, 255)
@@ -142,7 +160,7 @@ KINDS = st.sampled_from([kind for kind in TYPES if kind != BOOL])
 
 @st.composite
 def general(draw: st.DrawFn) -> Any:
-    known = predefined.generals(NEWEST_OBJECT)
+    known = predefined.generals(COMMON_OBJECT)
     return draw(st.sampled_from((*unit().generals, *known[1:])))
 
 
@@ -207,7 +225,7 @@ EXECS = st.builds(
 )
 
 
-def drawn(kind: Any, example: Any, *, saturates: bool) -> st.SearchStrategy[Any]:
+def drawn(kind: Any, example: Any, version: Version, *, saturates: bool) -> st.SearchStrategy[Any]:
     """Return a strategy for a field of this kind, whose example is known."""
     match kind:
         case ExecKind():
@@ -254,7 +272,7 @@ def drawn(kind: Any, example: Any, *, saturates: bool) -> st.SearchStrategy[Any]
             variables = (*unit().generals, *unit().addresses, *unit().predicates)
             return st.builds(Lifetime, st.sampled_from(variables), st.booleans())
         case _:
-            return messages(kind, example)
+            return messages(kind, example, version)
 
 
 def words(kind: Any) -> st.SearchStrategy[Any]:
@@ -277,15 +295,16 @@ def words(kind: Any) -> st.SearchStrategy[Any]:
             return st.sampled_from([word for word, _ in kind.codes if word != "tgm"])
 
 
-def messages(kind: Any, example: Any) -> st.SearchStrategy[Any]:
+def messages(kind: Any, example: Any, version: Version) -> st.SearchStrategy[Any]:
     """Return a strategy for operands of LSC messages; others stay as in the example."""
     match kind:
         case CacheKind():
-            return texts(kind, CACHES)
+            return texts(kind, CACHES, NEWER_CACHES if version >= (4, 2) else ())
         case ShapeKind():
             return texts(kind, tuple(f":{shape}" for shape in (QUADS if kind.quad else SHAPES)))
         case AddressKind():
-            return texts(kind, PITCHED if kind.strided else ADDRESSES)
+            newer = NEWER_ADDRESSES if version >= (4, 2) and not kind.strided else ()
+            return texts(kind, PITCHED if kind.strided else ADDRESSES, newer)
         case SurfaceOnlyKind():
             return texts(kind, SURFACES)
         case _:
@@ -293,7 +312,7 @@ def messages(kind: Any, example: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def instructions(draw: st.DrawFn, op: Op) -> Instruction:
+def instructions(draw: st.DrawFn, op: Op, version: Version) -> Instruction:
     """Return an instruction with drawn operands."""
     made = example_of(op)
     schema = schema_of(op.form)
@@ -308,8 +327,10 @@ def instructions(draw: st.DrawFn, op: Op) -> Instruction:
                 for name in wanted
             )
             continue
-        values[entry.name] = draw(drawn(entry.kind, example, saturates="{sat}" in schema.pieces))
-    return replace(made, **values)
+        values[entry.name] = draw(
+            drawn(entry.kind, example, version, saturates="{sat}" in schema.pieces)
+        )
+    return at_version(replace(made, **values), version)
 
 
 VECTOR = parsed("mov (M1, 8) V40(0,0)<1> V41(0,0)<0;1,0>").src0
@@ -320,9 +341,9 @@ def is_same(one: Instruction, other: Instruction) -> bool:
     return one == other
 
 
-def tables_of(whole: Unit, numbering: Numbering) -> UnitTables:
+def tables_of(whole: Unit, numbering: Numbering, version: Version) -> UnitTables:
     """Return what the numbers in an object of the unit stand for."""
-    tables = UnitTables(NEWEST_OBJECT, PVC, {})
+    tables = UnitTables(version, PVC, {})
     tables.strings = numbering.strings
     tables.generals = list(whole.generals)
     tables.addresses = list(whole.addresses)
@@ -333,25 +354,27 @@ def tables_of(whole: Unit, numbering: Numbering) -> UnitTables:
     return tables
 
 
+@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: "{}.{}".format(*version))
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.mnemonic)
 @settings(
-    max_examples=6,
+    max_examples=3,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(data=st.data())
-def test_an_instruction_survives_text_and_object(op: Op, data: st.DataObject):
-    instruction = data.draw(instructions(op))
-    assert is_same(parsed(instruction.show()), instruction), instruction.show()
+def test_an_instruction_survives_text_and_object(op: Op, version: Version, data: st.DataObject):
+    instruction = data.draw(instructions(op, version))
+    text = instruction.show(version)
+    assert is_same(parsed(text, version), instruction), text
     if op.mnemonic in TEXT_ONLY:
         return
     marks = [LabelMark(ISA.label, label) for label in dict.fromkeys(named_labels(instruction))]
     whole = replace(unit(), body=(*marks, instruction))
-    numbering = Numbering(whole, PVC, NEWEST_OBJECT)
+    numbering = Numbering(whole, PVC, version)
     writer = Writer()
     ISA.encode(instruction, writer, numbering)
     reader = Reader(bytes(writer.data), "k.isa")
-    stored = ISA.decode(reader, tables_of(whole, numbering))
-    assert is_same(stored, instruction), f"{instruction.show()} is stored as {stored.show()}"
+    stored = ISA.decode(reader, tables_of(whole, numbering, version))
+    assert is_same(stored, instruction), f"{text} is stored as {stored.show()}"
     assert reader.position == len(writer.data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -12,9 +14,11 @@ from visim.binary.elf import ElfImage, SectionType
 from visim.binary.isafile import write_isa
 from visim.diag import Source
 from visim.errors import InputError
-from visim.isa import ISA
+from visim.isa import ISA, Instruction
+from visim.isa.forms import LabelMark
+from visim.module import Module
 from visim.smith import Shape, smith
-from visim.target import platform
+from visim.target import NEWEST_OBJECT, platform
 from visim.text import parse_text, read_text
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +26,7 @@ KEPT = ROOT / "tests" / "robustness" / "seeds"
 FINDINGS = ROOT / "tests" / "robustness" / "findings"
 
 _LARGEST = 6_000
+_FORM_VARIABLE = re.compile(r"\bV([A-Z]+)(\d)\b")
 _HEAD = """\
 .version 4.1
 .kernel "k"
@@ -46,9 +51,9 @@ def seeds(target: str) -> tuple[bytes, ...]:
     kept = tuple(path.read_bytes() for path in sorted((KEPT / target).glob("*")))
     match target:
         case "text":
-            return (*kept, *example_texts(), *_dumped_texts())
+            return (*kept, *example_texts(), *newer_texts(), *_dumped_texts())
         case "isa":
-            return (*kept, *example_objects(), *_dumped_objects())
+            return (*kept, *example_objects(), *newer_objects(), *_dumped_objects())
         case "zebin":
             return (*kept, *_zebins())
         case "run":
@@ -60,12 +65,20 @@ def seeds(target: str) -> tuple[bytes, ...]:
         case "argument":
             return (*kept, *ARGUMENTS)
         case _:
-            return (*kept, *valid_programs(), *example_texts(), *_zebins())
+            return (*kept, *valid_programs(), *example_texts(), *newer_texts(), *_zebins())
 
 
 def dictionary() -> tuple[str, ...]:
     """Return the words of vISA text."""
-    directives = (".version 4.1", ".kernel", ".decl", ".input", ".kernel_attr", ".function")
+    directives = (
+        ".version 4.1",
+        ".version 4.2",
+        ".kernel",
+        ".decl",
+        ".input",
+        ".kernel_attr",
+        ".function",
+    )
     properties = ("v_type=G", "type=ud", "num_elts=1", "align=GRF", "alias=<V40, 0>", "offset=")
     operands = ("(M1, 16)", "(M1_NM, 1)", "V40(0,0)<1>", "V41(0,0)<1;1,0>", "r[A0(0),0]<1>:d")
     return (*directives, *properties, *operands, *sorted(ISA.mnemonics()))
@@ -91,6 +104,55 @@ def example_objects() -> tuple[bytes, ...]:
         except InputError:
             continue
     return tuple(found)
+
+
+@cache
+def newer_texts() -> tuple[bytes, ...]:
+    """Return kernels of version 4.2 with the forms that compilers write for it, a few in each."""
+    forms = ROOT / "tests" / "unit" / "text"
+    files = ("forms_2026.txt", "forms_of_igc.txt")
+    lines = [line for name in files for line in (forms / name).read_text().splitlines()]
+    # Neighbours in the alphabet are much alike; each kernel has some of all.
+    step = -(-len(lines) // _EXAMPLES_IN_ONE)
+    return tuple(_newer_text(lines[start::step]).encode() for start in range(step))
+
+
+def _newer_text(lines: list[str]) -> str:
+    names = sorted({found.groups() for line in lines for found in _FORM_VARIABLE.finditer(line)})
+    declared = [
+        f".decl V{kind}{number} v_type=G type={kind.lower()} num_elts=256 align=GRF"
+        for kind, number in names
+    ]
+    head = _HEAD.replace(".version 4.1", ".version 4.2") + '.funcdecl "f"'
+    address = ".decl A1 v_type=A num_elts=8"
+    return "\n".join([head, *declared, address, *lines, "ret (M1, 1)", "L1:", "ret (M1, 1)", ""])
+
+
+@cache
+def newer_objects() -> tuple[bytes, ...]:
+    """Return the same kernels as objects of version 4.2, with what these have a place for."""
+    found: list[bytes] = []
+    for text in newer_texts():
+        module, _findings = parse_text(Source("forms", text.decode()))
+        unit = module.units[0]
+        ends = [item for item in unit.body if isinstance(item, LabelMark)]
+        body = [item for item in unit.body if item in ends or _is_stored(module, [*ends, item])]
+        found.append(_newer_object(module, body))
+    return tuple(found)
+
+
+def _is_stored(module: Module, body: list[Instruction]) -> bool:
+    try:
+        _newer_object(module, body)
+    except InputError:
+        return False
+    return True
+
+
+def _newer_object(module: Module, body: list[Instruction]) -> bytes:
+    unit = replace(module.units[0], body=tuple(body))
+    made = replace(module, units=(unit,))
+    return write_isa(made, platform=platform("cri"), version=NEWEST_OBJECT)
 
 
 @cache

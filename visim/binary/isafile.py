@@ -1,7 +1,7 @@
 """Reads and writes .isa files, the binary form of vISA programs ("common ISA", magic `CISA`).
 
 Puts together what the header (`isaheader`) and the objects (`unitreader`, `unitwriter`) say.
-Versions 3.0 to 4.1 are read and written. A file keeps each kernel's Gen code behind its object;
+Versions 3.0 to 4.2 are read and written. A file keeps each kernel's Gen code behind its object;
 visim neither reads nor changes that code, `native_code` hands it out and `write_isa` puts it back.
 Facts: docs/formats.md, The object.
 """
@@ -34,7 +34,7 @@ from visim.isa.codecs import Version
 from visim.layout import Reader
 from visim.module import MANGLED, FileVariable, Linkage, Module, Unit, UnitKind
 from visim.operands import FILE_SCOPE, General
-from visim.target import NEWEST_OBJECT, PLATFORMS, Platform
+from visim.target import COMMON_OBJECT, PLATFORMS, Platform
 from visim.types import BY_CODE
 
 _LINKAGES = {
@@ -113,7 +113,7 @@ def write_isa(
     *,
     platform: Platform,
     native: Mapping[str, tuple[NativeCode, ...]] | None = None,
-    version: Version = NEWEST_OBJECT,
+    version: Version = COMMON_OBJECT,
 ) -> bytes:
     """Return `module` as an .isa file of `version`, which need not be that of the module.
 

@@ -27,6 +27,7 @@ from visim.binary.symbols import (
 from visim.errors import InputError
 from visim.isa import ISA
 from visim.isa.codecs import CodingError, Version, number_width, put
+from visim.isa.version_kinds import at_version
 from visim.layout import Writer
 from visim.module import (
     EXPLICIT,
@@ -47,7 +48,7 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
-from visim.target import NEWEST_OBJECT, Platform
+from visim.target import COMMON_OBJECT, Platform
 
 _INPUT_GENERAL, _INPUT_SAMPLER, _INPUT_SURFACE = 0, 1, 2
 _IMPLICIT_NUMBERS = {name: number for number, name in IMPLICIT_KINDS.items()}
@@ -77,7 +78,7 @@ def write_unit(unit: Unit, platform: Platform, version: Version) -> EncodedUnit:
     try:
         return _UnitWriter(unit, platform, version).write()
     except CodingError as error:
-        older = "" if version == NEWEST_OBJECT else f" (version {version[0]}.{version[1]})"
+        older = "" if version == COMMON_OBJECT else f" (version {version[0]}.{version[1]})"
         raise InputError(f"{unit.name}: {error}{older}", unit.origin) from None
 
 
@@ -224,7 +225,7 @@ class _UnitWriter:
     def _body(self) -> Writer:
         writer = Writer()
         for item in self.unit.body:
-            ISA.encode(item, writer, self.numbering)
+            ISA.encode(at_version(item, self.version), writer, self.numbering)
         return writer
 
 

@@ -12,7 +12,7 @@ import click
 from visim.cli import completing, examples
 from visim.errors import ArgumentError, Correction
 from visim.lex import nearest
-from visim.target import ARCHITECTURES, NEWEST, PLATFORMS, known_names
+from visim.target import ARCHITECTURES, COMMON, PLATFORMS, known_names
 from visim.target import platform as find_platform
 
 
@@ -110,7 +110,7 @@ strict_option = click.option(
     "--strict", is_flag=True, help="Refuse directives that only visim has."
 )
 version_option = click.option(
-    "--isa-version", default=NEWEST, metavar="V", help="The object's version: 3.0 to 4.1 (4.1)."
+    "--isa-version", default=COMMON, metavar="V", help="The object's version: 3.0 to 4.2 (4.1)."
 )
 
 

@@ -51,7 +51,7 @@ class FunctionCall(Instruction):
 
 @form(
     "{pred}{op}{promises} {exec} {target} {arguments} {returned}",
-    layout="{promises} {exec} {pred} {target} {arguments} {returned}",
+    layout="{exec} {pred} {promises} {target} {arguments} {returned}",
 )
 class IndirectFunctionCall(Instruction):
     """A call of a function by its handle."""

@@ -22,6 +22,8 @@ from visim.operands import (
 
 MOST_LABELS = 32
 _PROMISES = re.compile(r"(?:\.uniform)?(?:\.noreturn)?")
+_PROMISES_SINCE = (4, 2)
+_PROMISE_BITS = (("uniform", 0x1), ("noreturn", 0x2))
 _MOST_STORED = 255
 _END = 0x01
 _CLASS_SHIFT = 4
@@ -32,7 +34,7 @@ _GENERAL, _ADDRESS, _PREDICATE = 0, 1, 2
 class PromisesKind:
     """What newer compilers promise of an indirect call: `.uniform`, `.noreturn`, or both.
 
-    No page has them, nor have objects of the versions that visim writes.
+    No page has them, nor have objects before version 4.2.
     """
 
     expected: str = "'.uniform' or '.noreturn'"
@@ -46,12 +48,19 @@ class PromisesKind:
         return "".join(f".{word}" for word in value)
 
     def decode(self, reader: Reader, tables: DecodeTables) -> tuple[str, ...]:
-        """Return no promise."""
-        return ()
+        """Take the byte of the promises, if the object's version has it."""
+        if tables.version < _PROMISES_SINCE:
+            return ()
+        bits = reader.unsigned(1)
+        if bits >> len(_PROMISE_BITS):
+            raise CodingError(f"0x{bits:x} stands for no promises of an indirect call")
+        return tuple(word for word, bit in _PROMISE_BITS if bits & bit)
 
     def encode(self, value: tuple[str, ...], writer: Writer, tables: EncodeTables) -> None:
-        """Append nothing; only a call without a promise can be stored."""
-        if value:
+        """Append their byte; before version 4.2 only a call without a promise can be stored."""
+        if tables.version >= _PROMISES_SINCE:
+            writer.unsigned(sum(bit for word, bit in _PROMISE_BITS if word in value), 1)
+        elif value:
             major, minor = tables.version
             raise CodingError(f"version {major}.{minor} has no place for {self.show(value)}")
 

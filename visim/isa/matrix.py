@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from visim.isa.codecs import Older
 from visim.isa.forms import Exec, Raw
 from visim.isa.kinds import UNREGIONED
 from visim.isa.operand_types import Modifiers, Operands, Saturation
@@ -33,9 +34,19 @@ Precision = Annotated[str, ChoiceKind(PRECISIONS, "a precision", any_case=True)]
 Count = Annotated[int, BYTE]
 
 
-@form("{op}.{weights}.{activations}.{depth}.{repeats} {exec} {dst} {src0} {src1} {src2}")
+_STORED = "{dst} {src0} {src1} {src2} {weights} {activations} {depth} {repeats}"
+
+
+@form(
+    "{op}.{weights}.{activations}.{depth}.{repeats} {exec} {dst} {src0} {src1} {src2}",
+    layout=f"{{exec}} 0:2 {_STORED}",
+    older=(Older((4, 2), f"{{exec}} {_STORED}", {}),),
+)
 class Dpas(Instruction):
-    """A systolic product of two tiles, added to a third."""
+    """A systolic product of two tiles, added to a third.
+
+    Objects of version 4.2 have a predicate, which is none: the finalizer refuses any other.
+    """
 
     exec: Exec
     dst: Raw

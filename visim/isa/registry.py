@@ -45,7 +45,7 @@ from visim.operands import (
 )
 from visim.records import record
 from visim.sem.exactness import EXACT, Exactness
-from visim.target import NEWEST_OBJECT, Platform
+from visim.target import COMMON_OBJECT, Platform
 from visim.types import BY_NAME
 
 
@@ -156,7 +156,7 @@ class Instruction:
     op: Op
     origin: Origin = field(default=None, compare=False, kw_only=True)
 
-    def show(self, version: Version = NEWEST_OBJECT) -> str:
+    def show(self, version: Version = COMMON_OBJECT) -> str:
         """Return the instruction as IGC prints it, without indentation and comment.
 
         Spellings are those of texts of `version`.

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from visim.isa.codecs import Absent, Codec, CodingError, Older
+from visim.isa.codecs import Absent, Codec, CodingError, DecodeTables, EncodeTables, Older
 from visim.isa.forms import Bare, Src
 from visim.isa.kinds import SOURCE
 from visim.isa.registry import Category, Instruction, Names, form
 from visim.isa.table import Table
 from visim.isa.word_kinds import BITS, OPTIONS, ChoiceKind
+from visim.layout import Reader, Writer
 from visim.lex import Cursor
 from visim.operands import GeneralSource, Immediate, VectorSource
 from visim.sem.effects import (
@@ -54,7 +55,9 @@ PHASES = (("wait", 0), ("signal", 1))
 PHASE = ChoiceKind(PHASES, "an operation")
 PRODUCER_CONSUMER = 0
 _LAST_BARRIER = 31
-_NO_THREADS = Immediate(0, UW)
+_NO_THREADS = _BOTH_ROLES = Immediate(0, UW)
+_COUNTED = "signal with counts"
+_WAYS = ChoiceKind((("wait", 0), ("signal", 1), (_COUNTED, 2)), "an operation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,8 @@ class NamedBarrier:
     """What NBARRIER does with which barrier.
 
     A signal has the number of `threads`, all of them producers and consumers, or the `counts`:
-    the thread's role, the number of producers and that of consumers. An object stores `threads`
-    with a wait too, which means nothing.
+    the thread's role, the number of producers and that of consumers. An object stores what a wait
+    does not have, too; it means nothing.
     """
 
     phase: str
@@ -72,11 +75,38 @@ class NamedBarrier:
     counts: tuple[VectorSource, VectorSource, VectorSource] | None = None
 
     @property
+    def way(self) -> str:
+        """What an object of version 4.2 calls it."""
+        return self.phase if self.counts is None else _COUNTED
+
+    @property
+    def stored_counts(self) -> tuple[VectorSource, ...]:
+        """The three operands that an object of version 4.2 has behind the barrier's number."""
+        if self.counts is not None:
+            return self.counts
+        if self.threads is None:
+            return (self.id,) * 3
+        return (_BOTH_ROLES, self.threads, self.threads)
+
+    @property
     def stored_threads(self) -> VectorSource:
-        """The number of threads as an object has it."""
+        """The number of threads as an older object has it."""
         if self.counts is not None:
             raise CodingError("an object of this version has no place for producers and consumers")
         return _NO_THREADS if self.threads is None else self.threads
+
+
+class _ThreeKind:
+    """Three sources, one after another."""
+
+    def decode(self, reader: Reader, tables: DecodeTables) -> tuple[VectorSource, ...]:
+        """Take the three."""
+        return tuple(SOURCE.decode(reader, tables) for _ in range(3))
+
+    def encode(self, value: tuple[VectorSource, ...], writer: Writer, tables: EncodeTables) -> None:
+        """Append the three."""
+        for source in value:
+            SOURCE.encode(source, writer, tables)
 
 
 class NamedBarrierKind:
@@ -105,14 +135,34 @@ class NamedBarrierKind:
 
     @property
     def parts(self) -> Mapping[str, Codec]:
-        """The parts in an object, which has no place for the counts."""
-        return {"phase": PHASE, "id": SOURCE, "stored_threads": SOURCE}
+        """The parts in an object; before version 4.2 it has no place for the counts."""
+        return {
+            "phase": PHASE,
+            "way": _WAYS,
+            "id": SOURCE,
+            "stored_threads": SOURCE,
+            "stored_counts": _ThreeKind(),
+        }
 
     def join(self, parts: dict[str, Any]) -> NamedBarrier:
         """Return the operands with these parts."""
+        if "way" in parts:
+            return self._counted(parts["way"], parts["id"], parts["stored_counts"])
         phase, threads = parts["phase"], parts["stored_threads"]
         meaningless = phase == "wait" and threads == _NO_THREADS
         return NamedBarrier(phase, parts["id"], None if meaningless else threads)
+
+    @staticmethod
+    def _counted(way: str, number: VectorSource, stored: Any) -> NamedBarrier:
+        """Return what an object of version 4.2 says."""
+        if way == "wait":
+            return NamedBarrier(way, number)
+        if way == _COUNTED:
+            return NamedBarrier("signal", number, None, stored)
+        role, producers, consumers = stored
+        if role != _BOTH_ROLES or producers != consumers:
+            raise CodingError("a signal of threads with roles or numbers of their own")
+        return NamedBarrier(way, number, producers)
 
 
 @form("{op}.{phase}")
@@ -122,7 +172,11 @@ class SplitBarrier(Instruction):
     phase: Annotated[str, PHASE]
 
 
-@form("{op}.{barrier}", layout="{barrier.phase} {barrier.id} {barrier.stored_threads}")
+@form(
+    "{op}.{barrier}",
+    layout="{barrier.way} {barrier.id} {barrier.stored_counts}",
+    older=(Older((4, 2), "{barrier.phase} {barrier.id} {barrier.stored_threads}", {}),),
+)
 class NamedBarrierPhase(Instruction):
     """One half of a named barrier."""
 

@@ -29,7 +29,7 @@ from visim.operands import ExecSize
 from visim.sem.effects import Effect
 from visim.sem.expr import Expr
 from visim.sem.tracer import Integers, Tracer, Unexecutable
-from visim.target import NEWEST_OBJECT, Platform
+from visim.target import COMMON_OBJECT, NEWEST_OBJECT, Platform
 
 SOURCES = ("src0", "src1", "src2", "src3")
 
@@ -208,7 +208,8 @@ class Isa:
                 self._external[op.code] = op
             else:
                 self._ops_by_code.setdefault(op.code, []).append(op)
-        self._at(NEWEST_OBJECT)
+        for version in (COMMON_OBJECT, NEWEST_OBJECT):
+            self._at(version)
 
     def _at(self, version: Version) -> dict[int, _Numbered]:
         """Return what the opcodes stand for in objects of `version`."""

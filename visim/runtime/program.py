@@ -20,7 +20,7 @@ from visim.runtime.building.loading import Contents, ProgramSource
 from visim.runtime.facts import kernels as facts
 from visim.runtime.given import check_text, path_of
 from visim.runtime.kernel import Kernel
-from visim.target import NEWEST, object_version
+from visim.target import COMMON, object_version
 from visim.text import show_module, show_unit
 
 
@@ -268,11 +268,11 @@ class Program:
         """
         return self._contents.texts.text(SourceLine(file, line))
 
-    def to_object(self, *, isa_version: str = NEWEST) -> bytes:
+    def to_object(self, *, isa_version: str = COMMON) -> bytes:
         """Return the program as an .isa object.
 
         Args:
-            isa_version: the object's version, 3.0 to 4.1.
+            isa_version: the object's version, 3.0 to 4.2.
 
         Raises:
             ArgumentError: the platform is not known, or there is no such version.
@@ -299,13 +299,13 @@ class Program:
         """Return the Gen code that an .isa object holds beside its kernels, by their names."""
         return dict(self._contents.native)
 
-    def write(self, path: str | os.PathLike[str], *, isa_version: str = NEWEST) -> None:
+    def write(self, path: str | os.PathLike[str], *, isa_version: str = COMMON) -> None:
         """Write the program to a file; an existing one is replaced when the new one is complete.
 
         Args:
             path: a name that ends in .visaasm for vISA text, in .isa for an object, or in .zebin
                 for the very bytes of the zebin that was loaded.
-            isa_version: the version of an object, 3.0 to 4.1.
+            isa_version: the version of an object, 3.0 to 4.2.
 
         Raises:
             UnsupportedError: the program cannot be written in this format.
@@ -315,8 +315,8 @@ class Program:
         """
         target = path_of("path", path)
         suffix = target.suffix.lower()
-        is_newest = isinstance(cast("object", isa_version), str) and isa_version == NEWEST
-        if suffix in {".visaasm", ".zebin"} and not is_newest:
+        is_common = isinstance(cast("object", isa_version), str) and isa_version == COMMON
+        if suffix in {".visaasm", ".zebin"} and not is_common:
             raise ArgumentError(f"isa_version: {target} is not an object, only .isa files have one")
         match suffix:
             case ".visaasm":

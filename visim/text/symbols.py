@@ -21,7 +21,7 @@ from visim.operands import (
     SurfaceVariable,
     Variable,
 )
-from visim.target import NEWEST_OBJECT
+from visim.target import COMMON_OBJECT
 
 #: The most variables of each class that a unit may declare (specification 8, Declarations). Intel's
 #: compiler writes more into zebins: of predicates than the 4095 that objects can number, and of
@@ -62,7 +62,7 @@ class Symbols:
         self,
         grf_bytes: int | None = None,
         file_variables: Mapping[str, General] | None = None,
-        version: tuple[int, int] = NEWEST_OBJECT,
+        version: tuple[int, int] = COMMON_OBJECT,
     ) -> None:
         self.grf_bytes = grf_bytes
         self.version = version

@@ -12,14 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from visim.binary.isafile import read_isa, write_isa
 from visim.check import verify_module
 from visim.diag import Source, Span
+from visim.errors import InputError
+from visim.target import platform
 from visim.text.parser import parse_text
 
 FILES = ("forms_2026.txt", "forms_of_igc.txt")
-LINES = [
-    line for name in FILES for line in Path(__file__).with_name(name).read_text().splitlines()
-]
+LINES = [line for name in FILES for line in Path(__file__).with_name(name).read_text().splitlines()]
 VERSION = (4, 2)
 _BYTES = {"ud": 4, "d": 4, "uw": 2, "w": 2, "ub": 1, "b": 1, "uq": 8, "q": 8} | {
     "f": 4, "hf": 2, "df": 8, "bf": 2
@@ -29,6 +30,12 @@ _GAP = re.compile(r" +(?![^\[(]*[\])])")
 _CALL = re.compile(r"\bcall ")
 #: What follows is a list of parameters, of which trailing ones may be left out.
 _LISTED = re.compile(r"(.*\b(?:sample\w*|load_lz|load_l)\b.* %null\.0)( .*)")
+#: Three cache controls, options, pointers to states, constants added to a block's place.
+_TEXT_ONLY = re.compile(
+    r"\.\w\w\.\w\w\.\w\w[ .]|\.ov|\.msaa|\.reset"
+    r"|uw \(?VU?Q\d|resinfo\S+ \S+ \S+  VUQ|block2d.*[+-]\d"
+)
+CRI = platform("cri")
 FORMS = pytest.mark.parametrize("line", LINES)
 
 
@@ -46,10 +53,15 @@ def _declarations() -> Iterator[str]:
 TEXT = "\n".join(['.version 4.2\n.kernel "k"\n.funcdecl "f"', *_declarations(), ""])
 
 
+def read(line: str):
+    """Return the module that has one line, and what is wrong with it."""
+    end = '\nret (M1, 1)\n.function "L1"\nL1:\n' if _CALL.search(line) else "\nL1:\n"
+    return parse_text(Source("k", f"{TEXT}{line}{end}ret (M1, 1)\n"))
+
+
 def findings_of(line: str):
     """Return what one line is read as, and the errors about it."""
-    end = '\nret (M1, 1)\n.function "L1"\nL1:\n' if _CALL.search(line) else "\nL1:\n"
-    module, findings = parse_text(Source("k", f"{TEXT}{line}{end}ret (M1, 1)\n"))
+    module, findings = read(line)
     if not findings.errors:
         findings.extend(verify_module(module, None))
     return module.units[0].body[0], list(findings.errors)
@@ -77,6 +89,20 @@ def test_a_form_is_read_and_printed_as_it_was_written(line: str):
     item, errors = findings_of(line)
     assert not errors
     assert item.show(VERSION) == line
+
+
+@FORMS
+def test_a_form_comes_back_from_an_object_or_has_no_place_there(line: str):
+    module, _ = read(line)
+    if _TEXT_ONLY.search(line):
+        with pytest.raises(InputError, match="no place for"):
+            write_isa(module, platform=CRI, version=VERSION)
+        return
+    data = write_isa(module, platform=CRI, version=VERSION)
+    stored = read_isa(data, "k.isa", platform=CRI)
+    assert stored.version == VERSION
+    assert stored.units[0].body[0].show(VERSION).replace("L1_0", "L1") == line
+    assert write_isa(stored, platform=CRI, version=VERSION) == data
 
 
 @FORMS

@@ -39,7 +39,7 @@ from visim.runtime.compiling.spirv import is_spirv
 from visim.runtime.given import StandardInput, check_flag, path_of, read_file
 from visim.runtime.payload.segments import Segments
 from visim.runtime.sourcetexts import SourceTexts
-from visim.target import NEWEST_OBJECT, Platform
+from visim.target import COMMON_OBJECT, Platform
 from visim.target import platform as find_platform
 from visim.text import parse_text
 
@@ -424,7 +424,7 @@ def _examine_zebin(
         name,
         ZEBIN,
         zebin.version,
-        max(versions, default=NEWEST_OBJECT),
+        max(versions, default=COMMON_OBJECT),
         device,
         tuple(kernels),
         tuple(functions),

@@ -31,7 +31,7 @@ from visim.errors import InternalError
 from visim.forks import WRITING_LOCK
 from visim.isa.flow import FunctionAddress
 from visim.linker.program import LinkedKernel
-from visim.target import NEWEST, object_version
+from visim.target import COMMON, object_version
 from visim.text import show_unit
 
 _LINKED = 64
@@ -186,7 +186,7 @@ class Kept:
             yield f"{kernel.origin} {kernel.name}"
             return
         for unit in kernel.units:
-            yield show_unit(unit.unit, object_version(NEWEST))
+            yield show_unit(unit.unit, object_version(COMMON))
 
 
 @lru_cache(_LINKED)
