@@ -234,7 +234,8 @@ def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:
     """Return the channels' addresses: scale * base + offset, or with a pitch + channel * pitch.
 
     In flat memory with a base all that is added to the base; it is no address by itself then, and
-    its bits are extended as the message says.
+    its bits are extended as the message says. Addresses of shared local memory have 32 bits, so
+    that their sign does not matter.
     """
     lanes = 1 if address.pitch is not None else t.lanes
     found = _extended(t, address, space, lanes)
@@ -247,7 +248,8 @@ def addresses_of(t: Tracer, address: LscAddress, space: Space) -> Expr:
         steps = broadcast(t.scalar(address.pitch, wide), t.lanes)
         found = broadcast(found, t.lanes) + steps * lane_numbers(t.lanes).to(wide)
     if address.model is AddressModel.FLAT and address.surface is not None:
-        found = broadcast(t.scalar(address.surface, UQ), t.lanes) + found
+        base = t.scalar(address.surface, UD if space is Space.SLM else UQ)
+        found = broadcast(base, t.lanes).to(found.type) + found
     return found & SLM_ADDRESS_BITS if space is Space.SLM else found
 
 
@@ -256,7 +258,7 @@ def _extended(t: Tracer, address: LscAddress, space: Space, lanes: int) -> Expr:
     kind = unsigned(address.bits)
     found = t.raw(address.base, kind, lanes)
     has_base = address.model is AddressModel.FLAT and address.surface is not None
-    if has_base and kind is not UQ and not address.extended:
+    if has_base and space is not Space.SLM and kind is not UQ and not address.extended:
         raise Unexecutable(f"indices of size a{address.bits} from a base, with or without sign")
     if address.extended == "s":
         return found.bits_as(D).to(Q).bits_as(UQ)

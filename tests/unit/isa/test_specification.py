@@ -22,7 +22,7 @@ from visim.errors import InputError
 from visim.isa import ISA, Op
 from visim.isa.reserved import RESERVED
 from visim.layout import Writer
-from visim.target import NEWEST_OBJECT
+from visim.target import COMMON_OBJECT
 
 FACTS: dict[str, Any] = json.loads((MODEL / "spec_facts.json").read_text(encoding="utf-8"))
 ERRORS: dict[str, dict[str, str]] = json.loads(
@@ -55,7 +55,7 @@ def bytes_of(op: Op) -> bytes:
     """Return what an object holds for the example of an instruction."""
     unit = module_of_example(op.examples[0]).units[0]
     writer = Writer()
-    ISA.encode(unit.body[-1], writer, Numbering(unit, PVC, NEWEST_OBJECT))
+    ISA.encode(unit.body[-1], writer, Numbering(unit, PVC, COMMON_OBJECT))
     return bytes(writer.data)
 
 

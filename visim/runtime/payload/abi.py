@@ -46,7 +46,7 @@ from visim.runtime.payload.geometry import (
 )
 from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.segments import Segments
-from visim.runtime.payload.table import KNOWN_ENTRIES, SEGMENT_ENTRIES, Bound
+from visim.runtime.payload.table import KNOWN_ENTRIES, SEGMENT_ENTRIES, Bound, address_key
 from visim.runtime.payload.threads import (
     Extent,
     LaunchPlan,
@@ -258,11 +258,11 @@ class _Preparation:
             allocation = None if kind is None else where.get(kind)
             if allocation is None:
                 continue
-            found[entry.arg_type] = allocation.address
+            found[address_key(entry)] = allocation.address
             indices = [entry.bti_value] if entry.bti_value >= 0 else []
             if entry.addrmode == "bindless":
                 indices.append(self._free_surface(entry.arg_type))
-                found[entry.arg_type] = indices[-1] * SURFACE_STATE_BYTES
+                found[address_key(entry)] = indices[-1] * SURFACE_STATE_BYTES
             for place in indices:
                 self.surfaces.bind_allocation(place, allocation)
         return found

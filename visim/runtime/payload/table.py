@@ -73,11 +73,11 @@ class ArgumentTable:
             geometry: the whole launch.
             walk: the part of it.
             bound: the explicit arguments by index.
-            addresses: of memory that visim provides, by the name of the table's entry.
+            addresses: of memory that visim provides, by the entries' `address_key`.
         """
         table = bytearray(self._sizes(geometry, walk))
         for entry in self._addresses:
-            _put(table, entry, _LONG.pack(addresses.get(entry.arg_type, 0)))
+            _put(table, entry, _LONG.pack(addresses.get(address_key(entry), 0)))
         for entry, write in self._of_arguments:
             _put(table, entry, write(bound.get(entry.arg_index, _NOTHING)))
         return bytes(table)
@@ -131,6 +131,11 @@ def _of_texels(kind: str, bound: Bound) -> bytes:
     if kind in IMAGE_ENTRIES:
         return _WORD.pack(0 if bound.image is None else IMAGE_ENTRIES[kind](bound.image))
     return _WORD.pack(0 if bound.sampler is None else SAMPLER_ENTRIES[kind](bound.sampler))
+
+
+def address_key(entry: PayloadArgument) -> str:
+    """Return what an entry's address is known by: a table can have it and its surface's state."""
+    return f"{entry.arg_type} state" if entry.addrmode == "bindless" else entry.arg_type
 
 
 _SIZES: Mapping[str, Callable[[NDRange, Walk], Triple]] = {
