@@ -37,6 +37,18 @@ NEEDED: dict[tuple[str, ...], Callable[[Platform], bool]] = {
 """What a device must have for the cases that are for some of four devices, by these."""
 
 
+_LATE = "its code reads a product of 64 bits before it is written"
+_XE3P = ("nvl-p", "cri")
+_WIDE = ("lnl", "bmg", "ptl", "nvl", "nvl-p", "cri")
+NOT_BUILT_RIGHT: dict[str, tuple[tuple[str, ...], str]] = {
+    "dp4a": (tuple(one.name for one in PLATFORMS), "its `__builtin_IB_dp4a` saturates"),
+    "bytecode": (_WIDE, "it crashes"),
+    "long_ops": (_XE3P, _LATE),
+    "math_trig": (_XE3P, "it takes `sin` and `cos` of the hardware for large numbers, too"),
+}
+"""What the current compiler (26.27) makes no right program of: docs/spec-notes.md."""
+
+
 @dataclass(frozen=True)
 class Target:
     """A device, and which compiler builds for it."""
@@ -92,6 +104,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_results_are_those_of_the_reference(case: Case, target: Target, engine: str) -> None:
+    devices, why = NOT_BUILT_RIGHT.get(case.name, ((), ""))
+    if target.compiler == CURRENT and target.platform.name in devices:
+        pytest.skip(f"the compiler: {why}")
     try:
         program = _built(case, target)
     except visim.ToolMissing as missing:
