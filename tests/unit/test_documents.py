@@ -219,6 +219,19 @@ def test_the_first_python_programs_run(monkeypatch, capsys):
     assert place.startswith("x ")
 
 
+@pytest.mark.parametrize("page", ["api", "edit"])
+def test_examples_in_python_run(page, monkeypatch):
+    monkeypatch.chdir(ROOT / "examples" / "saxpy")
+    names = {}
+    for program in blocks((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), "python"):
+        exec(program, names)
+
+
+def test_the_page_of_edited_texts_works(folder):
+    for words in commands((ROOT / "docs" / "edit.md").read_text(encoding="utf-8")):
+        assert main(words) == 0, words
+
+
 def test_the_first_opencl_kernel_is_the_readmes():
     assert blocks(START["opencl"], "c") == blocks(README, "c")
 
