@@ -21,6 +21,12 @@ _WIDTH, _HEIGHT, _PITCH_1, _PITCH_2 = (
 )
 _FILL = Field(6, 31, 24)
 _PAGE_UNIT = 256
+_TEXEL_SIZE, _TEXEL_BYTES = Field(0, 21, 19), (1, 2, 4, 8, 12, 16)
+_TARGET_PITCH, _TARGET_TILING = Field(1, 17, 0), Field(1, 31, 30)
+_SOURCE_PITCH, _SOURCE_TILING = Field(8, 17, 0), Field(8, 31, 30)
+_X_1, _Y_1, _X_2, _Y_2 = Field(2, 15, 0), Field(2, 31, 16), Field(3, 15, 0), Field(3, 31, 16)
+_SOURCE_X, _SOURCE_Y = Field(7, 15, 0), Field(7, 31, 16)
+_SURFACE_OFFSETS = (Field(6, 13, 0), Field(6, 29, 16), Field(11, 13, 0), Field(11, 29, 16))
 _ADDRESS_BITS = (1 << 48) - 1
 
 
@@ -61,9 +67,26 @@ class Copier:
             self._space.write(target + row * pitch, data)
 
     def block_copy(self, words: Sequence[int]) -> None:
-        """Do an XY_BLOCK_COPY_BLT."""
-        del words
-        raise UnknownCopy("XY_BLOCK_COPY_BLT")
+        """Do an XY_BLOCK_COPY_BLT: a rectangle of texels between two surfaces.
+
+        Raises:
+            UnknownCopy: a surface is in tiles, or texels have a size that is not known.
+        """
+        depth = _TEXEL_SIZE.of(words)
+        if depth >= len(_TEXEL_BYTES):
+            raise UnknownCopy(f"XY_BLOCK_COPY_BLT with texels of size code {depth}")
+        if _TARGET_TILING.of(words) or _SOURCE_TILING.of(words):
+            raise UnknownCopy("XY_BLOCK_COPY_BLT with a surface in tiles")
+        texel = _TEXEL_BYTES[depth]
+        left, top = _X_1.of(words), _Y_1.of(words)
+        width, rows = (_X_2.of(words) - left) * texel, _Y_2.of(words) - top
+        target_pitch, source_pitch = _TARGET_PITCH.of(words) + 1, _SOURCE_PITCH.of(words) + 1
+        target = _place(words, 4) + top * target_pitch + left * texel
+        source = _place(words, 9) + _SOURCE_Y.of(words) * source_pitch + _SOURCE_X.of(words) * texel
+        if any(field.of(words) for field in _SURFACE_OFFSETS):
+            raise UnknownCopy("XY_BLOCK_COPY_BLT with an offset of a surface")
+        for row in range(rows if width > 0 else 0):
+            self._space.copy(target + row * target_pitch, source + row * source_pitch, width)
 
     def fast_color(self, words: Sequence[int]) -> None:
         """Do an XY_FAST_COLOR_BLT."""

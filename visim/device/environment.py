@@ -39,6 +39,7 @@ def variables(models: Sequence[Model], driver: Driver) -> dict[str, str]:
         "NEOReadDebugKeys": "1",
         "InjectInternalBuildOptions": _KEPT_VISA,
         "EnableDirectSubmission": "0",
+        "ForceLinearImages": "1",
         "OverrideGpuAddressSpace": str(ADDRESS_BITS),
     }
     if driver.level_zero is not None:

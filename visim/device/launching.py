@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from visim.binary.zebin import ZeKernel
+from visim.binary.zeinfo import PayloadArgument
 from visim.device.address_space import AddressSpace
 from visim.device.finding import Found, KernelFinder
 from visim.device.rebuilding import PayloadMoves, rebuilt
@@ -36,7 +37,8 @@ from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.runtime.sourcetexts import SourceTexts
 from visim.target import Platform
 
-_GRF_GRANULE = 32
+_COMMON_ALIGNMENT = 32
+"""Local ids in a walker's data begin at a multiple of this many bytes, on all devices."""
 
 
 @dataclass(slots=True)
@@ -49,6 +51,8 @@ class Prepared:
     layout: PayloadLayout
     weight: Weight
     moves: PayloadMoves | None
+    common_bytes: int
+    """How much of the payload all threads share; the local ids of each follow in the data."""
     executables: dict[str, ExecutablePool] = field(default_factory=dict[str, ExecutablePool])
 
 
@@ -113,7 +117,15 @@ class Kernels:
         if symbols != linked.symbols:
             linked = replace(linked, symbols=symbols)
         layout = PayloadLayout(kernel.metadata, linked)
-        made = Prepared(kernel, kernel.metadata, linked, layout, weight_of(linked), moves)
+        made = Prepared(
+            kernel,
+            kernel.metadata,
+            linked,
+            layout,
+            weight_of(linked),
+            moves,
+            common_bytes(found.info.payload_arguments),
+        )
         self._prepared[id(found.section)] = made
         return made
 
@@ -139,9 +151,9 @@ class Kernels:
             if private is not None:
                 own = Memory(memory.allocations)
                 own.add(private, "private memory")
-            surfaces = bound_surfaces(self._space, prepared.metadata, walk, bases)
-            machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
-            self._execute(prepared, dispatch, machine)
+            with bound_surfaces(self._space, prepared.metadata, walk, bases) as surfaces:
+                machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
+                self._execute(prepared, dispatch, machine)
 
     def _dispatch(
         self,
@@ -159,8 +171,12 @@ class Kernels:
             )
         own = None
         if walk.ids is None and layout.local_id_bytes:
-            size = layout.local_id_bytes
-            start = len(payload) - size * walk.threads
+            size, start = layout.local_id_bytes, prepared.common_bytes
+            if start + size * walk.threads > len(payload):
+                raise QueueError(
+                    f"kernel {prepared.metadata.name!r}: local ids of {walk.threads} threads end "
+                    f"behind the {len(payload)} bytes of the walker's data"
+                )
             rows = [payload[start + size * t : start + size * (t + 1)] for t in range(walk.threads)]
             own = layout.of_given(rows, _masks(walk))
             payload = payload[:start]
@@ -214,6 +230,12 @@ class Kernels:
         self._report.add(LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault))
         if fault is not None:
             raise QueueError(fault)
+
+
+def common_bytes(entries: Sequence[PayloadArgument]) -> int:
+    """Return how much of a walker's data all threads share, inline data included."""
+    end = max((entry.offset + entry.size for entry in entries), default=0)
+    return -(-end // _COMMON_ALIGNMENT) * _COMMON_ALIGNMENT
 
 
 def _masks(walk: ComputeWalk) -> Sequence[int]:

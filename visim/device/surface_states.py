@@ -1,68 +1,116 @@
-"""Surface states as the driver writes them: what a kernel's binding table holds.
+"""What a kernel reaches by index: the surfaces of its binding table, and its samplers.
 
-Owns the fields of RENDER_SURFACE_STATE. Linear buffers are bound; images are not there yet.
+Owns where the driver has put their states, and the memory of those while a kernel runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from struct import unpack
 
 from visim.binary.zebin import ZeKernel
 from visim.device.address_space import AddressSpace
 from visim.device.commands import Field
+from visim.device.image_states import (
+    BUFFER,
+    FORMAT,
+    NULL,
+    RAW,
+    SAMPLER_WORDS,
+    STATE_WORDS,
+    TYPE,
+    BorrowedImage,
+    read_image,
+    read_sampler,
+)
 from visim.device.streamer import Bases
 from visim.device.walker import ComputeWalk
 from visim.errors import UnsupportedError
 from visim.machine.allocations import Allocation
+from visim.machine.sampling import Address
 from visim.machine.surfaces import Surfaces
 
-_STATE_WORDS, _ENTRY_BYTES = 16, 4
-_BUFFER, _NULL = 4, 7
-_TYPE = Field(0, 31, 29)
+_ENTRY_BYTES = 4
 _SIZE_LOW, _SIZE_MIDDLE, _SIZE_HIGH = Field(2, 6, 0), Field(2, 29, 16), Field(3, 31, 21)
 _ADDRESS_BITS = (1 << 48) - 1
 
 
+@contextmanager
 def bound_surfaces(
     space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases
-) -> Surfaces:
-    """Return the surfaces that a kernel reaches through its binding table.
+) -> Generator[Surfaces]:
+    """Lend the surfaces that a kernel reaches through its binding table, and its samplers.
 
     Raises:
-        UnsupportedError: one of them is an image, or the kernel has samplers.
+        UnsupportedError: one of them is of a kind that is not known here.
         PageFault: the table or a state is nowhere.
     """
+    _refuse_bindless(kernel)
     surfaces = Surfaces()
-    _refuse_images(kernel)
+    images: list[BorrowedImage] = []
     for entry in kernel.binding_table:
         place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * entry.bti_value
-        state = bases.surface + space.load(place)
-        words = memoryview(space.read(state, 4 * _STATE_WORDS)).cast("I").tolist()
-        found = _buffer(space, words, f"argument {entry.arg_index} of {kernel.name!r}")
-        if found is not None:
-            surfaces.bind_allocation(entry.bti_value, found)
-    return surfaces
+        words = _words(space, bases.surface + space.load(place), STATE_WORDS)
+        name = f"argument {entry.arg_index} of {kernel.name!r}"
+        kind = TYPE.of(words)
+        if kind == BUFFER and FORMAT.of(words) == RAW:
+            surfaces.bind_allocation(entry.bti_value, _buffer(space, words, name))
+        elif kind != NULL:
+            image = _image(space, words, name)
+            surfaces.bind_image(entry.bti_value, image.memory, name)
+            images.append(image)
+    _bind_samplers(space, kernel, walk, bases, surfaces)
+    try:
+        yield surfaces
+    finally:
+        for image in images:
+            image.give_back()
 
 
-def _refuse_images(kernel: ZeKernel) -> None:
-    has_images = any(entry.image_type or entry.sampler_index >= 0 for entry in kernel.payload)
-    if has_images or kernel.inline_samplers:
-        raise UnsupportedError(
-            f"kernel {kernel.name!r} uses images or samplers, which visim exec does not have yet; "
-            "run it with visim run, or with Kernel.launch from Python"
-        )
+def _refuse_bindless(kernel: ZeKernel) -> None:
+    for entry in kernel.payload:
+        is_picture = bool(entry.image_type) or entry.sampler_index >= 0
+        if is_picture and entry.addrmode == "bindless":
+            raise UnsupportedError(
+                f"kernel {kernel.name!r}: images and samplers without a binding table are not "
+                "supported; run it with visim run, or with Kernel.launch from Python"
+            )
 
 
-def _buffer(space: AddressSpace, words: Sequence[int], name: str) -> Allocation | None:
-    """Return the memory of a buffer's state, None for the null surface."""
-    kind = _TYPE.of(words)
-    if kind == _NULL:
-        return None
-    if kind != _BUFFER:
-        raise UnsupportedError(f"{name}: surfaces of type {kind} are not supported")
+def _words(space: AddressSpace, address: int, count: int) -> Sequence[int]:
+    return memoryview(space.read(address, 4 * count)).cast("I").tolist()
+
+
+def _buffer(space: AddressSpace, words: Sequence[int], name: str) -> Allocation:
+    """Return the memory of a buffer's state."""
     size = _SIZE_LOW.of(words) | _SIZE_MIDDLE.of(words) << 7 | _SIZE_HIGH.of(words) << 21
     address = (words[8] | words[9] << 32) & _ADDRESS_BITS
     holder = space.find(address)
     first = address - holder.start
     host = holder.host[first : first + size + 1]
     return Allocation(name, host, holder.is_writable, 0, address)
+
+
+def _image(space: AddressSpace, words: Sequence[int], name: str) -> BorrowedImage:
+    state = read_image(words, name)
+    holder = space.find(state.address, state.nbytes)
+    first = state.address - holder.start
+    return BorrowedImage(state, holder.host[first : first + state.nbytes])
+
+
+def _bind_samplers(
+    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases, surfaces: Surfaces
+) -> None:
+    """Bind the samplers of arguments and of the source to their indices."""
+    indices = {entry.sampler_index for entry in kernel.payload if entry.sampler_index >= 0}
+    indices |= {sampler.sampler_index for sampler in kernel.inline_samplers}
+    for index in sorted(indices):
+        name = f"sampler {index} of {kernel.name!r}"
+        place = bases.dynamic + walk.samplers + 4 * SAMPLER_WORDS * index
+        state, border = read_sampler(_words(space, place, SAMPLER_WORDS), name)
+        if state.address is Address.CLAMP:
+            red, green, blue, alpha = unpack("<4f", space.read(bases.dynamic + border, 16))
+            state = replace(state, border=(red, green, blue, alpha))
+        surfaces.bind_sampler(index, state, name)
