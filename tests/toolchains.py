@@ -20,6 +20,12 @@ def current_compiler() -> str | None:
     return None if found is None else str(found.library)
 
 
+def current_version() -> str:
+    """Return the version of the current compiler, empty where it is not installed."""
+    found = _INSTALLED[COMPILER]
+    return "" if found is None else found.version
+
+
 def installed_compiler(component: Component = COMPILER) -> str:
     """Return the library of an installed compiler, or skip the test."""
     found = _INSTALLED[component]

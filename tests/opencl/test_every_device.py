@@ -18,7 +18,7 @@ from tests.opencl.case import ALL_DEVICES, FP64_DEVICES, Case
 from tests.opencl.cases import CASES
 from tests.opencl.test_opencl_programs import run
 from tests.shares import share
-from tests.toolchains import current_compiler
+from tests.toolchains import current_compiler, current_version
 from visim.target import PLATFORMS, Generation, Platform
 
 SYSTEM, CURRENT = "system", "current"
@@ -46,7 +46,9 @@ NOT_BUILT_RIGHT: dict[str, tuple[tuple[str, ...], str]] = {
     "long_ops": (_XE3P, _LATE),
     "math_trig": (_XE3P, "it takes `sin` and `cos` of the hardware for large numbers, too"),
 }
-"""What the current compiler (26.27) makes no right program of: docs/spec-notes.md."""
+"""What the current compiler makes no right program of: docs/spec-notes.md."""
+SEEN = "26.27."
+"""The version with which all this was found; what another one does is reported."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     )
 
 
-def test_results_are_those_of_the_reference(case: Case, target: Target, engine: str) -> None:
-    devices, why = NOT_BUILT_RIGHT.get(case.name, ((), ""))
-    if target.compiler == CURRENT and target.platform.name in devices:
-        pytest.skip(f"the compiler: {why}")
+def _outcome(case: Case, target: Target, engine: str) -> list[str]:
+    """Return what is wrong with a program; what a build or a run ends with is wrong, too."""
     try:
-        program = _built(case, target)
+        return case.mismatches(run(case, _built(case, target), engine))
     except visim.ToolMissing as missing:
         pytest.skip(str(missing))
-    assert case.mismatches(run(case, program, engine)) == []
+    except visim.VisimError as error:
+        return [str(error)]
+
+
+def test_results_are_those_of_the_reference(case: Case, target: Target, engine: str) -> None:
+    devices, why = NOT_BUILT_RIGHT.get(case.name, ((), ""))
+    is_known_bug = target.compiler == CURRENT and target.platform.name in devices
+    found = _outcome(case, target, engine)
+    if target.compiler == CURRENT and not current_version().startswith(SEEN):
+        if bool(found) != is_known_bug:
+            pytest.xfail(f"ocloc {current_version()}, which was not seen yet: {found or 'right'}")
+    elif is_known_bug:
+        assert found, f"the compiler does it right now, not: {why}"
+    else:
+        assert found == []

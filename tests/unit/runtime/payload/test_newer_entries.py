@@ -87,6 +87,16 @@ class TestVariablesOfThePrograms:
         assert rest == 0
         assert index in plan.surfaces
 
+    def test_a_payload_can_have_both(self):
+        """Compilers since 2023 write both for mtl; the address was the state's offset once."""
+        address = PayloadArgument("global_base", 32, 8)
+        state = PayloadArgument("global_base", 40, 4, addrmode="bindless")
+        built = ZeBuilder(payload=(*HEADER, address, state), inputs=[("p", "uq", 1, BASE + 32)])
+        other = ZeBuilder(payload=(*HEADER, address), inputs=[("p", "uq", 1, BASE + 32)])
+        found = segments()
+        both = word(built, built.plan(segments=found, global_size=16))
+        assert both == word(other, other.plan(segments=found, global_size=16)) > 1 << 32
+
     @pytest.mark.parametrize("name", ["const_base", "global_base"])
     def test_programs_without_any_get_null(self, name):
         entry = PayloadArgument(name, 32, 8)
