@@ -20,6 +20,7 @@ from visim.engine.accesses import Accesses
 from visim.engine.observers import GroupStart, Observer
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.machine.extents import Extent
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.findings import Actor, Coordinates, Finding
 from visim.sanitize.places import Places
@@ -41,31 +42,6 @@ class Area:
     size: int
     name: str
     kind: str = "buffer"
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """What an argument is of flat memory, or of local memory.
-
-    `whole` is where the buffer starts, and its bytes, that a sub-buffer is part of. `element` are
-    the bytes of what the argument points to, None where that is not known.
-    """
-
-    name: str
-    start: int
-    size: int
-    is_local: bool = False
-    whole: tuple[int, int] | None = None
-    element: int | None = None
-
-    @property
-    def end(self) -> int:
-        """The address behind the last byte."""
-        return self.start + self.size
-
-    def distance(self, address: int) -> int:
-        """Return how many bytes an address is away."""
-        return max(self.start - address, address - self.end + 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +70,7 @@ class Surroundings:
         areas: its flat memory, which does not overlap, by address.
         surfaces: the host address of each surface, by binding table index.
         bound: the memory of each linear surface, by binding table index.
-        pieces: what the arguments are of flat and of local memory.
+        extents: what the arguments are of flat and of local memory.
         scratch_bytes: the scratch memory of each thread.
         local_bytes: the local memory of each group.
         sizes: the work-items of the launch and of a group, None for bare kernels.
@@ -104,7 +80,7 @@ class Surroundings:
     areas: tuple[Area, ...] = ()
     surfaces: dict[int, int] = field(default_factory=dict[int, int])
     bound: dict[int, Area] = field(default_factory=dict[int, Area])
-    pieces: tuple[Piece, ...] = ()
+    extents: tuple[Extent, ...] = ()
     sizes: Sizes | None = None
     scratch_bytes: int = 0
     local_bytes: int = 0
@@ -118,12 +94,12 @@ class Surroundings:
 
     def local_element(self, address: int) -> str:
         """Return what a byte of local memory is called: an argument's element, if it is of one."""
-        for piece in self.pieces:
-            if piece.is_local and piece.element and piece.start <= address < piece.end:
-                offset = address - piece.start
-                inside = f", byte {offset % piece.element}" if offset % piece.element else ""
-                count = piece.size // piece.element
-                return f"{piece.name}[{offset // piece.element}] of {count}{inside}"
+        for extent in self.extents:
+            if extent.is_local and extent.element and extent.start <= address < extent.end:
+                offset = address - extent.start
+                inside = f", byte {offset % extent.element}" if offset % extent.element else ""
+                count = extent.size // extent.element
+                return f"{extent.name}[{offset // extent.element}] of {count}{inside}"
         return f"byte {address} of local memory"
 
     def mask(self, group: Coordinates, thread: int) -> int:
@@ -311,7 +287,6 @@ __all__ = [
     "Detector",
     "FreeSanitizer",
     "Instrument",
-    "Piece",
     "Places",
     "Sanitizer",
     "Side",

@@ -9,6 +9,7 @@ from typing import Any
 from visim.engine.base import StopFlag
 from visim.errors import Fault
 from visim.linker import LinkedKernel
+from visim.machine.extents import Extent
 from visim.machine.surfaces import Surface
 from visim.records import record
 from visim.runtime.arguments.parameters import parameters
@@ -21,7 +22,6 @@ from visim.sanitize.bounds.instrument import OWN_LOCAL, Reach
 from visim.sanitize.detecting import (
     Area,
     FreeSanitizer,
-    Piece,
     Sanitizer,
     Sizes,
     Surroundings,
@@ -77,15 +77,12 @@ class Sanitizing:
         bound = {index: _area(plan.surfaces[index]) for index in _linear(plan)}
         surfaces = {index: area.start for index, area in bound.items()}
         sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
-        pieces = [
-            Piece(one.name, one.start, one.size, one.is_local, one.whole, one.element)
-            for one in plan.extents
-        ]
+        extents = list(plan.extents)
         if self.reach.own_local:
-            pieces.append(Piece(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
+            extents.append(Extent(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
         local = plan.parts[0].dispatch.slm_bytes
         around = Surroundings(
-            self.kernel, areas, surfaces, bound, tuple(pieces), sizes, scratch, local
+            self.kernel, areas, surfaces, bound, tuple(extents), sizes, scratch, local
         )
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
         text_of = self.texts.text

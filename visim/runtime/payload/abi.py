@@ -22,6 +22,7 @@ from visim.engine.base import Machine
 from visim.errors import ArgumentError, UnsupportedError
 from visim.machine.allocations import Allocation, aligned_zeros
 from visim.machine.bounds import Bounds
+from visim.machine.extents import Extent
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import (
@@ -48,7 +49,6 @@ from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
 from visim.runtime.payload.segments import Segments
 from visim.runtime.payload.table import KNOWN_ENTRIES, SEGMENT_ENTRIES, Bound, address_key
 from visim.runtime.payload.threads import (
-    Extent,
     LaunchPlan,
     Part,
     Tables,

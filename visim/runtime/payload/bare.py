@@ -23,6 +23,7 @@ from visim.errors import ArgumentError, UnsupportedError, shown
 from visim.isa.media_blocks import MediaBlock
 from visim.linker.program import LinkedKernel
 from visim.machine.bounds import Bounds
+from visim.machine.extents import Extent
 from visim.machine.memory import Memory
 from visim.machine.sampling import SAMPLER_TABLE_SIZE
 from visim.machine.surfaces import BINDING_TABLE_SIZE, LAST_FREE_SURFACE, Surfaces
@@ -35,7 +36,6 @@ from visim.runtime.arguments.values import Parameter, ValueType
 from visim.runtime.payload.geometry import ThreadGroups, ThreadSpace, Triple, Walk, slm_limit
 from visim.runtime.payload.layout import is_unused
 from visim.runtime.payload.threads import (
-    Extent,
     LaunchPlan,
     Part,
     Register,

@@ -20,6 +20,7 @@ from visim.engine.base import Coordinate, Dispatch, Machine, ThreadStart
 from visim.engine.schedule import Wave
 from visim.errors import ArgumentError, shown
 from visim.linker.program import LinkedKernel
+from visim.machine.extents import Extent
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
 from visim.records import record
@@ -57,22 +58,6 @@ class Part:
         if self.waves is None or len(self.waves) == 1:
             return (range(self.dispatch.group_count),)
         return (cast("list[int]", wave.tolist()) for wave in self.waves)
-
-
-@record
-class Extent:
-    """Memory that a launch gives a kernel: its name, where it starts, and its bytes.
-
-    `is_local` is what stands in local memory. `whole` is where the buffer starts, and its bytes,
-    that a sub-buffer is part of. `element` are the bytes of what its pointer points to, if known.
-    """
-
-    name: str
-    start: int
-    size: int
-    is_local: bool = False
-    whole: tuple[int, int] | None = None
-    element: int | None = None
 
 
 @record

@@ -11,6 +11,7 @@ from visim.engine.accesses import WATCH, Accesses, AccessSite
 from visim.engine.observers import GroupStart
 from visim.engine.provenance import NOBODY, Owners, Provenance
 from visim.errors import Fault
+from visim.machine.extents import Extent
 from visim.sanitize.bounds.instrument import (
     OWN_LOCAL,
     PREFIX,
@@ -23,7 +24,7 @@ from visim.sanitize.bounds.instrument import (
 )
 from visim.sanitize.bounds.table import EVERYWHERE, ExtentTable
 from visim.sanitize.collecting import Collector, Side
-from visim.sanitize.detecting import Piece, Surroundings
+from visim.sanitize.detecting import Surroundings
 from visim.sanitize.entries import entries
 from visim.sanitize.findings import Actor
 from visim.sem.effects import Load, LoadBlock, Space
@@ -49,15 +50,15 @@ class BoundsDetector:
         self._surroundings = surroundings
         self._collector = collector
         self._sites: dict[tuple[int, int, str], _Site] = {}
-        self._pieces = {piece.name: piece for piece in surroundings.pieces}
+        self._extents = {extent.name: extent for extent in surroundings.extents}
         table.clear()
         for number, name in enumerate(reach.names):
-            piece = self._pieces.get(name)
-            start, size = (0, EVERYWHERE) if piece is None else (piece.start, piece.size)
+            extent = self._extents.get(name)
+            start, size = (0, EVERYWHERE) if extent is None else (extent.start, extent.size)
             table.put(table.named(number), start, size)
         for index, area in surroundings.bound.items():
             table.put(table.surfaces + 16 * index, 0, area.size)
-        local = [piece.end for piece in surroundings.pieces if piece.is_local]
+        local = [extent.end for extent in surroundings.extents if extent.is_local]
         self._local_bytes = max(local, default=surroundings.local_bytes)
         table.put(table.local, 0, self._local_bytes)
         self._table, self._reach = table, reach
@@ -108,52 +109,52 @@ class BoundsDetector:
             index, offset = address >> SURFACE_SHIFT, address & (1 << SURFACE_SHIFT) - 1
             known = replace(known, owners=self._of_surface(index))
             address = self._host_address(index, offset)
-        piece = self._piece(known, address)
-        if piece is not None and piece.whole is not None:
-            start, size = piece.whole
+        extent = self._extent(known, address)
+        if extent is not None and extent.whole is not None:
+            start, size = extent.whole
             if start <= address < start + size:
                 kind = "oob-sub-buffer"
         thread = f"thread {actor.thread} of group {actor.group}"
         who = f"work-item {actor.work_item}" if actor.work_item else thread
-        message = f"{who} {does} {self._what(access, piece, address)}"
-        name = None if piece is None or piece.name == OWN_LOCAL else piece.name
+        message = f"{who} {does} {self._what(access, extent, address)}"
+        name = None if extent is None or extent.name == OWN_LOCAL else extent.name
         side = Side(site.unit, site.pc, actor)
         self._collector.add(kind, [side], message, buffer=name, count=len(values))
 
-    def _what(self, access: Access, piece: Piece | None, address: int) -> str:
+    def _what(self, access: Access, extent: Extent | None, address: int) -> str:
         size = access_bytes(access)
-        if piece is None or piece.name == OWN_LOCAL:
+        if extent is None or extent.name == OWN_LOCAL:
             whole = self._local_bytes
             return f"{size} bytes at byte {address} of local memory, of which there are {whole}"
-        element = piece.element or element_bytes(access)
-        index, count = (address - piece.start) // element, piece.size // element
+        element = extent.element or element_bytes(access)
+        index, count = (address - extent.start) // element, extent.size // element
         if 0 <= index < count:
             index = count
-        said = f"{piece.name}[{index}] of {count}"
-        if not piece.size:
-            return f"{size} bytes of {piece.name!r}, which is a null pointer or empty"
-        if address < piece.start:
-            distance = f"{piece.start - address} bytes before its start"
+        said = f"{extent.name}[{index}] of {count}"
+        if not extent.size:
+            return f"{size} bytes of {extent.name!r}, which is a null pointer or empty"
+        if address < extent.start:
+            distance = f"{extent.start - address} bytes before its start"
         else:
-            distance = f"{max(0, address - piece.end)} bytes past its end"
-        return f"{said} ({size} bytes, {distance}){self._neighbour(access, piece, address)}"
+            distance = f"{max(0, address - extent.end)} bytes past its end"
+        return f"{said} ({size} bytes, {distance}){self._neighbour(access, extent, address)}"
 
-    def _neighbour(self, access: Access, piece: Piece, address: int) -> str:
+    def _neighbour(self, access: Access, extent: Extent, address: int) -> str:
         """Say in what else the bytes are."""
-        if access.space is not Space.SLM and piece.whole is not None:
-            start, size = piece.whole
+        if access.space is not Space.SLM and extent.whole is not None:
+            start, size = extent.whole
             if start <= address < start + size:
                 return ", in the buffer that it is part of"
         is_local = access.space is Space.SLM
-        for other in self._pieces.values():
+        for other in self._extents.values():
             within = other.start <= address < other.end
-            if within and other.is_local == is_local and other.name != piece.name:
+            if within and other.is_local == is_local and other.name != extent.name:
                 return f", which is in {other.name!r}"
         return ""
 
-    def _piece(self, known: _Site, address: int) -> Piece | None:
+    def _extent(self, known: _Site, address: int) -> Extent | None:
         """Return the memory that an address is of: the nearest of those that it may be of."""
-        found = [self._pieces[name] for name in known.owners if name in self._pieces]
+        found = [self._extents[name] for name in known.owners if name in self._extents]
         return min(found, key=lambda one: one.distance(address), default=None)
 
     def _host_address(self, index: int, offset: int) -> int:
