@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote
 
 from visim.check.catalogue import BY_CODE
-from visim.diag import Diagnostic, Severity
-
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+from visim.diag import Diagnostic
+from visim.sarif import LEVELS, sarif_log, sarif_uri
 
 
 def sarif(found: Mapping[str, Iterable[Diagnostic]]) -> dict[str, Any]:
     """Return one SARIF log of the findings about several files, by the files' names."""
     findings = [(file, finding) for file, group in found.items() for finding in group]
     codes = sorted({finding.code for _, finding in findings})
-    driver = {
-        "name": "visim",
-        "version": version("visim"),
-        "rules": [_rule(code) for code in codes],
-    }
     results = [_result(file, finding, codes.index(finding.code)) for file, finding in findings]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return sarif_log([_rule(code) for code in codes], results)
 
 
 def _rule(code: str) -> dict[str, Any]:
@@ -37,7 +26,7 @@ def _rule(code: str) -> dict[str, Any]:
         "id": code,
         "shortDescription": {"text": known.explanation.split("\n\n", 1)[0]},
         "help": {"text": f"{known.passage}. {known.explanation}"},
-        "defaultConfiguration": {"level": _LEVELS[known.severity]},
+        "defaultConfiguration": {"level": LEVELS[known.severity]},
     }
 
 
@@ -46,14 +35,14 @@ def _result(file: str, finding: Diagnostic, index: int) -> dict[str, Any]:
     return {
         "ruleId": finding.code,
         "ruleIndex": index,
-        "level": _LEVELS[finding.severity],
+        "level": LEVELS[finding.severity],
         "message": {"text": text},
         "locations": [{"physicalLocation": dict(_place(file, finding))}],
     }
 
 
 def _place(file: str, finding: Diagnostic) -> Iterator[tuple[str, Any]]:
-    yield "artifactLocation", {"uri": quote(os.fsencode(file.replace("\\", "/")))}
+    yield "artifactLocation", {"uri": sarif_uri(file)}
     if finding.line is not None:
         yield "region", {"startLine": finding.line, "startColumn": finding.column}
     elif finding.offset is not None:

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
 from typing import Any
-from urllib.parse import quote
 
-from visim.diag import Severity
 from visim.sanitize.findings import Actor, Finding, Place
 from visim.sanitize.kinds import KINDS
-
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+from visim.sarif import LEVELS, sarif_log, sarif_uri
 
 
 def sarif(found: Iterable[tuple[str, Finding]]) -> dict[str, Any]:
     """Return one SARIF log of findings, each with the name of its kernel."""
     findings = list(found)
     kinds = [kind for kind in KINDS if any(one.kind == kind for _, one in findings)]
-    driver = {
-        "name": "visim",
-        "version": version("visim"),
-        "rules": [_rule(kind) for kind in kinds],
-    }
     results = [_result(kernel, one, kinds.index(one.kind)) for kernel, one in findings]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return sarif_log([_rule(kind) for kind in kinds], results)
 
 
 def _rule(name: str) -> dict[str, Any]:
@@ -36,7 +24,7 @@ def _rule(name: str) -> dict[str, Any]:
         "id": name,
         "shortDescription": {"text": kind.sentence},
         "help": {"text": kind.advice},
-        "defaultConfiguration": {"level": _LEVELS[kind.severity]},
+        "defaultConfiguration": {"level": LEVELS[kind.severity]},
     }
 
 
@@ -46,7 +34,7 @@ def _result(kernel: str, finding: Finding, index: int) -> dict[str, Any]:
     found: dict[str, Any] = {
         "ruleId": finding.kind,
         "ruleIndex": index,
-        "level": _LEVELS[KINDS[finding.kind].severity],
+        "level": LEVELS[KINDS[finding.kind].severity],
         "message": {"text": f"{finding.message}. To mend it: {finding.advice}"},
         "locations": [_location(first, kernel, actor)],
         "occurrenceCount": finding.count,
@@ -75,7 +63,7 @@ def _location(place: Place, kernel: str, actor: Actor | None) -> dict[str, Any]:
 def _physical(place: Place) -> Iterator[tuple[str, Any]]:
     if place.file is None:
         return
-    yield "artifactLocation", {"uri": quote(os.fsencode(place.file.replace("\\", "/")))}
+    yield "artifactLocation", {"uri": sarif_uri(place.file)}
     if place.line is not None:
         region: dict[str, Any] = {"startLine": place.line}
         if place.text:
@@ -83,4 +71,4 @@ def _physical(place: Place) -> Iterator[tuple[str, Any]]:
         yield "region", region
 
 
-__all__ = ["SCHEMA", "sarif"]
+__all__ = ["sarif"]
