@@ -149,7 +149,8 @@ class Forked:
         self._candidates = _Candidates(words, suffix)
         context = get_context("fork")
         self._connection, theirs = context.Pipe()
-        given = (theirs, self._candidates.words, self._candidates.folder, seconds, main)
+        ends = self._connection, theirs
+        given = (ends, self._candidates.words, self._candidates.folder, seconds, main)
         self._process = context.Process(target=_serve, args=given, daemon=True)
         self._process.start()
         theirs.close()
@@ -171,9 +172,18 @@ class Forked:
 
 
 def _serve(
-    connection: Connection, words: Sequence[str], folder: Path, seconds: float, main: Main
+    ends: tuple[Connection, Connection],
+    words: Sequence[str],
+    folder: Path,
+    seconds: float,
+    main: Main,
 ) -> None:
-    """Run visim each time the other side asks for it, until that goes away."""
+    """Run visim each time the other side asks for it, until that goes away.
+
+    The fork has brought the other side's end, too; as long as it is open nothing goes away.
+    """
+    other, connection = ends
+    other.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:

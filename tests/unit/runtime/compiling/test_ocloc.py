@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.unit.children import is_gone
 from visim.runtime.compiling import ocloc
 from visim.runtime.compiling.compilers import compiler_for
 from visim.runtime.compiling.opencl import build_zebin
@@ -145,13 +145,3 @@ def run(program: str) -> str:
     )
     assert result.stderr == ""
     return result.stdout
-
-
-def is_gone(pid: int) -> bool:
-    """Return whether a process ends, given a while to do so."""
-    for _ in range(200):
-        stat = Path(f"/proc/{pid}/stat")
-        if not stat.exists() or ") Z " in stat.read_text():  # whoever adopted it may be slow
-            return True
-        time.sleep(0.05)
-    return False
