@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import random
-from datetime import date
-
 import numpy as np
 import pytest
 
@@ -13,12 +9,11 @@ import visim
 from tests.debug.kernels import DEVICES, SOURCE, bare, say, steps, turns
 from tests.debug.planted import PLANTED
 from tests.opencl.building import built
+from tests.shares import share
 from visim.debug.fronts.commands import execute
 from visim.debug.session import Session
 
 _IN_GATE = 6
-_SEED = int(os.environ.get("VISIM_PLANTED_SEED", date.today().toordinal()))
-"""Another share every day; the names of the tests say which."""
 
 
 def pytest_generate_tests(metafunc):
@@ -27,7 +22,7 @@ def pytest_generate_tests(metafunc):
         return
     chosen = list(enumerate(PLANTED))
     if not metafunc.config.getoption("--thorough"):
-        chosen = random.Random(_SEED).sample(chosen, _IN_GATE)
+        chosen = share("planted", chosen, _IN_GATE)
     cases = [(one, DEVICES[number % len(DEVICES)]) for number, one in chosen]
     metafunc.parametrize(("planted", "device"), cases, ids=[one.name for one, _ in cases])
 
