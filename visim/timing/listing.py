@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from visim.errors import UnsupportedError
 from visim.timing.result import CATEGORY_NAMES, LineTiming, TimingResult
@@ -14,7 +14,7 @@ def listing(result: TimingResult) -> str:
 
     The share is that of the time in which slots have threads; the worst stall is named.
     """
-    busy = max(1, result.cycles * result.slots - result.idle)
+    busy = result.occupied
     lines = ["  share      cycles     ran  most of it     instruction"]
     unit, source = "", None
     for line in result.lines:
@@ -38,7 +38,7 @@ def _line(line: LineTiming, busy: int) -> list[str]:
 
 def html_listing(result: TimingResult) -> str:
     """Return the summary and the executed instructions as HTML; the hotter, the redder."""
-    busy = max(1, result.cycles * result.slots - result.idle)
+    busy = result.occupied
     hottest = max((line.cycles for line in result.lines), default=0) or 1
     rows = [
         f'<tr style="background:rgba(230,60,30,{0.6 * line.cycles / hottest:.2f})">'
@@ -65,20 +65,23 @@ def comparison(results: Mapping[str, TimingResult | UnsupportedError]) -> str:
         if isinstance(found, UnsupportedError):
             refused.append(f"{name:<{width}}  {found}")
             continue
-        busy = max(1, found.cycles * found.slots - found.idle)
-        shares = "".join(f" {found.stalls[category] / busy:>10.1%}" for category in shown)
+        parts = [found.stalls[category] / found.occupied for category in shown]
+        shares = "".join(f" {part:>10.1%}" for part in parts)
         counts = f"{found.cycles:>10} {found.native:>9} {found.machine.number('eus'):>5}"
         lines.append(f"{name:<{width}} {counts} {found.occupancy:>9.1%}{shares}")
     timed = [found for found in results.values() if isinstance(found, TimingResult)]
+    return "\n".join([*lines, *refused, *_reasons(timed)])
+
+
+def _reasons(timed: Sequence[TimingResult]) -> Iterator[str]:
+    """Yield for each result how it differs from the fastest one."""
     fastest = min(timed, key=lambda found: found.cycles, default=None)
-    reasons = [_reasons(found, fastest) for found in timed if fastest not in (None, found)]
-    return "\n".join(lines + refused + reasons)
+    for found in timed:
+        if fastest is not None and found is not fastest:
+            yield _reason(found, fastest)
 
 
-def _reasons(found: TimingResult, fastest: TimingResult | None) -> str:
-    """Return how a result differs from the fastest one, with all that the cycles come from."""
-    if fastest is None:
-        return ""
+def _reason(found: TimingResult, fastest: TimingResult) -> str:
     ratio = found.cycles / max(1, fastest.cycles)
     names = f"{found.machine.name} takes {ratio:.3g} times the cycles of {fastest.machine.name}"
     return f"{names}: {'; '.join(_differences(found, fastest))}"
@@ -107,8 +110,7 @@ def _differences(found: TimingResult, other: TimingResult) -> Iterator[str]:
 def _waits(result: TimingResult) -> Mapping[str, float]:
     """Return the cycles that a thread spends in each category, on average."""
     threads = max(1, result.threads)
-    idle = {"other": result.idle}
-    return {name: (cycles - idle.get(name, 0)) / threads for name, cycles in result.stalls.items()}
+    return {name: cycles / threads for name, cycles in result.thread_stalls.items()}
 
 
 __all__ = ["comparison", "html_listing", "listing"]

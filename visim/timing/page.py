@@ -94,10 +94,6 @@ def _stretches(result: TimingResult) -> str:
     )
 
 
-def _busy(result: TimingResult) -> int:
-    return max(1, result.cycles * result.slots - result.idle)
-
-
 def _place(line: LineTiming) -> str:
     text = f"line {line.line}" if line.line else f"{line.unit} {line.pc}"
     return text if line.source is None else f"{text}, {line.source[0]}:{line.source[1]}"
@@ -109,7 +105,7 @@ def _hot_lines(result: TimingResult) -> str:
         '<th class="n">ran</th><th>most of it</th><th>where</th><th>instruction</th></tr>'
     ]
     for number, line in enumerate(result.hottest(_HOT_LINES)):
-        share = line.cycles / _busy(result)
+        share = line.cycles / result.occupied
         worst = max(line.stalls, key=lambda name: line.stalls[name])
         style = f"background: rgba(198, 40, 40, {min(0.6, share):.3f})"
         rows.append(
@@ -122,9 +118,7 @@ def _hot_lines(result: TimingResult) -> str:
 
 
 def _stack_rows(result: TimingResult) -> list[tuple[str, dict[str, int]]]:
-    whole = dict(result.stalls)
-    whole["other"] -= result.idle
-    rows = [("kernel", whole)]
+    rows = [("kernel", dict(result.thread_stalls))]
     rows += [(f"line {line.line or line.pc}", dict(line.stalls)) for line in result.hottest(6)]
     return rows
 
@@ -192,7 +186,7 @@ def _register_uses(result: TimingResult) -> Counter[int]:
 def _listing(result: TimingResult) -> str:
     rows = ['<table id="listing">']
     for line in result.lines:
-        share = line.cycles / _busy(result)
+        share = line.cycles / result.occupied
         stalls = ", ".join(
             f"{name} {line.stalls[name]}" for name in CATEGORY_NAMES if line.stalls[name]
         )

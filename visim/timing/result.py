@@ -157,6 +157,16 @@ class TimingResult:
         return len(self.spans)
 
     @property
+    def occupied(self) -> int:
+        """Cycle-slots in which a slot has a thread, at least 1."""
+        return max(1, self.cycles * self.slots - self.idle)
+
+    @property
+    def thread_stalls(self) -> Mapping[str, int]:
+        """Where the time of threads goes: `stalls` without slots that have no thread."""
+        return {**self.stalls, "other": self.stalls["other"] - self.idle}
+
+    @property
     def occupancy(self) -> float:
         """The part of the slots' time in which they have a thread, 0 to 1."""
         whole = self.cycles * self.slots
@@ -207,18 +217,13 @@ class TimingResult:
         }
 
     def __str__(self) -> str:
-        whole = max(1, self.cycles * self.slots)
         lines = [
             f"{self.program.kernel.name} on {self.machine.title}, costs of {self.machine.preset}: "
             f"{self.cycles} cycles",
             f"  {self.threads} threads on {self.slots} slots, occupancy {self.occupancy:.1%}; "
             f"{self.visa} vISA and {self.native} native instructions",
         ]
-        busy = max(1, whole - self.idle)
-        shares = [
-            (name, cycles - (self.idle if name == "other" else 0))
-            for name, cycles in self.stalls.items()
-        ]
+        busy, shares = self.occupied, self.thread_stalls.items()
         stack = ", ".join(f"{name} {share / busy:.1%}" for name, share in shares if share)
         lines.append(f"  of the time of threads: {stack}")
         misses = f"{self.icache['l1_misses']} misses of {sum(self._fetches())} instruction lines"
