@@ -84,8 +84,9 @@ def test_products_are_those_of_a_matrix_with_a_transposed_one(length: int) -> No
 
 @pytest.mark.parametrize("device", ["pvc", "dg2"])
 def test_a_row_that_is_too_short_has_the_same_end_on_both_engines(device: str) -> None:
-    found = [
-        launched(device, "products", "int", arguments("int", 40, rows=N - 5), engine)
-        for engine in ENGINES
-    ]
+    given = arguments("int", 40, rows=N - 5)  # The same arrays, as a fault says an address.
+    found: list[tuple[str, Any]] = []
+    for engine in ENGINES:
+        given[2][:] = 0
+        found.append(launched(device, "products", "int", given, engine))
     assert found[0] == found[1]
