@@ -11,11 +11,11 @@ import pytest
 from tests.robustness.greedy import GREEDY
 from tests.unit.binary.objects import PVC
 from visim.binary.isafile import read_isa, write_isa
-from visim.cli.options import MAX_TOML_BYTES, read_options
 from visim.diag import Source
 from visim.errors import ArgumentError, InputError
 from visim.operands import MAX_ALIASES
 from visim.runtime.files.arguments_text import ArgumentText, read_value
+from visim.runtime.files.run_options import MAX_TOML_BYTES, read_options
 from visim.text import read_text
 
 HEAD = '.version 4.1\n.kernel "k"\n'

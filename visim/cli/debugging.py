@@ -43,10 +43,10 @@ def debug(
     Takes the options of visim run. With --command or --script it does what these say and ends.
     """
     from visim.cli.files import read_text
-    from visim.cli.options import read_options
     from visim.cli.run import prepare, write_outputs
     from visim.cli.tracing import session_of
     from visim.debug.fronts.prompt import Talk, interactive, run_lines
+    from visim.runtime.files.run_options import read_options
 
     options = read_options(file, given_options(given))
     prepared = prepare(options)
@@ -93,9 +93,9 @@ def dap(*, port: int | None) -> None:
 
 def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Session:
     """Return the session that a client's launch request asks for."""
-    from visim.cli.options import read_options
     from visim.cli.run import prepare
     from visim.cli.tracing import session_of
+    from visim.runtime.files.run_options import read_options
 
     if not isinstance(given.get("program"), str):
         raise ArgumentError("launch: the key program, the file to debug, is missing")

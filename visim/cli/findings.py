@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from visim.cli.files import write_bytes
-from visim.cli.options import RunOptions
 from visim.errors import ArgumentError
+from visim.runtime.files.run_options import RunOptions
 from visim.sanitize.logs import sarif
 from visim.sanitize.page import page
 

@@ -154,8 +154,8 @@ def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
     has the key file and the names of these options as keys; arg, surface, sampler, out and expect
     are tables. Files in it are relative to its own folder. Options given here win.
     """
-    from visim.cli.options import read_options
     from visim.cli.run import run as run_kernel
+    from visim.runtime.files.run_options import read_options
 
     options = read_options(file, given_options(given))
     return run_kernel(options, as_json=as_json or with_arrays, with_arrays=with_arrays)
@@ -190,9 +190,9 @@ def time(file: str, *, as_json: bool, **given: Any) -> None:
     """
     from dataclasses import fields
 
-    from visim.cli.options import read_options
     from visim.cli.time import TimeOptions
     from visim.cli.time import time as time_kernel
+    from visim.runtime.files.run_options import read_options
 
     chosen = TimeOptions(**{field.name: given.pop(field.name) for field in fields(TimeOptions)})
     time_kernel(read_options(file, given_options(given)), chosen, as_json=as_json)

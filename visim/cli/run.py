@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -17,27 +17,24 @@ from numpy.typing import NDArray
 from visim.cli.arrays import arrays_to_dict
 from visim.cli.colours import coloured
 from visim.cli.conventions import EXAMPLE_DEVICE, print_json
-from visim.cli.expecting import Comparison, Tolerance, compare, read_references
 from visim.cli.failures import BROKEN
 from visim.cli.files import check_target, is_standard, load_program, name_of, write_bytes
 from visim.cli.findings import check_files_of_findings, write_findings
-from visim.cli.options import Output, Reference, RunOptions
 from visim.cli.progress import watching
 from visim.cli.streams import can_show
 from visim.cli.wording import in_options
 from visim.diag import visible
 from visim.errors import ArgumentError, Correction, FaultError
-from visim.lex import nearest
 from visim.runtime import pictures
-from visim.runtime.arguments.images import Image
-from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.files.arguments_text import (
-    find_parameter,
     read_arguments,
     read_samplers,
     read_surfaces,
 )
+from visim.runtime.files.compared import Comparison, Tolerance, compare, read_references
+from visim.runtime.files.run_options import Output, RunOptions
 from visim.runtime.printf.records import Receiver, printf_to
+from visim.runtime.selection import array_of, choose_kernel, find_results, output_name
 from visim.target import PLATFORMS
 
 if TYPE_CHECKING:
@@ -117,7 +114,7 @@ def _comparisons(options: RunOptions, prepared: Prepared) -> list[Comparison]:
     tolerance = Tolerance(options.rtol, options.atol)
     return [
         compare(
-            _output_name(reference.key, prepared.kernel),
+            output_name(reference.key, prepared.kernel),
             reference.file,
             prepared.results[reference.key],
             prepared.expected[reference.key],
@@ -180,7 +177,7 @@ def _with_size(correction: Correction | None, values: Sequence[object]) -> Corre
     """Return a correction whose global size is that of the largest array, a usual size."""
     if correction is None or "global_size" not in dict(correction.missing):
         return correction
-    sizes = [array.size for value in values if (array := _array(value)) is not None]
+    sizes = [array.size for value in values if (array := array_of(value)) is not None]
     size = str(max(sizes, default=1024))
     options = tuple((n, size if n == "global_size" else v) for n, v in correction.missing)
     return replace(correction, missing=options)
@@ -204,8 +201,8 @@ def prepare(options: RunOptions) -> Prepared:
     surfaces = read_surfaces(options.surfaces, seed=options.seed)
     for output in options.outputs:
         check_target(output.file)
-    results = _find_results(options.outputs, kernel, values, surfaces)
-    compared = _find_results(options.references, kernel, values, surfaces)
+    results = find_results(options.outputs, kernel, values, surfaces)
+    compared = find_results(options.references, kernel, values, surfaces)
     expected = read_references(options.references, compared)
     size = picture_size(options.launch)
     shown = {
@@ -228,26 +225,6 @@ def _device(program: Program, options: RunOptions) -> str:
     message = f"{name_of(options.file)} does not say which device it is for"
     correction = Correction(missing=(("device", EXAMPLE_DEVICE),))
     raise ArgumentError(f"{message}: give --device, one of {known}", correction)
-
-
-def choose_kernel(program: Program, name: str | None) -> Kernel:
-    """Return the kernel called `name`, or the only one where no name is given."""
-    names = [kernel.name for kernel in program.kernels]
-    if name is None and len(names) == 1:
-        return program.kernels[0]
-    if not names:
-        raise ArgumentError("the file has no kernels to run")
-    if name is None:
-        listed = ", ".join(names)
-        correction = Correction(missing=(("kernel", names[0]),))
-        raise ArgumentError(f"say which kernel to run with -k; the file has: {listed}", correction)
-    if name not in names:
-        near = nearest(name, names)
-        hint = f" (did you mean {near!r}?)" if near else ""
-        listed = ", ".join(names)
-        correction = Correction(misspelt=((name, near),)) if near else None
-        raise ArgumentError(f"the file has no kernel {name!r}{hint}; it has: {listed}", correction)
-    return program[name]
 
 
 def picture_size(launch: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -284,50 +261,14 @@ def _check_files(options: RunOptions, *, as_json: bool) -> None:
         raise ArgumentError("the standard input can be read only once: the program or one npy:-")
 
 
-def _output_name(key: str, kernel: Kernel) -> str:
-    if key.startswith("surface:"):
-        return key
-    return kernel.args[find_parameter(key, kernel.args)].name
-
-
-def _find_results(
-    wanted: Sequence[Output | Reference],
-    kernel: Kernel,
-    values: Sequence[object],
-    surfaces: Mapping[int, object],
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays that are to be written or compared, by the names that the user gives."""
-    results: dict[str, NDArray[Any]] = {}
-    for output in wanted:
-        prefix, _, number = output.key.partition("surface:")
-        value: object
-        if not prefix and number:
-            value = surfaces.get(int(number)) if number.isdecimal() else None
-        else:
-            value = values[find_parameter(output.key, kernel.args)]
-        value = _array(value)
-        if value is None:
-            flag = "--out" if isinstance(output, Output) else "--expect"
-            raise ArgumentError(f"{flag} {output.key}: this argument is not an array")
-        results[output.key] = value
-    return results
-
-
 def _previewed(outputs: Sequence[Output], prepared: Prepared) -> dict[str, NDArray[Any]]:
     if outputs:
         kernel, results = prepared.kernel, prepared.results
-        return {_output_name(output.key, kernel): results[output.key] for output in outputs}
+        return {output_name(output.key, kernel): results[output.key] for output in outputs}
     names = [argument.name for argument in prepared.kernel.args]
     names += [f"surface:{index}" for index in prepared.surfaces]
-    values = [_array(value) for value in (*prepared.values, *prepared.surfaces.values())]
+    values = [array_of(value) for value in (*prepared.values, *prepared.surfaces.values())]
     return {name: value for name, value in zip(names, values, strict=True) if value is not None}
-
-
-def _array(value: object) -> NDArray[Any] | None:
-    """Return the array of an argument that is one, or an image of one."""
-    if isinstance(value, Image | Uninitialised):
-        return value.array
-    return cast("NDArray[Any]", value) if isinstance(value, np.ndarray) else None
 
 
 def _encoded(output: Output, prepared: Prepared) -> bytes:

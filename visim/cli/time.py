@@ -11,11 +11,11 @@ import click
 
 from visim.cli.conventions import print_json
 from visim.cli.files import check_target, write_text
-from visim.cli.options import RunOptions
 from visim.cli.progress import working
 from visim.cli.run import launch, prepare
 from visim.errors import ArgumentError, UnsupportedError
 from visim.lex import shortened
+from visim.runtime.files.run_options import RunOptions
 from visim.timing import Timing, TimingResult, find_machine
 from visim.timing.listing import comparison, listing
 from visim.timing.machine import Machine

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from visim.cli.files import check_target, write_text
-from visim.cli.options import RunOptions
 from visim.cli.run import Prepared
 from visim.debug.engine.timeline import Moment
 from visim.debug.session import Session
 from visim.debug.tracing import Chosen, Difference, Tracer, Write
+from visim.runtime.files.run_options import RunOptions
 
 
 def session_of(options: RunOptions, prepared: Prepared, receive: Callable[[str], None]) -> Session:

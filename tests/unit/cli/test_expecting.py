@@ -9,7 +9,7 @@ import pytest
 
 from visim.cli import main
 from visim.cli.arrays import arrays_to_dict
-from visim.cli.expecting import Tolerance, compare
+from visim.runtime.files.compared import Tolerance, compare
 
 RIGHT = 1 + 2 * np.arange(1000, dtype=np.float32)
 SAXPY = ["run", "example:saxpy", "--expect", "y=expected.npy"]

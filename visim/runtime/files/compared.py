@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.cli.options import Reference
 from visim.errors import ArgumentError
 from visim.runtime.files.arguments_text import ArgumentText, read_value
+from visim.runtime.files.run_options import Reference
 
 RTOL, ATOL = 1e-5, 1e-8
 """The tolerances of numbers with fractions, as NumPy has them."""
