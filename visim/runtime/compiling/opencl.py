@@ -135,7 +135,7 @@ def build_zebin(
 
 
 def _compile(job: _Job, options: str, target: Platform, compiler: Compiler) -> Built:
-    words = ["ocloc", "compile", "-q", "-file", job.file, "-device", job.device]
+    words = ["ocloc", "compile", "-file", job.file, "-device", job.device]
     words += ["-spirv_input"] if job.file == _MODULE else []
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
     words += ["-internal_options", _internal_options(target, options)]
