@@ -20,6 +20,7 @@ from visim.isa.flow import FunctionAddress, FunctionCall
 from visim.isa.forms import LabelMark, SubroutineMark
 from visim.isa.registry import Instruction
 from visim.lex import nearest
+from visim.linker.extensions import how_to_have
 from visim.linker.places import Places
 from visim.module import Module, Unit
 from visim.operands import ExecSize, General, StateVariable
@@ -210,6 +211,8 @@ def how_to_resolve(item: FunctionCall | FunctionAddress, known: Collection[str])
 
     What is called is a function. What an address is taken of may be a variable of a zebin.
     """
+    if lacking := how_to_have(item.function):
+        return lacking
     guess = nearest(item.function, known)
     if guess:
         return f"did you mean {guess!r}?"

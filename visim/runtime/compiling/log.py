@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from visim.diag import Diagnostic, Severity, Source, Span
+from visim.linker.extensions import how_to_have
 
 _PLACED = re.compile(r"(.+?):(\d+):(\d+): (fatal error|error|warning|note): (.*)")
 _UNPLACED = re.compile(r"(?:fatal )?error: (.*)")
 _KERNEL = re.compile(r"in (?:kernel|function): '(?:.*' called by kernel: ')?(.*)'")
+_LACKING = re.compile(r"(?:undefined reference to|Unsupported call to) `?([\w.]+)")
 _SEVERITY = {"warning": Severity.WARNING, "note": Severity.NOTE}
 _CODES = {
     Severity.ERROR: "opencl-build",
@@ -78,7 +80,9 @@ class Log:
                 complaints[-1] += f" {line.strip()}"
         telling = [text for text in complaints if text != "backend compiler failed build."]
         return [
-            Diagnostic("opencl-build", Severity.ERROR, f"{self._name}: {text}")
+            Diagnostic(
+                "opencl-build", Severity.ERROR, f"{self._name}: {text}", help=_help_for(text)
+            )
             for text in dict.fromkeys(telling)
         ]
 
@@ -93,6 +97,12 @@ class Log:
                 text = None
             self._sources[file] = Source(file, text) if text is not None else None
         return self._sources[file]
+
+
+def _help_for(complaint: str) -> str | None:
+    """Return what to do where a built-in function is declared and not there."""
+    match = _LACKING.match(complaint)
+    return how_to_have(match[1]) if match else None
 
 
 def _shortened(log: str) -> str:
