@@ -17,6 +17,7 @@ from visim.cli import (
     executing,
     failures,
     launching,
+    serving,
     toolchain,
     translating,
 )
@@ -89,6 +90,8 @@ for _verb in (
     debugging.dap,
     debugging.diff_trace,
     executing.exec_program,
+    serving.serve,
+    serving.mcp,
     translating.asm,
     translating.dis,
     translating.cl,

@@ -198,6 +198,12 @@ class Program:
         return self._contents.warnings
 
     @property
+    def has_variables(self) -> bool:
+        """Whether the program has variables of its own, in which launches leave what they store."""
+        segments = self._contents.segments
+        return segments is not None and segments.has_variables
+
+    @property
     def functions(self) -> tuple[str, ...]:
         """Names of the functions that kernels can call."""
         return tuple(function.name for function in self._contents.functions)

@@ -7,7 +7,7 @@ A compiler is a library `libocloc`: of an installed toolchain, of the system, or
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,6 +64,8 @@ class Compiler:
             CompilerDied: the compiler crashed.
             CompilerStuck: it does not answer.
         """
+        if (self.library, device) in _found.knows:
+            return _found.knows[self.library, device]
         if ocloc.invoke(self.library, ["ocloc", "ids", device], None, _QUERY_TIMEOUT_S).code == 0:
             return True
         words = ["ocloc", "compile", "-q", "-file", "none.cl", "-device", device]
@@ -84,8 +86,30 @@ class Unusable:
     problem: str
 
 
+class Found:
+    """What another process has found out, so that this one need not run compilers to know it.
+
+    `compilers` are all, the newest first, None where nobody has looked. `knows` says whether the
+    compiler in a library compiles for a device.
+    """
+
+    def __init__(self) -> None:
+        self.compilers: tuple[Compiler, ...] | None = None
+        self.knows: Mapping[tuple[str, str], bool] = {}
+
+
+_found = Found()
+
+
+def take_as_found(compilers: Sequence[Compiler], knows: Mapping[tuple[str, str], bool]) -> None:
+    """Let this process look for no compilers, but take these; see `Found`."""
+    _found.compilers, _found.knows = tuple(compilers), knows
+
+
 def survey() -> tuple[Compiler | Unusable, ...]:
     """Return all compilers, the newest first, and then the libraries that are of no use."""
+    if _found.compilers is not None:
+        return _found.compilers
     found = [_examined(library, origin) for library, origin in _libraries()]
     found += _beside_the_system(found)
     usable = [entry for entry in found if isinstance(entry, Compiler)]

@@ -9,11 +9,11 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from visim.runtime.compiling.worker import Answer, Worker
+from visim.runtime.compiling.worker import Answer, Worker, request
 
 _INTERPRETER_END_S = 5.0
 """So long a daemon thread waits to be gone with the interpreter."""
@@ -26,6 +26,7 @@ class _Shared:
         self.lock = threading.Lock()
         self.workers: dict[str, Worker] = {}
         self.ended = False
+        self.others: Invoke | None = None
 
     def running(self, library: str) -> Worker:
         """Return the worker of a library, started if there is none."""
@@ -74,6 +75,11 @@ class _Shared:
             worker.abandon()
 
 
+Invoke = Callable[
+    [str, list[str], tuple[str, bytes] | None, float, Mapping[str, bytes]],
+    Answer,
+]
+"""What has the arguments of `invoke`, and does the same."""
 _shared = _Shared()
 atexit.register(_shared.end)
 if hasattr(os, "register_at_fork"):
@@ -101,10 +107,9 @@ def invoke(
         CompilerDied: The compiler crashed; the next call starts a new one.
         CompilerStuck: It took too long and was ended.
     """
-    name, text = source or (None, b"")
-    sizes = [(path, len(data)) for path, data in files.items()]
-    head = {"arguments": arguments, "source": name, "files": sizes}
-    body = b"".join([*files.values(), text])
+    if _shared.others is not None:
+        return _shared.others(library, arguments, source, timeout, files)
+    head, body = request(arguments, source, files)
     _shared.wait_for_the_end()
     try:
         with _shared.lock:
@@ -116,6 +121,11 @@ def invoke(
     except BaseException:
         _shared.wait_for_the_end()
         raise
+
+
+def invoke_by(others: Invoke) -> None:
+    """Let `others` run the compilers that this process asks for, in processes that it has."""
+    _shared.others = others
 
 
 def path_of(library: str) -> Path:

@@ -44,21 +44,25 @@ def main(library: str, folder: str) -> None:
         if request is None:
             break
         os.ftruncate(2, 0)
-        head, body = request
-        source = _write_files(work, head.get("files", ()), body)
-        code, outputs = _invoke(compiler, head["arguments"], head.get("source"), source)
-        log = outputs.pop("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
-        files = _files(work)
-        outputs |= {name: data for name, data in files.items() if data}
-        answer = {
-            "code": code,
-            "log": log,
-            "outputs": [(name, len(data)) for name, data in outputs.items()],
-            "files": [name for name, data in files.items() if not data],
-        }
-        send(replies, answer, b"".join(outputs.values()))
+        send(replies, *answer(compiler, *request, work))
         _empty(work)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def answer(compiler: Any, head: Any, body: bytes, work: Path) -> tuple[dict[str, Any], bytes]:
+    """Do what a request asks in the folder `work`, which is the current one; return the answer."""
+    source = _write_files(work, head.get("files", ()), body)
+    code, outputs = _invoke(compiler, head["arguments"], head.get("source"), source)
+    log = outputs.pop("stdout.log", b"").rstrip(b"\0").decode("utf-8", "replace")
+    files = _files(work)
+    outputs |= {name: data for name, data in files.items() if data}
+    about = {
+        "code": code,
+        "log": log,
+        "outputs": [(name, len(data)) for name, data in outputs.items()],
+        "files": [name for name, data in files.items() if not data],
+    }
+    return about, b"".join(outputs.values())
 
 
 def send(stream: BinaryIO, head: dict[str, Any], body: bytes = b"") -> None:

@@ -62,6 +62,24 @@ class Answer:
     outputs: Mapping[str, bytes]
     files: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, head: Any, body: bytes) -> Answer:
+        """Return the answer that a message of a compiler process holds."""
+        outputs: dict[str, bytes] = {}
+        for name, size in head["outputs"]:
+            outputs[name], body = body[:size], body[size:]
+        return cls(head["code"], head["log"], outputs, tuple(head["files"]))
+
+
+def request(
+    arguments: list[str], source: tuple[str, bytes] | None, files: Mapping[str, bytes]
+) -> tuple[dict[str, Any], bytes]:
+    """Return the message that asks a compiler process to run a command; see `ocloc.invoke`."""
+    name, text = source or (None, b"")
+    sizes = [(path, len(data)) for path, data in files.items()]
+    head = {"arguments": arguments, "source": name, "files": sizes}
+    return head, b"".join([*files.values(), text])
+
 
 class Worker:
     """One running compiler process. `library` is the file that it loaded."""
@@ -75,8 +93,8 @@ class Worker:
         self._folder = tempfile.mkdtemp(prefix="visim-ocloc-")
         with in_use(library) as descriptors:
             self._process = subprocess.Popen(
-                _command(library, self._folder),
-                env=_environment(library),
+                python_command(library, opencl_child.__file__, library, self._folder),
+                env=environment(library),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -114,11 +132,7 @@ class Worker:
         opencl_child.send(message, head, body)
         with suppress(BrokenPipeError):  # reading finds out how the process ended
             _write_all(self._pipe(self._process.stdin), message.getvalue())
-        answer, body = self._receive(timeout)
-        outputs: dict[str, bytes] = {}
-        for name, size in answer["outputs"]:
-            outputs[name], body = body[:size], body[size:]
-        return Answer(answer["code"], answer["log"], outputs, tuple(answer["files"]))
+        return Answer.of(*self._receive(timeout))
 
     def close(self) -> None:
         """End the process and remove its folder; a second call does nothing."""
@@ -188,15 +202,15 @@ def _write_all(pipe: IO[bytes], data: bytes) -> None:
         view = view[pipe.write(view) or 0 :]
 
 
-def _command(library: str, folder: str) -> list[str]:
-    """Return the command line of the process: by the Python that lies with the library, if any."""
-    words = ("-I", "-S", opencl_child.__file__, library, folder)
+def python_command(library: str, *program: str) -> list[str]:
+    """Return the command that runs a program by the Python that lies with a library, if any."""
+    words = ("-I", "-S", *program)
     prefix = prefix_of(library)
     command = None if prefix is None else prefix.python_command(*words)
     return command or [_python(), *words]
 
 
-def _environment(library: str) -> dict[str, str] | None:
+def environment(library: str) -> dict[str, str] | None:
     """Let the library find those beside it, unless the whole prefix is used, or the system's."""
     if os.sep not in library or prefix_of(library) is not None:
         return None  # a C library beside it would be another one than that of its Python

@@ -56,6 +56,11 @@ class Segments:
             self._arrays[kind].flags.writeable = False
         self._filled = [(kind, a) for kind, a in self._arrays.items() if a.size]
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether there is data that kernels can change."""
+        return bool(self._arrays[SegmentKind.GLOBAL].size)
+
     def add_to(self, memory: Memory) -> Mapping[SegmentKind, Allocation]:
         """Let a launch's kernels reach the segments that are not empty; return where they are."""
         return {kind: memory.allocate(array, _NAMES[kind]) for kind, array in self._filled}
