@@ -53,7 +53,18 @@ def points() -> list[Point]:
     """Return the published points in the order of the file."""
     with POINTS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return [Point(**{**row, "value": float(row["value"])}) for row in rows]
+    return [
+        Point(
+            row["arch"],
+            row["measure"],
+            float(row["value"]),
+            row["unit"],
+            row["device"],
+            row["note"],
+            row["source"],
+        )
+        for row in rows
+    ]
 
 
 @cache
@@ -174,18 +185,6 @@ def _chain(grf: int) -> Probe:
     return Probe(_vectors(2, "f", 16), (line,) * _COUNT, 16)
 
 
-def _chase(load: str, *declarations: str) -> Callable[[int], Probe]:
-    """Return a probe of loads, each from where the one before says."""
-
-    def probe(grf: int) -> Probe:
-        del grf
-        start = "mov (M1, 16) V32(0,0)<1> 0x0:ud"
-        shared = ".kernel_attr SLMSize=1"
-        return Probe((*_vectors(1, "ud", 16), *declarations), (start, *[load] * 20), 1, (shared,))
-
-    return probe
-
-
 _RATES: Mapping[str, Callable[[int], Probe]] = {
     "fp32": _lanes("mad", "f", 3, 2),
     "fp16": _lanes("mad", "hf", 3, 2),
@@ -197,10 +196,4 @@ _RATES: Mapping[str, Callable[[int], Probe]] = {
 }
 _LATENCIES: Mapping[str, Callable[[int], Probe]] = {
     "fma latency": _chain,
-    "slm latency": _chase("lsc_load.slm (M1, 16) V32:d32 flat[V32]:a32"),
-    "l3 latency": _chase(
-        "gather4_scaled.R (M1, 16) T6 0x0:ud V32.0 V32.0",
-        ".decl T6 v_type=T num_elts=1",
-        ".input T6 offset=64 size=4",
-    ),
 }

@@ -178,6 +178,11 @@ def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
     help="Who makes native instructions: visim, or GenX_IR where it is installed.",
 )
 @click.option("--set", "changes", multiple=True, metavar="NAME=N", help="A number of the table.")
+@click.option(
+    "--caches/--no-caches",
+    default=True,
+    help="Whether data go through caches and memory, or messages have fixed latencies.",
+)
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
 @click.option("--html", metavar="FILE", help="Write a report with pictures.")

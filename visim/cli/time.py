@@ -36,6 +36,7 @@ class TimeOptions:
     perfetto: str | None
     html: str | None
     window: str | None
+    caches: bool
 
 
 def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
@@ -55,13 +56,19 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     prepared = prepare(options)
     machines = machines or _machines([prepared.device], chosen)
     dependency = options.launch.get("dependency", "none")
-    timing = Timing(machines[0].name, native=chosen.native, dependency=dependency)
+    timing = Timing(
+        machines[0].name,
+        native=chosen.native,
+        dependency=dependency,
+        caches=chosen.caches,
+        registers=prepared.kernel.registers,
+    )
     launch(options, prepared, as_json=as_json, observers=(timing,))
     if chosen.compare is not None:
         _compare(timing, machines, as_json=as_json)
         return
     with working(f"timing {prepared.kernel.name}"):
-        result = timing.on(machines[0], window=window)
+        result = timing.on(machines[0], window=window, ranged=True)
     if chosen.perfetto is not None:
         write_text(chosen.perfetto, json.dumps(trace_events(result)))
         click.echo(f"{chosen.perfetto}: {window_text(result)}", err=True)

@@ -113,6 +113,14 @@ class Kernel:
         return stated or dispatch_width(self._kernel.unit)
 
     @property
+    def registers(self) -> int | None:
+        """How many registers a thread of the kernel has, None where the program does not say."""
+        if self._kernel.metadata is not None:
+            return self._kernel.metadata.execution_env.grf_count
+        stated = self._kernel.unit.attribute("NumGRF")
+        return stated if isinstance(stated, int) and stated > 0 else None
+
+    @property
     def source(self) -> str:
         """The kernel's canonical vISA text."""
         contents = self._contents

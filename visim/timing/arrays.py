@@ -14,11 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import UnsupportedError
-from visim.timing.core.fields import CATEGORIES, NEVER, RING, SCALARS, Chip, Code, State
+from visim.timing.core.fields import (
+    CATEGORIES,
+    LEVELS_OF_LINE,
+    NEVER,
+    RING,
+    SCALARS,
+    TICKS,
+    Chip,
+    Code,
+    State,
+)
 from visim.timing.costs import timing_of
 from visim.timing.legaliser import NativeProgram
 from visim.timing.machine import FIRST_SHARED_UNIT, UNITS, Machine
 from visim.timing.native import RESOURCES, Native
+from visim.timing.occupancy import demand
+from visim.timing.traces import LINE_BYTES, Traffic
 
 
 @dataclass(frozen=True)
@@ -27,7 +39,8 @@ class Work:
 
     A path is the numbers of the blocks that it goes through. `blocks` are ranges of addresses
     (first, end); none is empty and no path is without blocks. A group starts after the groups
-    that it has in `earlier` have ended.
+    that it has in `earlier` have ended. Without `traffic` messages have fixed latencies.
+    `registers` are those of a thread.
     """
 
     blocks: Sequence[tuple[int, int]]
@@ -36,6 +49,8 @@ class Work:
     groups: Sequence[int]
     slm_bytes: int = 0
     earlier: Sequence[Sequence[int]] = ()
+    traffic: Traffic | None = None
+    registers: int = 128
 
     @cached_property
     def executions(self) -> list[int]:
@@ -61,6 +76,8 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
     instructions = program.instructions
     costs = [timing_of(item, program.machine) for item in instructions]
     passed = program.machine.counted_from == "issue"
+    traffic = work.traffic or _no_traffic(len(instructions), len(work.threads))
+    marks = _starts([cost.after for cost in costs])
     lines = _lines_of(instructions, program.machine.number("line_bytes"))
     waits = [tuple(dict.fromkeys((*item.reads, *item.writes))) for item in instructions]
     return Code(
@@ -79,7 +96,7 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         members=[item.members for item in instructions],
         wait_at=_starts(waits),
         waits=[resource for item in waits for resource in item],
-        mark_at=_starts([cost.after for cost in costs]),
+        mark_at=marks,
         marks=[resource for cost in costs for resource, _ in cost.after],
         after=[cycles for cost in costs for _, cycles in cost.after],
         line_of=lines,
@@ -93,6 +110,22 @@ def code_arrays(program: NativeProgram, work: Work) -> Code:
         group_at=_sums(work.groups),
         earlier_at=_starts(work.earlier) if work.earlier else [0] * (len(work.groups) + 1),
         earlier=[group for groups in work.earlier for group in groups],
+        memory=list(traffic.memory),
+        cached=[int("uc" not in item.opcode.split(".")) for item in instructions],
+        results_at=[
+            at + len(item.payload) for at, item in zip(marks[:-1], instructions, strict=True)
+        ],
+        entry_at=traffic.entry_at,
+        lines_at=traffic.lines_at,
+        cost=traffic.cost,
+        lines=traffic.lines,
+    )
+
+
+def _no_traffic(instructions: int, threads: int) -> Traffic:
+    nothing = np.zeros(0, np.int64)
+    return Traffic(
+        [0] * instructions, np.zeros(threads + 1, np.int64), nothing, nothing, nothing, {}
     )
 
 
@@ -101,23 +134,24 @@ BINS = 512
 
 
 def chip_numbers(
-    machine: Machine, code: Code, slm_bytes: int, *, events: int, window: tuple[int, int]
+    machine: Machine, code: Code, work: Work, *, events: int, window: tuple[int, int]
 ) -> Chip:
     """Return the machine for a program.
 
     Args:
         machine: the machine.
         code: the program.
-        slm_bytes: shared local memory of a group.
+        work: the threads.
         events: how many stretches of the timeline to keep.
         window: of which cycles, from the first to before the last one.
     """
     number = machine.number
     l1 = number("l1_bytes") // number("line_bytes")
     l2 = number("l2_bytes") // number("line_bytes")
+    group = demand(machine, work, any(code.effect))
     return Chip(
         eus=number("eus"),
-        slots=number("slots"),
+        slots=group.slots,
         eus_per_domain=number("cores_per_subslice"),
         eus_per_row=number("l1_cores"),
         width=number("issue_width"),
@@ -141,13 +175,41 @@ def chip_numbers(
         switch=number("switch_cycles"),
         align=number("issue_align"),
         slm=number("slm"),
-        group_slm=slm_bytes,
+        group_slm=group.slm_bytes,
+        most_groups=number("groups"),
+        most_barriers=number("barriers"),
+        group_barriers=group.barriers,
         barriers=1 + max(code.barrier, default=0),
         bins=BINS,
         events=events,
         window_begin=window[0],
         window_end=window[1],
+        **_caches(machine, uses_slm=bool(work.slm_bytes)),
     )
+
+
+def _caches(machine: Machine, *, uses_slm: bool) -> dict[str, int]:
+    """Return the numbers of caches and memory."""
+    number = machine.number
+    l1 = number("data_l1_slm_bytes" if uses_slm else "data_l1_bytes")
+    bus = number("dram_rate") * number("dram_share") / 100 / number("clock")
+    return {
+        "slm_latency": number("slm_latency"),
+        "atomic_ticks": 100 * TICKS // number("atomic_rate"),
+        "l1_ticks": LINE_BYTES * TICKS // number("data_l1_rate"),
+        "port_ticks": LINE_BYTES * TICKS // number("l3_port"),
+        "bank_ticks": LINE_BYTES * TICKS * number("l3_banks") // number("l3_rate"),
+        "bus_ticks": round(LINE_BYTES * TICKS / bus),
+        "dl1_sets": l1 // LINE_BYTES // number("data_l1_ways"),
+        "dl1_ways": number("data_l1_ways"),
+        "dl1_latency": number("data_l1_latency"),
+        "dl1_stores": number("data_l1_stores"),
+        "l3_sets": number("l3_bytes") // LINE_BYTES // number("l3_ways"),
+        "l3_ways": number("l3_ways"),
+        "l3_banks": number("l3_banks"),
+        "l3_latency": number("l3_latency"),
+        "dram_latency": number("dram_latency"),
+    }
 
 
 def fresh_state(chip: Chip, code: Code) -> State:
@@ -168,6 +230,9 @@ def fresh_state(chip: Chip, code: Code) -> State:
     while half < chip.eus:
         half *= 2
     lines = max(1, chip.lines)
+    has_data = any(code.memory)
+    l1_places = domains * chip.dl1_sets * chip.dl1_ways * has_data
+    l3_places = chip.l3_sets * chip.l3_ways * has_data
     return State(
         core=[slot // chip.slots for slot in range(slots)],
         row=[core // chip.eus_per_row for core in range(chip.eus)],
@@ -217,6 +282,21 @@ def fresh_state(chip: Chip, code: Code) -> State:
         bin=[0] * (chip.bins * CATEGORIES),
         scalar=[0] * SCALARS,
         event=[0] * (5 * chip.events),
+        entry=[0] * slots,
+        found=[0] * (chip.code * LEVELS_OF_LINE),
+        groups_free=[chip.most_groups] * domains,
+        barriers_free=[chip.most_barriers] * domains,
+        port_ticks=[0] * domains,
+        bank_ticks=[0] * chip.l3_banks,
+        bus_ticks=[0],
+        dl1_line=[-1] * l1_places,
+        dl1_stamp=[0] * l1_places,
+        dl1_fill=[0] * l1_places,
+        dl1_dirty=[0] * l1_places,
+        l3_line=[-1] * l3_places,
+        l3_stamp=[0] * l3_places,
+        l3_fill=[0] * l3_places,
+        l3_dirty=[0] * l3_places,
     )
 
 
@@ -231,6 +311,10 @@ def _check_fit(chip: Chip, code: Code, most: int) -> None:
         raise UnsupportedError(
             f"timing: a group needs {chip.group_slm} bytes of shared local memory, there are "
             f"{chip.slm}"
+        )
+    if chip.group_barriers > chip.most_barriers:
+        raise UnsupportedError(
+            f"timing: a group needs {chip.group_barriers} barriers, there are {chip.most_barriers}"
         )
 
 

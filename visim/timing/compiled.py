@@ -7,7 +7,9 @@ machine code is kept with that of kernels: it is compiled once on each machine.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,35 +19,74 @@ from visim.timing.core import simulate
 from visim.timing.core.fields import RESULTS, Chip, Code, State
 from visim.timing.lowering import lower
 
-_RUN = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _Words = NDArray[np.int64]
 
 
 def run(code: Code, chip: Chip, state: State) -> int:
     """Run all threads; in the state `RESULTS` are as after `simulate.run`."""
-    given = [_Tuple(code), _Tuple(chip), _Tuple(state)]
-    last = _RUN(_native().addresses["run"])(*(one.address for one in given))
+    given = _Tuples((code, chip, state))
+    last = given.run(simulate.run)
     for name in RESULTS:
-        getattr(state, name)[:] = given[2].arrays[name].tolist()
+        getattr(state, name)[:] = given.arrays[name].tolist()
     return last
 
 
-class _Tuple:
-    """A named tuple as native code reads it: two words a field, and the arrays that they name."""
+def call(function: Callable[..., int], tuples: Sequence[Any], changed: Sequence[str]) -> int:
+    """Call a function of `core` as native code.
 
-    def __init__(self, fields: Code | Chip | State) -> None:
-        words: list[int] = []
+    Args:
+        function: the function.
+        tuples: its arguments, named tuples whose arrays are NumPy's.
+        changed: the fields of the last one that it changes.
+    """
+    given = _Tuples(tuples)
+    result = given.run(function)
+    for name in changed:
+        getattr(tuples[-1], name)[:] = given.arrays[name]
+    return result
+
+
+def interpret(function: Callable[..., int], tuples: Sequence[Any], changed: Sequence[str]) -> int:
+    """Call a function of `core` as Python code; the arguments are those of `call`."""
+    plain = [
+        type(one)(*[value.tolist() if isinstance(value, np.ndarray) else value for value in one])
+        for one in tuples
+    ]
+    result = function(*plain)
+    for name in changed:
+        getattr(tuples[-1], name)[:] = getattr(plain[-1], name)
+    return result
+
+
+class _Tuples:
+    """Named tuples as native code reads them: two words a field, and the arrays that they name.
+
+    `arrays` are those of the last one, by name.
+    """
+
+    def __init__(self, tuples: Sequence[Any]) -> None:
         self.arrays: dict[str, _Words] = {}
-        for name, value in fields._asdict().items():
-            if isinstance(value, int):
-                words += (value, 0)
-                continue
-            array = self.arrays[name] = np.array(value, np.int64)
-            words += (array.ctypes.data, array.size)
-        self._words: _Words = np.array(words, np.int64)
-        self.address = int(self._words.ctypes.data)
+        self._kept: list[_Words] = []
+        self._words: list[_Words] = []
+        for one in tuples:
+            self.arrays = {}
+            words: list[int] = []
+            for name, value in zip(one._fields, one, strict=True):
+                if isinstance(value, int):
+                    words += (value, 0)
+                    continue
+                array = self.arrays[name] = np.ascontiguousarray(value, np.int64)
+                self._kept.append(array)
+                words += (array.ctypes.data, array.size)
+            self._words.append(np.array(words, np.int64))
+
+    def run(self, function: Callable[..., int]) -> int:
+        """Call a function with them."""
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * len(self._words))
+        address = _native(function).addresses[function.__name__]
+        return kind(address)(*(words.ctypes.data for words in self._words))
 
 
 @cache
-def _native() -> NativeCode:
-    return NativeCode(object_code(lower(simulate.run), processor()), ("run",))
+def _native(function: Callable[..., int]) -> NativeCode:
+    return NativeCode(object_code(lower(function), processor()), (function.__name__,))

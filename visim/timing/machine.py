@@ -45,11 +45,16 @@ FIRST_SHARED_UNIT = UNITS.index("sampler")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A number of a table: where it comes from, one of `ORIGINS`, and the source."""
+    """A number of a table: where it comes from, one of `ORIGINS`, and the source.
+
+    `range` are the ends between which it is if nobody knows better: first the one with which
+    kernels are faster.
+    """
 
     value: int | str
     origin: str
     source: str
+    range: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,18 @@ class Machine:
         """How the next thread is chosen, one of `POLICIES`."""
         return str(self.facts["policy"].value)
 
+    def text(self, name: str) -> str:
+        """Return a fact that is no number."""
+        return str(self.facts[name].value)
+
+    def extreme(self, end: int) -> Machine:
+        """Return the machine with all uncertain facts at one end: 0 the faster, 1 the slower."""
+        facts = {
+            name: fact if fact.range is None else replace(fact, value=fact.range[end])
+            for name, fact in self.facts.items()
+        }
+        return replace(self, facts=facts)
+
     def cost(self, name: str) -> Cost:
         """Return what instructions of a class cost.
 
@@ -187,7 +204,13 @@ class Machine:
     def provenance(self, classes: Iterable[str]) -> list[dict[str, Any]]:
         """Return where the numbers come from: the structure, and the costs of some classes."""
         structure = [
-            {"name": name, "value": fact.value, "from": fact.origin, "source": fact.source}
+            {
+                "name": name,
+                "value": fact.value,
+                "from": fact.origin,
+                "source": fact.source,
+                "range": None if fact.range is None else list(fact.range),
+            }
             for name, fact in self.facts.items()
         ]
         return structure + [
@@ -211,7 +234,25 @@ def _shown(cost: Cost) -> str:
     )
 
 
-_LEAST = {"eus": 1, "slots": 1, "cores_per_subslice": 1, "issue_width": 1, "fetch_buffer": 4}
+_LEAST = {
+    "eus": 1,
+    "slots": 1,
+    "cores_per_subslice": 1,
+    "issue_width": 1,
+    "fetch_buffer": 4,
+    "clock": 1,
+    "data_l1_ways": 1,
+    "data_l1_rate": 1,
+    "l3_ways": 1,
+    "l3_banks": 1,
+    "l3_port": 1,
+    "l3_rate": 1,
+    "atomic_rate": 1,
+    "dram_rate": 1,
+    "dram_share": 1,
+    "barriers": 1,
+    "groups": 1,
+}
 
 
 def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
@@ -223,6 +264,8 @@ def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
             known = ", ".join(POLICIES)
             raise ArgumentError(f"timing: policy is one of {known}, found {shown(value)}")
         return
+    if isinstance(facts[name].value, str):
+        raise ArgumentError(f"timing: {name} is no number and cannot be changed")
     least = _LEAST.get(name, 0)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ArgumentError(f"timing: {name} is an integer from {least}, found {shown(value)}")
@@ -260,7 +303,7 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
         described["source"],
         described.get("counted_from", "unit"),
         NativeRules(**rules),
-        {k: Fact(v["value"], v["from"], v["source"]) for k, v in table["structure"].items()},
+        {k: _fact(v) for k, v in table["structure"].items()},
         {k: _cost(row, fpus) for k, row in described["classes"].items()},
         described.get("opcodes", {}),
     )
@@ -288,6 +331,11 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
         is_table = isinstance(value, Mapping) and "value" not in value
         whole[name] = _merged(base.get(name, {}), cast("Any", value)) if is_table else value
     return whole
+
+
+def _fact(row: Mapping[str, Any]) -> Fact:
+    ends = row.get("range")
+    return Fact(row["value"], row["from"], row["source"], ends and (ends[0], ends[1]))
 
 
 def _cost(row: list[Any], fpus: int) -> Cost:

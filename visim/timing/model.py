@@ -13,13 +13,25 @@ from visim.timing.core import fields, simulate
 from visim.timing.core.fields import CATEGORIES, NEVER, Chip, State
 from visim.timing.footprint import footprint
 from visim.timing.legaliser import MARKS, NativeProgram
-from visim.timing.result import CATEGORY_NAMES, LineTiming, Span, Timeline, TimingResult
+from visim.timing.occupancy import occupancy
+from visim.timing.result import (
+    CATEGORY_NAMES,
+    DataCounters,
+    LineData,
+    LineTiming,
+    Span,
+    Timeline,
+    TimingResult,
+)
+from visim.timing.traces import LINE_BYTES
 from visim.timing.traffic import moved
 
 WHOLE = (0, NEVER)
 """The window that has all cycles."""
 WORTH_COMPILING = 30_000
 """Native instructions from which on compiling the simulation pays."""
+_DATA = ("entry_at", "lines_at", "cost", "lines")
+"""What the code has as arrays of NumPy, for it is long."""
 
 
 def simulate_work(
@@ -47,14 +59,25 @@ def simulate_work(
         InternalError: the categories do not cover the time; a bug in the model.
     """
     code = code_arrays(program, work)
-    chip = chip_numbers(program.machine, code, work.slm_bytes, events=events, window=window)
+    chip = chip_numbers(program.machine, code, work, events=events, window=window)
     state = fresh_state(chip, code)
     if use_compiled is None:
         use_compiled = work.native >= WORTH_COMPILING
+    if not use_compiled:
+        code = code._replace(**{name: getattr(code, name).tolist() for name in _DATA})
     cycles = (compiled.run if use_compiled else simulate.run)(code, chip, state)
     _check(chip, state, cycles)
     result = _result(program, work, chip, state, cycles)
     return result if static_counts is None else replace(result, static_counts=static_counts)
+
+
+def cycles_of(program: NativeProgram, work: Work) -> int:
+    """Return only the cycles that the threads take on the program's machine.
+
+    Raises:
+        UnsupportedError: as `simulate_work`.
+    """
+    return simulate_work(program, work).cycles
 
 
 def _check(chip: Chip, state: State, cycles: int) -> None:
@@ -65,6 +88,11 @@ def _check(chip: Chip, state: State, cycles: int) -> None:
             f"timing: the categories cover {covered} of {expected} cycles of all slots"
         )
     drawn = sum(state.bin)
+    if state.scalar[fields.ASTRAY]:
+        raise InternalError(
+            f"timing: {state.scalar[fields.ASTRAY]} threads sent more or fewer data messages than "
+            "they made accesses"
+        )
     if drawn != covered - state.scalar[fields.IDLE]:
         raise InternalError(f"timing: the timeline has {drawn} of the {covered} cycles of threads")
 
@@ -100,12 +128,25 @@ def _result(
             item.sc * count for item, count in zip(instructions, state.count, strict=True)
         ),
         busy=tuple(state.busy),
-        lines=tuple(_lines(program, state)),
+        lines=tuple(_lines(program, work, state)),
         timeline=_timeline(chip, state, cycles),
+        data=None if work.traffic is None else _data(scalar),
+        room=occupancy(program.machine, work, any(item.effect for item in instructions)),
         events=(events := _events(state)),
         window=_window(chip, events, cycles),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
+    )
+
+
+def _data(scalar: Sequence[int]) -> DataCounters:
+    return DataCounters(
+        l1_hits=scalar[fields.DATA_L1_HITS],
+        l1_misses=scalar[fields.DATA_L1_MISSES],
+        l3_hits=scalar[fields.L3_HITS],
+        l3_misses=scalar[fields.L3_MISSES],
+        memory_bytes=LINE_BYTES * (scalar[fields.DRAM_READS] + scalar[fields.DRAM_WRITES]),
+        slm_cycles=scalar[fields.SLM_CYCLES],
     )
 
 
@@ -162,7 +203,7 @@ def _visa_instructions(program: NativeProgram, work: Work) -> int:
     return total
 
 
-def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
+def _lines(program: NativeProgram, work: Work, state: State) -> list[LineTiming]:
     """Return the counters of each vISA instruction that was executed."""
     found: list[LineTiming] = []
     for number, unit in enumerate(program.units):
@@ -190,9 +231,24 @@ def _lines(program: NativeProgram, state: State) -> list[LineTiming]:
                     sum(state.count[begin:end]),
                     dict(zip(CATEGORY_NAMES, stalls, strict=True)),
                     _moved(program, instruction, ran),
+                    _line_data(work, (number, pc), state.found, (begin, end)),
                 )
             )
     return found
+
+
+def _line_data(
+    work: Work, place: tuple[int, int], found: Sequence[int], span: tuple[int, int]
+) -> LineData | None:
+    """Return what the data messages of an instruction did, if it has any that are followed."""
+    site = None if work.traffic is None else work.traffic.sites.get(place)
+    if site is None:
+        return None
+    levels = [
+        sum(found[address * fields.LEVELS_OF_LINE + level] for address in range(*span))
+        for level in range(fields.LEVELS_OF_LINE)
+    ]
+    return LineData(site, *levels)
 
 
 def _moved(program: NativeProgram, instruction: Instruction, ran: int) -> Mapping[str, int]:

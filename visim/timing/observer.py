@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
+from visim.engine.accesses import Accesses
 from visim.engine.observers import GroupStart, Observer, ThreadPath
 from visim.engine.schedule import read_dependency
 from visim.errors import ArgumentError, shown
 from visim.linker.program import LinkedKernel
+from visim.timing.arrays import Work
 from visim.timing.genx import listing_of, native_program
-from visim.timing.legaliser import legalise
+from visim.timing.legaliser import NativeProgram, legalise
 from visim.timing.machine import Machine, find_machine
-from visim.timing.model import WHOLE, simulate_work
+from visim.timing.model import WHOLE, cycles_of, simulate_work
+from visim.timing.occupancy import registers_of
 from visim.timing.paths import Paths
 from visim.timing.result import TimingResult
+from visim.timing.traces import Traces
 
 NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
@@ -40,6 +45,9 @@ class Timing(Observer):
         native: where native instructions come from: "legaliser", or "genx" for those that GenX_IR
             makes, where it is installed (bdw to pvc).
         dependency: of a thread space, as the launch has it: a pattern's name or vectors.
+        caches: whether data messages go through caches and memory by their addresses; else each
+            has a fixed latency.
+        registers: those of a thread; None is what the kernel says, 128 if it says nothing.
 
     Raises:
         ArgumentError: there is no such generation, preset or parameter.
@@ -53,6 +61,8 @@ class Timing(Observer):
         parameters: Mapping[str, int | str] | None = None,
         native: str = "legaliser",
         dependency: str | Sequence[tuple[int, int]] = "none",
+        caches: bool = True,
+        registers: int | None = None,
     ) -> None:
         if not isinstance(cast("object", native), str) or native not in NATIVES:
             known = ", ".join(NATIVES)
@@ -64,7 +74,15 @@ class Timing(Observer):
         self._kernel: LinkedKernel | None = None
         self._slm_bytes = 0
         self._paths = Paths(read_dependency(dependency))
+        self._traces = Traces() if caches else None
+        self._registers = registers
         self._result: TimingResult | None = None
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """The events that are needed: accesses where their addresses matter."""
+        found = super().wants
+        return found if self._traces is not None else found - {"accesses"}
 
     def group_begin(self, group: GroupStart) -> None:
         """Note that a group begins."""
@@ -73,11 +91,18 @@ class Timing(Observer):
         self._kernel = group.kernel
         self._slm_bytes = max(self._slm_bytes, group.slm_bytes)
         self._paths.begin_group(group.group[:2])
+        if self._traces is not None:
+            self._traces.begin_group()
         self._result = None
 
     def thread_end(self, path: ThreadPath) -> None:
         """Note the way of a thread."""
         self._paths.add(path)
+
+    def accesses(self, accesses: Accesses) -> None:
+        """Note what a thread accessed."""
+        if self._traces is not None:
+            self._traces.add(accesses)
 
     @property
     def result(self) -> TimingResult:
@@ -91,13 +116,17 @@ class Timing(Observer):
             self._result = self.on(self.machine)
         return self._result
 
-    def on(self, target: Machine, *, window: tuple[int, int] | None = None) -> TimingResult:
+    def on(
+        self, target: Machine, *, window: tuple[int, int] | None = None, ranged: bool = False
+    ) -> TimingResult:
         """Return what the launches would take on another machine.
 
         Args:
             target: the machine.
             window: the cycles whose `events` the result keeps, from the first to before the last
                 one, `TIMELINE_EVENTS` of them at most; None is the whole run, from its start on.
+            ranged: whether to say, too, between which cycles the result is by what is uncertain
+                about the machine: two more simulations.
 
         Raises:
             ArgumentError: nothing was launched.
@@ -111,14 +140,26 @@ class Timing(Observer):
         if self._native == "genx":
             program = native_program(self._kernel, target, listing_of(self._kernel, target))
             counts["genx"] = len(program.instructions)
-        work = self._paths.work(program, self._slm_bytes)
-        return simulate_work(
+        result = simulate_work(
             program,
-            work,
+            self._work(program),
             events=TIMELINE_EVENTS,
             window=WHOLE if window is None else window,
             static_counts=counts,
         )
+        return replace(result, range=self._range(program, result.cycles)) if ranged else result
+
+    def _work(self, program: NativeProgram) -> Work:
+        """Return the threads as a machine has to execute them."""
+        kernel = program.kernel
+        registers = self._registers or registers_of(kernel)
+        return self._paths.work(program, self._slm_bytes, registers=registers, traces=self._traces)
+
+    def _range(self, program: NativeProgram, cycles: int) -> tuple[int, int]:
+        """Return the cycles with all that is uncertain at its fast end, and at its slow one."""
+        ends = [replace(program, machine=program.machine.extreme(end)) for end in (0, 1)]
+        found = [cycles, *(cycles_of(end, self._work(end)) for end in ends)]
+        return min(found), max(found)
 
 
 __all__ = ["TIMELINE_EVENTS", "Timing"]

@@ -13,6 +13,7 @@ from visim.timing import charts
 from visim.timing.native import MRF_0
 from visim.timing.observer import Timing
 from visim.timing.result import CATEGORY_NAMES, LineTiming, TimingResult
+from visim.timing.traces import LINE_BYTES
 from visim.timing.traffic import CACHES, SLM
 
 _HOT_LINES = 12
@@ -133,14 +134,28 @@ def _operations(result: TimingResult) -> int:
     )
 
 
+_RATES = {"SLM": "slm_rate", "L1": "data_l1_rate", "L3": "l3_rate", "memory": "dram_rate"}
+"""Which number of the table each roof has."""
+
+
 def roofs(result: TimingResult) -> list[charts.Roof]:
     """Return the memories that a kernel uses: bytes a cycle of the whole GPU, and bytes moved."""
     number = result.machine.number
     subslices = -(-number("eus") // number("cores_per_subslice"))
-    known = (
-        charts.Roof("SLM", number("slm_rate") * subslices, result.moved[SLM], "#6a1b9a"),
-        charts.Roof("L3", number("l3_rate"), result.moved[CACHES], "#c62828"),
-    )
+    found = result.data
+    known = [charts.Roof("SLM", number("slm_rate") * subslices, result.moved[SLM], "#6a1b9a")]
+    if found is None:
+        known.append(charts.Roof("L3", number("l3_rate"), result.moved[CACHES], "#c62828"))
+    else:
+        lines = found.l1_hits + found.l1_misses
+        beyond = LINE_BYTES * (found.l3_hits + found.l3_misses)
+        bus = number("dram_rate") * number("dram_share") // 100 // number("clock")
+        l1 = number("data_l1_rate") * subslices
+        known += [
+            charts.Roof("L1", l1, LINE_BYTES * lines, "#ef6c00"),
+            charts.Roof("L3", number("l3_rate"), beyond, "#c62828"),
+            charts.Roof("memory", bus, found.memory_bytes, "#2e7d32"),
+        ]
     return [roof for roof in known if roof.moved and roof.bandwidth]
 
 
@@ -149,13 +164,16 @@ def _roofline(result: TimingResult) -> str:
     peak = result.machine.number("flops") * result.machine.number("eus")
     drawn = roofs(result)
     picture = charts.roofline(_operations(result), result.cycles, peak, drawn)
+    assumed = " if all channels are on"
     said = [
         f"{roof.name}: {roof.bandwidth} bytes a cycle ({facts[name].origin}: "
-        f"{facts[name].source}), {roof.moved} bytes moved if all channels are on."
+        f"{facts[name].source}), {roof.moved} bytes moved"
+        f"{assumed if roof.name == 'SLM' or result.data is None else ' in whole lines'}."
         for roof in drawn
-        for name in [f"{roof.name.lower()}_rate"]
+        for name in [_RATES[roof.name]]
     ]
-    said.append("What the caches keep is not modelled: memory behind L3 has no roof here.")
+    if result.data is None:
+        said.append("Messages have fixed latencies: there is no roof of memory behind the L3.")
     return picture + "".join(f"<p>{escape(text)}</p>" for text in said)
 
 

@@ -12,6 +12,7 @@ from visim.engine.schedule import Dependency, depends_on
 from visim.errors import UnsupportedError
 from visim.timing.arrays import Work
 from visim.timing.legaliser import NativeProgram
+from visim.timing.traces import Traces
 
 _Places = Sequence[BlockPlace]
 
@@ -53,8 +54,21 @@ class Paths:
         self._tables.append(places)
         return len(self._tables) - 1
 
-    def work(self, program: NativeProgram, slm_bytes: int) -> Work:
+    def work(
+        self,
+        program: NativeProgram,
+        slm_bytes: int,
+        *,
+        registers: int = 128,
+        traces: Traces | None = None,
+    ) -> Work:
         """Return the threads with blocks of native instructions; empty blocks are left out.
+
+        Args:
+            program: the native program.
+            slm_bytes: shared local memory of a group.
+            registers: those of a thread.
+            traces: what the threads accessed, None where messages have fixed latencies.
 
         Raises:
             UnsupportedError: no thread has executed an instruction.
@@ -65,8 +79,12 @@ class Paths:
         threads: list[int] = []
         sizes: list[int] = []
         places: list[tuple[int, int]] = []
-        for group, place in zip(self._groups, self._places, strict=True):
-            numbers = [group[thread] for thread in sorted(group) if paths[group[thread]].size]
+        names: list[tuple[int, int]] = []
+        together = zip(self._groups, self._places, strict=True)
+        for index, (group, place) in enumerate(together):
+            those = [thread for thread in sorted(group) if paths[group[thread]].size]
+            numbers = [group[thread] for thread in those]
+            names += [(index, thread) for thread in those]
             if numbers:
                 threads += numbers
                 sizes.append(len(numbers))
@@ -74,7 +92,9 @@ class Paths:
         if not threads:
             raise UnsupportedError("timing: no thread has executed an instruction")
         earlier = self._earlier(places)
-        return Work(list(blocks), paths, threads, sizes, slm_bytes, earlier)
+        banks = program.machine.number("slm_banks")
+        traffic = None if traces is None else traces.traffic(program, names, banks)
+        return Work(list(blocks), paths, threads, sizes, slm_bytes, earlier, traffic, registers)
 
     def _earlier(self, places: Sequence[tuple[int, int]]) -> list[list[int]]:
         """Return which groups, by number, each of those at some places of the space waits for."""

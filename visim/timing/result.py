@@ -5,13 +5,15 @@ Plain data and its JSON and text; the pictures are made elsewhere from the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from visim.timing.legaliser import NativeProgram
 from visim.timing.machine import Machine
 from visim.timing.native import Native
+from visim.timing.occupancy import Occupancy
+from visim.timing.traces import SiteCount
 from visim.timing.traffic import LEVELS
 
 CATEGORY_NAMES = (
@@ -51,11 +53,57 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class LineData:
+    """What the data messages of a vISA instruction did: what they asked for, and where it was.
+
+    `l1`, `l3` and `memory` count lines by where they were found.
+    """
+
+    site: SiteCount
+    l1: int
+    l3: int
+    memory: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in the form that `--json` prints."""
+        return {
+            "messages": self.site.ran,
+            "channels": self.site.channels,
+            "bytes": self.site.bytes,
+            "lines": self.site.lines,
+            "slm_cycles": self.site.cycles,
+            "lines_in_l1": self.l1,
+            "lines_in_l3": self.l3,
+            "lines_in_memory": self.memory,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DataCounters:
+    """What caches and memory did for data: lines found and not found, and bytes of memory.
+
+    `slm_cycles` are those in which banks of shared local memory worked.
+    """
+
+    l1_hits: int
+    l1_misses: int
+    l3_hits: int
+    l3_misses: int
+    memory_bytes: int
+    slm_cycles: int
+
+    def to_dict(self) -> dict[str, int]:
+        """Return them in the form that `--json` prints."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class LineTiming:
     """A vISA instruction: how often it ran, its native instructions, and cycle-slots by category.
 
     `line` is that of the vISA text, `source` the file and line that the program names. `moved`
-    are the bytes that all executions move, by level of memory (`visim.timing.traffic`).
+    are the bytes that all executions move, by level of memory (`visim.timing.traffic`), `data` what
+    its messages did where their addresses are known.
     """
 
     unit: str
@@ -68,6 +116,7 @@ class LineTiming:
     issued: int
     stalls: Mapping[str, int]
     moved: Mapping[str, int]
+    data: LineData | None = None
 
     @property
     def cycles(self) -> int:
@@ -95,6 +144,7 @@ class LineTiming:
             "stalls": dict(self.stalls),
             "bank_conflicts": self.bank_conflicts,
             "moved_bytes": dict(self.moved),
+            "data": None if self.data is None else self.data.to_dict(),
         }
 
 
@@ -108,7 +158,8 @@ class TimingResult:
     together with another one. `busy` are the cycles of each unit, by `machine.UNITS`. `events`
     are stretches (slot, begin, end, category, address) of the cycles of `window`, from its first
     to before its last one. `static_counts` are the native instructions in the code, by what made
-    them.
+    them. `data` is what caches and memory did, None where messages have fixed latencies; `room` is
+    how many threads a core can have, `range` the cycles at the ends of what is uncertain.
     """
 
     machine: Machine
@@ -130,7 +181,10 @@ class TimingResult:
     window: tuple[int, int]
     provenance: tuple[Mapping[str, Any], ...] = field(repr=False)
     notes: tuple[str, ...]
+    data: DataCounters | None
+    room: Occupancy
     static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
+    range: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
         return (
@@ -206,6 +260,14 @@ class TimingResult:
             "icache": dict(self.icache),
             "bank_conflicts": self.bank_conflicts,
             "moved_bytes": dict(self.moved),
+            "data": None if self.data is None else self.data.to_dict(),
+            "range": None if self.range is None else list(self.range),
+            "room": {
+                "threads": self.room.threads,
+                "slots": self.room.slots,
+                "limit": self.room.limit,
+                "groups": dict(self.room.limits),
+            },
             "occupancy": self.occupancy,
             "thread_cycles": _spread([span.end - span.begin for span in self.spans]),
             "group_cycles": _spread(self.group_cycles()),
@@ -217,9 +279,10 @@ class TimingResult:
         }
 
     def __str__(self) -> str:
+        between = "" if self.range is None else f" ({self.range[0]} to {self.range[1]})"
         lines = [
             f"{self.program.kernel.name} on {self.machine.title}, costs of {self.machine.preset}: "
-            f"{self.cycles} cycles",
+            f"{self.cycles} cycles{between}",
             f"  {self.threads} threads on {self.slots} slots, occupancy {self.occupancy:.1%}; "
             f"{self.visa} vISA and {self.native} native instructions",
         ]
@@ -228,6 +291,7 @@ class TimingResult:
         lines.append(f"  of the time of threads: {stack}")
         misses = f"{self.icache['l1_misses']} misses of {sum(self._fetches())} instruction lines"
         lines.append(f"  {misses}; {self.bank_conflicts} bank conflicts; {self.coissued} co-issued")
+        lines += self._said_of_data()
         if self.native_error is not None:
             lines.append(
                 f"  the legaliser's instructions differ by {self.native_error:+.1%} from GenX_IR's"
@@ -237,6 +301,26 @@ class TimingResult:
             place = f"line {line.line}" if line.line else f"instruction {line.pc}"
             lines.append(f"  {line.cycles / busy:6.1%}  {place}: {line.text.strip()}")
         return "\n".join(lines)
+
+    def _said_of_data(self) -> Iterator[str]:
+        found = self.data
+        if found is None:
+            return
+        parts = [
+            f"{hits} of {hits + misses} lines in {name}"
+            for name, hits, misses in (
+                ("the first cache", found.l1_hits, found.l1_misses),
+                ("the L3", found.l3_hits, found.l3_misses),
+            )
+            if hits + misses
+        ]
+        if parts:
+            rate = found.memory_bytes * self.machine.number("clock") / max(1, self.cycles) / 1000
+            parts.append(f"{found.memory_bytes} bytes of memory ({rate:.1f} GB/s)")
+        if found.slm_cycles:
+            parts.append(f"{found.slm_cycles} cycles of SLM")
+        if parts:
+            yield f"  data: {'; '.join(parts)}"
 
     def _fetches(self) -> tuple[int, int]:
         return self.icache["l1_hits"], self.icache["l1_misses"]
@@ -248,4 +332,12 @@ def _spread(values: Sequence[int]) -> dict[str, float]:
     return {"least": min(values), "mean": sum(values) / len(values), "most": max(values)}
 
 
-__all__ = ["CATEGORY_NAMES", "LineTiming", "Span", "Timeline", "TimingResult"]
+__all__ = [
+    "CATEGORY_NAMES",
+    "DataCounters",
+    "LineData",
+    "LineTiming",
+    "Span",
+    "Timeline",
+    "TimingResult",
+]

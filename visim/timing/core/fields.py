@@ -24,8 +24,23 @@ CATEGORIES = 9
     IDLE,
     ISSUED,
     BIN_SHIFT,
-) = range(11)
-SCALARS = 11
+    DATA_STAMP,
+    DATA_L1_HITS,
+    DATA_L1_MISSES,
+    L3_HITS,
+    L3_MISSES,
+    DRAM_READS,
+    DRAM_WRITES,
+    SLM_CYCLES,
+    ASTRAY,
+) = range(20)
+SCALARS = 20
+LOAD, STORE, ATOMIC, LOCAL = range(1, 5)
+"""What a data message does whose addresses are known; LOCAL ones are to shared local memory."""
+TICKS = 256
+"""Parts of a cycle, in which caches and memory count."""
+LEVELS_OF_LINE = 3
+"""Where a line is found: the first cache, the L3, memory."""
 RING = 8
 """Lines that a thread's fetch buffer can have on their way; more than any buffer holds."""
 
@@ -68,6 +83,13 @@ class Code(NamedTuple):
     group_at: Any
     earlier_at: Any
     earlier: Any
+    memory: Any
+    cached: Any
+    results_at: Any
+    entry_at: Any
+    lines_at: Any
+    cost: Any
+    lines: Any
 
 
 class Chip(NamedTuple):
@@ -103,11 +125,29 @@ class Chip(NamedTuple):
     align: int
     slm: int
     group_slm: int
+    most_groups: int
+    most_barriers: int
+    group_barriers: int
     barriers: int
     bins: int
     events: int
     window_begin: int
     window_end: int
+    slm_latency: int
+    atomic_ticks: int
+    l1_ticks: int
+    port_ticks: int
+    bank_ticks: int
+    bus_ticks: int
+    dl1_sets: int
+    dl1_ways: int
+    dl1_latency: int
+    dl1_stores: int
+    l3_sets: int
+    l3_ways: int
+    l3_banks: int
+    l3_latency: int
+    dram_latency: int
 
 
 RESULTS = (
@@ -121,6 +161,7 @@ RESULTS = (
     "bin",
     "scalar",
     "event",
+    "found",
 )
 """The fields of the state that say what came of a run."""
 
@@ -131,6 +172,8 @@ class State(NamedTuple):
     The first three do not: the core of a slot, the row of a core, and where the shared functions
     of a core's domain begin in `shared_ready`. `bin` has the cycle-slots of each category in each
     part of the run: parts of 1 << BIN_SHIFT cycles, so that all of the run is in `bins` parts.
+    `entry` is the next data message of a slot, `found` how often lines of each instruction were
+    found at each level. Caches have the `line` at each place of each set, -1 for none.
     """
 
     core: Any
@@ -181,3 +224,18 @@ class State(NamedTuple):
     bin: Any
     scalar: Any
     event: Any
+    entry: Any
+    found: Any
+    groups_free: Any
+    barriers_free: Any
+    port_ticks: Any
+    bank_ticks: Any
+    bus_ticks: Any
+    dl1_line: Any
+    dl1_stamp: Any
+    dl1_fill: Any
+    dl1_dirty: Any
+    l3_line: Any
+    l3_stamp: Any
+    l3_fill: Any
+    l3_dirty: Any

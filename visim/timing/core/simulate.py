@@ -5,6 +5,7 @@ from __future__ import annotations
 from visim.timing.core.accounting import account, idle
 from visim.timing.core.fetch import fetch, redirect
 from visim.timing.core.fields import COISSUED, NEVER, Chip, Code, State
+from visim.timing.core.memory import busy_of, transfer
 from visim.timing.core.ready import earliest, possible, prepare, unit_of, wake
 from visim.timing.core.threads import dispatch, finish
 from visim.timing.native import SIGNAL
@@ -77,14 +78,21 @@ def issue(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     account(code, chip, state, slot, time, unit, change)
     done = time + code.df[address] + change
     take_port(chip, state, eu, unit, time, done)
+    busy, arrival = code.db[address], 0
+    if code.memory[address]:
+        busy = busy_of(code, chip, state, slot)
+        arrival = transfer(code, chip, state, slot, done)
     if unit >= chip.first_shared:
-        state.shared_ready[state.domain_base[eu] + unit] = done + code.db[address]
+        state.shared_ready[state.domain_base[eu] + unit] = done + busy
     elif unit:
-        state.unit_ready[eu * chip.units + unit] = done + code.db[address]
-    state.busy[unit] += code.db[address]
+        state.unit_ready[eu * chip.units + unit] = done + busy
+    state.busy[unit] += busy
     base = slot * chip.resources
     for index in range(code.mark_at[address], code.mark_at[address + 1]):
-        state.ready[base + code.marks[index]] = done + code.after[index]
+        ready = done + code.after[index]
+        if arrival and index >= code.results_at[address]:
+            ready = arrival
+        state.ready[base + code.marks[index]] = ready
         state.sent[base + code.marks[index]] = code.send[address]
     if code.effect[address] & SIGNAL:
         signal(code, chip, state, slot, done + code.release[address])

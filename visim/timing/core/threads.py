@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from visim.timing.core.accounting import idle
 from visim.timing.core.fetch import redirect
-from visim.timing.core.fields import NEVER, NEXT_GROUP, Chip, Code, State
+from visim.timing.core.fields import ASTRAY, NEVER, NEXT_GROUP, Chip, Code, State
 from visim.timing.core.ready import prepare
 
 
@@ -19,6 +19,8 @@ def dispatch(code: Code, chip: Chip, state: State, time: int) -> None:
             return
         state.scalar[NEXT_GROUP] += 1
         state.slm_free[domain] -= chip.group_slm
+        state.groups_free[domain] -= 1
+        state.barriers_free[domain] -= chip.group_barriers
         state.domain_of[group] = domain
         for thread in range(code.group_at[group], code.group_at[group + 1]):
             start(code, chip, state, thread, free_slot(chip, state, domain), time + chip.dispatch)
@@ -37,6 +39,8 @@ def roomiest(chip: Chip, state: State, size: int) -> int:
     best = -1
     for domain in range(len(state.free)):
         if state.free[domain] < size or state.slm_free[domain] < chip.group_slm:
+            continue
+        if not state.groups_free[domain] or state.barriers_free[domain] < chip.group_barriers:
             continue
         if best < 0 or state.free[domain] > state.free[best]:
             best = domain
@@ -75,6 +79,7 @@ def start(code: Code, chip: Chip, state: State, thread: int, slot: int, time: in
     state.ip[slot] = code.block_first[block]
     state.block_end[slot] = code.block_end[block]
     state.mark[slot] = time
+    state.entry[slot] = code.entry_at[thread]
     state.blocked[slot] = 0
     for resource in range(slot * chip.resources, (slot + 1) * chip.resources):
         state.ready[resource] = 0
@@ -88,6 +93,8 @@ def finish(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     group = code.thread_group[thread]
     domain = state.domain_of[group]
     state.ended[thread] = time
+    if state.entry[slot] != code.entry_at[thread + 1]:
+        state.scalar[ASTRAY] += 1
     state.thread[slot] = -1
     state.avail[slot] = NEVER
     state.idle_from[slot] = time
@@ -95,4 +102,6 @@ def finish(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     state.left[group] -= 1
     if state.left[group] == 0:
         state.slm_free[domain] += chip.group_slm
+        state.groups_free[domain] += 1
+        state.barriers_free[domain] += chip.group_barriers
     dispatch(code, chip, state, time)
