@@ -20,6 +20,8 @@ PLATFORM = "Portable Computing Language"
 _PLATFORM_NAME = 0x0902
 _DEVICE_TYPE_ALL = 0xFFFFFFFF
 _BUILD_LOG = 0x1183
+_DEVICE_NAME = 0x102B
+_DRIVER_VERSION = 0x102D
 _READ_WRITE_COPY = (1 << 0) | (1 << 5)
 _ALIGNMENT = 128
 
@@ -77,6 +79,19 @@ class Pocl:
     def queue(self) -> c_void_p:
         """The in-order queue."""
         return self._queue
+
+    @property
+    def version(self) -> str:
+        """The platform's driver and its version, and the device."""
+        found: list[str] = []
+        for key in (_DRIVER_VERSION, _DEVICE_NAME):
+            text = ctypes.create_string_buffer(256)
+            self.call(
+                "clGetDeviceInfo",
+                *(c_void_p(self._device), c_uint32(key), c_size_t(256), text, None),
+            )
+            found.append(text.value.decode())
+        return ", ".join(found)
 
     def _log(self, program: c_void_p) -> str:
         size = c_size_t()
