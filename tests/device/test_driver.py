@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def visim_exec(
-    *words: str, options: tuple[str, ...] = (), **more: str
+    *words: str, options: tuple[str, ...] = (), cwd: Path = ROOT, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a program of the driver's; `words` are those after --."""
     environment = {**os.environ, "VISIM_DRIVER": installed_driver(), "PYTHONPATH": str(ROOT)}
@@ -26,6 +26,7 @@ def visim_exec(
     return subprocess.run(
         [sys.executable, "-m", "visim", "exec", *options, "--", *words],
         env={**environment, **more},
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=300,
@@ -52,3 +53,63 @@ def test_a_missing_driver_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("VISIM_DRIVER", str(tmp_path))
     with pytest.raises(ToolMissing, match="run visim toolchain install driver"):
         find_driver()
+
+
+def program(name: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "tests.device.programs", name
+
+
+def test_a_race_in_an_unmodified_program_is_found(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    options = ("--sanitize", "races,bounds", "--report", str(report))
+    done = visim_exec(*program("mistakes"), options=options)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout) == 4000
+    found = [
+        one
+        for vm in json.loads(report.read_text())["vms"]
+        for kernel in vm["kernels"]
+        for one in kernel["findings"]
+    ]
+    race, over = sorted(found, key=lambda one: one["kind"], reverse=True)
+    assert (race["kind"], [line for _, line in race["locations"]]) == ("race-local", [5, 6])
+    assert (over["kind"], over["count"], over["buffer"]) == ("oob-write", 4, "out")
+    assert "writes out[1000] of 1000" in done.stderr
+    assert done.stderr.count("error[race-local]") == 1
+
+
+def test_what_sanitizers_find_nothing_in_ends_as_the_program_does() -> None:
+    done = visim_exec(*program("saxpy"), options=("--sanitize", "all"))
+    assert (done.returncode, done.stderr) == (0, "")
+    done = visim_exec(
+        *(sys.executable, "-c", "import os; os.kill(os.getpid(), 15)"),
+        options=("--sanitize", "all"),
+    )
+    assert done.returncode == 128 + 15
+
+
+def test_recorded_launches_run_again(tmp_path: Path) -> None:
+    done = visim_exec(*program("saxpy"), options=("--record", str(tmp_path)))
+    assert done.returncode == 0, done.stderr
+    launches = sorted(tmp_path.glob("*.toml"))
+    assert [one.name for one in launches] == ["0001.toml", "0002.toml"]
+    assert 'to" = "as:from+0"' in launches[1].read_text()
+    for launch in launches:
+        for sanitize in ((), ("--sanitize", "all")):
+            again = subprocess.run(
+                [sys.executable, "-m", "visim", "run", str(launch), *sanitize],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert again.returncode == 0, again.stdout + again.stderr
+            assert " is as in " in again.stdout
+
+
+def test_a_fault_loses_the_device_and_names_the_buffer_and_the_line(tmp_path: Path) -> None:
+    done = visim_exec(*program("fault"), cwd=tmp_path)
+    assert json.loads(done.stdout) == "clEnqueueReadBuffer returned -5"
+    assert "past the end of 'out'" in done.stderr
+    assert "over:" in done.stderr
+    assert list(tmp_path.iterdir()) == [], "the compiler leaves nothing in the program's folder"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from visim.cli import completing
 from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -21,6 +23,19 @@ _ENGINES = ("jit", "interpreter")
 @click.option("--device", default="bmg", metavar="D[,D...]", help="The GPUs to emulate (bmg).")
 @click.option("--engine", type=click.Choice(_ENGINES), help="The fastest if not given.")
 @click.option("--report", type=click.Path(dir_okay=False), help="Write a JSON file at the end.")
+@click.option(
+    "--sanitize",
+    multiple=True,
+    metavar="NAMES",
+    help="Find what is wrong: races, uninit, bounds, barriers or all.",
+    shell_complete=completing.one_of("races", "uninit", "bounds", "barriers", "all"),
+)
+@click.option(
+    "--record",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write each launch down: DIR/0001.toml, ..., for visim run.",
+)
 @click.option("--print-env", is_flag=True, help="Print the variables that it sets, and stop.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENTS]...")
 def exec_program(
@@ -28,27 +43,39 @@ def exec_program(
     device: str,
     engine: str | None,
     report: str | None,
+    sanitize: tuple[str, ...],
+    record: str | None,
     print_env: bool,
     words: tuple[str, ...],
-) -> None:
+) -> int:
     """Run an OpenCL or Level Zero program as it is, with its kernels on visim.
 
     The program finds Intel's GPU driver and the emulated GPUs instead of those of this machine.
-    Put -- before PROGRAM.
+    Put -- before PROGRAM. The exit code is the program's, or 1 if that was 0 and a sanitizer
+    found an error or a warning.
     """
     from visim.device.driver import find_driver
     from visim.device.environment import command, variables
+    from visim.device.waiting import run_watched
+    from visim.sanitize.kinds import read_sanitize
 
     models, driver = _models(device), find_driver()
-    found = variables(models, driver) | _chosen(engine, report)
+    names = read_sanitize(",".join(sanitize) if sanitize else None)
+    is_watched = bool(names) or record is not None
+    found = variables(models, driver, is_watched=is_watched)
+    found |= _chosen(engine, report, record, names)
     if print_env:
         for name, value in found.items():
             click.echo(f"export {name}={shlex.quote(value)}")
-        return
+        return 0
     if not words:
         raise ArgumentError("PROGRAM: say which program to run, after --")
-    started = command(words, driver)
-    os.execve(started[0], started, {**os.environ, **found})
+    if report is not None:
+        Path(report).unlink(missing_ok=True)
+    started, environment = command(words, driver), {**os.environ, **found}
+    if not names:
+        os.execve(started[0], started, environment)
+    return run_watched(started, environment)
 
 
 def _models(names: str) -> list[Model]:
@@ -65,11 +92,17 @@ def _models(names: str) -> list[Model]:
     return found
 
 
-def _chosen(engine: str | None, report: str | None) -> dict[str, str]:
+def _chosen(
+    engine: str | None, report: str | None, record: str | None, sanitizers: Sequence[str]
+) -> dict[str, str]:
     """Return the variables that stand for options."""
     found: dict[str, str] = {}
     if engine is not None:
         found["VISIM_ENGINE"] = engine
     if report is not None:
         found["VISIM_REPORT"] = str(Path(report).absolute())
+    if record is not None:
+        found["VISIM_RECORD"] = str(Path(record).absolute())
+    if sanitizers:
+        found["VISIM_SANITIZE"] = ",".join(sanitizers)
     return found

@@ -32,6 +32,7 @@ An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE
   hex:0000803f                the bytes of a struct
   local:256                   bytes of local memory
   null                        the null pointer
+  as:x  as:x+64               the array of argument x, or its bytes from byte 64 on
   image:FILE                  a picture (.png) or array (.npy) as an image; or
   image:zeros:u8:480x640x4    likewise; image:...@rgba:unorm8 gives the format
   sampler:repeat,linear,...   address mode, filter, normalized, mip=linear,

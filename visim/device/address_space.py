@@ -43,7 +43,8 @@ class Mapping:
     """Memory at the addresses [start, end) of a VM.
 
     `host` are its bytes in this process. `program` is where they are in the program's memory, for
-    memory that is its own; None for an object's.
+    memory that is its own; None for an object's. `asked` is how many bytes of it the program has
+    asked for, None where that is not known.
     """
 
     start: int
@@ -52,6 +53,12 @@ class Mapping:
     words: memoryview
     program: int | None
     is_writable: bool
+    asked: int | None = None
+
+    @property
+    def asked_end(self) -> int:
+        """Where the memory ends that the program has asked for."""
+        return self.end if self.asked is None else self.start + self.asked
 
     @property
     def name(self) -> str:
@@ -76,13 +83,21 @@ class AddressSpace:
         self._memory: Memory | None = None
         self._lock = RLock()
 
-    def map_object(self, address: int, size: int, offset: int, *, is_writable: bool = True) -> None:
+    def map_object(
+        self,
+        address: int,
+        size: int,
+        offset: int,
+        *,
+        is_writable: bool = True,
+        asked: int | None = None,
+    ) -> None:
         """Map `size` bytes of the file from `offset` on; what was there before is gone.
 
         Raises:
             OSError: this process cannot have anything at the address.
         """
-        self._map(address, size, self._file, offset, None, is_writable=is_writable)
+        self._map(address, size, self._file, offset, None, is_writable=is_writable, asked=asked)
 
     def map_program(self, address: int, size: int, place: int, *, is_writable: bool = True) -> None:
         """Map the program's memory at `place`; OSError as for objects."""
@@ -97,13 +112,14 @@ class AddressSpace:
         program: int | None,
         *,
         is_writable: bool,
+        asked: int | None = None,
     ) -> None:
         with self._lock:
             self.unmap(address, size)
             map_at(address, size, file, offset)
             host = bytes_at(address, size)
             words = host.data.cast("I")
-            found = Mapping(address, address + size, host, words, program, is_writable)
+            found = Mapping(address, address + size, host, words, program, is_writable, asked)
             insort(self._starts, address)
             self._mappings[address] = found
             self._memory = None

@@ -14,22 +14,39 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from visim.device.driver import Driver
-from visim.device.library import cache_folder, library
+from visim.device.library import cache_folder, library, vendor_library
 from visim.device.models import ADDRESS_BITS, Model
 from visim.errors import ArgumentError
 
 _FIRST_MINOR = 128
 _KEPT_VISA = "-ze-emit-zebin-visa-sections"
+_LINES = "-g"
+_ALONE = (
+    *("ExperimentalSmallBufferPoolAllocator", "EnableDeviceUsmAllocationPool"),
+    *("EnableHostUsmAllocationPool", "EnableUsmAllocationPoolManager"),
+)
+"""Options of the driver that are 0 where each buffer is to have memory of its own."""
 _MOST_SHEBANGS = 4
 
 
-def variables(models: Sequence[Model], driver: Driver) -> dict[str, str]:
+def variables(
+    models: Sequence[Model], driver: Driver, *, is_watched: bool = False
+) -> dict[str, str]:
     """Return the variables with which a program sees the models as its only devices.
+
+    Args:
+        models: the GPUs.
+        driver: the driver.
+        is_watched: whether kernels know the lines of their source, each buffer has memory of its
+            own, and it is known how large programs wanted it.
 
     Raises:
         ToolMissing: the device library cannot be compiled.
     """
-    tree = device_tree(models, driver)
+    opencl = driver.opencl
+    if is_watched and opencl is not None:
+        opencl = vendor_library()
+    tree = device_tree(models, opencl)
     found = {
         "VISIM_DEVICE": ",".join(model.name for model in models),
         "VISIM_DEVICE_TREE": str(tree),
@@ -39,9 +56,14 @@ def variables(models: Sequence[Model], driver: Driver) -> dict[str, str]:
         "NEOReadDebugKeys": "1",
         "InjectInternalBuildOptions": _KEPT_VISA,
         "EnableDirectSubmission": "0",
+        "EnableDeferredDeleter": "0",
         "ForceLinearImages": "1",
         "OverrideGpuAddressSpace": str(ADDRESS_BITS),
     }
+    if is_watched:
+        found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
+        found["VISIM_OPENCL"] = str(driver.opencl or "")
+        found["PYOPENCL_NO_CACHE"] = "1"  # What it has kept knows no lines.
     if driver.level_zero is not None:
         found["ZE_ENABLE_ALT_DRIVERS"] = str(driver.level_zero)
     return found
@@ -94,9 +116,9 @@ def _with_interpreter(words: list[str], name: str) -> list[str]:
     raise ArgumentError(f"{name} is neither a program of this machine nor a script of one")
 
 
-def device_tree(models: Sequence[Model], driver: Driver) -> Path:
+def device_tree(models: Sequence[Model], opencl: Path | None) -> Path:
     """Return a folder with what stands for /sys and /dev/dri, making it if it is not there."""
-    files, links = _tree(models, driver)
+    files, links = _tree(models, opencl)
     said = repr((sorted(files.items()), sorted(links.items())))
     folder = cache_folder() / ("tree-" + hashlib.sha256(said.encode()).hexdigest()[:16])
     if folder.exists():
@@ -118,12 +140,12 @@ def device_tree(models: Sequence[Model], driver: Driver) -> Path:
     return folder
 
 
-def _tree(models: Sequence[Model], driver: Driver) -> tuple[dict[str, str], dict[str, str]]:
+def _tree(models: Sequence[Model], opencl: Path | None) -> tuple[dict[str, str], dict[str, str]]:
     """Return the files of the tree with their texts, and its links with their targets."""
     files: dict[str, str] = {}
     links: dict[str, str] = {}
-    if driver.opencl is not None:
-        files["vendors/intel.icd"] = f"{driver.opencl}\n"
+    if opencl is not None:
+        files["vendors/intel.icd"] = f"{opencl}\n"
     for index, model in enumerate(models):
         bdf = f"0000:{3 + index:02x}:00.0"
         bridge = f"sys/devices/visim/pci0000:00/0000:00:{1 + index:02x}.0"

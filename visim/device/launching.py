@@ -9,20 +9,24 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from visim.binary.zebin import ZeKernel
 from visim.binary.zeinfo import PayloadArgument
 from visim.device.address_space import AddressSpace
+from visim.device.arguments import local_extents, named_fault, named_memory, pointers, sizes
 from visim.device.finding import Found, KernelFinder
 from visim.device.rebuilding import PayloadMoves, rebuilt
+from visim.device.recording import Launched, Recorded, Recorder
 from visim.device.reports import LaunchRecord, ProgramReport
 from visim.device.streamer import Bases, QueueError
 from visim.device.surface_states import bound_surfaces
 from visim.device.walker import ComputeWalk, Triple
-from visim.engine.base import Exit, Machine, RunOptions
-from visim.errors import InputError, VisimError
+from visim.device.watching import Findings, KernelWatch, watch_kernel
+from visim.engine.base import Executable, Exit, Machine, RunOptions
+from visim.errors import InputError, UnsupportedError, VisimError
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import aligned_zeros
 from visim.machine.memory import Memory
@@ -32,13 +36,16 @@ from visim.runtime.launching.launch import make_engine
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sources import with_source_line
 from visim.runtime.payload.geometry import Walk
-from visim.runtime.payload.layout import PayloadLayout, WalkDispatch
+from visim.runtime.payload.layout import OfThreads, PayloadLayout, WalkDispatch
 from visim.runtime.payload.threads import LaunchPlan, Part
 from visim.runtime.sourcetexts import SourceTexts
+from visim.sanitize.findings import Finding
 from visim.target import Platform
 
 _COMMON_ALIGNMENT = 32
 """Local ids in a walker's data begin at a multiple of this many bytes, on all devices."""
+NEVER_COMPILED = Weight(0, 0, 0)
+"""The weight of a kernel that the JIT refuses: the interpreter is always as fast."""
 
 
 @dataclass(slots=True)
@@ -53,7 +60,19 @@ class Prepared:
     moves: PayloadMoves | None
     common_bytes: int
     """How much of the payload all threads share; the local ids of each follow in the data."""
+    watch: KernelWatch | None = None
+    code: bytes = b""
+    """The binary that the kernel is from, with vISA text."""
     executables: dict[str, ExecutablePool] = field(default_factory=dict[str, ExecutablePool])
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """One launch beside its threads: the walker, its groups, and what all threads share."""
+
+    walk: ComputeWalk
+    groups: Triple
+    payload: bytes
 
 
 class Kernels:
@@ -65,6 +84,9 @@ class Kernels:
         platform: the device family whose vISA they are.
         engine: the name of the engine to use, None for the one that is expected to be faster.
         report: is told of each launch.
+        sanitizers: the names of those that watch all kernels.
+        findings: is told what they find.
+        recorder: writes launches down, None if nobody wants it.
     """
 
     def __init__(
@@ -74,12 +96,18 @@ class Kernels:
         platform: Platform,
         engine: str | None,
         report: ProgramReport,
+        sanitizers: tuple[str, ...],
+        findings: Findings,
+        recorder: Recorder | None = None,
     ) -> None:
         self._space = space
         self._finder = finder
         self._platform = platform
         self._engine = engine
         self._report = report
+        self._sanitizers = sanitizers
+        self._findings = findings
+        self._recorder = recorder
         self._prepared: dict[int, Prepared] = {}
         self._contents: dict[int, Contents] = {}
 
@@ -116,7 +144,10 @@ class Kernels:
         symbols = {**linked.symbols, **found.symbols(self._space)}
         if symbols != linked.symbols:
             linked = replace(linked, symbols=symbols)
-        layout = PayloadLayout(kernel.metadata, linked)
+        layout, watch = PayloadLayout(kernel.metadata, linked), None
+        if self._sanitizers:
+            watch = watch_kernel(self._sanitizers, kernel.metadata, linked, layout, contents.texts)
+            layout = watch.layout
         made = Prepared(
             kernel,
             kernel.metadata,
@@ -125,6 +156,8 @@ class Kernels:
             weight_of(linked),
             moves,
             common_bytes(found.info.payload_arguments),
+            watch,
+            contents.raw or b"",
         )
         self._prepared[id(found.section)] = made
         return made
@@ -143,26 +176,48 @@ class Kernels:
         return self._contents[key]
 
     def _launch(self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
-        payload = walk.inline + self._space.read(bases.general + walk.indirect, walk.indirect_bytes)
+        given = walk.inline + self._space.read(bases.general + walk.indirect, walk.indirect_bytes)
+        payload, ids = self._payload(prepared, walk, given)
         private = self._private(prepared, walk)
-        dispatch = self._dispatch(prepared, walk, groups, payload, private)
+        dispatch = WalkDispatch(
+            prepared.layout,
+            Walk(walk.first_group, groups, walk.local_size),
+            payload,
+            slm_bytes=walk.slm_bytes,
+            implicit=0,
+            private=private,
+            of_threads=ids,
+        )
+        around = Around(walk, groups, payload)
         with self._space.for_kernels() as memory:
             own = memory
+            if prepared.watch is not None:
+                own = named_memory(memory, pointers(self._space, prepared.metadata, payload))
             if private is not None:
-                own = Memory(memory.allocations)
+                own = own if own is not memory else Memory(memory.allocations)
                 own.add(private, "private memory")
             with bound_surfaces(self._space, prepared.metadata, walk, bases) as surfaces:
                 machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
-                self._execute(prepared, dispatch, machine)
+                recorded = self._record(prepared, around)
+                self._execute(prepared, dispatch, machine, around)
+        if self._recorder is not None and recorded is not None:
+            self._recorder.after(recorded)
 
-    def _dispatch(
-        self,
-        prepared: Prepared,
-        walk: ComputeWalk,
-        groups: Triple,
-        payload: bytes,
-        private: np.ndarray | None,
-    ) -> WalkDispatch:
+    def _record(self, prepared: Prepared, around: Around) -> Recorded | None:
+        """Write down what is about to run, if that is wanted and possible."""
+        if self._recorder is None:
+            return None
+        kernel, walk, payload = prepared.metadata, around.walk, around.payload
+        geometry = sizes(kernel, payload, walk, around.groups)
+        launched = Launched(
+            *(kernel, prepared.code, payload, walk.slm_bytes, geometry, self._platform.name)
+        )
+        return self._recorder.before(launched)
+
+    def _payload(
+        self, prepared: Prepared, walk: ComputeWalk, payload: bytes
+    ) -> tuple[bytes, OfThreads | None]:
+        """Return what all threads share, and their local ids if the driver has chosen them."""
         layout = prepared.layout
         if layout.simd_size != walk.simd_size and walk.ids is None and layout.local_id_bytes:
             raise QueueError(
@@ -184,15 +239,7 @@ class Kernels:
             own = layout.of_given([b""] * walk.threads, _masks(walk))
         if prepared.moves is not None:
             payload = prepared.moves.apply(payload)
-        return WalkDispatch(
-            layout,
-            Walk(walk.first_group, groups, walk.local_size),
-            payload,
-            slm_bytes=walk.slm_bytes,
-            implicit=0,
-            private=private,
-            of_threads=own,
-        )
+        return payload, own
 
     def _private(self, prepared: Prepared, walk: ComputeWalk) -> np.ndarray | None:
         size = prepared.layout.private_bytes
@@ -200,34 +247,82 @@ class Kernels:
             return None
         return aligned_zeros(size * walk.threads).reshape(walk.threads, size)
 
-    def _execute(self, prepared: Prepared, dispatch: WalkDispatch, machine: Machine) -> None:
+    def _execute(
+        self, prepared: Prepared, dispatch: WalkDispatch, machine: Machine, around: Around
+    ) -> None:
         plan = LaunchPlan({}, (Part(dispatch, machine),), machine.surfaces)
-        name = self._engine or fastest_engine(plan, prepared.weight)
-        pool = prepared.executables.get(name)
         began = time.perf_counter()
-        if pool is None:
-            pool = ExecutablePool(make_engine(name).prepare(prepared.linked))
-            prepared.executables[name] = pool
+        name, pool = self._pool(prepared, plan)
         compiled = time.perf_counter() - began
         executable = pool.borrow()
         try:
-            groups = range(dispatch.group_count)
-            done = executable.run(groups, dispatch, machine, RunOptions())
+            if prepared.watch is None:
+                groups = range(dispatch.group_count)
+                done = executable.run(groups, dispatch, machine, RunOptions())
+                found = ()
+            else:
+                done, found = self._watched(
+                    prepared.watch, prepared.metadata, executable, dispatch, machine, around
+                )
         finally:
             pool.give_back(executable)
         wall = time.perf_counter() - began - compiled - done.compile_s
-        self._note(prepared, name, done, wall, compiled)
+        told = self._findings.tell(prepared.metadata.name, found) if found else []
+        self._note(prepared, name, done, (wall, compiled + done.compile_s), told, around)
+
+    def _watched(
+        self,
+        watch: KernelWatch,
+        kernel: ZeKernel,
+        executable: Executable,
+        dispatch: WalkDispatch,
+        machine: Machine,
+        around: Around,
+    ) -> tuple[Exit, tuple[Finding, ...]]:
+        walk, payload = around.walk, around.payload
+        geometry = sizes(kernel, payload, walk, around.groups)
+        extents = tuple(one.extent for one in pointers(self._space, kernel, payload))
+        extents += local_extents(kernel, payload, walk.slm_bytes)
+        named = {} if geometry is None else geometry.to_dict()
+        return watch.run(executable, dispatch, machine, named, extents)
+
+    def _pool(self, prepared: Prepared, plan: LaunchPlan) -> tuple[str, ExecutablePool]:
+        """Return the engine of a launch, and the kernel as it has prepared it.
+
+        Where no engine is named, the interpreter runs what the JIT refuses.
+        """
+        name = self._engine or fastest_engine(plan, prepared.weight)
+        pool = prepared.executables.get(name)
+        if pool is None:
+            code = prepared.linked if prepared.watch is None else prepared.watch.code
+            try:
+                pool = ExecutablePool(make_engine(name).prepare(code))
+            except UnsupportedError:
+                if self._engine is not None or name == "interpreter":
+                    raise
+                prepared.weight = NEVER_COMPILED
+                return self._pool(prepared, plan)
+            prepared.executables[name] = pool
+        return name, pool
 
     def _note(
-        self, prepared: Prepared, engine: str, done: Exit, wall: float, compiled: float
+        self,
+        prepared: Prepared,
+        engine: str,
+        done: Exit,
+        seconds: tuple[float, float],
+        findings: list[dict[str, Any]],
+        around: Around,
     ) -> None:
         fault = None
         if done.fault is not None:
             units = [one.unit for one in prepared.linked.units]
-            fault = str(with_source_line(done.fault, units, SourceTexts()))
-        seconds = wall, compiled + done.compile_s
+            given = pointers(self._space, prepared.metadata, around.payload)
+            placed = with_source_line(done.fault, units, SourceTexts())
+            fault = named_fault(placed, given).render()
         name = prepared.metadata.name
-        self._report.add(LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault))
+        record = LaunchRecord(name, engine, done.groups, done.threads, *seconds, fault, findings)
+        self._report.add(record)
         if fault is not None:
             raise QueueError(fault)
 

@@ -18,10 +18,11 @@ from visim.device.protocol import protocol_header
 from visim.errors import ToolMissing
 
 SOURCES = ("devices.c", "interpose.c", "objects.c", "queries.c", "vmprocess.c")
+_VENDOR_SOURCES = ("vendor.c",)
 _HEADERS = ("device.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
 _OPTIONS = ("-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
-_NAME = "libvisim_xe.so"
+_NAME, _VENDOR_NAME = "libvisim_xe.so", "libvisim_opencl.so"
 
 
 def cache_folder() -> Path:
@@ -40,13 +41,20 @@ def library(options: tuple[str, ...] = ()) -> Path:
         ToolMissing: there is no C compiler, or it fails.
     """
     generated = {"models.h": models_header(), "protocol.h": protocol_header()}
-    texts = {name: (_NATIVE / name).read_text() for name in (*SOURCES, *_HEADERS)} | generated
+    texts = {
+        name: (_NATIVE / name).read_text() for name in (*SOURCES, *_VENDOR_SOURCES, *_HEADERS)
+    } | generated
     said = repr((sorted(texts.items()), _OPTIONS, options))
     folder = cache_folder() / hashlib.sha256(said.encode()).hexdigest()[:16]
     made = folder / _NAME
     if not made.exists():
         _compile(texts, folder, options)
     return made
+
+
+def vendor_library() -> Path:
+    """Return the path of the library that stands before a driver of OpenCL's; as `library`."""
+    return library().with_name(_VENDOR_NAME)
 
 
 def _compile(texts: dict[str, str], folder: Path, options: tuple[str, ...]) -> None:
@@ -62,13 +70,14 @@ def _compile(texts: dict[str, str], folder: Path, options: tuple[str, ...]) -> N
         place = Path(room)
         for name, text in texts.items():
             (place / name).write_text(text)
-        command = [compiler, *_OPTIONS, *options, "-shared", "-o", _NAME, *SOURCES, "-ldl"]
-        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ToolMissing(f"{compiler} cannot compile the device library:\n{done.stderr}")
         done_folder = place / "done"
         done_folder.mkdir()
-        (place / _NAME).rename(done_folder / _NAME)
+        for made, sources in ((_NAME, SOURCES), (_VENDOR_NAME, _VENDOR_SOURCES)):
+            target = ["-shared", "-o", f"done/{made}"]
+            command = [compiler, *_OPTIONS, *options, *target, *sources, "-ldl"]
+            done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise ToolMissing(f"{compiler} cannot compile the device library:\n{done.stderr}")
         try:
             done_folder.rename(folder)
         except OSError:

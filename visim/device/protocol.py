@@ -18,7 +18,8 @@ class Kind(IntEnum):
     """What a message says, and what its fields are."""
 
     MAP = 1
-    """Memory of the file from `place` on appears at `address`, `size` bytes."""
+    """Memory of the file from `place` on appears at `address`, `size` bytes. The program has asked
+    for `value` bytes of it, if that is not 0."""
     MAP_PROGRAM = 2
     """The program's own memory at `place` appears at `address`, `size` bytes."""
     UNMAP = 3

@@ -16,9 +16,16 @@ from typing import Any
 _LOCK_SUFFIX = ".lock"
 
 
+def _no_findings() -> list[dict[str, Any]]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
-    """One launch: seconds of running, and of preparing; the fault that ended it, if one did."""
+    """One launch: seconds of running, and of preparing; the fault that ended it, if one did.
+
+    `findings` are those of sanitizers that no launch before has had.
+    """
 
     kernel: str
     engine: str
@@ -27,6 +34,7 @@ class LaunchRecord:
     wall_s: float
     compile_s: float
     fault: str | None = None
+    findings: list[dict[str, Any]] = field(default_factory=_no_findings)
 
 
 def _no_faults() -> list[str]:
@@ -45,6 +53,7 @@ class KernelTotal:
     wall_s: float = 0.0
     compile_s: float = 0.0
     faults: list[str] = field(default_factory=_no_faults)
+    findings: list[dict[str, Any]] = field(default_factory=_no_findings)
 
     def add(self, record: LaunchRecord) -> None:
         """Count one more launch."""
@@ -53,6 +62,7 @@ class KernelTotal:
         self.threads += record.threads
         self.wall_s += record.wall_s
         self.compile_s += record.compile_s
+        self.findings += record.findings
         if record.fault is not None:
             self.faults.append(record.fault)
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from visim.device import recording
 from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
 from visim.device.finding import KernelFinder
@@ -30,8 +31,11 @@ from visim.device.protocol import (
     Message,
     read_message,
 )
+from visim.device.recording import Recorder
 from visim.device.reports import ProgramReport
 from visim.device.streamer import QueueError, Stopped, Streamer
+from visim.device.watching import FOUND_VARIABLE, VARIABLE, Findings
+from visim.sanitize.kinds import read_sanitize
 from visim.target import Platform, platform
 
 _SOCKET, _FILE = 3, 4
@@ -64,7 +68,18 @@ class VirtualMachine:
         self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
         finder = KernelFinder(self._space, memory)
-        self._kernels = Kernels(self._space, finder, _platform_of(model), engine, self.report)
+        found = os.environ.get(FOUND_VARIABLE)
+        folder = os.environ.get(recording.VARIABLE)
+        self._kernels = Kernels(
+            self._space,
+            finder,
+            _platform_of(model),
+            engine,
+            self.report,
+            read_sanitize(os.environ.get(VARIABLE) or None),
+            Findings(_say, Path(found) if found else None),
+            None if folder is None else Recorder(Path(folder), self._space, _say),
+        )
         self._status = _status_words(file)
         self._queues: list[Queue] = []
         self._is_reported = False
@@ -109,7 +124,11 @@ class VirtualMachine:
             match message.kind:
                 case Kind.MAP:
                     space.map_object(
-                        message.address, message.size, message.place, is_writable=writable
+                        message.address,
+                        message.size,
+                        message.place,
+                        is_writable=writable,
+                        asked=message.value or None,
                     )
                 case Kind.MAP_PROGRAM:
                     space.map_program(

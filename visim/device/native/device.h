@@ -48,6 +48,7 @@ uint64_t cycles_now(const struct model *model, uint64_t *cpu_time, int32_t clock
 int memory_file(void);
 int create_object(const struct model *model, struct xe_gem_create *request);
 int object_offset(uint32_t handle, uint64_t *offset);
+void visim_program_asks(uint64_t size);
 int close_object(uint32_t handle);
 int create_vm(int device, struct xe_vm_create *request);
 int destroy_vm(uint32_t vm);

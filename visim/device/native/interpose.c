@@ -107,16 +107,23 @@ static bool has_mode(int flags) { return flags & O_CREAT || (flags & O_TMPFILE) 
 DEFINE_OPEN(open)
 DEFINE_OPEN(open64)
 
+/* Intel's compiler writes the vISA text that it was asked to keep to this file, too, wherever the
+ * program happens to be. Nobody reads it. */
+static bool is_left_by_compiler(const char *path, const char *mode) {
+    return path && mode && mode[0] == 'w' && strcmp(path, "kernel.visaasm") == 0;
+}
+
 FILE *fopen(const char *path, const char *mode) {
     REAL(FILE *, fopen, const char *, const char *);
     char room[PATH_MAX];
-    return real_fopen(redirected(path, room), mode);
+    return real_fopen(is_left_by_compiler(path, mode) ? "/dev/null" : redirected(path, room), mode);
 }
 
 FILE *fopen64(const char *path, const char *mode) {
     REAL(FILE *, fopen64, const char *, const char *);
     char room[PATH_MAX];
-    return real_fopen64(redirected(path, room), mode);
+    return real_fopen64(is_left_by_compiler(path, mode) ? "/dev/null" : redirected(path, room),
+                        mode);
 }
 
 DIR *opendir(const char *path) {

@@ -22,6 +22,7 @@ enum { MOST_TRIES = 8 };
 
 struct object {
     uint64_t offset, size; /* size 0: the handle is free */
+    uint64_t asked;        /* what the program asked for; 0 is not known */
     uint32_t uses, placement;
     bool is_open;
 };
@@ -32,7 +33,7 @@ struct free_range {
 };
 
 struct mapping {
-    uint64_t address, range, offset;
+    uint64_t address, range, offset, asked;
     uint32_t kind, object, flags;
 };
 
@@ -58,6 +59,7 @@ static volatile uint32_t *status_words;
 static struct free_range *free_ranges;
 static struct object *objects;
 static uint32_t object_room, object_count;
+static __thread uint64_t asked_now;
 static struct vm vms[MOST_VMS];
 static struct queue queues[MOST_QUEUES];
 
@@ -86,6 +88,14 @@ int memory_file(void) {
 }
 
 static uint64_t aligned(uint64_t size, uint64_t to) { return (size + to - 1) / to * to; }
+
+/* Called by `vendor.c` before and, with 0, after this thread makes a buffer. */
+void visim_program_asks(uint64_t size) { asked_now = size; }
+
+static uint64_t asked_of(uint64_t size) {
+    const bool is_it = size == aligned(asked_now, PAGE) || size == aligned(asked_now, OBJECT_ALIGNMENT);
+    return is_it ? asked_now : 0;
+}
 
 static uint64_t take_range(uint64_t size) {
     for (struct free_range **at = &free_ranges; *at; at = &(*at)->next) {
@@ -155,6 +165,7 @@ int create_object(const struct model *model, struct xe_gem_create *request) {
         const uint64_t offset = take_range(aligned(request->size, OBJECT_ALIGNMENT));
         objects[handle - 1] = (struct object){.offset = offset,
                                               .size = offset ? request->size : 0,
+                                              .asked = asked_of(request->size),
                                               .placement = request->placement,
                                               .is_open = true};
         if (offset) used[in_vram] += request->size;
@@ -236,7 +247,8 @@ static struct message mapping_message(const struct mapping *mapping) {
                             .flags = mapping->flags,
                             .address = mapping->address,
                             .size = mapping->range,
-                            .place = mapping->offset};
+                            .place = mapping->offset,
+                            .value = mapping->asked};
 }
 
 static int add_mapping(struct vm *vm, const struct mapping *mapping) {
@@ -279,6 +291,7 @@ static int new_mapping(const struct xe_bind_op *op, uint64_t address, struct map
     if (!object) return -ENOENT;
     const uint64_t size = aligned(object->size, OBJECT_ALIGNMENT);
     if (op->offset > size || op->range > size - op->offset) return -EINVAL;
+    if (op->offset == 0) mapping->asked = object->asked;
     mapping->offset += object->offset;
     mapping->object = op->object;
     object->uses++;

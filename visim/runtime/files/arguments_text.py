@@ -34,6 +34,7 @@ MAX_ARRAY_BYTES = 1 << 29
 
 
 _PART = 1 << 20
+_PART_OF = "as:"
 _HEADERS: Mapping[tuple[int, int], Callable[[BinaryIO], tuple[tuple[int, ...], Any, Any]]] = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -94,11 +95,14 @@ def read_arguments(
     the grammar.
     """
     values: dict[int, object] = {}
-    for text in texts:
+    for text in sorted(texts, key=_is_part):
         index = find_parameter(text.key, parameters)
         name = parameters[index].name
         if index in values:
             raise ArgumentError(f"argument {name!r} is given twice")
+        if _is_part(text):
+            values[index] = _part(text, parameters, values, name)
+            continue
         values[index] = read_value(
             text, name=name, seed=(seed, index), expected=expectation(parameters[index])
         )
@@ -109,6 +113,28 @@ def read_arguments(
         message = f"no value for {names}; give --arg NAME=VALUE"
         raise ArgumentError(message, Correction(missing=tuple(examples)))
     return [values[index] for index in range(len(parameters))]
+
+
+def _is_part(text: ArgumentText) -> bool:
+    return isinstance(text.value, str) and text.value.startswith(_PART_OF)
+
+
+def _part(
+    text: ArgumentText, parameters: Sequence[Parameter], values: Mapping[int, object], name: str
+) -> NDArray[Any]:
+    """Return the bytes of another argument's array from one on: `as:x+64`."""
+    other, plus, offset = str(text.value).removeprefix(_PART_OF).partition("+")
+    index = find_parameter(other, parameters)
+    array = values.get(index)
+    if not isinstance(array, np.ndarray):
+        raise ArgumentError(f"argument {name!r}: {other!r} is no array that others can be part of")
+    first = int(offset) if _COUNT.fullmatch(offset) else -1
+    data = cast("NDArray[Any]", array).reshape(-1).view(np.uint8)
+    if plus and not 0 <= first < data.size:
+        raise ArgumentError(
+            f"argument {name!r}: {other!r} has {data.size} bytes, {offset!r} is none of them"
+        )
+    return data[first:] if plus else cast("NDArray[Any]", array)
 
 
 def read_surfaces(texts: Sequence[ArgumentText], *, seed: int) -> dict[int, object]:

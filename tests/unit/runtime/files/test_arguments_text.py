@@ -397,6 +397,26 @@ class TestTheTypeOfTheParameter:
         assert of_parameter("iota:u8:2", "buffer", "float*", 8).dtype == np.uint8
 
 
+def test_an_argument_can_be_part_of_another():
+    texts = [
+        ArgumentText("y", "as:x+4"),
+        ArgumentText("x", "iota:i32:4"),
+        ArgumentText("z", "as:x"),
+    ]
+    names = (Parameter("x"), Parameter("y"), Parameter("z"))
+    x, y, z = read_arguments(texts, names, seed=0)
+    assert np.shares_memory(x, y)
+    assert y.view(np.int32).tolist() == [1, 2, 3]
+    assert z is x
+
+
+@pytest.mark.parametrize("text", ["as:n", "as:x+16", "as:x+", "as:x+-4", "as:q"])
+def test_a_part_of_what_is_no_array_is_an_error(text):
+    texts = [ArgumentText("x", "iota:i32:4"), ArgumentText("n", "3"), ArgumentText("y", text)]
+    with pytest.raises(ArgumentError, match=r"argument 'y'|no argument 'q'"):
+        read_arguments(texts, (*X_AND_N, Parameter("y")), seed=0)
+
+
 def test_the_name_of_a_file_is_asked_what_it_is(tmp_path):
     np.save(tmp_path / "a.npy", np.arange(3))
     with pytest.raises(ArgumentError, match=r"say what the file is: x=npy:a\.npy"):
