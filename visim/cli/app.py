@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from visim.cli import (
+    campaigning,
     completing,
     debugging,
     examining,
@@ -89,6 +90,7 @@ for _verb in (
     debugging.debug,
     debugging.dap,
     debugging.diff_trace,
+    campaigning.campaign,
     executing.exec_program,
     serving.serve,
     serving.mcp,

@@ -100,14 +100,7 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     if not file.lower().endswith(".toml"):
         return _merged({"file": file}, given)
     path = Path(file)
-    try:
-        table = tomllib.loads(_bounded_text(path), parse_float=_float)
-    except ArgumentError as error:
-        raise ArgumentError(f"{file}: {error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ArgumentError(f"{file}: not a TOML file: {error}") from None
-    except ValueError:  # Python reads no integers of thousands of digits.
-        raise ArgumentError(f"{file}: one of its numbers has thousands of digits") from None
+    table = read_table(file)
     try:
         described = _typed(table, path.parent)
     except ArgumentError as error:
@@ -115,6 +108,43 @@ def read_options(file: str, raw: Mapping[str, object]) -> RunOptions:
     if "file" not in described:
         raise ArgumentError(f"{file}: the key 'file', the program to run, is missing")
     return _merged(described, given)
+
+
+def read_table(file: str, most: int = MAX_TOML_BYTES) -> dict[str, Any]:
+    """Return what is in a TOML file.
+
+    Args:
+        file: the file.
+        most: how many bytes it may have.
+
+    Raises:
+        ArgumentError: it is no TOML file, or is too long.
+        FileNotFoundError: there is no such file.
+    """
+    try:
+        return tomllib.loads(_bounded_text(Path(file), most), parse_float=_float)
+    except ArgumentError as error:
+        raise ArgumentError(f"{file}: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ArgumentError(f"{file}: not a TOML file: {error}") from None
+    except ValueError:  # Python reads no integers of thousands of digits.
+        raise ArgumentError(f"{file}: one of its numbers has thousands of digits") from None
+
+
+def launch_options(table: Mapping[str, object], folder: Path) -> RunOptions:
+    """Return the options that a table such as that of a launch.toml says.
+
+    Args:
+        table: the table.
+        folder: what files in it are relative to.
+
+    Raises:
+        ArgumentError: a key is unknown or missing, or a value is not what the key takes.
+    """
+    described = _typed(table, folder)
+    if "file" not in described:
+        raise ArgumentError("the key 'file', the program to run, is missing")
+    return _merged(described, _typed({}, folder))
 
 
 def _float(text: str) -> float:
@@ -125,14 +155,12 @@ def _float(text: str) -> float:
     return number
 
 
-def _bounded_text(path: Path) -> str:
-    """Return the text of a launch.toml, which no kernel needs to be long."""
+def _bounded_text(path: Path, most: int) -> str:
+    """Return the text of a file that no kernel needs to be long."""
     with path.open("rb") as stream:
-        data = stream.read(MAX_TOML_BYTES + 1)
-    if len(data) > MAX_TOML_BYTES:
-        raise ArgumentError(
-            f"more than {MAX_TOML_BYTES} bytes, which is too long for a launch.toml"
-        )
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise ArgumentError(f"more than {most} bytes, which is too long for a launch.toml")
     return data.decode("utf-8-sig")
 
 

@@ -1,0 +1,97 @@
+"""The kinds of cells: what each does, and what becomes of its errors."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from visim.campaign import content, launches, programs
+from visim.campaign.cells import Name
+from visim.campaign.functions import FunctionError
+from visim.campaign.outcomes import Outcome, Result
+from visim.errors import (
+    ArgumentError,
+    FaultError,
+    InputError,
+    LinkError,
+    ToolMissing,
+    UnsupportedError,
+)
+from visim.runtime.program import Program
+
+Job = Callable[[Mapping[str, Any], Name, Program | None], Result]
+
+
+def _launch(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    return launches.run(launches.work_of(work), name, program)
+
+
+def _wrong(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    del name, program
+    return Result(Outcome.WRONG, str(work["message"]))
+
+
+JOBS: Mapping[str, Job] = {"launch": _launch, "wrong": _wrong}
+_WITH_PROGRAM = frozenset({"launch"})
+
+
+def source_of(cell: Mapping[str, Any]) -> tuple[programs.Source, str] | None:
+    """Return the program of a cell and the version of visim, None if it has none."""
+    if cell["kind"] not in _WITH_PROGRAM:
+        return None
+    work = cell["work"]
+    return programs.Source.of(work["source"]), work["version"]
+
+
+def run(cell: Mapping[str, Any], program: Program | None = None) -> dict[str, Any]:
+    """Do what a cell says; return its result in the form of files, without what it took.
+
+    Args:
+        cell: as `Cell.to_dict` gives it.
+        program: its program, if this process has it.
+
+    Raises:
+        MemoryError: there is not enough.
+    """
+    form = _result(cell, program).to_dict()
+    del form["took"]
+    return form
+
+
+def _result(cell: Mapping[str, Any], program: Program | None) -> Result:
+    version = cell["work"].get("version")
+    if version is not None and version != content.version():
+        message = f"this worker has visim {content.version()}, the campaign {version}"
+        return Result(Outcome.WRONG, message)
+    try:
+        return JOBS[cell["kind"]](cell["work"], cell["name"], program)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return Result(outcome_of(error), _message(error))
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """Return which outcome an error is."""
+    match error:
+        case FaultError():
+            return Outcome.FAULT
+        case InputError() | LinkError():
+            return Outcome.BROKEN
+        case UnsupportedError():
+            return Outcome.REFUSED
+        case ArgumentError() | OSError():
+            return Outcome.WRONG
+        case ToolMissing():
+            return Outcome.MISSING
+        case _:
+            return Outcome.BUG
+
+
+def _message(error: Exception) -> str:
+    if outcome_of(error) is not Outcome.BUG or isinstance(error, FunctionError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"

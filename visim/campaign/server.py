@@ -1,0 +1,118 @@
+"""A worker: a process that has visim loaded, and forks for each cell that it is asked for.
+
+Started as `python -m visim.campaign.server`; cells come on its standard input, results go to its
+standard output. A program that a cell has loaded well is loaded here, too, so that the next cells
+of it find it there: reading takes several times as long as a small launch.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from socket import gethostname
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import visim
+from visim.campaign import children, content, frames, jobs, programs
+from visim.campaign.outcomes import Outcome, Took
+from visim.runtime.program import Program
+
+_MOST_PROGRAMS = 8
+_KNOWN = 4096
+_WARMING = """.version 4.1
+.kernel "warming"
+.kernel_attr Target="cm"
+.kernel_attr SimdSize=8
+.decl V v_type=G type=d num_elts=8 align=GRF
+mov (M1, 8) V(0,0)<1> 1:d
+ret (M1, 1)
+"""
+
+
+class Server:
+    """Answers one cell after another.
+
+    Args:
+        asked: the descriptor that cells come from.
+        answers: the one that results go to.
+    """
+
+    def __init__(self, asked: int, answers: int) -> None:
+        self._asked = asked
+        self._answers = answers
+        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._proven: OrderedDict[str, None] = OrderedDict()
+        self._name = f"{gethostname()}:{os.getpid()}"
+
+    def serve(self) -> None:
+        """Answer until nobody asks any more."""
+        with suppress(frames.BrokenFrameError, children.OtherSideGoneError):
+            while True:
+                frames.send(self._answers, self._answer(frames.receive(self._asked)))
+
+    def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        cell, limits = asked["cell"], children.Limits(**asked["limits"])
+        began = perf_counter()
+        source = jobs.source_of(cell)
+        program = None if source is None else self._program(*source)
+        work = partial(jobs.run, cell, program)
+        found = children.run_forked(work, limits, self._asked)
+        if source is not None and found["outcome"] == Outcome.PASSED:
+            self._proven[source[0].key] = None
+            if len(self._proven) > _KNOWN:
+                self._proven.popitem(last=False)
+        took = Took(round(perf_counter() - began, 4), 1, self._name)
+        return {"facts": {}, **found, "took": asdict(took)}
+
+    def _program(self, source: programs.Source, version: str) -> Program | None:
+        """Return a program if it is known to do no harm to who loads it."""
+        key = source.key
+        if key in self._programs:
+            self._programs.move_to_end(key)
+            return self._programs[key]
+        if key not in self._proven:
+            return None
+        try:
+            compiled = source.compiler is not None
+            program = programs.kept(source, version) if compiled else programs.load(source, version)
+        except Exception:
+            return None  # The cell says what is wrong.
+        if program is not None:
+            self._programs[key] = program
+            if len(self._programs) > _MOST_PROGRAMS:
+                self._programs.popitem(last=False)
+        return program
+
+
+def warm() -> None:
+    """Load what launches need before the first of them: every cell would load it anew."""
+    content.version()
+    kernel = visim.assemble(_WARMING, platform="pvc").kernels[0]
+    for engine in ("interpreter", "jit"):
+        kernel.launch([], thread_groups=1, engine=engine, workers=1)
+    np.random.default_rng(0).random(1)
+
+
+def main() -> None:
+    """Serve the process that has started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    asked, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    warm()
+    Server(asked, answers).serve()
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
