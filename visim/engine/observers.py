@@ -124,9 +124,12 @@ class Observer:
 
     One with `watches_only` gets of `accesses` what `Watch` effects tell, and nothing else; if these
     say their groups, and it wants no other event, they may come in any order between threads.
+    One that `sees_prefetches` gets among its accesses what prefetches ask for, as sites of kind
+    "watch" (`visim.engine.prefetches`); they are no accesses of the program.
     """
 
     watches_only: ClassVar[bool] = False
+    sees_prefetches: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Refuse methods that look like events and are none: nothing would ever call them."""

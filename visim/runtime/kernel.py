@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any, Literal, Unpack, overload
 
 from visim.engine.base import Engine
+from visim.engine.prefetches import has_prefetches
 from visim.errors import InputError, UnsupportedError
 from visim.forks import RenewedLock, RenewedProperty
 from visim.lex import shortened
@@ -268,11 +269,13 @@ class Kernel:
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
         """Return which sanitizers are to watch a launch, and what they have to look at."""
         names = tuple(options.sanitize or ())
+        seen = any(getattr(item, "sees_prefetches", False) for item in options.observers)
+        prefetches = seen and has_prefetches(self._linked)
         if not names:
-            return Wanted()
+            return Wanted(prefetches=prefetches)
         layout, has_metadata = self._payload, self._kernel.metadata is not None
         private = layout.private_bytes if isinstance(layout, PayloadLayout) else 0
-        return Wanted(names, bool(undefined or private), not has_metadata)
+        return Wanted(names, bool(undefined or private), not has_metadata, prefetches)
 
     def _planned(self, form: Form, wanted: Wanted) -> Callable[[Sequence[object]], LaunchPlan]:
         """Return what prepares launches; variables have other places where shadows stand."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 
+from visim.engine.prefetches import PrefetchInstrument
 from visim.linker.program import LinkedKernel
 from visim.sanitize.barriers import NAME as BARRIER
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
@@ -43,11 +44,13 @@ class Wanted:
         flat: whether flat memory has bytes that nothing has written.
         strict: whether registers count that the program reads before it writes them: what a
             compiler has made reads such on purpose.
+        prefetches: whether an observer wants to see them, which is no sanitizer's business.
     """
 
     names: tuple[str, ...] = ()
     flat: bool = False
     strict: bool = False
+    prefetches: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -97,6 +100,8 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         instruments.append(RaceInstrument())
     if "barriers" in wanted.names:
         instruments.append(BarrierInstrument())
+    if wanted.prefetches:
+        instruments.append(PrefetchInstrument())
     return instrumented(kernel, instruments)
 
 

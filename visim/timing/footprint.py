@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from visim.engine.prefetches import is_prefetch, loaded_by
 from visim.isa import Instruction, trace
 from visim.operands import General
 from visim.sem.effects import (
@@ -47,12 +48,14 @@ class Footprint:
 
 
 def footprint(instruction: Instruction, platform: Platform) -> Footprint:
-    """Return the footprint of an instruction.
+    """Return the footprint of an instruction; that of a prefetch has the message of its load.
 
     Raises:
         visim.isa.Unexecutable: visim does not execute it.
     """
     effects = trace(instruction, platform)
+    if is_prefetch(instruction):
+        effects = (loaded_by(instruction, platform),)
     leaves = expressions(effects)
     places = [leaf.attribute for leaf in leaves if leaf.uop.name == "read"]
     registers = [effect.place for effect in effects if isinstance(effect, WriteRegister)]

@@ -106,7 +106,9 @@ def _route(instruction: Instruction, kind: str) -> str:
     """Return the opcode of a message to the load/store cache, with its control of the first one."""
     name = next(name for name in ("load", "store", "atomic") if kind.endswith(name))
     cache = getattr(instruction, "cache", None)
-    return f"{name}.ca" if isinstance(cache, LscCache) and cache.l1 == "ca" else name
+    if not isinstance(cache, LscCache) or cache.l1 not in {"ca", "uc"}:
+        return name
+    return f"{name}.{cache.l1}"
 
 
 def _address_arithmetic(emitter: Emitter, address: LscAddress, execution: ExecSize) -> None:

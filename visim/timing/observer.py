@@ -53,6 +53,8 @@ class Timing(Observer):
         ArgumentError: there is no such generation, preset or parameter.
     """
 
+    sees_prefetches = True
+
     def __init__(
         self,
         arch: str,

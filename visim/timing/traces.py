@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.engine.accesses import Accesses, AccessSite
+from visim.engine.prefetches import SURFACE_SHIFT, told_by
 from visim.timing import compiled
 from visim.timing.core import coalesce
 from visim.timing.core.coalesce import ENTRIES, LINES, SEEN, Entries, Log, Sites
@@ -132,6 +133,7 @@ def _runs(order: Sequence[list[tuple[int, Words]]]) -> list[tuple[int, list[list
 def _sites(table: Sequence[AccessSite], program: NativeProgram) -> Sites:
     """Return what is to be known of the sites, by number."""
     places: dict[tuple[int, int], list[int]] = {}
+    table = [_as_load(site) for site in table]
     for number, site in enumerate(table):
         if site.kind in _KINDS:
             places.setdefault((site.unit, site.pc), []).append(number)
@@ -157,8 +159,16 @@ def _sites(table: Sequence[AccessSite], program: NativeProgram) -> Sites:
             for site in table
         ],
         own=[(1 << 24) * (site.space == "scratch") for site in table],
-        bound=[(1 << 40) * (site.space == "surface") for site in table],
+        bound=[(1 << SURFACE_SHIFT) * (site.space == "surface") for site in table],
     )
+
+
+def _as_load(site: AccessSite) -> AccessSite:
+    """Return a site; one that tells of a prefetch as the load that it is."""
+    told = told_by(site)
+    if told is None:
+        return site
+    return AccessSite(site.unit, site.pc, "load", told.space.value, site.lanes, told.size)
 
 
 def _parts(program: NativeProgram, site: AccessSite) -> int:
@@ -210,7 +220,7 @@ def _count(
     table: Sequence[AccessSite], found: Entries, counts: dict[tuple[int, int], SiteCount]
 ) -> None:
     """Add what the instructions of a table did."""
-    for number, site in enumerate(table):
+    for number, site in enumerate(map(_as_load, table)):
         key = site.unit, site.pc
         ran = int(found.ran[number])
         if not ran:

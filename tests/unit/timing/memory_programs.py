@@ -63,12 +63,17 @@ def use(number, *, simd=16):
     return f"add (M1, {simd}) S(0,0)<1> S(0,0)<1;1,0> D{number}(0,0)<1;1,0>"
 
 
-def observed(program, arch, groups, *, group_size=1, words=1 << 20, **options):
+def observed(program, arch, groups, *, group_size=1, words=1 << 20, engine=None, **options):
     """Return what watched `groups` groups of a kernel, with a surface of so many words."""
     timing = Timing(arch, **options)
     surfaces = {0: np.zeros(words, np.uint32)} if "bti(0x0)" in program.source else {}
     program.launch(
-        [], thread_groups=groups, group_size=group_size, surfaces=surfaces, observers=[timing]
+        [],
+        thread_groups=groups,
+        group_size=group_size,
+        surfaces=surfaces,
+        observers=[timing],
+        engine=engine,
     )
     return timing
 

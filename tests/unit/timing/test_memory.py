@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from tests.unit.timing.memory_programs import (
     use,
 )
 from visim.errors import UnsupportedError
-from visim.timing import ARCHITECTURES, find_machine
+from visim.timing import ARCHITECTURES, Timing, find_machine
 from visim.timing.legaliser import legalise
 from visim.timing.model import simulate_work
 from visim.timing.occupancy import occupancy
@@ -89,6 +90,30 @@ def test_only_channels_that_are_on_touch_lines():
     assert (line_of(result, "lsc_load").site.channels, result.data.l1_misses) == (4, 4)
 
 
+def test_messages_that_are_not_cached_pass_the_first_cache_by():
+    uncached = "lsc_load.ugm.uc.uc (M1, 16) D0:d32 bti(0x0)[A]:a32"
+    result = timed(kernel([*addresses(4), uncached, use(0), uncached, use(0)]), "bmg", 2)
+    assert (result.data.l1_hits, result.data.l1_misses) == (0, 0)
+    assert (result.data.l3_hits, result.data.l3_misses) == (2, 2)
+
+
+def test_lines_of_a_block_of_two_dimensions_are_those_of_its_rows():
+    """Eight rows of 64 bytes in memory with a pitch of 256, asked for before they are read."""
+    plane = "flat[P, D, D(0,1), D(0,2), 0x0, 0x0]"
+    names = [".decl P v_type=G type=uq num_elts=1 align=GRF", ".input P offset=64 size=8"]
+    names += [".decl D v_type=G type=d num_elts=4 align=GRF"]
+    names += [".decl B v_type=G type=ud num_elts=128 align=GRF"]
+    body = [f"mov (M1_NM, 1) D(0,{i})<1> 0x{n - 1:x}:d" for i, n in enumerate((256, 8, 256))]
+    block = f"lsc_load_block2d.ugm (M1_NM, 1) {{}}:d32.16x8nn {plane}"
+    program = kernel([*body, block.format("%null"), block.format("B")], declarations=names)
+    timing = Timing("bmg")
+    given = np.zeros(1024, np.uint32)
+    program.launch([given], thread_groups=1, group_size=1, observers=[timing])
+    asked, read = [line.data for line in timing.result.lines if "block2d" in line.text]
+    assert 8 <= asked.site.lines <= 16
+    assert (read.l1, read.l1 + read.l3 + read.memory) == (asked.site.lines,) * 2
+
+
 # Ratios that others have published
 
 
@@ -158,6 +183,24 @@ def test_wide_instructions_of_xe2_have_the_rate_of_two_and_hide_twice_the_latenc
     alone = [timed(products(200, simd, 1), "bmg", 1, eus=1).cycles for simd in (16, 32)]
     assert full[0] / full[1] == pytest.approx(1, abs=0.08)
     assert 1.7 < 2 * alone[0] / alone[1] < 2
+
+
+def test_matrix_units_do_sixteen_times_the_operations_of_vectors():
+    """839 against 52 TFLOPS of a Ponte Vecchio (Intel at Hot Chips 34)."""
+    names = [f".decl M{i} v_type=G type=f num_elts=128 align=GRF" for i in range(4)]
+    names += [f".decl O{i} v_type=G type=d num_elts=128 align=GRF" for i in range(2)]
+    matrix = [f"dpas.bf.bf.8.8 (M1, 16) M{i % 4}.0 M{i % 4}.0 O0.0 O1(0,0)" for i in range(64)]
+    vector = [
+        f"mad (M1, 16) D{i % 6}(0,0)<1> D{i % 6}(0,0)<1;1,0> D6(0,0)<1;1,0> D7(0,0)<1;1,0>"
+        for i in range(192)
+    ]
+    wide = kernel(matrix, platform="pvc", declarations=names)
+    narrow = kernel(vector, platform="pvc")
+    rates = [
+        operations * 64 / timed(program, "pvc", 64, eus=1).cycles
+        for program, operations in ((wide, 64 * 2 * 8 * 16 * 16), (narrow, 192 * 2 * 16))
+    ]
+    assert rates[0] / rates[1] == pytest.approx(839 / 52, rel=0.1)
 
 
 def test_a_load_of_32_channels_waits_hardly_longer_than_one_of_16():
@@ -287,3 +330,38 @@ def test_occupancy_counts_groups_of_a_subslice():
     found = occupancy(timing.machine, timing._work(native), True)
     assert (found.threads, found.slots, found.limit) == (8, 8, "threads")
     assert found.share == 1
+
+
+# Prefetches
+
+
+def fetched(ahead_of, count=16, predicate=""):
+    """Return a kernel that asks for what comes later in a cache line of its own, or does not."""
+    body = addresses(4)
+    for _ in range(count):
+        if ahead_of:
+            place = f"bti(0x0)[A+0x{ahead_of:x}]:a32"
+            body.append(f"{predicate}lsc_load.ugm.ca.ca (M1, 16) %null:d32 {place}")
+        body += [load(0), use(0), *[use(1)] * 40, ahead(0x1000)]
+    return kernel(body, declarations=[".decl P1 v_type=P num_elts=16"])
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_prefetched_lines_are_in_the_first_cache_and_the_kernel_is_faster(engine):
+    """The compiler's guide: prefetches hide the latency of memory where there are few threads."""
+    results = []
+    for distance in (0, 0x2000):
+        timing = observed(fetched(distance), "bmg", 4, engine=engine)
+        results.append(timing.result)
+    without, with_them = results
+    assert without.data.l1_hits == 0
+    assert with_them.data.l1_hits == 4 * 14
+    assert 0.3 < with_them.cycles / without.cycles < 0.7
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_prefetches_of_no_channel_ask_for_nothing(engine):
+    timing = observed(fetched(0x2000, predicate="(P1) "), "bmg", 2, engine=engine)
+    (*_, line) = [line for line in timing.result.lines if "%null" in line.text]
+    assert line.data is None
+    assert timing.result.data.l1_hits == 0

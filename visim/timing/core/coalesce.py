@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 from visim.timing.core.fields import ATOMIC, LOCAL
 
 ENTRIES, LINES = range(2)
+OFF = -1
+"""The address of a lane of a prefetch that is off."""
 SEEN = 1 << 15
 """Places in which words of local memory are looked for: 128 KB of them."""
 
@@ -151,8 +153,11 @@ def channels(
     for lane in range(first, last):
         if not (log.words[place + 1 + lane // 64] >> lane % 64) & 1:
             continue
+        address = log.words[place + 1 + sites.masks[site] + lane]
+        if address == OFF:
+            continue
         on += 1
-        address = base + log.words[place + 1 + sites.masks[site] + lane]
+        address += base
         if sites.kind[site] == LOCAL:
             local(sites, log, entries, site, address)
         else:
