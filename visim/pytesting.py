@@ -16,10 +16,10 @@ from visim.errors import ArgumentError
 from visim.runtime.launching.defaults import watched
 from visim.runtime.launching.report import Report
 from visim.sanitize.findings import Finding
-from visim.sanitize.kinds import read_sanitize
+from visim.sanitize.kinds import DETECTORS, read_kinds, read_sanitize
 from visim.sanitize.suppressions import Suppression, kept, read_suppressions
 
-_OPTION, _SUPPRESS = "visim_sanitize", "visim_suppress"
+_OPTION, _ERRORS, _SUPPRESS = "visim_sanitize", "visim_sanitize_errors", "visim_suppress"
 
 
 class Watched:
@@ -71,7 +71,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const="all",
         metavar="NAMES",
         dest=_OPTION,
-        help="run all kernels under sanitizers: races, uninit, bounds, barriers, or all",
+        help=f"run all kernels under sanitizers: {', '.join(DETECTORS)}, or all",
+    )
+    group.addoption(
+        "--visim-sanitize-errors",
+        metavar="KINDS",
+        dest=_ERRORS,
+        help="kinds of findings that count as errors, also where they are notes",
     )
     group.addoption(
         "--visim-suppress",
@@ -85,6 +91,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Refuse options that mean nothing before tests run."""
     try:
         read_sanitize(config.getoption(_OPTION))
+        read_kinds(config.getoption(_ERRORS) or ())
         _suppressions(config)
     except ArgumentError as error:
         raise pytest.UsageError(f"--visim-{error}") from None
@@ -105,7 +112,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         return (yield)
     known = item.stash.get(_KEY, None)
     found = known or Watched(_suppressions(item.config))
-    with watched(names or "all", found.reports.append):
+    errors = read_kinds(item.config.getoption(_ERRORS) or ())
+    with watched(names or "all", found.reports.append, errors):
         result = yield
     failure = found.failure()
     if failure is not None:

@@ -18,6 +18,7 @@ from visim.cli.conventions import (
     options_option,
     platform_option,
 )
+from visim.sanitize.kinds import DETECTORS, KINDS
 
 _VALUES = """
 An argument is given as --arg NAME=VALUE or by its index as --arg 0=VALUE. VALUE is
@@ -111,11 +112,18 @@ _launch_options = (
         "--sanitize",
         multiple=True,
         metavar="NAMES",
-        help="Find what is wrong: races, uninit, bounds, barriers or all.",
-        shell_complete=completing.one_of("races", "uninit", "bounds", "barriers", "all"),
+        help=f"Find what is wrong: {', '.join(DETECTORS)} or all.",
+        shell_complete=completing.one_of(*DETECTORS, "all"),
     ),
     click.option(
         "--sanitize-stop", is_flag=True, help="Stop with a fault at the first error or warning."
+    ),
+    click.option(
+        "--sanitize-errors",
+        multiple=True,
+        metavar="KINDS",
+        help="Kinds of findings that count as errors, also where they are notes.",
+        shell_complete=completing.one_of(*KINDS),
     ),
     click.option("--suppress", metavar="FILE", help="A file of findings that are known."),
     click.option("--show", is_flag=True, help="Show pictures even where stdout is not a terminal."),

@@ -185,10 +185,12 @@ class Kernel:
                 - `collect`: "instructions", "fidelity" and "taint" are in the report only if they
                   are asked for. `require_exact`: refuse results that are not bit-exact.
                 - `observers`: a list of `Observer` objects.
-                - `sanitize`: "all", or one or several of "races", "uninit", "bounds" and
-                  "barriers": what they find is in the report's `findings`. `sanitize_stop`: stop
-                  with a fault when the first error or warning is found. `suppress`: the path of a
-                  file with findings that are known; the report lacks these.
+                - `sanitize`: "all", or one or several of "races", "uninit", "bounds",
+                  "barriers" and "undefined": what they find is in the report's `findings`.
+                  `sanitize_stop`: stop with a fault when the first error or warning is found.
+                  `sanitize_errors`: kinds of findings that count as errors, also if they are
+                  notes. `suppress`: the path of a file with findings that are known; the report
+                  lacks these.
                 - `wait`: False returns at once, while the launch runs.
 
         Returns:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visim.sanitize.findings import Actor, Finding, Place
 from visim.sanitize.kinds import KINDS, order_of
@@ -27,10 +27,15 @@ class Collector:
 
     Reports come in an order that depends on the kernel and its arguments only, so that the first
     one, which is the example that users see, is always the same.
+
+    Args:
+        places: the places of the kernel's instructions.
+        errors: kinds that count as errors, whatever their rows say.
     """
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, errors: frozenset[str] = frozenset()) -> None:
         self.places = places
+        self._errors = errors
         self._found: dict[object, Finding] = {}
         self._counts: dict[object, int] = {}
         self.left_out = 0
@@ -70,13 +75,14 @@ class Collector:
             return
         said = KINDS[kind].advice if advice is None else advice
         actors = tuple(side.actor for side in sides)
-        self._found[key] = Finding(kind, buffer, places, actors, message, advice=said)
+        self._found[key] = Finding(
+            kind, buffer, places, actors, message, advice=said, is_raised=kind in self._errors
+        )
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what was found: by kind in the table's order, then by place."""
         counted = [
-            Finding(f.kind, f.buffer, f.places, f.actors, f.message, self._counts[key], f.advice)
-            for key, f in self._found.items()
+            replace(finding, count=self._counts[key]) for key, finding in self._found.items()
         ]
         return tuple(sorted(counted, key=_order))
 

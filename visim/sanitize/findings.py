@@ -76,6 +76,7 @@ class Finding:
         message: what happened, in one or two sentences.
         count: how often the same was found.
         advice: what to do, in one sentence.
+        is_raised: whether it counts as an error because the launch said so.
     """
 
     kind: str
@@ -85,16 +86,21 @@ class Finding:
     message: str
     count: int = 1
     advice: str = ""
+    is_raised: bool = False
 
     @property
     def severity(self) -> str:
         """How much it matters: error, warning or note."""
-        return str(KINDS[self.kind].severity)
+        return str(self._severity)
 
     @property
     def counts(self) -> bool:
         """Whether it makes `visim run` end with exit code 1."""
-        return KINDS[self.kind].severity is not Severity.NOTE
+        return self._severity is not Severity.NOTE
+
+    @property
+    def _severity(self) -> Severity:
+        return Severity.ERROR if self.is_raised else KINDS[self.kind].severity
 
     @property
     def locations(self) -> list[tuple[str | None, int | None]]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import cast
 
 from visim.diag import Severity
 from visim.errors import ArgumentError, shown
 from visim.lex import nearest
 
-DETECTORS = ("races", "uninit", "bounds", "barriers")
+DETECTORS = ("races", "uninit", "bounds", "barriers", "undefined")
 """What `sanitize=` names: each is a detector, and "all" is all of them."""
 
 
@@ -74,6 +75,24 @@ def _rows() -> tuple[Kind, ...]:
         Kind("barrier-divergence", "barriers", error,
              "not all work-items of a group come to the same barrier",
              "move the barrier out of the branch, and return only behind the last barrier"),
+        Kind("division-by-zero", "undefined", note,
+             "an integer is divided by zero",
+             "test the divisor first"),
+        Kind("shift-range", "undefined", note,
+             "a shift by more bits than there are: the device takes the count's low bits",
+             "test the count first, or mask it where that is meant"),
+        Kind("conversion-range", "undefined", note,
+             "a float is converted that the integer type has no value for",
+             "clamp the value first, or convert with saturation (convert_int_sat)"),
+        Kind("misaligned", "undefined", note,
+             "a vector or block in memory is not aligned to its elements",
+             "align the pointer, or load with vload"),
+        Kind("null-operand", "undefined", note,
+             "an instruction computes with %null, which has no value",
+             "name a variable"),
+        Kind("printf-overflow", "undefined", note,
+             "output of printf is lost for which the buffer has no room",
+             "print less in one group"),
     )
     # fmt: on
 
@@ -101,6 +120,29 @@ def read_sanitize(value: object) -> tuple[str, ...]:
     return tuple(name for name in DETECTORS if name in names or "all" in names)
 
 
+def read_kinds(value: object) -> tuple[str, ...]:
+    """Return the kinds that a caller names, or patterns of them, in the table's order.
+
+    Raises:
+        ArgumentError: no kind is called so.
+    """
+    given = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(given, Iterable):
+        raise ArgumentError(f"sanitize_errors: expected names of kinds, found {shown(value)}")
+    found: set[str] = set()
+    for pattern in cast("Iterable[object]", given):
+        text = pattern if isinstance(pattern, str) else ""
+        fitting = {name for name in KINDS if fnmatchcase(name, text)}
+        if not fitting:
+            near = nearest(text, KINDS)
+            hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(KINDS)}"
+            raise ArgumentError(
+                f"sanitize_errors: no kind of finding is called {shown(pattern)}; {hint}"
+            )
+        found |= fitting
+    return tuple(name for name in KINDS if name in found)
+
+
 def _wrong(value: object) -> ArgumentError:
     return ArgumentError(f"sanitize: expected 'all' or a list of names, found {shown(value)}")
 
@@ -118,4 +160,4 @@ def order_of(kind: str) -> int:
 
 _ORDER = {name: place for place, name in enumerate(KINDS)}
 
-__all__ = ["DETECTORS", "KINDS", "Kind", "order_of", "read_sanitize"]
+__all__ = ["DETECTORS", "KINDS", "Kind", "order_of", "read_kinds", "read_sanitize"]

@@ -24,9 +24,11 @@ from visim.sanitize.detecting import (
     WatchingSanitizer,
 )
 from visim.sanitize.instrumented import InstrumentedKernel, instrumented
-from visim.sanitize.places import Places, TextOf
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
+from visim.sanitize.undefined.detector import UndefinedDetector
+from visim.sanitize.undefined.instrument import UndefinedInstrument
+from visim.sanitize.undefined.prints import Prints
 from visim.sanitize.uninit.detector import UninitDetector
 from visim.sanitize.uninit.instrument import PREFIX as UNINIT
 from visim.sanitize.uninit.instrument import Tracking, UninitInstrument
@@ -85,6 +87,9 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         UnsupportedError: the system does not let the process have shadows of memory.
     """
     instruments: list[Instrument] = []
+    if "undefined" in wanted.names:
+        prints = Prints(kernel, reach.flat, reach.printf, reach.printf_bytes)
+        instruments.append(UndefinedInstrument(prints, has_groups=reach.has_groups))
     space, table = wanted.space, wanted.table
     if table is not None:
         instruments.append(BoundsInstrument(kernel, reach, table))
@@ -111,7 +116,7 @@ def sanitizer(
     wanted: Wanted,
     undefined: Sequence[Undefined],
     reach: Reach,
-    text_of: TextOf | None = None,
+    collector: Collector,
     *,
     is_hasty: bool = False,
 ) -> Sanitizer | FreeSanitizer:
@@ -123,13 +128,14 @@ def sanitizer(
         wanted: which detectors.
         undefined: what of flat memory counts as never written.
         reach: what the kernel reaches by pointers that it starts with.
-        text_of: gives the text of lines of the source.
+        collector: gets what is found.
         is_hasty: whether findings are wanted as soon as there are any.
     """
-    collector = Collector(Places(surroundings.kernel, text_of))
     detectors: list[Detector] = []
     if "races" in wanted.names:
         detectors.append(RaceDetector(surroundings, collector))
+    if "undefined" in wanted.names:
+        detectors.append(UndefinedDetector(surroundings, collector))
     space, table = wanted.space, wanted.table
     if table is not None:
         detectors.append(BoundsDetector(surroundings, collector, reach, table))
@@ -138,7 +144,7 @@ def sanitizer(
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
     if BARRIER in tells:
         detectors.append(BarrierDetector(surroundings, collector))
-    is_free = all(isinstance(one, BoundsDetector) for one in detectors)
+    is_free = all(isinstance(one, BoundsDetector | UndefinedDetector) for one in detectors)
     if is_free and reach.has_groups:
         return FreeSanitizer(surroundings, collector, detectors, is_hasty=is_hasty)
     kind = Sanitizer if "races" in wanted.names else WatchingSanitizer

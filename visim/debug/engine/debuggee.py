@@ -30,7 +30,7 @@ from visim.sem.effects import FIRST_COUNTER
 
 _AT_ONCE = 1 << 16
 _NOT_DEBUGGED = (
-    *("engine", "sanitize", "sanitize_stop", "suppress", "observers", "wait"),
+    *("engine", "sanitize", "sanitize_stop", "suppress", "sanitize_errors", "observers", "wait"),
     *("collect", "require_exact", "timeout", "workers"),
 )
 """Options of launches that mean nothing to steps, or that the debugger sets itself."""

@@ -392,6 +392,7 @@ _READERS: Mapping[str, _Reader] = {
     "collect":       _names,
     "sanitize":      _names,
     "sanitize-stop": _flag,
+    "sanitize-errors": _names,
     "suppress":      _path,
     "sarif":         _path,
     "html":          _path,
@@ -419,6 +420,7 @@ _LAUNCH = {
     "collect":       "collect",
     "sanitize":      "sanitize",
     "sanitize-stop": "sanitize_stop",
+    "sanitize-errors": "sanitize_errors",
     "suppress":      "suppress",
 }
 # fmt: on

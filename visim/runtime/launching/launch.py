@@ -40,7 +40,7 @@ from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.printf.records import PRINTF_BYTES, Receiver, current_receiver
 from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.findings import Finding
-from visim.sanitize.kinds import read_sanitize
+from visim.sanitize.kinds import read_kinds, read_sanitize
 from visim.sanitize.suppressions import kept, read_suppressions
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class LaunchSettings(TypedDict, total=False):
     observers: Sequence[Observer]
     sanitize: str | Iterable[str] | None
     sanitize_stop: bool
+    sanitize_errors: str | Iterable[str]
     suppress: str | Path | None
 
 
@@ -108,6 +109,7 @@ class LaunchOptions(Sizes):
     observers: Sequence[object] = ()
     sanitize: str | Iterable[str] | None = None
     sanitize_stop: bool = False
+    sanitize_errors: str | Iterable[str] = ()
     suppress: str | Path | None = None
     wait: bool = True
 
@@ -163,12 +165,14 @@ class LaunchOptions(Sizes):
         self._check_words()
         self._check_numbers()
         plain = isinstance(self.collect, tuple) and not self.collect and self.sanitize is None
+        plain = plain and not self.sanitize_errors
         if plain and not self.surfaces and not self.samplers:
             return self
         return replace(
             self,
             collect=self._collected(),
             sanitize=read_sanitize(self.sanitize),
+            sanitize_errors=read_kinds(self.sanitize_errors),
             surfaces=_by_index("surfaces", self.surfaces),
             samplers=_by_index("samplers", self.samplers),
         )
@@ -379,7 +383,9 @@ class Launch(Generic[_Result]):
     ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan while sanitizers watch it; return what they found, too."""
         with sanitizing.wanted.turn():
-            watcher = sanitizing.begin(self.plan, is_hasty=self.options.sanitize_stop)
+            watcher = sanitizing.begin(
+                self.plan, self.options.sanitize_errors, is_hasty=self.options.sanitize_stop
+            )
             options = replace(options, observers=(*options.observers, watcher))
             if self.options.sanitize_stop:
                 options = replace(options, stop=FirstFinding(watcher, options.stop))

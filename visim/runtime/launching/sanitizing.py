@@ -15,10 +15,12 @@ from visim.records import record
 from visim.runtime.arguments.parameters import parameters
 from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.payload.bare import BareLayout
-from visim.runtime.payload.layout import PayloadLayout
+from visim.runtime.payload.layout import POINTED_TO, PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan
+from visim.runtime.printf.records import PRINTF_BYTES
 from visim.runtime.sourcetexts import SourceTexts
 from visim.sanitize.bounds.instrument import OWN_LOCAL, Reach
+from visim.sanitize.collecting import Collector
 from visim.sanitize.detecting import (
     Area,
     FreeSanitizer,
@@ -28,12 +30,14 @@ from visim.sanitize.detecting import (
     Undefined,
 )
 from visim.sanitize.findings import Finding
+from visim.sanitize.places import Places
 from visim.sanitize.watching import Wanted, sanitizer
 
 _SHADOWS, _EXTENTS = "shadow memory", "extents of memory"
+_PRINTF = POINTED_TO["printf_buffer"]
 _KINDS = {
     "private memory": "private",
-    "printf buffer": "hidden",
+    _PRINTF: "hidden",
     "assert buffer": "hidden",
     "local ids": "hidden",
     "implicit arguments": "hidden",
@@ -66,8 +70,10 @@ class Sanitizing:
         if table is not None and _EXTENTS not in known:
             memory.add(table.bytes, _EXTENTS)
 
-    def begin(self, plan: LaunchPlan, *, is_hasty: bool) -> Sanitizer | FreeSanitizer:
-        """Return what watches one run of a plan."""
+    def begin(
+        self, plan: LaunchPlan, errors: Iterable[str], *, is_hasty: bool
+    ) -> Sanitizer | FreeSanitizer:
+        """Return what watches one run of a plan; `errors` are kinds that count as errors."""
         machine = plan.parts[0].machine
         areas = tuple(
             Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"))
@@ -85,8 +91,8 @@ class Sanitizing:
             self.kernel, areas, surfaces, bound, tuple(extents), sizes, scratch, local
         )
         undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
-        text_of = self.texts.text
-        given = around, self.watched, self.wanted, undefined, self.reach, text_of
+        collector = Collector(Places(self.kernel, self.texts.text), frozenset(errors))
+        given = around, self.watched, self.wanted, undefined, self.reach, collector
         return sanitizer(*given, is_hasty=is_hasty)
 
 
@@ -139,7 +145,16 @@ def reach_of(layout: PayloadLayout | BareLayout) -> Reach:
         for one in parameters(layout.kernel)
         if one.kind == "local" and one.name not in {place.name for place in local}
     )
-    return Reach(layout.pointers, local, own, silent, frozenset(hidden), has_groups=True)
+    return Reach(
+        layout.pointers,
+        local,
+        own,
+        silent,
+        frozenset(hidden),
+        has_groups=True,
+        printf=_PRINTF,
+        printf_bytes=PRINTF_BYTES,
+    )
 
 
 def _area(surface: Surface) -> Area:

@@ -55,6 +55,7 @@ class Reach:
     `own_local` are the bytes of local memory that are no argument: addresses in them are of no
     pointer, and neither are those in arguments that are `silent`, of which the compiler knows where
     they are. `hidden` are names of memory whose bounds are none of the program's business.
+    `printf` is what the pointer to the buffer of printf is called, which has `printf_bytes`.
     `has_groups` says that r0 has the coordinates of groups.
     """
 
@@ -64,6 +65,8 @@ class Reach:
     silent: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     has_groups: bool = False
+    printf: str = ""
+    printf_bytes: int = 0
 
     @property
     def constant_owners(self) -> Owners:
