@@ -371,7 +371,8 @@ class Kernel:
 
     @RenewedProperty
     def _reach(self) -> Reach:
-        return reach_of(self._payload)
+        contents = self._contents
+        return reach_of(self._payload, self._linked, contents.raw, contents.texts)
 
     @RenewedProperty
     def _pointees(self) -> Pointees:

@@ -87,12 +87,12 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         UnsupportedError: the system does not let the process have shadows of memory.
     """
     instruments: list[Instrument] = []
-    if "undefined" in wanted.names:
-        prints = Prints(kernel, reach.flat, reach.printf, reach.printf_bytes)
-        instruments.append(UndefinedInstrument(prints, has_groups=reach.has_groups))
     space, table = wanted.space, wanted.table
     if table is not None:
         instruments.append(BoundsInstrument(kernel, reach, table))
+    if "undefined" in wanted.names:
+        prints = Prints(kernel, reach.flat, reach.printf, reach.printf_bytes)
+        instruments.append(UndefinedInstrument(prints, has_groups=reach.has_groups))
     if space is not None:
         shadowed = ShadowedKernel(kernel)
         kernel = shadowed.kernel

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
+from visim.binary.debugarrays import debug_variables
 from visim.engine.base import StopFlag
 from visim.errors import Fault
 from visim.linker import LinkedKernel
@@ -19,6 +21,7 @@ from visim.runtime.payload.layout import POINTED_TO, PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan
 from visim.runtime.printf.records import PRINTF_BYTES
 from visim.runtime.sourcetexts import SourceTexts
+from visim.sanitize.bounds.arrays import OwnArrays, own_arrays
 from visim.sanitize.bounds.instrument import OWN_LOCAL, Reach
 from visim.sanitize.collecting import Collector
 from visim.sanitize.detecting import (
@@ -84,6 +87,10 @@ class Sanitizing:
         surfaces = {index: area.start for index, area in bound.items()}
         sizes, scratch = _sizes(plan.geometry), machine.scratch_bytes
         extents = list(plan.extents)
+        extents += [
+            Extent(one.name, one.offset, one.size, is_local=True, whole=None, element=one.element)
+            for one in self.reach.own.arrays
+        ]
         if self.reach.own_local:
             extents.append(Extent(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
         local = plan.parts[0].dispatch.slm_bytes
@@ -132,8 +139,17 @@ def first_finding(findings: Iterable[Finding], kernel: str) -> Fault | None:
     return None
 
 
-def reach_of(layout: PayloadLayout | BareLayout) -> Reach:
-    """Return what kernels with a layout reach by pointers that they start with."""
+def reach_of(
+    layout: PayloadLayout | BareLayout, linked: LinkedKernel, raw: bytes | None, texts: SourceTexts
+) -> Reach:
+    """Return what kernels with a layout reach by pointers that they start with.
+
+    Args:
+        layout: the layout.
+        linked: the kernel.
+        raw: the file that it comes from, which may have debug data.
+        texts: its source.
+    """
     if isinstance(layout, BareLayout):
         return Reach(layout.pointers)
     names = {one.name for one in parameters(layout.kernel) if one.kind == "buffer"}
@@ -152,9 +168,20 @@ def reach_of(layout: PayloadLayout | BareLayout) -> Reach:
         silent,
         frozenset(hidden),
         has_groups=True,
+        own=_own_arrays(linked, raw, names, texts),
         printf=_PRINTF,
         printf_bytes=PRINTF_BYTES,
     )
+
+
+def _own_arrays(
+    linked: LinkedKernel, raw: bytes | None, buffers: AbstractSet[str], texts: SourceTexts
+) -> OwnArrays:
+    """Return the arrays in local memory that debug data knows of."""
+    if raw is None:
+        return OwnArrays()
+    known = debug_variables(raw, linked.name)
+    return own_arrays(linked, known.arrays, known.pointers - buffers, texts.line, texts.whole)
 
 
 def _area(surface: Surface) -> Area:

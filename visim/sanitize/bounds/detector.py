@@ -186,7 +186,8 @@ class BoundsDetector:
             case Space.FLAT:
                 owners = self._flat.of(unit, address_of(access))
             case Space.SLM:
-                owners = self._local.of(unit, address_of(access)) or self._reach.constant_owners
+                found = self._local.of(unit, address_of(access))
+                owners = found or self._reach.owners_at(unit, site.pc)
             case _:
                 owners = NOBODY
         return _Site(access, owners, first)

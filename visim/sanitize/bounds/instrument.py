@@ -6,12 +6,13 @@ was computed from. Where that is not known, the access stays as it is, and fault
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from visim.engine.provenance import UNSURE, Owners, PointerPlace, Provenance
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.predefined import BY_NAME, GENERALS
+from visim.sanitize.bounds.arrays import OwnArrays
 from visim.sanitize.bounds.table import MOST_NAMES, ExtentTable
 from visim.sem.effects import (
     FIRST_COUNTER,
@@ -54,9 +55,10 @@ class Reach:
 
     `own_local` are the bytes of local memory that are no argument: addresses in them are of no
     pointer, and neither are those in arguments that are `silent`, of which the compiler knows where
-    they are. `hidden` are names of memory whose bounds are none of the program's business.
-    `printf` is what the pointer to the buffer of printf is called, which has `printf_bytes`.
-    `has_groups` says that r0 has the coordinates of groups.
+    they are. `hidden` are names of memory whose bounds are none of the program's business. `own`
+    are arrays that the kernel declares in local memory. `printf` is what the pointer to the buffer
+    of printf is called, which has `printf_bytes`. `has_groups` says that r0 has the coordinates of
+    groups.
     """
 
     flat: tuple[PointerPlace, ...] = ()
@@ -65,6 +67,7 @@ class Reach:
     silent: tuple[str, ...] = ()
     hidden: frozenset[str] = frozenset()
     has_groups: bool = False
+    own: OwnArrays = field(default_factory=OwnArrays)
     printf: str = ""
     printf_bytes: int = 0
 
@@ -74,11 +77,17 @@ class Reach:
         own = (OWN_LOCAL,) if self.own_local else ()
         return frozenset((*self.silent, *own))
 
+    def owners_at(self, unit: LinkedUnit, pc: int) -> Owners:
+        """Return what local memory an access is of whose address no pointer goes into."""
+        name = self.own.names.get((unit.number, pc))
+        return self.constant_owners if name is None else frozenset({name})
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the memory, in the order of the table."""
         named = sorted({one.name for one in (*self.flat, *self.local)} | {*self.silent})
-        return (OWN_LOCAL, *named)[:MOST_NAMES]
+        own = [one.name for one in self.own.arrays]
+        return (OWN_LOCAL, *own, *named)[:MOST_NAMES]
 
 
 class BoundsInstrument:
@@ -91,7 +100,7 @@ class BoundsInstrument:
     """
 
     def __init__(self, kernel: LinkedKernel, reach: Reach, table: ExtentTable) -> None:
-        self.name = f"bounds at {table.address:x}"
+        self.name = f"bounds at {table.address:x} {reach.own.key}"
         self._kernel = kernel
         self._table = table
         self._numbers = {name: number for number, name in enumerate(reach.names)}
@@ -105,19 +114,19 @@ class BoundsInstrument:
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
     ) -> tuple[Effect, ...]:
         """Return the effects of an instruction, with accesses that stay in range."""
-        del kernel, pc
+        del kernel
         if not any(isinstance(effect, Access) for effect in effects):
             return effects
-        return _Instruction(self, self._kernel.units[unit.number]).bounded(effects)
+        return _Instruction(self, self._kernel.units[unit.number], pc).bounded(effects)
 
-    def extents(self, unit: LinkedUnit, effect: Access) -> tuple[int, ...] | Expr:
+    def extents(self, unit: LinkedUnit, pc: int, effect: Access) -> tuple[int, ...] | Expr:
         """Return where the table has the extents that an access may be in; none: not known."""
         table = self._table
         match effect.space:
             case Space.FLAT:
                 return self._named(self._flat.of(unit, address_of(effect)))
             case Space.SLM:
-                owners = self._local.of(unit, address_of(effect)) or self._reach.constant_owners
+                owners = self._local.of(unit, address_of(effect)) or self._reach.owners_at(unit, pc)
                 return self._named(owners) or (table.local,)
             case Space.SURFACE if effect.surface is not None:
                 index = known_integer(effect.surface)
@@ -136,9 +145,9 @@ class BoundsInstrument:
 class _Instruction:
     """The instrumentation of one instruction."""
 
-    def __init__(self, instrument: BoundsInstrument, unit: LinkedUnit) -> None:
+    def __init__(self, instrument: BoundsInstrument, unit: LinkedUnit, pc: int) -> None:
         self._instrument = instrument
-        self._unit = unit
+        self._unit, self._pc = unit, pc
         self._found: list[Effect] = []
         self._loaded: dict[int, tuple[Access, Expr]] = {}
         self._known: dict[Expr, Expr] = {}
@@ -154,7 +163,7 @@ class _Instruction:
 
     def _masked(self, old: Effect, effect: Access, number: int) -> Access:
         """Return an access without the lanes that are out of range, of which is told."""
-        extents = self._instrument.extents(self._unit, effect)
+        extents = self._instrument.extents(self._unit, self._pc, effect)
         if extents == ():
             return effect
         where = address_of(effect)

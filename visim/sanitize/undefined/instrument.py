@@ -72,26 +72,27 @@ class UndefinedInstrument:
     def effects(
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
     ) -> tuple[Effect, ...]:
-        """Return the effects of an instruction, with notes of what is undefined before them."""
+        """Return the effects of an instruction, with notes of what is undefined."""
         del kernel
         item = unit.body[pc]
-        before = list[Effect]()
-        behind = list[Effect]()
+        found = list[Effect]()
         if _reads_null(item):
-            before.append(self._note(NULL, None, 1))
+            found.append(self._note(NULL, None, 1))
         if pc in self._of(unit)[1]:
-            before += self._reciprocal(effects)
-        for effect in effects:
-            if isinstance(effect, RegisterWrite):
-                before += self._computed(item, effect)
-            elif isinstance(effect, Goto):
-                before += self._branch(unit, pc, effect)
-            elif isinstance(effect, Access):
-                before += self._access(item, effect)
-                behind += self._printed(unit, effect)
+            found += self._reciprocal(effects)
         writes = [effect for effect in effects if isinstance(effect, RegisterWrite)]
-        others = [effect for effect in effects if not isinstance(effect, RegisterWrite)]
-        return (*before, *others, *behind, *writes) if before or behind else effects
+        for effect in effects:
+            if isinstance(effect, Goto):
+                found += self._branch(unit, pc, effect)
+            if isinstance(effect, Access):
+                found += self._access(item, effect)
+            if not isinstance(effect, RegisterWrite):
+                found.append(effect)
+            if isinstance(effect, Access):
+                found += self._printed(unit, effect)
+        for write in writes:
+            found += self._computed(item, write)
+        return (*found, *writes)
 
     def _note(self, name: str, mask: Expr | None, lanes: int, values: Expr | None = None) -> Watch:
         told = lane_numbers(lanes).to(UQ) if values is None else values

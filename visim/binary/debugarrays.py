@@ -1,0 +1,146 @@
+"""The arrays that kernels declare in local memory, as the debug data of a zebin has them.
+
+Their addresses carry the number of their address space in the upper four bits of a dword: local
+memory is 1. Debug data that cannot be read tells nothing: it is no part of what runs.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any, cast
+
+from elftools.elf.elffile import ELFFile
+
+from visim.records import record
+
+_VARIABLES = frozenset({"DW_TAG_variable", "DW_TAG_formal_parameter"})
+_MOST_BYTES = 1 << 24
+_TAG_SHIFT, _LOCAL = 28, 1
+_LINK = 2
+"""The type of relocations of 32 bits."""
+_ADDRESS_FORM, _ADDRESS_BYTES = 3, 8
+
+
+@record
+class LocalArray:
+    """A variable of the kernel in local memory: where it begins there, its bytes, an element's."""
+
+    name: str
+    offset: int
+    size: int
+    element: int
+
+
+@record
+class DebugVariables:
+    """What debug data says of a kernel: its arrays in local memory.
+
+    `pointers` are the names of all pointers of the program.
+    """
+
+    arrays: tuple[LocalArray, ...] = ()
+    pointers: frozenset[str] = frozenset()
+
+
+def debug_variables(raw: bytes, kernel: str) -> DebugVariables:
+    """Return what the debug data of a zebin says of a kernel; nothing where there is none."""
+    try:
+        return _read(raw, kernel)
+    except Exception:
+        return DebugVariables()
+
+
+def _read(raw: bytes, kernel: str) -> DebugVariables:
+    file: Any = ELFFile(io.BytesIO(raw))
+    section = file.get_section_by_name(".debug_info")
+    if section is None or section.data_size > _MOST_BYTES:
+        return DebugVariables()
+    debug: Any = file.get_dwarf_info(relocate_dwarf_sections=False)
+    stream: Any = debug.debug_info_sec.stream
+    stream.seek(0)
+    stream = io.BytesIO(_relocated(file, stream.read()))
+    debug.debug_info_sec = debug.debug_info_sec._replace(stream=stream)
+    arrays: list[LocalArray] = []
+    pointers: set[str] = set()
+    for unit in debug.iter_CUs():
+        for entry in unit.iter_DIEs():
+            if entry.tag in _VARIABLES and _is_pointer(entry):
+                pointers.add(_name(entry))
+            if entry.tag == "DW_TAG_subprogram" and _name(entry) == kernel:
+                arrays += filter(None, map(_array, _variables(entry)))
+    return DebugVariables(tuple(dict.fromkeys(arrays)), frozenset(pointers))
+
+
+def _relocated(file: Any, data: bytes) -> bytes:
+    """Return the data with its links to other debug data: that of several kernels is joined."""
+    found = bytearray(data)
+    table = file.get_section_by_name(".rela.debug_info")
+    for one in () if table is None else table.iter_relocations():
+        place = int(one["r_offset"])
+        if one["r_info_type"] == _LINK and place + 4 <= len(found):
+            found[place : place + 4] = int(one["r_addend"]).to_bytes(4, "little")
+    return bytes(found)
+
+
+def _variables(entry: Any) -> Iterator[Any]:
+    """Yield the variables and parameters of a function, of its blocks, too."""
+    for child in entry.iter_children():
+        if child.tag in _VARIABLES:
+            yield child
+        elif child.tag in {"DW_TAG_lexical_block", "DW_TAG_inlined_subroutine"}:
+            yield from _variables(child)
+
+
+def _array(entry: Any) -> LocalArray | None:
+    place = entry.attributes.get("DW_AT_location")
+    value: object = None if place is None else place.value
+    if not isinstance(value, list):
+        return None
+    octets = bytes(cast("list[int]", value))
+    if len(octets) != 1 + _ADDRESS_BYTES or octets[0] != _ADDRESS_FORM:
+        return None
+    address = int.from_bytes(octets[1:], "little")
+    if address >> _TAG_SHIFT != _LOCAL:
+        return None
+    size, element = _sizes(entry.get_DIE_from_attribute("DW_AT_type"))
+    offset = address & (1 << _TAG_SHIFT) - 1
+    return LocalArray(_name(entry), offset, size, element) if size else None
+
+
+def _sizes(kind: Any) -> tuple[int, int]:
+    """Return the bytes of a type, and those of its elements."""
+    size = kind.attributes.get("DW_AT_byte_size")
+    if kind.tag != "DW_TAG_array_type":
+        if size is not None:
+            return int(size.value), int(size.value)
+        return _sizes(kind.get_DIE_from_attribute("DW_AT_type"))
+    _, element = _sizes(kind.get_DIE_from_attribute("DW_AT_type"))
+    count = 1
+    for dimension in kind.iter_children():
+        count *= _count(dimension)
+    return (element * count if size is None else int(size.value)), element
+
+
+def _count(dimension: Any) -> int:
+    count = dimension.attributes.get("DW_AT_count")
+    if count is not None:
+        return int(count.value)
+    return int(dimension.attributes["DW_AT_upper_bound"].value) + 1
+
+
+def _is_pointer(entry: Any) -> bool:
+    if "DW_AT_type" not in entry.attributes:
+        return False
+    kind = entry.get_DIE_from_attribute("DW_AT_type")
+    while kind.tag in {"DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type"}:
+        kind = kind.get_DIE_from_attribute("DW_AT_type")
+    return kind.tag == "DW_TAG_pointer_type"
+
+
+def _name(entry: Any) -> str:
+    found = entry.attributes.get("DW_AT_name")
+    return "" if found is None else found.value.decode("utf-8", "replace")
+
+
+__all__ = ["DebugVariables", "LocalArray", "debug_variables"]
