@@ -39,3 +39,19 @@ def built_anew(source: str, device: str, options: str = "") -> visim.Program:
         return visim.opencl.build(source, device=device, options=options)
     except visim.ToolMissing as missing:
         pytest.skip(str(missing))
+
+
+@cache
+def _built_by_current(source: str, device: str, options: str) -> visim.Program | None:
+    current = current_compiler()
+    if current is None:
+        return None
+    return visim.opencl.build(source, device=device, options=options, compiler=current)
+
+
+def built_by_current(source: str, device: str, options: str = "") -> visim.Program:
+    """Return a program as the current compiler makes it; where it is not installed, skip."""
+    found = _built_by_current(source, device, options)
+    if found is None:
+        pytest.skip("not installed: visim toolchain install compiler")
+    return found

@@ -17,7 +17,8 @@ SIZE, LOCAL = 256, 64
 class Pair:
     """A wrong kernel that gives a finding of `kind`; `body` follows `head`.
 
-    `undefined` says that the buffer `y` counts as never written.
+    `undefined` says that the buffer `y` counts as never written, `current` that it takes the
+    current compiler, whose debug data tells of arrays.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Pair:
     undefined: bool = False
     options: str = ""
     head: str = HEAD
+    current: bool = False
 
     def text(self, *, mended: bool) -> str:
         """Return the kernel, wrong or mended; lines have the same numbers in both."""

@@ -1,48 +1,51 @@
 """Each wrong kernel has the finding that it is for, at its lines; its mended twin has none.
 
-The gate runs a share of the pairs, devices and engines; VISIM_PAIRS_SEED=N chooses another one.
+The gate runs a share of the pairs, devices and engines, `--thorough` all of them.
 """
 
 from __future__ import annotations
-
-import os
-import random
 
 import numpy as np
 import pytest
 
 import visim
-from tests.opencl.building import built
+from tests.opencl.building import built, built_by_current
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
+from tests.opencl.sanitizers.pairs_more import MORE_PAIRS
+from tests.opencl.sanitizers.pairs_undefined import UNDEFINED_PAIRS
+from tests.shares import share
 
 DEVICES = ("pvc", "tgllp", "bmg")
 SHARE = 24
-SEED = int(os.environ.get("VISIM_PAIRS_SEED", "0"))
-EVERY = (*PAIRS, *BOUNDS_PAIRS)
+EVERY = (*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS)
 
 
 def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[visim.Finding, ...]:
-    program = built(pair.text(mended=mended), device, pair.options)
+    build = built_by_current if pair.current else built
+    program = build(pair.text(mended=mended), device, pair.options)
     x, y = np.arange(1024, dtype=np.int32) * 5 % 97, np.zeros(1024, np.int32)
+    if "float *x" in pair.head:
+        x = x.astype(np.float32)
     given = visim.Uninitialised(y) if pair.undefined else y
     kernel = program["k"]
     arguments = [x, given] + [visim.Local(4 * LOCAL)] * (len(kernel.args) - 2)
     try:
-        report = kernel.launch(
-            arguments, global_size=SIZE, local_size=LOCAL, engine=engine, sanitize="all"
-        )
+        with visim.printf_to(list[str]().append):
+            report = kernel.launch(
+                arguments, global_size=SIZE, local_size=LOCAL, engine=engine, sanitize="all"
+            )
     except visim.FaultError as error:
         report = error.report
     return report.findings
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run some of the pairs, chosen by VISIM_PAIRS_SEED; `--thorough` runs all of them on all."""
+    """Run a share of the pairs; `--thorough` runs all of them on all devices and engines."""
     every = [(device, engine) for device in DEVICES for engine in ("interpreter", "jit")]
     runs = [(pair, *run) for pair in EVERY for run in every]
     if not metafunc.config.getoption("thorough"):
-        runs = random.Random(SEED).sample(runs, SHARE)
+        runs = share("pairs of sanitizers", runs, SHARE)
     named = [pytest.param(*run, id=f"{run[0].name}-{run[1]}-{run[2]}") for run in runs]
     metafunc.parametrize(("pair", "device", "engine"), named)
 

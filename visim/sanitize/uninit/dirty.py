@@ -3,7 +3,9 @@
 A variable can if its value comes from memory whose shadow is looked at, or from a variable that
 can; or if something may read it before it was written. That is any variable that indirect operands
 reach, and in programs that no compiler of visim's made any whose first access in the program's
-order is a read. Variables that are never written are what compilers leave undefined on purpose.
+order is a read. Variables that are never written are what compilers leave undefined on purpose,
+unless they are copied to what indirect operands reach: these are arrays with elements that the
+program has not written.
 """
 
 from __future__ import annotations
@@ -33,11 +35,15 @@ _REACHED = "reached"
 
 @dataclass
 class _Flow:
-    """What an instruction writes, and what of: names, and whether memory is among it."""
+    """What an instruction writes, and what of: names, and whether memory is among it.
+
+    `copied` are those of its sources that it writes as they are.
+    """
 
     targets: set[Name] = field(default_factory=set[Name])
     sources: set[Name] = field(default_factory=set[Name])
     from_memory: bool = False
+    copied: set[Name] = field(default_factory=set[Name])
 
 
 def dirty_variables(
@@ -73,6 +79,7 @@ def dirty_variables(
         written |= flow.targets
     if not strict:
         dirty &= written
+        dirty |= _copied_to_arrays(flows) - written
     dirty -= given
     changed = True
     while changed:
@@ -84,6 +91,18 @@ def dirty_variables(
     if _REACHED in dirty:
         dirty |= reached
     return frozenset(dirty - given)
+
+
+def _copied_to_arrays(flows: Sequence[_Flow]) -> set[Name]:
+    """Return the variables that are copied, by way of others, to what indirect operands reach."""
+    found: set[Name] = {_REACHED}
+    size = 0
+    while size != len(found):
+        size = len(found)
+        for flow in flows:
+            if flow.targets & found:
+                found |= flow.copied
+    return found
 
 
 def _executable(kernel: LinkedKernel, unit: LinkedUnit) -> Iterable[int]:
@@ -105,8 +124,10 @@ def _flow(
         if not isinstance(effect, RegisterWrite):
             continue
         match effect:
-            case WriteRegister(place):
+            case WriteRegister(place, value):
                 flow.targets.add(_named(place.variable, reached))
+                if value.uop.name == "read" and not value.attribute.variable.is_shared:
+                    flow.copied.add(_named(value.attribute.variable, reached))
             case WritePredicate(variable):
                 flow.targets.add(variable.name)
             case WriteIndirect():
