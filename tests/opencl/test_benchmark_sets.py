@@ -1,16 +1,17 @@
-"""The kernels of the benchmarks: both engines give the same bits, and what NumPy says.
+"""The kernels of the benchmarks on every device: engines give the same bits, and what NumPy says.
 
-An ordinary run takes a share of them, since some cost the JIT seconds; `--thorough` takes all.
+An ordinary run takes a share of the kernels and devices; `--thorough` takes all of both.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-import visim.opencl
+import visim
 from benchmarks.case import Benchmark, Values
 from benchmarks.drawn import drawn
 from benchmarks.held_out import HELD_OUT
@@ -19,23 +20,30 @@ from benchmarks.pocl import copied, difference, visim_argument
 from benchmarks.public import FAMILIES, PUBLIC
 from benchmarks.public.program import PROGRAMS
 from benchmarks.survey import SURVEY
+from tests.opencl.targets import TARGETS, Target, built_for
 from tests.shares import choose_seed, share
 
 SMALL = 0.001
 SETS = {"public": PUBLIC, "drawn": drawn(choose_seed())}
-SHARE = 3
-"""Kernels of a set in an ordinary run."""
+SHARE = 5
+"""Kernels of a set, each on one device, in an ordinary run."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "bench" in metafunc.fixturenames:
         is_thorough = metafunc.config.getoption("--thorough")
-        chosen = [
-            one
-            for name, kernels in SETS.items()
-            for one in (kernels if is_thorough else share(f"benchmarks {name}", kernels, SHARE))
-        ]
-        metafunc.parametrize("bench", chosen, ids=[one.name for one in chosen])
+        chosen: list[tuple[Benchmark, Target]] = []
+        for name, kernels in SETS.items():
+            every = [
+                (one, target) for one in kernels for target in TARGETS if _can_run(one, target)
+            ]
+            chosen += every if is_thorough else share(f"benchmarks {name}", every, SHARE)
+        names = [f"{one.name}-{target}" for one, target in chosen]
+        metafunc.parametrize(("bench", "target"), chosen, ids=names)
+
+
+def _can_run(bench: Benchmark, target: Target) -> bool:
+    return target.platform.has_fp64 or not re.search(r"\bdouble\b", bench.source)
 
 
 def _run(bench: Benchmark, program: visim.Program, values: Values, engine: str) -> Values:
@@ -50,9 +58,9 @@ def _run(bench: Benchmark, program: visim.Program, values: Values, engine: str) 
     return found
 
 
-def test_engines_agree_with_each_other_and_with_numpy(bench: Benchmark):
+def test_engines_agree_with_each_other_and_with_numpy(bench: Benchmark, target: Target):
     values = bench.make(np.random.default_rng(1), SMALL)
-    program = visim.opencl.build(bench.source, device="pvc", options=bench.options)
+    program = built_for(target, bench.source, bench.options)
     slow, fast = (_run(bench, program, values, engine) for engine in ("interpreter", "jit"))
     for name in bench.outputs:
         assert slow[name].tobytes() == fast[name].tobytes(), f"{name}: engines differ"

@@ -7,24 +7,19 @@ and the current one, where they are installed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import pytest
 
 import visim
-import visim.opencl
 from tests.opencl.case import ALL_DEVICES, FP64_DEVICES, Case
 from tests.opencl.cases import CASES
+from tests.opencl.targets import CURRENT, TARGETS, Target, built_for
 from tests.opencl.test_opencl_programs import run
 from tests.shares import share
-from tests.toolchains import current_compiler, current_version
+from tests.toolchains import current_version
 from visim.target import PLATFORMS, Generation, Platform
 
-SYSTEM, CURRENT = "system", "current"
-SYSTEM_DEVICES = ("skl", "icllp", "tgllp", "dg2", "pvc")
-BEFORE_CURRENT = ("bdw", "skl", "icllp")
-"""Devices that the current compiler does not know any more."""
 SHARE = 24
 NEEDED: dict[tuple[str, ...], Callable[[Platform], bool]] = {
     ALL_DEVICES: lambda device: True,
@@ -51,44 +46,17 @@ SEEN = "26.27."
 """The version with which all this was found; what another one does is reported."""
 
 
-@dataclass(frozen=True)
-class Target:
-    """A device, and which compiler builds for it."""
-
-    platform: Platform
-    compiler: str
-
-    def __str__(self) -> str:
-        return f"{self.platform.name}-{self.compiler}"
-
-
-TARGETS = tuple(
-    Target(one, compiler)
-    for compiler in (SYSTEM, CURRENT)
-    for one in PLATFORMS
-    if (one.name in SYSTEM_DEVICES if compiler == SYSTEM else one.name not in BEFORE_CURRENT)
-)
-
-
 EVERY = tuple(
     (case, target) for case in CASES for target in TARGETS if NEEDED[case.devices](target.platform)
 )
 
 
 def _built(case: Case, target: Target) -> visim.Program:
-    build = _built_anew if case.keeps_state else _built_once
-    return build(case.text, case.options, target)
+    build = built_for if case.keeps_state else _built_once
+    return build(target, case.text, case.options)
 
 
-def _built_anew(source: str, options: str, target: Target) -> visim.Program:
-    compiler = SYSTEM if target.compiler == SYSTEM else current_compiler()
-    if compiler is None:
-        pytest.skip("not installed: visim toolchain install compiler")
-    name = target.platform.name
-    return visim.opencl.build(source, device=name, options=options, compiler=compiler)
-
-
-_built_once = cache(_built_anew)
+_built_once = cache(built_for)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
