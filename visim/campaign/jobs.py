@@ -45,6 +45,12 @@ def source_of(cell: Mapping[str, Any]) -> tuple[programs.Source, str] | None:
     return programs.Source.of(work["source"]), work["version"]
 
 
+def make_ready(cell: Mapping[str, Any], program: Program) -> None:
+    """Do ahead what all cells of a program need."""
+    if cell["kind"] == "launch":
+        launches.make_ready(program, launches.work_of(cell["work"]))
+
+
 def run(cell: Mapping[str, Any], program: Program | None = None) -> dict[str, Any]:
     """Do what a cell says; return its result in the form of files, without what it took.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from visim.timing import Timing, find_machine
 Arrays = Mapping[str, NDArray[Any]]
 _MOST_FINDINGS = 8
 _DIGITS = 16
+_MOST_KERNELS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def _facts(prepared: Prepared, report: Report, compared: Sequence[Comparison]) -
         "device": report.platform,
         "engine": report.engine,
         "arrays": digests(prepared.arrays),
-        "code": _code(prepared.kernel),
+        "code": dict(_code(prepared.kernel)),
     }
     if report.printf:
         facts["arrays"]["printf"] = digest(report.printf.encode())[:_DIGITS]
@@ -232,7 +234,19 @@ def _facts(prepared: Prepared, report: Report, compared: Sequence[Comparison]) -
     return facts
 
 
-def _code(kernel: Kernel) -> dict[str, int]:
+def make_ready(program: Program, work: LaunchWork) -> None:
+    """Do ahead what all launches of a program's kernel need.
+
+    Raises:
+        VisimError: they will find the same wrong.
+    """
+    kernel = choose_kernel(program, launch_options(work.table, Path(work.folder)).kernel)
+    kernel.make_ready()
+    _code(kernel)
+
+
+@lru_cache(maxsize=_MOST_KERNELS)
+def _code(kernel: Kernel) -> Mapping[str, int]:
     """Return how large a kernel's code is, and what it needs of registers."""
     info = kernel.info()
     stated: Mapping[str, Any] = info["abi"] or {}

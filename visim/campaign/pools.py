@@ -10,9 +10,16 @@ from visim.campaign.cells import Cell
 from visim.campaign.children import Limits
 from visim.campaign.outcomes import Result
 from visim.campaign.workers import Idle
+from visim.errors import ToolMissing
 
-Done = Callable[[Cell, Result], None]
 MOST_JOBS = 1024
+
+
+class PoolGoneError(ToolMissing):
+    """Whoever runs cells has gone as a whole."""
+
+
+Done = Callable[[Cell, Result | PoolGoneError], None]
 
 
 class Pool(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 from visim.campaign.cells import Cell, digest_of
 from visim.campaign.matrix import Matrix
 from visim.campaign.outcomes import Outcome, Result
-from visim.campaign.pools import Pool
+from visim.campaign.pools import Pool, PoolGoneError
 from visim.campaign.settings import Settings
 from visim.campaign.store import Store
 from visim.campaign.verdicts import Place, Verdict, compare_peers, failures
@@ -123,7 +123,7 @@ class _Campaign:
         self._again = again
         self._told = told
         self._began = monotonic()
-        self._ended = SimpleQueue[tuple[Cell, Result]]()
+        self._ended = SimpleQueue[tuple[Cell, Result | PoolGoneError]]()
         self._seen: dict[bytes, Place] = {}
         self._outcomes: Counter[Outcome] = Counter()
         self._waiting: Counter[bytes] = Counter()
@@ -164,7 +164,7 @@ class _Campaign:
         for _ in range(under_way):
             self._keep(*self._ended.get())
 
-    def _take(self, cell: Cell, result: Result) -> None:
+    def _take(self, cell: Cell, result: Result | PoolGoneError) -> None:
         """Hear from any thread that a cell has ended."""
         self._ended.put((cell, result))
 
@@ -177,12 +177,16 @@ class _Campaign:
                 self._count_twin(key, known)
                 continue
             self._seen[key] = _place(number, cell)
-            if known is not None and not self._again(known):
+            if known is not None and self._is_final(known):
                 self._known += 1
                 self._count(known, 1)
             else:
                 self._waiting[key] = 1
                 yield cell
+
+    def _is_final(self, known: Outcome) -> bool:
+        """Whether a cell that ended so does not run again."""
+        return known is not Outcome.LOST and not self._again(known)
 
     def _count_twin(self, key: bytes, known: Outcome | None) -> None:
         """Count a cell that is the same as an earlier one, now or when that one has ended."""
@@ -192,7 +196,9 @@ class _Campaign:
         elif known is not None:
             self._count(known, 1)
 
-    def _keep(self, cell: Cell, result: Result) -> None:
+    def _keep(self, cell: Cell, result: Result | PoolGoneError) -> None:
+        if isinstance(result, PoolGoneError):
+            raise result
         self._store.add(cell, result)
         self._ran += 1
         self._count(result.outcome, self._waiting.pop(bytes.fromhex(cell.key)), (cell, result))

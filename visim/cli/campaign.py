@@ -82,7 +82,11 @@ def _limited(matrix: Matrix, options: CampaignOptions) -> Matrix:
 
 def _pool(options: CampaignOptions) -> Pool:
     if options.scheduler is not None:
-        raise ArgumentError("--scheduler: not there yet")
+        if options.jobs is not None:
+            raise ArgumentError("--jobs and --scheduler exclude each other: give one of them")
+        from visim.campaign.cluster import ClusterPool
+
+        return ClusterPool(options.scheduler)
     jobs = options.jobs if options.jobs is not None else os.cpu_count() or 1
     if not 0 < jobs <= MOST_JOBS:
         raise ArgumentError(f"--jobs: expected 1 to {MOST_JOBS}, found {jobs}")

@@ -228,6 +228,19 @@ class Kernel:
         launch.executables.expect(launch.plan, launch.run_options)
         return launch
 
+    def make_ready(self) -> None:
+        """Do now what the first launch does for all of them: link, and find what threads get.
+
+        Raises:
+            InputError: the platform is not known.
+            LinkError: a function that it calls is not there.
+            UnsupportedError: it needs what this build of visim does not have.
+        """
+        self._platform()
+        _ = self._weight, self._reach, self._pointees, self._units, self._unwritten_notes
+        for engine in ("interpreter", "jit"):
+            self._pool(make_engine(engine), Wanted())
+
     def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch[Any]:
         began = time.perf_counter()
         watch = current_watch()

@@ -10,87 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from tests.unit.campaign.files import OUTCOMES, ROOT, SAXPY, make, outcomes, results
 from tests.unit.children import is_gone
 from visim.campaign.outcomes import Outcome
 from visim.cli import main
-
-FUNCTIONS = '''
-import os, signal, time
-from pathlib import Path
-
-HERE = Path(__file__).parent
-
-
-def right(arguments, cell):
-    """Say what the kernel computes, or do to the process what the seed says."""
-    match cell["seed"]:
-        case 2:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        case 3:
-            time.sleep(600)
-        case 4:
-            kept = b"x" * (4 << 30)
-        case 5:
-            (HERE / "killed").open("a").write("x")
-            if (HERE / "killed").stat().st_size == 1:
-                os.kill(os.getppid(), signal.SIGKILL)
-                time.sleep(600)
-        case 6:
-            raise ValueError("six")
-        case 7:
-            return {"y": arguments["y"]}
-    if (HERE / "slow").exists():
-        time.sleep(0.2)
-    return {"y": arguments["y"] + arguments["a"] * arguments["x"]}
-'''
-ROOT = Path(__file__).parents[3]
-SAXPY = ROOT / "examples" / "saxpy" / "saxpy.zebin"
-FILE = f"""
-seconds = 6
-memory = "400 MiB"
-[[launch]]
-file = "{SAXPY}"
-global = 64
-local = 64
-reference = "functions.py:right"
-arg = {{ x = "rand:64", y = "rand:64", a = 2, n = 64 }}
-agree = "engine"
-[launch.vary]
-seed = {{ count = 8 }}
-engine = ["jit", "interpreter"]
-"""
-
-
-def make(folder):
-    (folder / "functions.py").write_text(FUNCTIONS)
-    (folder / "some.toml").write_text(FILE)
-
-
-def results(folder):
-    lines = (folder / "some.campaign" / "results.jsonl").read_text().splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def outcomes(folder):
-    return {
-        (line["name"]["seed"], line["name"]["engine"]): line["outcome"] for line in results(folder)
-    }
-
-
-EXPECTED = {
-    0: "passed",
-    1: "passed",
-    2: "crashed",
-    3: "hung",
-    4: "memory",
-    5: "passed",
-    6: "bug",
-    7: "differs",
-}
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +35,7 @@ def test_every_cell_has_its_outcome_whatever_happens_to_workers(ran):
     folder, found = ran
     assert outcomes(folder) == {
         (seed, engine): outcome
-        for seed, outcome in EXPECTED.items()
+        for seed, outcome in OUTCOMES.items()
         for engine in ("jit", "interpreter")
     }
     assert len(results(folder)) == 16
@@ -154,9 +80,7 @@ def test_nothing_runs_again_and_the_exit_code_stays(ran, monkeypatch, capsys):
 
 
 def test_a_campaign_goes_on_where_it_was_killed(tmp_path):
-    make(tmp_path)
-    text = (tmp_path / "some.toml").read_text().replace("count = 8", "from = 100, count = 12")
-    (tmp_path / "some.toml").write_text(text)
+    make(tmp_path, seeds="from = 100, count = 12")
     (tmp_path / "slow").write_text("")
     words = [sys.executable, "-m", "visim", "campaign", "some.toml", "--jobs", "2"]
     first = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL)
