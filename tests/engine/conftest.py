@@ -42,12 +42,35 @@ ALSO_ON_BOTH = {
 """Tests of other modules that do, too."""
 
 
+ON_MIR = {
+    "test_calls",
+    "test_conversions",
+    "test_faults",
+    "test_interpreter",
+    "test_lsc",
+    "test_older_messages",
+    "test_operands",
+    "test_synchronization",
+    "test_turns",
+}
+"""Modules whose tests run on the MIR of kernels as well, behind all passes."""
+
+NOT_ON_MIR = {
+    "test_a_budget_that_runs_out_names_the_loop",
+    "test_control_that_runs_off_the_end_is_a_fault",
+}
+"""Tests that look at registers after a fault: MIR leaves them in memory when a thread ends."""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests of some modules on both engines, the others on the interpreter."""
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
     if module in ON_BOTH or test in ALSO_ON_BOTH:
         engines = harness.ENGINES_AND_STARTS if module in ALSO_NATIVELY else harness.ENGINES
-        metafunc.parametrize("engine", list(engines), indirect=True)
+        engines = [name for name in engines if name != harness.MIR]
+        if module in ON_MIR and test not in NOT_ON_MIR:
+            engines.append(harness.MIR)
+        metafunc.parametrize("engine", engines, indirect=True)
 
 
 @pytest.fixture(autouse=True)

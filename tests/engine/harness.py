@@ -20,6 +20,11 @@ from visim.diag import Source
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.interp import Interpreter, Prepared
+from visim.engine.jit.lift import shadow
+from visim.engine.jit.lift.shadow import Shadow
+from visim.engine.jit.mir.pipeline import PASSES, run_passes
+from visim.engine.jit.mir.values import Function
+from visim.engine.jit.mir.verifier import verify
 from visim.errors import Fault
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel
@@ -126,6 +131,7 @@ class Kernel:
     prepared: Prepared
     generals: Mapping[str, Any] = field(repr=False)
     compiled: dict[str, jit.Prepared] = field(repr=False, default_factory=dict)
+    lifted: dict[str, shadow.Prepared] = field(repr=False, default_factory=dict)
 
     def place(self, name: str) -> int:
         """Return the byte offset of a variable of the kernel in the register image."""
@@ -214,6 +220,25 @@ class OnJit:
         return ended, records[min(len(records), len(dispatch.starts)) - 1].image
 
 
+def _after_passes(function: Function) -> Function:
+    return run_passes(verify(function), PASSES)
+
+
+class OnMir:
+    """Runs the MIR of kernels behind all passes, which writes registers back when threads end."""
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group; return how it ended and the registers of the thread that ran last."""
+        lifted = kernel.lifted.get("mir")
+        if lifted is None:
+            lifted = kernel.lifted["mir"] = Shadow(_after_passes, saving=True).prepare(
+                kernel.linked
+            )
+        return lifted.run([0], dispatch, machine, options), lifted.context.image
+
+
 class OnJitNatively(OnJit):
     """Runs kernels on the JIT, whose native code starts the threads."""
 
@@ -229,7 +254,7 @@ class OnJitNatively(OnJit):
 class Chosen:
     """The engine on which `Kernel.run` runs."""
 
-    engine: OnInterpreter | OnJit = OnInterpreter()
+    engine: OnInterpreter | OnJit | OnMir = OnInterpreter()
 
     def run(
         self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
@@ -240,7 +265,8 @@ class Chosen:
 
 ENGINES = {"interpreter": OnInterpreter(), "jit": OnJit()}
 NATIVELY = "jit natively"
-ENGINES_AND_STARTS = ENGINES | {NATIVELY: OnJitNatively()}
+MIR = "mir"
+ENGINES_AND_STARTS = ENGINES | {NATIVELY: OnJitNatively(), MIR: OnMir()}
 CHOSEN = Chosen()
 
 

@@ -358,6 +358,20 @@ class Kernel:
             **facts.body(unit, self._contents.platform),
         }
 
+    def ir(self, *, after: str | None = None) -> str:
+        """Return the JIT's representation of the kernel and of what it calls, MIR, as text.
+
+        Args:
+            after: the pass behind which it is shown, `"lift"` for none; None: the last one.
+
+        Raises:
+            ArgumentError: there is no such pass.
+            UnsupportedError: MIR does not say what the kernel does; the message tells what.
+        """
+        from visim.engine.jit.lift.program import program_text
+
+        return program_text(self._linked, after)
+
     def debug_facts(self) -> DebugFacts:
         """Return what a debugger has to know beside what it sees in a launch.
 

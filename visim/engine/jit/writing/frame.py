@@ -34,7 +34,7 @@ from visim.engine.jit.writing.meeting import COUNTS, Meeting
 from visim.engine.jit.writing.sites import Sites
 from visim.engine.jit.writing.versions import Version
 from visim.engine.observers import BlockNumbers, BlockPlace
-from visim.linker.program import LinkedKernel, LinkedUnit
+from visim.linker.program import LinkedKernel
 from visim.sem.effects import (
     Load,
     Place,
@@ -134,12 +134,6 @@ class ModuleFrame:
             permuted_bytes=version.permuted_bytes,
             gathers=version.has_gathers,
         )
-
-    def callees(self, name: str | None) -> list[LinkedUnit]:
-        """Return the functions that a call by name, or by handle, can reach."""
-        if name is None:
-            return list(self.kernel.units[1:])
-        return [self.kernel.function(name)]
 
     def number(self, unit: int, block: StaticBlock) -> int:
         """Return the number of a unit's block, under which its executions are counted."""

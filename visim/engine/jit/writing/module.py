@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.additions import additions, has_atomics
-from visim.engine.jit.analysis.blocks import ANY_MODE, UnitCode
+from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.flow import Explorer, Flow, function_name
+from visim.engine.jit.analysis.exploring import explore
+from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.analysis.meetings import goes_in_step
 from visim.engine.jit.analysis.outlines import know_shapes
@@ -121,7 +122,8 @@ class ModuleWriter(ModuleFrame):
     def _looked_at(self) -> dict[tuple[int, int], Flow]:
         off = self.version.off
         codes = self.codes or [UnitCode(self.kernel, unit, off=off) for unit in self.kernel.units]
-        flows = self._flows(list(codes))
+        version = self.version
+        flows = explore(self.kernel, codes, version.cr0, saving=version.saving)
         self._look_at(flows)
         constants = self.version.runs(Pass.CONSTANTS)
         if constants and not self.flat and not self.version.watched:
@@ -152,38 +154,6 @@ class ModuleWriter(ModuleFrame):
             )
         self.may_wait = needs or (self.library.is_x86 and may_spin(flows.values()))
         self.stacks = self.may_wait and self.version.payload is None
-
-    def _flows(self, codes: list[UnitCode]) -> dict[tuple[int, int], Flow]:
-        """Explore the kernel and all functions that it reaches, each with its entry mode."""
-        modes: dict[tuple[int, int], int] = {}
-        while True:
-            flows = self._explore(codes, modes)
-            new = {key: flow.exit_mode() for key, flow in flows.items() if key[0]}
-            if all(modes.get(key, key[1]) == mode for key, mode in new.items()):
-                return flows
-            for key, mode in new.items():
-                modes[key] = mode if modes.get(key, mode) == mode else ANY_MODE
-
-    def _explore(
-        self, codes: list[UnitCode], modes: dict[tuple[int, int], int]
-    ) -> dict[tuple[int, int], Flow]:
-        """Explore, where functions are taken to leave %cr0 as `modes` says, else as it was."""
-
-        def mode_after(name: str | None, cr0: int) -> int:
-            found = {modes.get((unit.number, cr0), cr0) for unit in self.callees(name)}
-            return found.pop() if len(found) == 1 else ANY_MODE
-
-        found: dict[tuple[int, int], Flow] = {}
-        waiting = [(0, self.version.cr0)]
-        while waiting:
-            number, cr0 = waiting.pop()
-            if (number, cr0) in found:
-                continue
-            explorer = Explorer(codes[number], cr0, mode_after, saving=self.version.saving)
-            flow = found[number, cr0] = explorer.explore()
-            for name, mode in sorted(flow.callees, key=str):
-                waiting += [(unit.number, mode) for unit in self.callees(name)]
-        return found
 
     def _needs_image(self, flow: Flow) -> bool:
         """Whether variables of a unit are overrun, or several are of file scope.

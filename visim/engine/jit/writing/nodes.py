@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bitwise import division_loop
 from visim.engine.jit.analysis.blocks import Step
+from visim.engine.jit.analysis.exploring import callees
 from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
 from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.leading import leading
@@ -386,7 +387,7 @@ class NodeWriter(SynchronizationWriter):
         unit.pause(self.node.block.next - 1)
         if call.target is None:
             self._deeper(1)
-            self._invoke(unit.module.callees(call.name)[0].number, chosen, done)
+            self._invoke(callees(unit.module.kernel, call.name)[0].number, chosen, done)
         else:
             self._dispatch(call.target, chosen, done)
         text.label(done)
@@ -405,7 +406,7 @@ class NodeWriter(SynchronizationWriter):
         text, unit = self.text, self.unit
         self.unit.pc = self.node.block.next - 1
         handle = self.new_values().scalar(target)
-        functions = unit.module.callees(None)
+        functions = callees(unit.module.kernel, None)
         labels = [text.fresh("callee") for _ in functions]
         wrong = text.fresh("nobody")
         cases = " ".join(
