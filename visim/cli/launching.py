@@ -193,6 +193,7 @@ def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
     help="Whether data go through caches and memory, or messages have fixed latencies.",
 )
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
+@click.option("--advise", is_flag=True, help="Say why the hottest lines wait, and what to do.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")
 @click.option("--html", metavar="FILE", help="Write a report with pictures.")
 @click.option("--window", metavar="A:B", help="The cycles that --perfetto and --html show closely.")

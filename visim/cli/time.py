@@ -17,6 +17,7 @@ from visim.errors import ArgumentError, UnsupportedError
 from visim.lex import shortened
 from visim.runtime.files.run_options import RunOptions
 from visim.timing import Timing, TimingResult, find_machine
+from visim.timing.advice import advice_text, advise
 from visim.timing.listing import comparison, listing
 from visim.timing.machine import Machine
 from visim.timing.page import page
@@ -37,6 +38,7 @@ class TimeOptions:
     html: str | None
     window: str | None
     caches: bool
+    advise: bool
 
 
 def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
@@ -75,9 +77,12 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
     if chosen.html is not None:
         write_text(chosen.html, page(result, timing))
     if as_json:
-        print_json(result.to_dict())
+        advice = {"advice": [one.to_dict() for one in advise(result)]} if chosen.advise else {}
+        print_json({**result.to_dict(), **advice})
         return
     click.echo(str(result))
+    if chosen.advise:
+        click.echo("\n" + advice_text(result))
     if chosen.listing:
         click.echo("\n" + listing(result))
 
@@ -85,8 +90,11 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
 def _check(chosen: TimeOptions) -> None:
     if chosen.arch is not None and chosen.compare is not None:
         raise ArgumentError("--arch and --compare exclude each other: give one of them")
-    if chosen.compare is not None and (chosen.perfetto or chosen.html or chosen.listing):
-        raise ArgumentError("--compare cannot be combined with --listing, --perfetto or --html")
+    if chosen.compare is not None and (
+        chosen.perfetto or chosen.html or chosen.listing or chosen.advise
+    ):
+        others = "--listing, --advise, --perfetto or --html"
+        raise ArgumentError(f"--compare cannot be combined with {others}")
 
 
 def _window(chosen: TimeOptions) -> tuple[int, int] | None:

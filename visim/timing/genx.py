@@ -135,7 +135,7 @@ def native_program(kernel: LinkedKernel, machine: Machine, listing: str) -> Nati
             position += 1
         starts.append(position)
     starts[-1] = len(found)
-    assignment = Assignment({}, 0, machine.native.grf_bytes)
+    assignment = Assignment({}, frozenset(), machine.native.grf_bytes)
     lines = (None,) * len(unit.body)
     native = NativeUnit(unit, tuple(found), tuple(starts), assignment, lines)
     return NativeProgram(kernel, machine, (native,), (0,))

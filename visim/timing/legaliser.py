@@ -50,7 +50,7 @@ from visim.timing.expansions import steps
 from visim.timing.footprint import Footprint, footprint, immediate
 from visim.timing.machine import Machine
 from visim.timing.messages import emit_messages
-from visim.timing.native import SIGNAL, WAIT, Native
+from visim.timing.native import SIGNAL, SPILL, WAIT, Native
 from visim.timing.registers import Assignment, assign
 from visim.timing.suppression import counted
 
@@ -134,7 +134,10 @@ class _Legaliser:
             elif isinstance(instruction, LineMark):
                 line = instruction.number
             lines.append((file, line) if line else None)
-            self._one(instruction, self._footprints[pc])
+            found_here = self._footprints[pc]
+            self._spill(found_here, "load")
+            self._one(instruction, found_here)
+            self._spill(found_here, "store")
         starts.append(len(self._emitter.instructions))
         found = tuple(self._emitter.instructions)
         rule = self._native.banks
@@ -145,6 +148,34 @@ class _Legaliser:
             self._emitter.assignment,
             tuple(lines),
         )
+
+    def _spill(self, found: Footprint | None, way: str) -> None:
+        """Load what an instruction reads of spilled variables, or store what it writes of them."""
+        assignment = self._emitter.assignment
+        if found is None or not assignment.spilled:
+            return
+        spans = found.reads if way == "load" else found.writes
+        for span in spans:
+            if span.variable.index not in assignment.spilled:
+                continue
+            registers = assignment.registers(span.variable, span.start, span.end)
+            loads = way == "load"
+            self._emitter.emit(
+                Native(
+                    f"{way}.ca{SPILL}",
+                    16,
+                    0,
+                    f"message.scratch.block_{way}",
+                    self._emitter.pc,
+                    () if loads else (registers,),
+                    () if loads else registers,
+                    registers if loads else (),
+                    payload=() if loads else registers,
+                    sd=len(registers) if loads else 0,
+                    sx=max(1, len(registers)),
+                    ss=0 if loads else len(registers),
+                )
+            )
 
     def _footprint(self, instruction: Instruction) -> Footprint | None:
         if isinstance(instruction, MARKS):

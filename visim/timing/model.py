@@ -262,11 +262,11 @@ def _moved(program: NativeProgram, instruction: Instruction, ran: int) -> Mappin
 def _notes(program: NativeProgram) -> list[str]:
     """Return what the reader of a result has to know: what was left out or assumed."""
     notes: list[str] = []
-    crowded = sum(unit.assignment.crowded for unit in program.units)
-    if crowded:
+    spilled = sum(len(unit.assignment.spilled) for unit in program.units)
+    if spilled:
         notes.append(
-            f"{crowded} variables found no free register; spill code is not modelled, so the "
-            "kernel would be slower"
+            f"{spilled} variables find no free register and are spilled to memory; a compiler "
+            "may find a way with fewer"
         )
     machine = program.machine
     if machine.native.version < 80 and any(".flat." in i.kind for i in program.instructions):

@@ -19,6 +19,9 @@ RESOURCES = FLAG_0 + FLAG_BYTES
 
 NATIVE_BYTES, COMPACT_BYTES = 16, 8
 
+SPILL = ".spill"
+"""How opcodes of messages end that move a variable without a register to memory, or back."""
+
 SIGNAL, WAIT = 1, 2
 """What an instruction does beside computing: signal its group's barrier, wait for it."""
 
@@ -107,6 +110,7 @@ __all__ = [
     "NATIVE_BYTES",
     "RESOURCES",
     "SIGNAL",
+    "SPILL",
     "WAIT",
     "Native",
     "resource_name",

@@ -137,6 +137,8 @@ class Timing(Observer):
         """
         if self._kernel is None:
             raise ArgumentError("timing: nothing was launched with this observer")
+        registers = self._registers or registers_of(self._kernel)
+        target = replace(target, native=replace(target.native, grfs=registers))
         program = legalise(self._kernel, target)
         counts = {"legaliser": len(program.instructions)}
         if self._native == "genx":

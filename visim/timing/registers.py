@@ -3,8 +3,8 @@
 A linear scan over the body: a variable holds its registers from its first to its last use, for the
 whole of a loop that it lives across. Inputs stand where the program says; large variables go round
 the file, so that a register rests before it is written again; small ones share registers. Where
-the file is too small, variables share registers although both live, which is counted: spill code
-is not made.
+the file is too small, variables share registers although both live: these are spilled, and the
+legaliser moves them to memory and back.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _ARCHITECTURAL = frozenset(
 class Assignment:
     """Where the variables of a unit stand: byte offsets in the register file by index.
 
-    `crowded` counts the variables for which no register was free.
+    `spilled` are the variables for which no register was free.
     """
 
     offsets: Mapping[int, int]
-    crowded: int
+    spilled: frozenset[int]
     grf_bytes: int
 
     def registers(self, variable: General, start: int, end: int) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ def assign(
     scan = _Scan(native, pinned)
     for item in sorted(ranges.values(), key=lambda r: (r.variable.index not in pinned, r.first)):
         scan.place(item)
-    return Assignment(scan.offsets, scan.crowded, native.grf_bytes)
+    return Assignment(scan.offsets, frozenset(scan.spilled), native.grf_bytes)
 
 
 def _live_ranges(unit: LinkedUnit, footprints: Sequence[Footprint | None]) -> dict[int, _Range]:
@@ -139,7 +139,7 @@ class _Scan:
         self._next = self._grf
         self._placed: list[tuple[_Range, int]] = []
         self.offsets: dict[int, int] = {}
-        self.crowded = 0
+        self.spilled = set[int]()
 
     def place(self, item: _Range) -> None:
         """Give a variable its place."""
@@ -156,6 +156,9 @@ class _Scan:
             mask = ((1 << count) - 1) << (offset // _DWORD)
         else:
             position = self._find(count, self._busy(item))
+            if position < 0:
+                self.spilled.add(index)
+                position = self._next if self._next + count <= self._size else self._grf
             offset, mask = position * _DWORD, ((1 << count) - 1) << position
         self.offsets[index] = offset
         self._placed.append((item, mask))
@@ -170,7 +173,7 @@ class _Scan:
         return busy
 
     def _find(self, count: int, busy: int) -> int:
-        """Return a free position; if there is none, one that others hold."""
+        """Return a free position, or -1."""
         if count < self._grf:
             step = 1 << (count - 1).bit_length()
             places = range(0, self._size, step)
@@ -181,8 +184,7 @@ class _Scan:
             if position + count <= self._size and not busy >> position & mask:
                 break
         else:
-            self.crowded += 1
-            position = self._next if self._next + count <= self._size else self._grf
+            return -1
         if count >= self._grf:
             end = position + -(-count // self._grf) * self._grf
             self._next = end if end < self._size else self._grf

@@ -20,7 +20,7 @@ from visim.timing.core import coalesce
 from visim.timing.core.coalesce import ENTRIES, LINES, SEEN, Entries, Log, Sites
 from visim.timing.core.fields import ATOMIC, LOAD, LOCAL, STORE
 from visim.timing.legaliser import NativeProgram
-from visim.timing.native import Native
+from visim.timing.native import SPILL, Native
 
 Words = NDArray[np.int64]
 
@@ -37,6 +37,8 @@ _SURFACE, _SCRATCH, _ARGUMENT = 1 << 58, 1 << 59, 1 << 60
 
 def is_followed(native: Native) -> bool:
     """Return whether a native instruction is a data message whose addresses the log has."""
+    if native.opcode.endswith(SPILL):
+        return False
     message, _, rest = native.kind.partition(".")
     space, _, name = rest.partition(".")
     return message == "message" and space in _REACHED and name.partition(".")[0] in _MESSAGES
