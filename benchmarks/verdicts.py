@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from visim.serve.client import Client
@@ -54,7 +55,10 @@ __kernel void f(__global float *y, __global const float *x, float a, int n)
 """
 _KERNELS = {
     "saxpy": (_SAXPY, "y + a*x + {c}"),
-    "stencil": (_STENCIL, "where((i > 0) & (i < n - 1), a*(roll(x, 1) + x + roll(x, -1)) + {c}, y)"),
+    "stencil": (
+        _STENCIL,
+        "where((i > 0) & (i < n - 1), a*(roll(x, 1) + x + roll(x, -1)) + {c}, y)",
+    ),
     "sum": (_SUM, "where(i < n // 64, a*64 + {c}, y)"),
 }
 _SHAPES = (64, 256, 1024)
@@ -88,7 +92,7 @@ def _measure(path: Path, count: int, clients: int, device: str) -> None:
         for name in _KERNELS:
             _verdict(client, name, 10_000_000, device)  # what is loaded once
         for name in _KERNELS:
-            each = [_timed(lambda n=n: _verdict(client, name, n, device)) for n in range(10)]
+            each = [_timed(partial(_verdict, client, name, n, device)) for n in range(10)]
             print(f"{name}: {statistics.median(each) * 1000:.0f} ms a verdict, one client")
     jobs = [(name, 1000 + n) for n in range(count) for name in _KERNELS]
     seconds = _timed(lambda: _together(path, jobs, clients, device))
@@ -97,7 +101,9 @@ def _measure(path: Path, count: int, clients: int, device: str) -> None:
         request = {"program": {"source": _SAXPY % 1, "device": device}}
         client.call("check", request)
         each = sorted(_timed(lambda: client.call("check", request)) for _ in range(500))
-        print(f"a cached check: {each[250] * 1000:.2f} ms (median), {each[-5] * 1000:.2f} ms (99 %)")
+        print(
+            f"a cached check: {each[250] * 1000:.2f} ms (median), {each[-5] * 1000:.2f} ms (99 %)"
+        )
 
 
 def _together(path: Path, jobs: Sequence[tuple[str, int]], clients: int, device: str) -> None:

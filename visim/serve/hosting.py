@@ -25,7 +25,7 @@ from visim.runtime.compiling import ocloc, worker
 from visim.runtime.compiling.compilers import Compiler, compilers
 from visim.serve.hosts import compiler as compiler_host
 from visim.serve.hosts import messages
-from visim.serve.hosts.forkserver import MOST_REQUEST
+from visim.serve.hosts.forkserver import MOST_REQUEST, READY
 from visim.serve.limits import LimitReached, ServerLimits
 from visim.serve.shapes import RequestError
 from visim.target import PLATFORMS
@@ -46,10 +46,29 @@ class HostDied(InternalError):
     """The process that answers has ended in the middle of a request."""
 
 
+class _HostGone(HostDied):
+    """It was the host that has ended, not the process of the request."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Process:
     popen: subprocess.Popen[bytes]
     control: socket.socket
+
+    def wait(self) -> None:
+        """Wait until it is warm.
+
+        Raises:
+            InternalError: it is not.
+        """
+        self.control.settimeout(_START_S)
+        try:
+            said = self.control.recv(1)
+        except OSError:
+            said = b""
+        self.control.settimeout(None)
+        if said != READY:
+            raise InternalError(f"a process of the server does not start: {self.popen.args!r}")
 
     def end(self) -> None:
         """Let it end by itself, or end it."""
@@ -77,7 +96,11 @@ class Hosts:
             for name in dict.fromkeys(n.names[0] for p in PLATFORMS for n in p.products)
         ]
         ocloc.close()
-        self._jobs = self._start()
+        try:
+            self._jobs = self._start()
+        except BaseException:
+            self._end_all()
+            raise
 
     def ask(self, tool: str, body: bytes) -> bytes:
         """Answer a request that has been read; return the answer as JSON.
@@ -87,10 +110,16 @@ class Hosts:
             LimitReached: it took more than it may.
             HostDied: the process broke down.
         """
-        own, others = socket.socketpair()
-        with own:
-            self._hand_over(others)
-            return self._answer(own, tool, body)
+        for is_last in (False, True):
+            own, others = socket.socketpair()
+            with own:
+                self._hand_over(others)
+                try:
+                    return self._answer(own, tool, body)
+                except _HostGone:  # somebody has ended the host: a new one answers
+                    if is_last:
+                        raise
+        raise HostDied("the process that answers does not stay")
 
     def end(self) -> None:
         """End all processes."""
@@ -108,7 +137,7 @@ class Hosts:
         except OSError:
             received = None
         if received is None:
-            raise HostDied("the process that answers has ended")
+            raise _HostGone("the process that answers has ended")
         about, reply = received
         if about["cause"] in {"time", "memory", "output"}:
             raise LimitReached(about["cause"], "the request")
@@ -153,6 +182,8 @@ class Hosts:
         for given in (theirs, *own.values()):
             given.close()
         self._running.append(process)
+        for one in self._running:
+            one.wait()
         return process
 
     def _compiler(self, library: str) -> tuple[_Process, socket.socket]:

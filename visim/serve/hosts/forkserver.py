@@ -31,6 +31,8 @@ from visim.serve.keeping import KeptBytes
 
 Reply = tuple[Any, bytes]
 MOST_REQUEST = 1 << 26
+READY = b"r"
+"""What a host says on its control socket when it is warm."""
 _PART = 1 << 18
 _WORDS = 2000
 """So many bytes of what a process complains of are handed on."""
@@ -93,7 +95,8 @@ class ForkServer:
         self._kept = KeptBytes(work.kept)
 
     def serve(self) -> None:
-        """Serve until nobody holds the other end of the control socket."""
+        """Serve until nobody holds the other end of the control socket; says first that it can."""
+        self._control.send(READY)
         self._control.setblocking(False)
         self._selector.register(self._control, selectors.EVENT_READ, self._accept)
         try:
