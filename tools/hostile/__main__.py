@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 
 from tools.hostile.judging import Judge
 
@@ -31,8 +30,8 @@ def main() -> int:
     for kind, outcomes in sorted(judge.outcomes.items()):
         listed = ", ".join(f"{name} {count}" for name, count in outcomes.most_common())
         print(f"{kind:8} {sum(outcomes.values()):5}: {listed}")
-    total: Counter[str] = sum(judge.outcomes.values(), Counter())
-    print(f"{sum(total.values())} requests; {len(judge.complaints)} complaints")
+    total = sum(sum(outcomes.values()) for outcomes in judge.outcomes.values())
+    print(f"{total} requests; {len(judge.complaints)} complaints")
     for complaint in judge.complaints[:20]:
         print(f"  {complaint}")
     return 1 if judge.complaints else 0

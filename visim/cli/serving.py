@@ -16,6 +16,7 @@ import click
 from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from visim.serve.http import HttpFront
     from visim.serve.limits import ServerLimits
     from visim.serve.oracle import Oracle
 
@@ -59,17 +60,18 @@ def serve(
     if path is not None and port is not None:
         raise ArgumentError("--socket and --port exclude each other: give one of them")
     token = None if port is None else _token(host)
-    place = Path(path) if path is not None else _default_socket()
-    listening = listen_unix(place) if port is None else listen_tcp(host, port)
+    place: Path | None = None
+    if port is None:
+        place = Path(path) if path is not None else _default_socket()
+    listening = listen_tcp(host, port or 0) if place is None else listen_unix(place)
     try:
         with _oracle(workers, seconds, memory) as oracle:
             front = HttpFront(oracle, listening, token)
-            chosen = f"http://{host}:{front.address[1]}" if port is not None else f"unix:{place}"
-            click.echo(f"serving at {chosen}", err=True)
-            _until_ended(front.serve, front.stop)
+            chosen = f"http://{host}:{front.address[1]}" if place is None else f"unix:{place}"
+            _until_ended(front, f"serving at {chosen}")
     finally:
         listening.close()
-        if port is None:
+        if place is not None:
             place.unlink(missing_ok=True)
 
 
@@ -132,20 +134,27 @@ def _default_socket() -> Path:
     return Path(folder, "visim.sock")
 
 
-def _until_ended(serve: Callable[[], None], stop: Callable[[], None]) -> None:
+def _until_ended(front: HttpFront, announcement: str) -> None:
     """Serve until the process is told to end."""
-    thread = threading.Thread(target=serve, name="http")
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    ended, tell = os.pipe()
+
+    def hear(*_: object) -> None:
+        os.write(tell, b"x")
+
+    def serve_all() -> None:
+        try:
+            front.serve()
+        finally:
+            hear()
+
+    thread = threading.Thread(target=serve_all, name="http")
+    before = {number: signal.signal(number, hear) for number in (signal.SIGINT, signal.SIGTERM)}
     thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        click.echo("ending", err=True)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        stop()
-        thread.join()
-
-
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+    click.echo(announcement, err=True)
+    os.read(ended, 1)
+    front.stop()
+    thread.join()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    os.close(ended)
+    os.close(tell)

@@ -134,11 +134,12 @@ class Integer:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
 
     def read(self, value: Any, path: str) -> int:
-        """Return the integer."""
-        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        """Return the integer; 64.0 is one in JSON."""
+        is_whole = isinstance(value, float) and value.is_integer()
+        is_integer = is_whole or (isinstance(value, int) and not isinstance(value, bool))
         if not is_integer or not self.least <= value <= self.most:
             raise _expected(path, f"an integer from {self.least} to {self.most}", value)
-        return value
+        return int(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,9 @@ class _Formula:
             case ast.Name(id=name):
                 return self._named(name)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return _BINARY[type(op)](self.value(left, below), self.value(right, below))
+                return _BINARY[type(op)](
+                    *_bounded(self.value(left, below), self.value(right, below))
+                )
             case ast.UnaryOp(op=op, operand=operand):
                 return _UNARY[type(op)](self.value(operand, below))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISONS:
@@ -162,13 +164,17 @@ class _Formula:
 
 
 def _number(number: float) -> Value:
-    """Return a constant as NumPy has it: Python's own integers grow without an end."""
-    if isinstance(number, (bool, float)):
-        return np.float64(number) if isinstance(number, float) else np.bool(number)
-    limits = np.iinfo(np.int64)
-    if not limits.min <= number <= limits.max:
+    """Return a constant; an integer takes the type of the array that it meets."""
+    if isinstance(number, int) and abs(number) > np.iinfo(np.int64).max:
         raise ValueError(f"{str(number)[:20]}... has more than 64 bits")
-    return np.int64(number)
+    return number
+
+
+def _bounded(left: Value, right: Value) -> tuple[Value, Value]:
+    """Return two operands, with 64 bits where both are Python's integers, which grow endlessly."""
+    if isinstance(left, int) and isinstance(right, int):
+        return np.int64(left), np.int64(right)
+    return left, right
 
 
 def _plain(value: Value) -> Any:

@@ -34,9 +34,7 @@ _DIRECTIVE = re.compile(
     r"(include_next|include|import|embed|__include_macros)\b[ \t\f\v]*([^\n]*)"
 )
 _NAME = re.compile(r"\"([^\"\n]+)\"|<([^>\n]+)>")
-_DEPENDENCY = re.compile(
-    r"\bpragma\s+(?:GCC|clang)\s+(?:dependency|module)\b|__has_(?:include|embed)"
-)
+_DEPENDENCY = re.compile(r"\b(?:GCC|clang)\s+(?:dependency|module)\b|__has_(?:include|embed)")
 
 
 def check_options(options: str, path: str) -> None:

@@ -250,8 +250,8 @@ class ForkServer:
             "seconds": usage.ru_utime + usage.ru_stime,
             "peak": usage.ru_maxrss << 10,
         }
-        reply = bytes(child.reply)
-        if about["cause"] == "answered":
+        reply = bytes(child.reply) if about["cause"] == "answered" else b""
+        if reply:
             self._kept.put(child.channel.key, reply)
         self._hand_over(child.channel, about, reply)
 
