@@ -21,15 +21,15 @@ _BLOCKING = 1
 class OpenCL:
     """A context on a GPU, and a queue in order."""
 
-    def __init__(self, index: int = 0) -> None:
+    def __init__(self, platform: int = 0) -> None:
         self.cl = Interface("libOpenCL.so.1")
-        platform, count = c_void_p(), c_uint32()
-        self.cl.call("clGetPlatformIDs", 1, byref(platform), None)
-        gpu = ctypes.c_ulong(_GPU)
-        self.cl.call("clGetDeviceIDs", platform, gpu, 0, None, byref(count))
-        devices = (c_void_p * count.value)()
-        self.cl.call("clGetDeviceIDs", platform, gpu, count, devices, None)
-        self.count, self.device = count.value, c_void_p(devices[index])
+        count = c_uint32()
+        self.cl.call("clGetPlatformIDs", 0, None, byref(count))
+        platforms, self.device = (c_void_p * count.value)(), c_void_p()
+        self.cl.call("clGetPlatformIDs", count, platforms, None)
+        self.platforms, gpu = count.value, ctypes.c_ulong(_GPU)
+        found = c_void_p(platforms[platform])
+        self.cl.call("clGetDeviceIDs", found, gpu, 1, byref(self.device), None)
         one = byref(self.device)
         self.context = self.cl.make("clCreateContext", None, 1, one, None, None)
         make_queue = "clCreateCommandQueueWithProperties"
@@ -146,6 +146,20 @@ def saxpy() -> object:
     cl.set(in_place, y, y, 100)
     cl.run(in_place, 250, 25)
     return struct.unpack("<250i", cl.read(y, 1000))[1]
+
+
+def saxpy_on_each() -> object:
+    """The name of the first device of each platform, and what it computes."""
+    found: list[object] = []
+    for number in range(OpenCL().platforms):
+        cl = OpenCL(number)
+        y = cl.buffer(400)
+        cl.write(y, struct.pack("<100f", *range(100)))
+        kernel = cl.kernel(cl.build(SAXPY), "saxpy")
+        cl.set(kernel, struct.pack("<f", 2), y, y)
+        cl.run(kernel, 100)
+        found.append([cl.name(), struct.unpack("<100f", cl.read(y, 400))[99]])
+    return found
 
 
 def fault() -> object:

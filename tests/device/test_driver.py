@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.shares import share
 from tests.toolchains import current_compiler, installed_driver
 from visim.device.driver import find_driver
+from visim.device.models import MODELS
 from visim.errors import ToolMissing
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +49,28 @@ def test_saxpy_is_right_by_opencl_and_by_level_zero(tmp_path: Path) -> None:
     vms = json.loads(report.read_text())["vms"]
     launches = [one for vm in vms for one in vm["kernels"] if one["kernel"] == "saxpy"]
     assert sum(one["launches"] for one in launches) == 2
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "model" in metafunc.fixturenames:
+        names = [one.name for one in MODELS[1:]]
+        every = metafunc.config.getoption("thorough")
+        metafunc.parametrize("model", names if every else share("models", names, 1))
+
+
+def test_saxpy_is_right_on_all_devices(model: str) -> None:
+    done = visim_exec(*(sys.executable, "-m", "visim.device.trial"), options=("--device", model))
+    said = json.loads(done.stdout)
+    assert (said["OpenCL"], said["Level Zero"]) == (None, None), done.stderr
+
+
+def test_a_program_sees_several_devices() -> None:
+    done = visim_exec(*program("saxpy_on_each"), options=("--device", "bmg,pvc,lnl"))
+    assert json.loads(done.stdout) == [
+        ["Intel(R) Arc(TM) B580 Graphics", 297.0],
+        ["Intel(R) Data Center GPU Max 1100", 297.0],
+        ["Intel(R) Arc(TM) Graphics", 297.0],
+    ], done.stderr
 
 
 def test_a_missing_driver_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from visim.devices import Generation
+
 _MI, _BLIT, _PIPE, _EXECUTE = 0, 2, 3, 5
 ONE_WORD = 0
 _LENGTH_8 = 0xFF
@@ -120,7 +122,37 @@ XE2 = _table(
     Command("RESOURCE_BARRIER",              _EXECUTE << 29 | 3 << 26),
 )
 # fmt: on
-"""Xe2: Lunar Lake, Battlemage."""
+"""Xe2: Lunar Lake, Battlemage. Xe3 has the same."""
 
-GENERATIONS: Mapping[str, Table] = MappingProxyType({"xe2": XE2})
-"""The commands of each generation by its name."""
+# fmt: off
+XE_HP = MappingProxyType({**XE2, **_table(
+    Command("3DSTATE_BTD",                   _pipe(0x7906)),
+)})
+# fmt: on
+"""Xe-HPG, Xe-LPG, Xe-HPC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What differs between generations beside their commands.
+
+    `descriptor` is the word of COMPUTE_WALKER with which its interface descriptor begins.
+    `stamp_bytes` are those of one time in what a walker writes when it is done.
+    """
+
+    commands: Table
+    descriptor: int
+    stamp_bytes: int
+
+
+_NEW, _OLD = Layout(XE2, 19, 8), Layout(XE_HP, 18, 4)
+GENERATIONS: Mapping[Generation, Layout] = MappingProxyType(
+    {
+        Generation.XE_HPG: _OLD,
+        Generation.XE_LPG: _OLD,
+        Generation.XE_LPG_PLUS: _OLD,
+        Generation.XE_HPC: _OLD,
+        Generation.XE2: _NEW,
+        Generation.XE3: _NEW,
+    }
+)

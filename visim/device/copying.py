@@ -27,6 +27,8 @@ _SOURCE_PITCH, _SOURCE_TILING = Field(8, 17, 0), Field(8, 31, 30)
 _X_1, _Y_1, _X_2, _Y_2 = Field(2, 15, 0), Field(2, 31, 16), Field(3, 15, 0), Field(3, 31, 16)
 _SOURCE_X, _SOURCE_Y = Field(7, 15, 0), Field(7, 31, 16)
 _SURFACE_OFFSETS = (Field(6, 13, 0), Field(6, 29, 16), Field(11, 13, 0), Field(11, 29, 16))
+_COLOUR, _COLOUR_BYTES = 7, (1, 2, 4, 8, 12, 16)
+_COLOUR_X, _COLOUR_Y = Field(6, 13, 0), Field(6, 29, 16)
 _ADDRESS_BITS = (1 << 48) - 1
 
 
@@ -89,9 +91,24 @@ class Copier:
             self._space.copy(target + row * target_pitch, source + row * source_pitch, width)
 
     def fast_color(self, words: Sequence[int]) -> None:
-        """Do an XY_FAST_COLOR_BLT."""
-        del words
-        raise UnknownCopy("XY_FAST_COLOR_BLT")
+        """Do an XY_FAST_COLOR_BLT: one texel's value in all texels of a rectangle.
+
+        Raises:
+            UnknownCopy: the surface is in tiles, or texels have a size that is not known.
+        """
+        depth = _TEXEL_SIZE.of(words)
+        if depth >= len(_COLOUR_BYTES):
+            raise UnknownCopy(f"XY_FAST_COLOR_BLT with texels of size code {depth}")
+        if _TARGET_TILING.of(words) or _COLOUR_X.of(words) or _COLOUR_Y.of(words):
+            raise UnknownCopy("XY_FAST_COLOR_BLT of a surface in tiles, or with an offset")
+        texel, pitch = _COLOUR_BYTES[depth], _TARGET_PITCH.of(words) + 1
+        left, top = _X_1.of(words), _Y_1.of(words)
+        count, rows = _X_2.of(words) - left, _Y_2.of(words) - top
+        colour = np.array(words[_COLOUR : _COLOUR + 4], np.uint32).view(np.uint8)[:texel]
+        data = np.tile(colour, max(count, 0))
+        target = _place(words, 4) + top * pitch + left * texel
+        for row in range(rows if data.size else 0):
+            self._space.write(target + row * pitch, data)
 
 
 def _place(words: Sequence[int], at: int) -> int:

@@ -16,11 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
+from visim.binary.compat import platform_of_notes
 from visim.binary.elf import MACHINE, MAGIC, ElfImage, Section, SectionType
 from visim.binary.zeinfo import KernelInfo, read_ze_info
 from visim.device.address_space import AddressSpace, PageFault
 from visim.device.hostmemory import Bytes, ProgramMemory
 from visim.errors import InputError
+from visim.target import Platform
 
 _CODE = ".text."
 _ELF_HEADER, _LARGEST_BINARY = 64, 1 << 29
@@ -61,11 +63,12 @@ class CodeSection:
 
 @dataclass(frozen=True)
 class Binary:
-    """A program's binary: its bytes, and the code of its kernels."""
+    """A program's binary: its bytes, the code of its kernels, and which devices it is for."""
 
     data: bytes = field(repr=False)
     sections: tuple[CodeSection, ...]
     has_visa: bool
+    platform: Platform | None = None
 
     @cached_property
     def kernels(self) -> Mapping[str, KernelInfo]:
@@ -123,9 +126,11 @@ class KernelFinder:
     Args:
         space: the VM's memory, where code is loaded.
         program: the program's memory.
+        platform: the device family of its binaries; those of others may have the same code.
     """
 
-    def __init__(self, space: AddressSpace, program: ProgramMemory) -> None:
+    def __init__(self, space: AddressSpace, program: ProgramMemory, platform: Platform) -> None:
+        self._platform = platform
         self._space = space
         self._program = program
         self._digests: set[str] = set()
@@ -183,7 +188,7 @@ class KernelFinder:
             return
         self._digests.add(digest)
         binary = read_binary(data)
-        if binary is None:
+        if binary is None or binary.platform not in {None, self._platform}:
             return
         for section in binary.sections:
             head = section.code[:_HEAD_BYTES].tobytes()
@@ -249,9 +254,11 @@ def read_binary(data: bytes) -> Binary | None:
             for section in image.sections
             if section.name.startswith(_CODE) and section.data.nbytes >= _HEAD_BYTES
         )
+        notes = [note for one in image.of_type(SectionType.NOTE) for note in image.notes(one)]
+        device = platform_of_notes(notes, image.name)
     except InputError:
         return None
-    return Binary(data, sections, bool(image.of_type(SectionType.VISAASM)))
+    return Binary(data, sections, bool(image.of_type(SectionType.VISAASM)), device)
 
 
 def _code(image: ElfImage, section: Section) -> CodeSection:

@@ -9,26 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from visim.target import Platform, platform
+
 GIB = 1 << 30
 RENDER, COPY, COMPUTE = 0, 1, 4
 """Classes of engines in the kernel's interface."""
 
 MASK_BYTES = 16
-_SIMD16_EU = 5
+_SIMD8_EU, _SIMD16_EU = 4, 5
+_CRYSTAL_HZ = 19_200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
     """A GPU as the kernel describes it to a driver.
 
-    `platform` is the device family of visim whose vISA it runs, `generation` that of its command
-    streamers. `slices` times `subslices` times `eus` are its execution units, each with `threads`
-    hardware threads. `vram_bytes` 0 is a GPU that shares the host's memory.
+    `name` is that of the device family whose vISA it runs; what all GPUs of a family share is in
+    `visim.devices`. `slices` times `subslices` times `eus` are its execution units. `slm_kib` is
+    the shared local memory of a subslice. `vram_bytes` 0 is a GPU that shares the host's memory.
     """
 
     name: str
-    platform: str
-    generation: str
     product: str
     device_id: int
     revision: int
@@ -36,7 +37,6 @@ class Model:
     slices: int
     subslices: int
     eus: int
-    threads: int
     slm_kib: int
     l3_banks: int
     l3_bank_kib: int
@@ -47,9 +47,19 @@ class Model:
     engines: tuple[int, ...] = (RENDER, COPY, COMPUTE)
 
     @property
+    def family(self) -> Platform:
+        """The device family."""
+        return platform(self.name)
+
+    @property
     def hardware_threads(self) -> int:
         """How many hardware threads the whole GPU has."""
-        return self.slices * self.subslices * self.eus * self.threads
+        return self.slices * self.subslices * self.eus * self.family.threads
+
+    @property
+    def eu_type(self) -> int:
+        """The kind of mask that says which execution units there are."""
+        return _SIMD16_EU if self.family.grf_bytes == 64 else _SIMD8_EU
 
     @property
     def hwconfig(self) -> tuple[int, ...]:
@@ -58,34 +68,38 @@ class Model:
             1: self.slices,
             70: self.subslices * self.slices,
             71: self.eus,
-            15: self.threads,
+            15: self.family.threads,
             64: self.l3_bank_kib,
             73: self.slm_kib,
         }
         return tuple(word for key, value in values.items() for word in (key, 1, value))
 
 
+# fmt: off
 MODELS = (
-    Model(
-        name="bmg",
-        platform="bmg",
-        generation="xe2",
-        product="Arc B580",
-        device_id=0xE20B,
-        revision=0,
-        ip=(20, 1, 4),
-        slices=5,
-        subslices=4,
-        eus=8,
-        threads=8,
-        slm_kib=128,
-        l3_banks=9,
-        l3_bank_kib=2048,
-        clock_hz=19_200_000,
-        max_mhz=2850,
-        vram_bytes=12 * GIB,
-    ),
+    Model("bmg", "Arc B580", 0xE20B, 0, (20, 1, 4),
+          slices=5, subslices=4, eus=8, slm_kib=128, l3_banks=9, l3_bank_kib=2048,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2850, vram_bytes=12 * GIB),
+    Model("lnl", "Arc 140V", 0x64A0, 4, (20, 4, 4),
+          slices=2, subslices=4, eus=8, slm_kib=128, l3_banks=4, l3_bank_kib=2048,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2050, vram_bytes=0),
+    Model("ptl", "Arc B390", 0xB080, 0, (30, 0, 4),
+          slices=2, subslices=6, eus=8, slm_kib=128, l3_banks=8, l3_bank_kib=2048,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2500, vram_bytes=0),
+    Model("pvc", "Data Center GPU Max 1100", 0x0BDA, 0x2F, (12, 60, 7),
+          slices=7, subslices=8, eus=8, slm_kib=128, l3_banks=56, l3_bank_kib=2048,
+          clock_hz=25_000_000, max_mhz=1550, vram_bytes=48 * GIB, engines=(COPY, COMPUTE)),
+    Model("dg2", "Arc A770", 0x56A0, 8, (12, 55, 8),
+          slices=8, subslices=4, eus=16, slm_kib=128, l3_banks=32, l3_bank_kib=512,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2400, vram_bytes=16 * GIB),
+    Model("mtl", "Arc Graphics (Core Ultra 7 155H)", 0x7D55, 4, (12, 71, 4),
+          slices=2, subslices=4, eus=16, slm_kib=128, l3_banks=8, l3_bank_kib=512,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2250, vram_bytes=0),
+    Model("arl", "Arc 140T", 0x7D51, 4, (12, 74, 4),
+          slices=2, subslices=4, eus=16, slm_kib=128, l3_banks=8, l3_bank_kib=512,
+          clock_hz=_CRYSTAL_HZ, max_mhz=2350, vram_bytes=0),
 )
+# fmt: on
 """The models, the one that is taken by default first."""
 
 ADDRESS_BITS = 47
@@ -120,7 +134,7 @@ def _row(one: Model) -> str:
         "compute": _mask(subslices),
         "l3": _mask(one.l3_banks),
         "eu": _mask(one.eus),
-        "eu_type": _SIMD16_EU,
+        "eu_type": one.eu_type,
         "hwconfig": _braced(one.hwconfig),
         "hwconfig_words": len(one.hwconfig),
         "engines": _braced(one.engines),

@@ -17,11 +17,12 @@ from visim.device.library import cache_folder
 from visim.errors import UnsupportedError
 from visim.output import write_file
 from visim.runtime.compiling.opencl import build_zebin
+from visim.runtime.payload.abi import LARGE_BUFFERS_OPTION
 from visim.target import Platform
 
 _SPIRV, _OPTIONS = ".spv", ".misc.buildOptions"
 _TEXT_OPTIONS = ("-D", "-I", "-cl-std", "-cl-kernel-arg-info", "-x")
-"""Options that SPIR-V has no use for."""
+"""Options that SPIR-V has no use for. With one more all buffers are found by their addresses."""
 
 
 def rebuilt(data: bytes, name: str, target: Platform) -> bytes:
@@ -46,7 +47,8 @@ def rebuilt(data: bytes, name: str, target: Platform) -> bytes:
         )
     section = image.named(_OPTIONS)
     given = "" if section is None else bytes(section.data).rstrip(b"\0").decode(errors="replace")
-    options = " ".join(word for word in given.split() if not word.startswith(_TEXT_OPTIONS))
+    kept_options = [word for word in given.split() if not word.startswith(_TEXT_OPTIONS)]
+    options = " ".join(dict.fromkeys([*kept_options, LARGE_BUFFERS_OPTION]))
     said = b"\0".join((bytes(module.data), options.encode(), target.name.encode()))
     kept = _kept(hashlib.sha256(said).hexdigest())
     if kept.exists():
@@ -61,7 +63,7 @@ def _kept(digest: str) -> Path:
     return cache_folder() / "rebuilt" / f"{digest[:32]}.zebin"
 
 
-Key = tuple[str, int, int]
+Key = tuple[str, int, int, str | None]
 
 
 class PayloadMoves:
@@ -100,11 +102,14 @@ class PayloadMoves:
 
 
 def _key(entry: PayloadArgument) -> Key:
-    return entry.arg_type, entry.arg_index, entry.source_offset
+    return entry.arg_type, entry.arg_index, entry.source_offset, entry.addrmode
 
 
 def _alike(entry: PayloadArgument, given: Iterable[PayloadArgument]) -> PayloadArgument | None:
     """Return an entry that has the same value under another name."""
+    if entry.addrmode == "stateless":
+        addresses = [one for one in given if one.arg_type == "buffer_address" and one.size]
+        return next((one for one in addresses if one.arg_index == entry.arg_index), None)
     same = {"enqueued_local_size": "local_size", "local_size": "enqueued_local_size"}
     other = same.get(entry.arg_type)
     return next((one for one in given if one.size and one.arg_type == other), None)

@@ -13,13 +13,14 @@ from threading import Event, Lock
 from typing import Protocol
 
 from visim.device.address_space import AddressSpace
-from visim.device.commands import Command, Field, Table, bit, key_of
+from visim.device.commands import Command, Field, Layout, bit, key_of
 from visim.device.copying import Copier
 from visim.device.registers import DISPATCH_SIZE, Registers
 from visim.device.walker import ComputeWalk, PostSync, read_walker
 
 _MOST_NESTED = 3
 _SHOWN_WORDS = 8
+_SHORT_STAMP_BYTES = 4
 _ADDRESS_BITS = (1 << 48) - 1
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _SPINS = 20e-6, 2e-3, 50
 _MASK_32 = 0xFFFF_FFFF
@@ -92,7 +93,7 @@ class Streamer:
     """The command streamer of one queue.
 
     Args:
-        table: the commands of its generation.
+        generation: its commands and their layout.
         space: the memory of its VM.
         clock: gives the GPU's timestamp.
         compute: runs kernels.
@@ -102,7 +103,7 @@ class Streamer:
 
     def __init__(
         self,
-        table: Table,
+        generation: Layout,
         space: AddressSpace,
         clock: Callable[[], int],
         compute: Compute,
@@ -110,7 +111,8 @@ class Streamer:
         trace: Callable[[str], None] | None = None,
     ) -> None:
         self._trace = trace
-        self._table = table
+        self._table = generation.commands
+        self._generation = generation
         self._space = space
         self._clock = clock
         self._compute = compute
@@ -328,7 +330,7 @@ class Streamer:
         self.bases.scratch = words[1] >> 10 << 6
 
     def _walk(self, words: Sequence[int]) -> None:
-        walk = read_walker(words)
+        walk = read_walker(words, self._generation.descriptor)
         groups = walk.groups or self._indirect_groups()
         start = self._clock()
         if all(groups) and walk.threads:
@@ -348,10 +350,16 @@ class Streamer:
                 self._space.store_long(address, post_sync.value)
             case 3:
                 end = max(self._clock(), start + 1)
-                for place, value in enumerate((start, start, end, end)):
-                    self._space.store_long(address + 8 * place, value)
+                self._store_times(address, (start, start, end, end))
             case other:
                 raise QueueError(f"post-sync operation {other} of COMPUTE_WALKER is not known")
+
+    def _store_times(self, address: int, times: Sequence[int]) -> None:
+        """Write the times of a walk; they have 32 or 64 bits."""
+        size = self._generation.stamp_bytes
+        store = self._space.store if size == _SHORT_STAMP_BYTES else self._space.store_long
+        for place, time_ in enumerate(times):
+            store(address + size * place, time_)
 
 
 _BASES = {
@@ -366,6 +374,7 @@ _WITHOUT_EFFECT = (
     *("MI_NOOP", "MI_USER_INTERRUPT", "MI_ARB_CHECK", "MI_MEM_FENCE", "MI_REPORT_PERF_COUNT"),
     *("STATE_PREFETCH", "STATE_SIP", "STATE_COMPUTE_MODE", "STATE_SYSTEM_MEM_FENCE_ADDRESS"),
     *("STATE_CONTEXT_DATA_BASE_ADDRESS", "PIPELINE_SELECT", "RESOURCE_BARRIER"),
+    "3DSTATE_BTD",
 )
 """Hints, caches and preemption: there is nothing to do where memory is coherent."""
 

@@ -36,7 +36,6 @@ from visim.device.reports import ProgramReport
 from visim.device.streamer import QueueError, Stopped, Streamer
 from visim.device.watching import FOUND_VARIABLE, VARIABLE, Findings
 from visim.sanitize.kinds import read_sanitize
-from visim.target import Platform, platform
 
 _SOCKET, _FILE = 3, 4
 _STACK_BYTES = 16 << 20
@@ -63,17 +62,18 @@ class VirtualMachine:
 
     def __init__(self, model: Model, program: int, file: int) -> None:
         self._model = model
+        self._generation = GENERATIONS[model.family.generation]
         memory = ProgramMemory(program)
         self._space = AddressSpace(file, memory)
         self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
-        finder = KernelFinder(self._space, memory)
+        finder = KernelFinder(self._space, memory, model.family)
         found = os.environ.get(FOUND_VARIABLE)
         folder = os.environ.get(recording.VARIABLE)
         self._kernels = Kernels(
             self._space,
             finder,
-            _platform_of(model),
+            model.family,
             engine,
             self.report,
             read_sanitize(os.environ.get(VARIABLE) or None),
@@ -159,9 +159,10 @@ class VirtualMachine:
         thread.start()
 
     def _run_queue(self, queue: Queue, connection: socket.socket) -> None:
-        table = GENERATIONS[self._model.generation]
         trace = _say if os.environ.get("VISIM_TRACE_COMMANDS") else None
-        streamer = Streamer(table, self._space, self.clock, self._kernels, queue.stop, trace)
+        streamer = Streamer(
+            self._generation, self._space, self.clock, self._kernels, queue.stop, trace
+        )
         while True:
             data = connection.recv(MESSAGE.size)
             if len(data) != MESSAGE.size:
@@ -198,10 +199,6 @@ class VirtualMachine:
         for queue in self._queues:
             queue.stop.set()
             self._status[queue.number] = _LOST
-
-
-def _platform_of(model: Model) -> Platform:
-    return platform(model.platform)
 
 
 def _status_words(file: int) -> memoryview:

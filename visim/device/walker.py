@@ -25,14 +25,15 @@ _SIMD, _GENERATES_IDS, _EMITS, _EMITS_INLINE = (
 _WALK_ORDER, _TILING = Field(4, 24, 22), Field(4, 21, 19)
 _LOCAL_MAXIMA = (Field(6, 9, 0), Field(6, 19, 10), Field(6, 29, 20))
 _EXECUTION_MASK, _GROUPS, _FIRST_GROUP = 5, 7, 10
-_DESCRIPTOR, _POST_SYNC, _INLINE = 18, 26, 32
-_KERNEL_LOW = Field(19, 31, 6)
-_SAMPLERS, _BINDING_TABLE = Field(22, 31, 5), Field(23, 20, 5)
-_THREADS, _SLM, _BARRIERS = Field(24, 9, 0), Field(24, 20, 16), Field(24, 30, 28)
-_POST_SYNC_OPERATION = Field(27, 1, 0)
+_KERNEL_LOW = Field(0, 31, 6)
+_SAMPLERS, _BINDING_TABLE = Field(3, 31, 5), Field(4, 20, 5)
+_THREADS, _SLM, _BARRIERS = Field(5, 9, 0), Field(5, 20, 16), Field(5, 30, 28)
+"""Fields of the interface descriptor; what is to be written at the end follows behind it."""
+_POST_SYNC, _INLINE = 8, 13
+_POST_SYNC_OPERATION = Field(8, 1, 0)
 _INLINE_WORDS = 8
 
-_SIMD_SIZES = {1: 16, 2: 32}
+_SIMD_SIZES = {0: 8, 1: 16, 2: 32}
 _WALK_ORDERS: Mapping[int, Triple] = MappingProxyType(
     {0: (0, 1, 2), 1: (0, 2, 1), 2: (1, 0, 2), 3: (1, 2, 0), 4: (2, 0, 1), 5: (2, 1, 0)}
 )
@@ -82,8 +83,12 @@ class ComputeWalk:
     post_sync: PostSync
 
 
-def read_walker(words: Sequence[int]) -> ComputeWalk:
-    """Return what a COMPUTE_WALKER of an Xe2 says.
+def read_walker(words: Sequence[int], descriptor: int) -> ComputeWalk:
+    """Return what a COMPUTE_WALKER says.
+
+    Args:
+        words: the command.
+        descriptor: the word with which its interface descriptor begins.
 
     Raises:
         BadWalker: a field has a value that means nothing, or that visim does not know.
@@ -93,21 +98,22 @@ def read_walker(words: Sequence[int]) -> ComputeWalk:
         raise BadWalker(f"SIMD size code {_SIMD.of(words)}")
     if _TILING.of(words):
         raise BadWalker(f"local ids in tiles (layout {_TILING.of(words)})")
-    slm, order = _SLM.of(words), _WALK_ORDER.of(words)
+    rest = words[descriptor:]
+    slm, order = _SLM.of(rest), _WALK_ORDER.of(words)
     if slm >= len(_SLM_KIB):
         raise BadWalker(f"shared local memory of size code {slm}")
     if order not in _WALK_ORDERS:
         raise BadWalker(f"walk order {order}")
     x, y, z = (field.of(words) + 1 for field in _LOCAL_MAXIMA)
     inline = b"".join(
-        word.to_bytes(4, "little") for word in words[_INLINE : _INLINE + _INLINE_WORDS]
+        word.to_bytes(4, "little") for word in rest[_INLINE : _INLINE + _INLINE_WORDS]
     )
     return ComputeWalk(
         simd_size=simd,
-        kernel=_KERNEL_LOW.of(words) << 6,
+        kernel=_KERNEL_LOW.of(rest) << 6,
         groups=None if _INDIRECT_GEOMETRY.of(words) else _three(words, _GROUPS),
         first_group=_three(words, _FIRST_GROUP),
-        threads=_THREADS.of(words),
+        threads=_THREADS.of(rest),
         last_mask=words[_EXECUTION_MASK],
         ids=_EMITS.of(words) if _GENERATES_IDS.of(words) else None,
         local_size=(x, y, z),
@@ -116,13 +122,13 @@ def read_walker(words: Sequence[int]) -> ComputeWalk:
         indirect=_INDIRECT_PLACE.of(words) << 6,
         indirect_bytes=_INDIRECT_BYTES.of(words),
         slm_bytes=_SLM_KIB[slm] * KIB,
-        barriers=_BARRIER_COUNTS[_BARRIERS.of(words)],
-        binding_table=_BINDING_TABLE.of(words) << 5,
-        samplers=_SAMPLERS.of(words) << 5,
+        barriers=_BARRIER_COUNTS[_BARRIERS.of(rest)],
+        binding_table=_BINDING_TABLE.of(rest) << 5,
+        samplers=_SAMPLERS.of(rest) << 5,
         post_sync=PostSync(
-            _POST_SYNC_OPERATION.of(words),
-            words[28] | words[29] << 32,
-            words[30] | words[31] << 32,
+            _POST_SYNC_OPERATION.of(rest),
+            rest[_POST_SYNC + 1] | rest[_POST_SYNC + 2] << 32,
+            rest[_POST_SYNC + 3] | rest[_POST_SYNC + 4] << 32,
         ),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 from tests.unit.device.space import BASE, PAGE, address_space
 from visim.device.finding import Binary, CodeSection, Found, KernelFinder
 from visim.device.hostmemory import ProgramMemory
+from visim.target import platform
 
 
 def found(*addresses: tuple[int, int, str]) -> Found:
@@ -45,7 +46,9 @@ def test_code_of_no_binary_is_not_found() -> None:
     with address_space() as (space, _):
         space.map_object(BASE, PAGE, 0)
         space.write(BASE, os.urandom(256))
-        assert KernelFinder(space, ProgramMemory(os.getpid())).find(BASE + 64) is None
+        assert (
+            KernelFinder(space, ProgramMemory(os.getpid()), platform("bmg")).find(BASE + 64) is None
+        )
 
 
 def test_memory_that_is_only_reserved_is_not_touched() -> None:

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from tests.unit.device.space import BASE, PAGE, address_space
 from visim.device.address_space import AddressSpace
-from visim.device.commands import XE2
+from visim.device.commands import GENERATIONS
 from visim.device.streamer import Bases, QueueError, Stopped, Streamer
 from visim.device.walker import ComputeWalk
+from visim.devices import Generation
+
+LAYOUT = GENERATIONS[Generation.XE2]
 
 BATCH, DATA = BASE, BASE + 16 * PAGE
 END, NOOP = 0x0500_0000, 0
@@ -55,7 +58,7 @@ def bench() -> Iterator[Bench]:
         space.map_object(BATCH, 16 * PAGE, 0)
         space.map_object(DATA, 16 * PAGE, 16 * PAGE)
         compute, stop = Recorder(), threading.Event()
-        streamer = Streamer(XE2, space, lambda: next(ticks), compute, stop)
+        streamer = Streamer(LAYOUT, space, lambda: next(ticks), compute, stop)
         yield Bench(space, compute, stop, streamer)
 
 
@@ -225,7 +228,7 @@ def test_any_words_end_or_stop_the_queue(words: list[int]) -> None:
         space.map_object(BATCH, PAGE, 0)
         stop = threading.Event()
         stop.set()
-        streamer = Streamer(XE2, space, lambda: 0, Recorder(), stop)
+        streamer = Streamer(LAYOUT, space, lambda: 0, Recorder(), stop)
         space.write(BATCH, struct.pack(f"<{len(words) + 1}I", *words, END))
         with contextlib.suppress(QueueError, Stopped):
             streamer.run(BATCH)
