@@ -146,7 +146,9 @@ class Kernels:
             linked = replace(linked, symbols=symbols)
         layout, watch = PayloadLayout(kernel.metadata, linked), None
         if self._sanitizers:
-            watch = watch_kernel(self._sanitizers, kernel.metadata, linked, layout, contents.texts)
+            watch = watch_kernel(
+                self._sanitizers, kernel.metadata, linked, layout, contents.raw, contents.texts
+            )
             layout = watch.layout
         made = Prepared(
             kernel,

@@ -54,7 +54,7 @@ class KernelWatch:
         sanitizing = self.sanitizing
         sanitizing.prepare(plan)
         with sanitizing.wanted.turn():
-            watcher = sanitizing.begin(plan, is_hasty=False)
+            watcher = sanitizing.begin(plan, (), is_hasty=False)
             try:
                 groups = range(dispatch.group_count)
                 done = executable.run(groups, dispatch, machine, RunOptions(observers=(watcher,)))
@@ -69,14 +69,18 @@ def watch_kernel(
     metadata: ZeKernel,
     linked: LinkedKernel,
     layout: PayloadLayout,
+    raw: bytes | None,
     texts: SourceTexts,
 ) -> KernelWatch:
-    """Return a kernel as sanitizers watch it.
+    """Return a kernel as sanitizers watch it; `raw` is the binary that it is from.
 
     Raises:
         UnsupportedError: the system does not let the process have shadows of memory.
     """
-    wanted, reach = Wanted(names, flat=bool(layout.private_bytes)), reach_of(layout)
+    wanted, reach = (
+        Wanted(names, flat=bool(layout.private_bytes)),
+        reach_of(layout, linked, raw, texts),
+    )
     watched = watched_kernel(linked, wanted, reach)
     if "uninit" in names:
         layout = PayloadLayout(metadata, watched)
