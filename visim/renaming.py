@@ -50,21 +50,28 @@ def with_functions(unit: Unit, changed: Mapping[str, str]) -> Unit:
 
 def mentions(unit: Unit, variable: Variable) -> bool:
     """Return whether an instruction has a variable, or one of the same storage, as an operand."""
-    names: set[Variable] = {variable}
-    if isinstance(variable, General):
-        storage = variable.root()[0]
-        names.update(one for one in unit.generals if one.root()[0] == storage)
-    return any(_has(item, names) for item in unit.body)
+    return _storage(variable) in mentioned(unit)
 
 
-def _has(value: Any, names: AbstractSet[Variable]) -> bool:
-    if isinstance(value, _VARIABLES):
-        return value in names
-    if isinstance(value, tuple):
-        return any(_has(entry, names) for entry in cast("tuple[Any, ...]", value))
-    if not is_dataclass(value) or isinstance(value, type):
-        return False
-    return any(_has(getattr(value, name), names) for name in operand_fields(type(value)))
+def mentioned(unit: Unit) -> AbstractSet[Variable]:
+    """Return what instructions have as operands: of general variables those whose storage it is."""
+    found, seen = set[Variable](), set[int]()
+    waiting: list[Any] = list(unit.body)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, _VARIABLES):
+            if id(value) not in seen:
+                seen.add(id(value))
+                found.add(_storage(value))
+        elif isinstance(value, tuple):
+            waiting += cast("tuple[Any, ...]", value)
+        elif is_dataclass(value) and not isinstance(value, type):
+            waiting += [getattr(value, name) for name in operand_fields(type(value))]
+    return found
+
+
+def _storage(variable: Variable) -> Variable:
+    return variable.root()[0] if isinstance(variable, General) else variable
 
 
 @cache

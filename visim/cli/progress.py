@@ -49,9 +49,9 @@ class _Bar:
         self._progress = progress
         self._task = task
 
-    def show(self, done: int, total: int) -> None:
-        """Show that so much is done."""
-        self._progress.update(self._task, completed=done, total=total)
+    def show(self, what: str, done: int, total: int) -> None:
+        """Show that so much of something is done."""
+        self._progress.update(self._task, description=what, completed=done, total=total)
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def _bar(what: str, *, total: int | None) -> Generator[_Bar | None]:
     words = rich.TextColumn("{task.description}", markup=False)
     columns: list[rich.ProgressColumn] = [rich.SpinnerColumn(), words, rich.TimeElapsedColumn()]
     if total is not None:
-        columns += [rich.BarColumn(), rich.TextColumn("{task.completed}/{task.total} groups")]
+        columns += [rich.BarColumn(), rich.TextColumn("{task.completed}/{task.total}")]
         columns += [rich.TextColumn("left"), rich.TimeRemainingColumn(compact=True)]
     with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield _Bar(progress, progress.add_task(what, total=total))
@@ -106,7 +106,13 @@ class Watch(Lookout):
         self._last, self._done = monotonic(), (groups, total)
         self._listens_until, self._places = None, {}
         if self._bar is not None:
-            self._bar.show(groups, total)
+            self._bar.show(f"running {self._kernel}", groups, total)
+
+    def prepared(self, what: str, done: int, total: int) -> None:
+        """Hear how far compiling is; that is no group, but something goes on."""
+        self._last = monotonic()
+        if self._bar is not None:
+            self._bar.show(f"compiling {self._kernel}: {what}", done, total)
 
     def is_looking(self) -> bool:
         """Whether so much time has passed that it wants to know where threads are."""

@@ -203,6 +203,9 @@ class Lookout(StopFlag):
     def ran(self, groups: int, total: int) -> None:
         """Hear how many groups of a launch have ended."""
 
+    def prepared(self, what: str, done: int, total: int) -> None:
+        """Hear how far work before a launch is; 0 in total: nobody knows how much there is."""
+
 
 @record
 class RunOptions:

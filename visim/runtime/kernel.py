@@ -27,6 +27,7 @@ from visim.runtime.building.loading import Contents, LoadedKernel
 from visim.runtime.facts import kernels as facts
 from visim.runtime.facts.debugging import DebugFacts, start_registers
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
+from visim.runtime.launching.deadlines import Deadline, preparing
 from visim.runtime.launching.defaults import current_watch, with_watch
 from visim.runtime.launching.forms import Form, Forms
 from visim.runtime.launching.handles import LaunchHandle
@@ -202,7 +203,7 @@ class Kernel:
             FaultError: the kernel stopped; `.fault` says where and why.
             InputError: the platform is not known.
         """
-        return self._bound(args, options)()
+        return self._bound(args, options, at_once=True)()
 
     @overload
     def bind(self, args: Arguments, **options: Unpack[LaunchSettings]) -> Launch[Report]: ...
@@ -241,7 +242,10 @@ class Kernel:
         for engine in ("interpreter", "jit"):
             self._pool(make_engine(engine), Wanted())
 
-    def _bound(self, args: Arguments, options: LaunchKeywords) -> Launch[Any]:
+    def _bound(
+        self, args: Arguments, options: LaunchKeywords, *, at_once: bool = False
+    ) -> Launch[Any]:
+        """Return a launch; one that begins at once has its time from now on."""
         began = time.perf_counter()
         watch = current_watch()
         if watch is not None:
@@ -254,11 +258,13 @@ class Kernel:
         given = [plain(value) for value in values] if undefined else values
         wanted = self._wanted(chosen, undefined)
         plan = self._planned(form, wanted)(given)
-        if form.engine is None:
-            engine, executables = self._fastest(plan, wanted)
-        else:
-            engine = form.engine.name
-            executables = self._pool(form.engine, wanted, taint=chosen.tracks_taint)
+        deadline = Deadline.after(chosen.timeout) if at_once else None
+        with preparing(deadline, self.name):
+            if form.engine is None:
+                engine, executables = self._fastest(plan, wanted)
+            else:
+                engine = form.engine.name
+                executables = self._pool(form.engine, wanted, taint=chosen.tracks_taint)
         sanitizing = None
         if wanted:
             sanitizing = Sanitizing(
@@ -279,6 +285,7 @@ class Kernel:
             sanitizing,
             () if "uninit" in wanted.names else undefined,
             receive=None if watch is None else watch.receive,
+            deadline=deadline,
         )
 
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:

@@ -16,6 +16,7 @@ from weakref import WeakMethod, ref
 import numpy as np
 
 from visim.engine.base import Dispatch, Exit, Machine, RunOptions, SharedStarts
+from visim.engine.faults import CANCELLED
 from visim.engine.jit.analysis.affine import InputShape
 from visim.engine.jit.analysis.inputs import Inputs
 from visim.engine.jit.analysis.payload import Payload
@@ -23,17 +24,25 @@ from visim.engine.jit.common.ahead import AHEAD
 from visim.engine.jit.launch.answers import Aim, Halt, Target
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.launch.kept import Compiled
-from visim.engine.jit.launch.records import DEEP_STACK_BYTES, STACK_BYTES, Stacks
+from visim.engine.jit.launch.records import (
+    DEEP_STACK_BYTES,
+    LONG_STACK_BYTES,
+    STACK_BYTES,
+    Stacks,
+)
 from visim.engine.jit.launch.run import Runner, looks_inside, shared_starts, weakly
 from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
 from visim.engine.jit.writing.tracing import noted
-from visim.engine.jit.writing.versions import Version, Way
+from visim.engine.jit.writing.versions import Traits, Version, Way
 from visim.engine.observers import BlockCounts, BlockPlace, Observers
+from visim.engine.stops import Stopped, stoppable
 from visim.linker.program import LinkedKernel
 
+_SHORT = 500
+"""So many instructions never make a module that is made quickly."""
 LEAST_GROUPS = 8
 """Another worker is worth its start for no fewer groups whose threads Python starts."""
 LEAST_STEPS = 16_000
@@ -79,10 +88,10 @@ class Prepared:
         self._teams = Teams()
         self._lock = Lock()
         self.code = code or KernelCode(kernel, saving=saving)
+        self._renewals = self.code.renewals
         self._first = self.code.traits
         self._inputs = Inputs(kernel, self._first.rows)
-        deep = self._first.has_calls
-        self._stacks = [Stacks(DEEP_STACK_BYTES if deep else STACK_BYTES)]
+        self._stacks = [Stacks(_stack_bytes(self._first))]
 
     def again(self) -> Prepared:
         """Return what runs the kernel at the same time, on the same code."""
@@ -92,12 +101,21 @@ class Prepared:
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions
     ) -> Exit:
         """Run the groups one after another; a fault ends the run and is returned."""
-        with self._lock:
+        with self._lock, stoppable(options.stop):
+            if self._renewals != self.code.renewals:
+                self._renewals, self._teams = self.code.renewals, Teams()
             team = self._teams.of(dispatch, len(groups), machine, options)
             if team is None:
                 team = self._team(len(groups), dispatch, machine, options)
             self.last = team.runners[0]
-            found = team.run(groups, options)
+            try:
+                found = team.run(groups, options)
+            except Stopped:
+                place = dispatch.group_id(groups[0])
+                return Exit(
+                    stopped=replace(CANCELLED.unplaced(), kernel=self.kernel.name, group=place)
+                )
+            self.code.was_run()
             # The first worker is the thread that launches; others wait beside it.
             found.compile_s = self.last.compile_s
             if options.observers:
@@ -252,6 +270,16 @@ def _low_channels(shared: SharedStarts, channels: int) -> int:
     """
     masks = {start.mask for start in shared.starts}
     return next((n for n in (1, 2, 4, 8, 16) if n < channels and masks == {(1 << n) - 1}), 0)
+
+
+def _stack_bytes(traits: Traits) -> int:
+    """Return how large the stacks of threads are; only what is used takes memory.
+
+    Code that is made quickly keeps all that it computes there.
+    """
+    if traits.has_calls:
+        return DEEP_STACK_BYTES
+    return LONG_STACK_BYTES if traits.steps > _SHORT else STACK_BYTES
 
 
 def _has_bases(shared: SharedStarts | None) -> bool:

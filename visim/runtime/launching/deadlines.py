@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
 from visim.engine.base import Lookout, StopFlag
-from visim.errors import Fault
+from visim.engine.faults import CANCELLED
+from visim.engine.stops import Stopped, stoppable
+from visim.errors import Fault, FaultError
+from visim.runtime.launching.lookouts import current_lookout
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,22 @@ class Deadline:
         return replace(named, message=message)
 
 
+@contextmanager
+def preparing(deadline: Deadline | None, kernel: str) -> Generator[None]:
+    """Have what is done for a launch before it begins end at its deadline.
+
+    Raises:
+        FaultError: it was not done then.
+    """
+    try:
+        with stoppable(stopping(deadline, None, current_lookout())):
+            yield
+    except Stopped:
+        if deadline is None:
+            raise
+        raise FaultError(deadline.fault(CANCELLED.unplaced(), kernel)) from None
+
+
 def stopping(
     deadline: Deadline | None, stop: StopFlag | None, lookout: Lookout | None
 ) -> StopFlag | None:
@@ -54,10 +75,11 @@ class _Stop(Lookout):
         self.is_looking = lookout.is_looking
         self.found = lookout.found
         self.ran = lookout.ran
+        self.prepared = lookout.prepared
 
     def is_set(self) -> bool:
         """Return whether the run has to stop."""
         return monotonic() >= self._at or (self._other is not None and self._other.is_set())
 
 
-__all__ = ["Deadline", "stopping"]
+__all__ = ["Deadline", "preparing", "stopping"]

@@ -255,6 +255,7 @@ class Launch(Generic[_Result]):
     sanitizing: Sanitizing | None = None
     unwatched: tuple[Uninitialised, ...] = ()
     receive: Callable[[Report], None] | None = None
+    deadline: Deadline | None = None
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -288,7 +289,7 @@ class Launch(Generic[_Result]):
         if self.options.suppress is not None:
             read_suppressions(self.options.suppress)
         receiver = current_receiver()
-        deadline = Deadline.after(self.options.timeout)
+        deadline = self.deadline or Deadline.after(self.options.timeout)
         if not self.options.wait:
             handle = LaunchHandle(lambda stop: self.run(stop, receiver, deadline))
             return cast("_Result", handle)

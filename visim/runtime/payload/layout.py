@@ -25,7 +25,7 @@ from visim.errors import UnsupportedError
 from visim.linker.program import LinkedKernel
 from visim.module import Input, Unit
 from visim.operands import General
-from visim.renaming import mentions
+from visim.renaming import mentioned, mentions
 from visim.runtime.arguments.parameters import parameters, value_type, written
 from visim.runtime.payload.geometry import Triple, Walk, local_ids, thread_masks
 from visim.runtime.payload.table import ArgumentTable
@@ -259,12 +259,15 @@ class PayloadLayout:
 
         Of the first argument compilers know where it is.
         """
+        if not any(entry.addrmode == "slm" for entry in self.kernel.payload):
+            return ()
         names = [parameter.name for parameter in parameters(self.kernel)]
         unit = self.linked.units[0]
+        used = mentioned(unit.unit)
         read = {
             self.linked.offset(unit, entry.variable)
             for entry in self.linked.kernel.inputs
-            if isinstance(entry.variable, General) and mentions(unit.unit, entry.variable)
+            if isinstance(entry.variable, General) and entry.variable.root()[0] in used
         }
         return tuple(
             PointerPlace(piece.register + entry.offset - piece.start, entry.size, names[index])

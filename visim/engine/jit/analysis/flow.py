@@ -24,6 +24,7 @@ from visim.engine.jit.ir.cycles import cyclic
 from visim.engine.jit.ir.masks import looks_often
 from visim.engine.jit.passes import Pass
 from visim.engine.modes import CR0_USED, FloatMode, float_mode
+from visim.engine.stops import go_on
 from visim.errors import UnsupportedError
 from visim.sem.effects import (
     Call,
@@ -290,6 +291,7 @@ class Explorer:
             node = flow.nodes[self._work.pop()]
             self._source = node.key
             self._follow(node)
+            go_on("looking at the kernel", len(flow.nodes))
             if len(flow.nodes) > MOST_NODES:
                 raise UnsupportedError(f"jit: more than {MOST_NODES} blocks in one unit")
         flow.recursive = set(_recursive(flow.sites))

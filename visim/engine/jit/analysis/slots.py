@@ -19,6 +19,7 @@ from visim.engine.jit.analysis.lanes import Row, channel_of, channel_within, is_
 from visim.engine.jit.analysis.paths import Paths, Spans
 from visim.engine.jit.ir.places import place_span
 from visim.engine.jit.ir.shapes import Form
+from visim.engine.stops import go_on
 from visim.linker.program import LinkedKernel
 from visim.operands import FIRST_DECLARED_GENERAL, General
 from visim.sem.effects import (
@@ -354,6 +355,7 @@ class Slots:
         for slot in self.known.values():
             slot.quiet = not slot.torn and bool(slot.definitions)
         for key, node in self.flow.nodes.items():
+            go_on("looking at registers")
             block = node.block
             for number, step in enumerate(block.steps):
                 for effect in step.effects:

@@ -48,7 +48,8 @@ def without_unread(
                 new = _read(step.expressions) - found
                 found |= new
                 waiting += new
-    return [_without(block, steps.keys() - wanted) for block in blocks]
+    dropped = steps.keys() - wanted
+    return [_without(block, dropped) for block in blocks]
 
 
 def _read(nodes: Iterable[Expr]) -> set[int]:

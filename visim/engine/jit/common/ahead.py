@@ -66,4 +66,7 @@ class Ahead:
 
 
 AHEAD = Ahead()
-os.register_at_fork(after_in_child=AHEAD.forget)
+RENEWING = Ahead()
+"""Makes code again that was made quickly, which takes long: not in the way of what is asked for."""
+for _one in (AHEAD, RENEWING):
+    os.register_at_fork(after_in_child=_one.forget)

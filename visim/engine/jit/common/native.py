@@ -18,21 +18,13 @@ from visim.engine.jit.common.fencing import has_fences
 from visim.engine.jit.common.narrowing import kept_whole
 from visim.engine.jit.common.probing import PROBE_TEXT, features_in
 from visim.engine.jit.common.repeating import kept_apart
+from visim.engine.jit.common.tiers import Tier
 from visim.errors import ArgumentError, ToolMissing
 from visim.forks import LLVM_LOCK, loading
 
 IS_X86 = platform.machine().lower() in {"x86_64", "amd64"}
 """Whether this host is an x86-64, where threads can have stacks of their own."""
 
-_PASSES = (
-    "always_inliner",
-    "simplify_cfg",
-    "sroa",
-    "instruction_combine",
-    "simplify_cfg",
-    "aggressive_dce",
-    "simplify_cfg",
-)
 _OPTIONS = (
     *("-instcombine-code-sinking=false", "-disable-machine-sink"),
     "-grow-region-complexity-budget=1000",
@@ -114,10 +106,10 @@ class NativeCode:
             self.addresses = {name: int(self._library[name]) for name in names}
 
 
-def object_code(text: str, made_for: Processor) -> bytes:
+def object_code(text: str, made_for: Processor, tier: Tier = Tier.USUAL) -> bytes:
     """Return the object file of a module for a processor of this host's kind."""
     with LLVM_LOCK:
-        return _compiled(_machine(made_for), text)
+        return _compiled(_machine(made_for, tier), text, tier)
 
 
 @cache
@@ -301,13 +293,13 @@ def _load_conversions(binding: Any) -> None:
 
 
 @cache
-def _machine(made_for: Processor) -> Any:
+def _machine(made_for: Processor, tier: Tier) -> Any:
     """Return what describes the processor to LLVM's passes."""
     target = _llvm().Target.from_default_triple()
     return target.create_target_machine(
         cpu=made_for.name,
         features=made_for.features,
-        opt=2,
+        opt=tier.level,
         reloc="default",
         codemodel="jitdefault",
         jit=True,
@@ -320,8 +312,8 @@ def compiler() -> str:
     import llvmlite
 
     return (
-        f"{llvmlite.__version__} {_llvm().llvm_version_info} {_PASSES} {_OPTIONS} "
-        f"{_MOST_BRANCHES} {_MOST_LOOPS}"
+        f"{llvmlite.__version__} {_llvm().llvm_version_info} "
+        f"{[tier.value for tier in Tier]} {_OPTIONS} {_MOST_BRANCHES} {_MOST_LOOPS}"
     )
 
 
@@ -330,18 +322,19 @@ def object_for(text: str, triple: str) -> bytes:
     binding = _llvm()
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
-    return _compiled(binding.Target.from_triple(triple).create_target_machine(opt=2), text)
+    machine = binding.Target.from_triple(triple).create_target_machine(opt=2)
+    return _compiled(machine, text, Tier.USUAL)
 
 
-def _compiled(machine: Any, text: str) -> bytes:
+def _compiled(machine: Any, text: str, tier: Tier) -> bytes:
     """Return the object file of a module."""
     binding = _llvm()
     is_long = text.count("\n  br ") > _MOST_BRANCHES
     _switch(binding, _HOISTING, off=is_long)
     _switch(binding, _REDUCING, off=text.count(_AGAIN) > _MOST_LOOPS)
     if is_long:
-        return _on_long_stack(lambda: _object(binding, machine, text))
-    return _object(binding, machine, text)
+        return _on_long_stack(lambda: _object(binding, machine, text, tier))
+    return _object(binding, machine, text, tier)
 
 
 def _switch(binding: Any, option: str, *, off: bool) -> None:
@@ -380,12 +373,12 @@ def _on_long_stack(work: Callable[[], bytes]) -> bytes:
     return found.result()
 
 
-def _object(binding: Any, machine: Any, text: str) -> bytes:
+def _object(binding: Any, machine: Any, text: str, tier: Tier) -> bytes:
     module = binding.parse_assembly(text)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
-    _optimize(binding, machine, module)
-    if has_fences(text):
+    _optimize(binding, machine, module, tier)
+    if tier is Tier.USUAL and has_fences(text):
         found = str(module)
         fenced = kept_apart(kept_whole(found))
         if fenced is not found:
@@ -393,10 +386,10 @@ def _object(binding: Any, machine: Any, text: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def _optimize(binding: Any, machine: Any, module: Any) -> None:
+def _optimize(binding: Any, machine: Any, module: Any, tier: Tier) -> None:
     """Run the passes that matter here: most of LLVM's list finds nothing to do."""
     builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
     passes = binding.create_new_module_pass_manager()
-    for name in _PASSES:
+    for name in tier.passes:
         getattr(passes, f"add_{name}_pass")()
     passes.run(module, builder)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakMethod
 
 from visim.engine.jit.analysis.blocks import UnitCode
+from visim.engine.jit.common.ahead import RENEWING
 from visim.engine.jit.common.native import (
     finds_rows,
     has_byte_products,
@@ -27,12 +30,18 @@ if TYPE_CHECKING:
     from visim.engine.jit.writing.module import ModuleWriter
 
 
+_WORTH_IT = 2
+"""At which run code that was made quickly is made again: the first may have been the only one."""
+
+
 class KernelCode:
     """Makes the versions of a kernel that are asked for, each once.
 
     Args:
         kernel: the kernel.
         saving: whether threads keep their registers in memory.
+
+    `renewals` counts how often a version that was made quickly has been made better.
 
     Raises:
         UnsupportedError: the kernel needs what the JIT cannot do.
@@ -45,6 +54,8 @@ class KernelCode:
         self._off = left_out()
         self._versions: dict[Version, Compiled] = {}
         self._making = RenewedLock()
+        self._runs = Counter[Version]()
+        self.renewals = 0
         self._entries = Kept(kernel)
         self.traits = self._entries.traits(saving=saving, off=self._off, survey=self._survey)
 
@@ -70,6 +81,34 @@ class KernelCode:
 
                 found = self._versions[version] = self._entries.compiled(version, write)
             return found
+
+    def was_run(self) -> None:
+        """Note that a launch, or a range of its groups, has run.
+
+        Versions that were made quickly are made again in the background when that happens again.
+        """
+        for version, made in list(self._versions.items()):
+            if made.better is None:
+                continue
+            self._runs[version] += 1
+            if self._runs[version] != _WORTH_IT:
+                continue
+            method = WeakMethod(self._renew)
+
+            def renew(version: Version = version, method: WeakMethod[Any] = method) -> None:
+                again = method()
+                if again is not None:
+                    again(version)
+
+            RENEWING.begin(renew)
+
+    def _renew(self, version: Version) -> None:
+        better = self._versions[version].better
+        if better is not None:
+            found = better()
+            with self._making.lock:
+                self._versions[version] = found
+                self.renewals += 1
 
     @cached_property
     def _units(self) -> list[UnitCode]:

@@ -20,9 +20,11 @@ from visim.engine.accesses import AccessSite
 from visim.engine.jit.analysis.callouts import CallOut
 from visim.engine.jit.analysis.inputs import InputRow
 from visim.engine.jit.analysis.lanes import Row
+from visim.engine.jit.common.apart import compiled as object_of
 from visim.engine.jit.common.cache import ObjectCache, default_folder, key_of
 from visim.engine.jit.common.entries import scheduler
-from visim.engine.jit.common.native import NativeCode, compiler, object_code, processor
+from visim.engine.jit.common.native import NativeCode, compiler, processor
+from visim.engine.jit.common.tiers import Tier, first_tier, has_second_tier
 from visim.engine.jit.passes import Off
 from visim.engine.jit.writing.sites import SiteInfo
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
@@ -42,9 +44,9 @@ _LINKED = 64
 class Facts:
     """What Python has to know of a module to run it.
 
-    `places` are the unit and the program counter of each message and call-out, by number. `blocks`
-    and `forms` are those of `ModuleText`, `watched`, `alike_once` and `firsts` too; `adding` and
-    `surfaces` are those of `Sites`.
+    `places` are the unit and the program counter of each message and call-out, by number; `lines`
+    is how many its text has. `blocks` and `forms` are those of `ModuleText`, `watched`,
+    `alike_once` and `firsts` too; `adding` and `surfaces` are those of `Sites`.
     """
 
     entry: str
@@ -58,6 +60,7 @@ class Facts:
     alike_once: bool
     firsts: tuple[tuple[int, int], ...]
     frame_bytes: int
+    lines: int
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
@@ -75,16 +78,21 @@ class Facts:
             module.alike_once,
             module.firsts,
             module.frame_bytes,
+            module.text.count("\n"),
         )
 
 
 @dataclass
 class Compiled:
-    """A version of a kernel as machine code."""
+    """A version of a kernel as machine code.
+
+    `better` makes the same at a tier that takes longer; None: there is none that pays.
+    """
 
     facts: Facts
     code: NativeCode
     write: Callable[[], ModuleText]
+    better: Callable[[], Compiled] | None = None
     _sites: list[SiteInfo | CallOut] = field(default_factory=list[SiteInfo | CallOut])
 
     @property
@@ -139,22 +147,40 @@ class Kept:
         return Traits(**known | {"rows": rows})
 
     def compiled(self, version: Version, write: Callable[[], ModuleText]) -> Compiled:
-        """Return a version of the kernel as machine code; `write` writes its module."""
+        """Return a version of the kernel as machine code; `write` writes its module.
+
+        That of a long module is made quickly, unless the cache has better.
+
+        Raises:
+            Stopped: who waits for it has to stop.
+        """
         scheduler()
-        cache, host, made_by = ObjectCache(default_folder()), processor(), compiler()
+        cache, host = ObjectCache(default_folder()), processor()
         with WRITING_LOCK:
-            parts = repr(version), host.name, host.features, made_by
-            key = "" if cache.folder is None else key_of(self._key, *parts)
-            data = cache.get(key)
-        if data is None:
+            keys = {tier: self._key_at(cache, version, tier) for tier in Tier}
+            kept = ((tier, cache.get(key)) for tier, key in keys.items())
+            tier, data = next((one for one in kept if one[1] is not None), (Tier.USUAL, None))
+        text = None
+        if data is not None:
+            facts, code = _unpacked(data)
+        else:
             with WRITING_LOCK:
                 module = write()
-            facts, code = Facts.of(module), object_code(module.text, host)
+            facts, text = Facts.of(module), module.text
+            tier = first_tier(facts.lines)
+            code = object_of(text, host, tier)
             with WRITING_LOCK:
-                cache.put(key, _packed(facts, code))
-        else:
-            facts, code = _unpacked(data)
-        return Compiled(facts, _linked(code, facts.entry), write)
+                cache.put(keys[tier], _packed(facts, code))
+        made = Compiled(facts, _linked(code, facts.entry), write)
+        if tier is not Tier.USUAL and has_second_tier(facts.lines):
+            made.better = _Better(made, text, cache, keys[Tier.USUAL])
+        return made
+
+    def _key_at(self, cache: ObjectCache, version: Version, tier: Tier) -> str:
+        if cache.folder is None:
+            return ""
+        host = processor()
+        return key_of(self._key, repr(version), host.name, host.features, compiler(), tier.name)
 
     @cached_property
     def _key(self) -> str:
@@ -187,6 +213,26 @@ class Kept:
             return
         for unit in kernel.units:
             yield show_unit(unit.unit, object_version(COMMON))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Better:
+    """Makes a module again at the usual tier: `text`, written again where nobody has it."""
+
+    made: Compiled
+    text: str | None
+    cache: ObjectCache
+    key: str
+
+    def __call__(self) -> Compiled:
+        made, text = self.made, self.text
+        if text is None:
+            with WRITING_LOCK:
+                text = made.write().text
+        code = object_of(text, processor(), Tier.USUAL)
+        with WRITING_LOCK:
+            self.cache.put(self.key, _packed(made.facts, code))
+        return Compiled(made.facts, _linked(code, made.facts.entry), made.write)
 
 
 @lru_cache(_LINKED)
@@ -229,6 +275,6 @@ def _unpacked(data: bytes) -> tuple[Facts, bytes]:
     watched = tuple(AccessSite(**site) for site in known["watched"])
     lists = places, blocks, forms, watched, tuple(known["adding"])
     firsts = tuple((place, size) for place, size in known["firsts"])
-    others = known["surfaces"], known["alike_once"], firsts, known["frame_bytes"]
+    others = known["surfaces"], known["alike_once"], firsts, known["frame_bytes"], known["lines"]
     facts = Facts(known["entry"], known["exchange_bytes"], *lists, *others)
     return facts, data[start:]

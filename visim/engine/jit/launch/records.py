@@ -19,6 +19,7 @@ from visim.errors import UnsupportedError
 from visim.machine.allocations import aligned_zeros
 
 STACK_BYTES = 1 << 20
+LONG_STACK_BYTES = 1 << 26
 DEEP_STACK_BYTES = 1 << 30
 _LINE = 64
 _COLOURS, _COLOUR = 32, 17 * _LINE

@@ -42,6 +42,7 @@ from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
+from visim.engine.stops import go_on
 
 
 def frame_bytes(flow: Flow) -> int:
@@ -102,6 +103,7 @@ class UnitWriter(UnitFrame):
             if not self.module.version.saving:
                 self.storage.chain = number
             self._entrances(chain[0])
+            go_on("writing code", number, len(self.chains))
             key = chain[0].key
             NodeWriter(self, chain, self.loops.get(key) or self.foreseen.get(key)).write()
         for loop in self.foreseen.values():
