@@ -60,7 +60,7 @@ class _Child:
         self._found: Future[bytes] = Future()
         self._thread = Thread(target=self._talk, args=(data,), name="visim LLVM", daemon=True)
         self._thread.start()
-        _ALIVE.add(self)
+        ALIVE.add(self)
 
     @classmethod
     def started(cls, text: str, made_for: Processor, tier: Tier) -> _Child | None:
@@ -103,18 +103,24 @@ class _Child:
         """Return the object file, or None if the child ended without one."""
         return self._found.result() if self._process.returncode == 0 else None
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is not there any more."""
+        return self._process.poll() is not None
+
     def end(self) -> None:
         """End the process if it still works."""
-        if self._process.poll() is None:
+        if not self.has_ended:
             self._process.kill()
 
 
-_ALIVE = WeakSet[_Child]()
+ALIVE = WeakSet[_Child]()
+"""What this process has started; it ends them with itself."""
 
 
 @atexit.register
 def _end_all() -> None:
-    for child in list(_ALIVE):
+    for child in list(ALIVE):
         child.end()
 
 
@@ -125,7 +131,7 @@ def _main() -> None:
     sys.stdout.buffer.write(object_code(text, made_for, Tier[order["tier"]]))
 
 
-__all__ = ["compiled"]
+__all__ = ["ALIVE", "compiled"]
 
 if __name__ == "__main__":
     _main()
