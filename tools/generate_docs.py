@@ -3,13 +3,15 @@
     python -m tools.generate_docs            write the pages that `pages` lists
     python -m tools.generate_docs --check    tell whether they are what would be written
 
-Whatever stands in these pages comes from `visim.isa`, the verifier's rules and the timing model;
+Whatever stands in these pages comes from `visim.isa`, the verifier's rules, the timing model and
+the oracle's tools;
 nothing is kept here but the headings.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -22,6 +24,7 @@ from visim.check.explain import explain
 from visim.check.faults import FAULTS
 from visim.isa import ISA, Op
 from visim.sem.exactness import Exactness
+from visim.serve.tools import TOOLS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -36,6 +39,7 @@ def pages() -> dict[Path, str]:
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
         DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
         DOCS / "timing-correlation.md": "\n".join(correlation.page()) + "\n",
+        DOCS / "schemas" / "oracle-requests.json": _requests(),
     }
 
 
@@ -52,6 +56,24 @@ def main(arguments: list[str]) -> int:
             path.parent.mkdir(exist_ok=True)
             path.write_text(pages()[path], encoding="utf-8")
     return 1 if stale and is_check else 0
+
+
+def _requests() -> str:
+    """Return the JSON Schemas of what the oracle's tools take."""
+    form = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What the tools of visim serve and visim mcp take",
+        "type": "object",
+        "properties": {
+            "tool": {"enum": list(TOOLS)},
+            "arguments": {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in TOOLS]},
+        },
+        "required": ["tool", "arguments"],
+        "$defs": {
+            tool.name: {"description": tool.purpose, **tool.schema} for tool in TOOLS.values()
+        },
+    }
+    return json.dumps(form, indent=1) + "\n"
 
 
 def _read(path: Path) -> str | None:

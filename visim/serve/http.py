@@ -16,7 +16,7 @@ import socket
 import stat
 import threading
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -30,7 +30,8 @@ from visim.serve.tools import TOOLS, find_tool
 
 _PREFIX = "/v1/"
 _IDLE_S = 300.0
-_DEEPEST = 64
+_LONG, _MOST_LONG = 1 << 18, 4
+"""Requests that are longer than the first are served so many at a time."""
 
 
 class Refused(Exception):
@@ -151,10 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request for a tool."""
         try:
             self._admit()
-            body = self._body()
-            if not self.path.startswith(_PREFIX):
-                raise Refused(HTTPStatus.NOT_FOUND, "requests go to /v1/TOOL")
-            self._answer(self.path.removeprefix(_PREFIX), body)
+            length = self._length()
+            with self.server.place_for(length):
+                body = self._body(length)
+                if not self.path.startswith(_PREFIX):
+                    raise Refused(HTTPStatus.NOT_FOUND, "requests go to /v1/TOOL")
+                self._answer(self.path.removeprefix(_PREFIX), body)
         except Refused as refused:
             self._refuse(refused)
 
@@ -188,7 +191,8 @@ class _Handler(BaseHTTPRequestHandler):
                     HTTPStatus.UNAUTHORIZED, "give the header Authorization: Bearer TOKEN"
                 )
 
-    def _body(self) -> bytes:
+    def _length(self) -> int:
+        """Return how long the body says it is."""
         if self.headers.get("Transfer-Encoding") is not None:
             self.close_connection = True
             raise Refused(HTTPStatus.LENGTH_REQUIRED, "give Content-Length; chunks are not taken")
@@ -201,14 +205,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             text = f"the body has {length} bytes; at most {most} are taken"
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+        return int(length)
+
+    def _body(self, length: int) -> bytes:
         try:
-            body = self.rfile.read(int(length))
+            body = self.rfile.read(length)
         except TimeoutError:
             self.close_connection = True
             seconds = self.server.oracle.limits.receiving
             text = f"the request was not there after {seconds:g} seconds"
             raise Refused(HTTPStatus.REQUEST_TIMEOUT, text) from None
-        if len(body) < int(length):
+        if len(body) < length:
             self.close_connection = True
             raise Refused(HTTPStatus.BAD_REQUEST, "the body ends before its length")
         return body
@@ -282,7 +289,15 @@ class _Server(ThreadingMixIn, BaseServer):
         self.oracle = oracle
         self.token = token
         self.errors = 0
+        self._long = threading.BoundedSemaphore(_MOST_LONG)
         self._places = threading.BoundedSemaphore(oracle.limits.connections)
+
+    def place_for(self, length: int) -> AbstractContextManager[object]:
+        """Return what to hold while a request of so many bytes is served.
+
+        What is read of JSON takes many times its bytes, so only a few long ones are read at a time.
+        """
+        return self._long if length > _LONG else nullcontext()
 
     def fileno(self) -> int:
         """Return the listening socket's descriptor, which the loop of the base class waits for."""

@@ -27,6 +27,9 @@ from visim.serve.tools import find_tool
 _NOT_KEPT = frozenset({LIMIT, CRASH})
 """Verdicts that may be others on a machine that has less to do."""
 
+_PATIENCE = 4
+"""So many times as long as a request may take another one waits."""
+
 
 class Busy(VisimError):
     """More requests wait than may."""
@@ -116,8 +119,12 @@ class Oracle:
         if not self._waiting.acquire(blocking=False):
             raise Busy("too many requests wait; ask again in a second")
         try:
-            with self._slots:
+            if not self._slots.acquire(timeout=_PATIENCE * self.limits.job.seconds):
+                raise Busy("the requests before take too long; ask again in a minute")
+            try:
                 return json.loads(self._hosts.ask(name, body))
+            finally:
+                self._slots.release()
         except LimitReached as error:
             return limited(error.what, error.who)
         except HostDied as error:

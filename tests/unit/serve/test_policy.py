@@ -81,7 +81,7 @@ def test_headers_include_each_other_only():
         "-cl-std=CL2.0 -cl-fast-relaxed-math",
         "-cl-ext=+cl_khr_fp64,-all",
         "-D N=4 -DM -D F(x)=x*2 -U X",
-        "-O2 -g -w -Werror -Wall",
+        "-O2 -g -w -Werror",
         "-ze-opt-level=2 -cl-intel-256-GRF-per-thread",
     ],
 )
@@ -104,6 +104,7 @@ def test_harmless_options_are_taken(options):
         '-DX=\\"a\\"',
         "-cl-std=CL2.0;id",
         "-cl-x=/tmp",
+        "-Wall",
         "-save-temps",
         "-igc_opts A=1",
         "kernel.cl",

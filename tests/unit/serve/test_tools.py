@@ -160,6 +160,15 @@ def test_the_same_request_is_answered_alike_and_from_what_is_kept(oracle):
     assert again.data == first.data
 
 
+def test_answers_are_the_same_in_each_process(oracle):
+    """The second request says what is so anyway, and is therefore not answered from memory."""
+    for tool in ("run", "sanitize"):
+        first = oracle.call(tool, {"program": SAXPY, "cases": [UNGUARDED, case(80)]})
+        again = oracle.call(tool, {"program": SAXPY, "cases": [{"show": 8} | UNGUARDED, case(80)]})
+        assert not again.is_cached
+        assert again.data == first.data
+
+
 @pytest.mark.parametrize(
     ("tool", "request_", "path"),
     [

@@ -68,7 +68,6 @@ def _of_rule(code: str) -> dict[str, Any] | None:
     is_fault = rule.scope is Scope.FAULT
     means = " ".join(rule.explanation.split())
     mend = _MENDS.get(rule.code, "what holds in a right program: " + means)
-    examples = {"wrong": rule.failing.strip(), "right": rule.passing.strip()}
     form: dict[str, Any] = {
         "code": rule.code,
         "kind": "fault" if is_fault else "rule",
@@ -77,7 +76,9 @@ def _of_rule(code: str) -> dict[str, Any] | None:
         "mend": mend if not rule.failing else "write it as the example that is right",
         "passage": rule.passage,
     }
-    return form | {name: text for name, text in examples.items() if text}
+    if rule.failing:
+        form["example"] = {"wrong": rule.failing.strip(), "right": rule.passing.strip()}
+    return form
 
 
 def _of_verdict(code: str) -> dict[str, Any] | None:

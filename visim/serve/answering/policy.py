@@ -17,11 +17,11 @@ _ALLOWED = re.compile(
     r"-(?:cl|ze)-[a-zA-Z0-9-]+(?:=[A-Za-z0-9_.,+-]*)?"
     r"|-D[A-Za-z_]\w*(?:\([\w,]*\))?(?:=[^\s\"'\\/]*)?"
     r"|-U[A-Za-z_]\w*"
-    r"|-O[0-3s]?|-g|-gline-tables-only|-w|-Wall|-Werror",
+    r"|-O[0-3s]?|-g|-gline-tables-only|-w|-Werror",
     re.ASCII,
 )
 _SPACED = re.compile(r"(?<!\S)-([DU])\s+(?=[A-Za-z_])")
-_KNOWN = "-D NAME=VALUE, -U NAME, -cl-..., -ze-..., -O0 to -O3, -g, -w, -Wall and -Werror"
+_KNOWN = "-D NAME=VALUE, -U NAME, -cl-..., -ze-..., -O0 to -O3, -g, -w and -Werror"
 _TRIGRAPHS = (("??=", "#"), ("??/", "\\"))
 _SPLICE = re.compile(r"\\[ \t\f\v]*\r?\n")
 _TOKENS = re.compile(
