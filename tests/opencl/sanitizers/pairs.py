@@ -18,7 +18,7 @@ class Pair:
     """A wrong kernel that gives a finding of `kind`; `body` follows `head`.
 
     `undefined` says that the buffer `y` counts as never written, `current` that it takes the
-    current compiler, whose debug data tells of arrays.
+    current compiler, whose debug data tells of arrays. What prints much is not watched by all.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Pair:
     options: str = ""
     head: str = HEAD
     current: bool = False
+    sanitize: str = "all"
 
     def text(self, *, mended: bool) -> str:
         """Return the kernel, wrong or mended; lines have the same numbers in both."""

@@ -55,9 +55,8 @@ UNDEFINED_PAIRS = (
         DIVISION,
         ITEM
         + """\
-  ushort by = x[g];
-  if (by == 0) by = 1; //+
-  y[g] = 4000 / by; /*1*/
+  y[g] = 4000 / x[g]; /*1*/ //-
+  y[g] = 4000 / (x[g] + 1); //+
 """,
         head=SHORTS,
     ),
@@ -129,8 +128,8 @@ UNDEFINED_PAIRS = (
         "misaligned",
         ITEM
         + """\
-  y[g & 63] = *(global int4 *)(x + 16 * l + 2); /*1*/ //-
-  y[g & 63] = vload4(0, (global int *)(x + 16 * l)); //+
+  y[g] = *(global int4 *)(x + 16 * l + 2); /*1*/ //-
+  y[g] = vload4(0, (global int *)(x + 16 * l)); //+
 """,
         head=BYTES,
     ),
@@ -141,7 +140,7 @@ UNDEFINED_PAIRS = (
         + """\
   global int4 *rows = (global int4 *)(x + 3); //-
   global int4 *rows = (global int4 *)(x + 16); //+
-  y[g & 63] = rows[l]; /*1*/
+  y[g] = rows[l]; /*1*/
 """,
         head=BYTES,
     ),
@@ -161,9 +160,12 @@ UNDEFINED_PAIRS = (
         "printf-overflow",
         ITEM
         + """\
-  int lines = g < 32 ? 1000 : 0; //-
+  int lines = g < 32 ? 1200 : 0; //-
   int lines = g == 0 ? 3 : 0; //+
-  for (int i = 0; i < lines; i++) printf("%v16ld", (long16)(i)); /*1*/
+  long a = l;
+  for (long i = 0; i < lines; i++)
+    printf("%ld%ld%ld%ld%ld%ld%ld%ld%ld%ld", i, a, a, a, a, a, a, a, a, a); /*1*/
 """,
+        sanitize="undefined",
     ),
 )

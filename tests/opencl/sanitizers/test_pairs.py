@@ -33,7 +33,11 @@ def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[vis
     try:
         with visim.printf_to(list[str]().append):
             report = kernel.launch(
-                arguments, global_size=SIZE, local_size=LOCAL, engine=engine, sanitize="all"
+                arguments,
+                global_size=SIZE,
+                local_size=LOCAL,
+                engine=engine,
+                sanitize=pair.sanitize,
             )
     except visim.FaultError as error:
         report = error.report

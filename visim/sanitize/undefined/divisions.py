@@ -76,24 +76,35 @@ def _source_type(item: Instruction) -> DataType | None:
 def _is_division(unit: LinkedUnit, pc: int, item: Instruction) -> bool:
     predication = getattr(item, "pred", None)
     target = unit.labels.get(getattr(item, "label", ""))
-    if predication is None or predication.invert or target is None or target <= pc:
+    if predication is None or target is None or target <= pc:
         return False
     return (
-        _compares_with_zero(unit, pc, predication.variable)
+        _compares(unit, pc, predication.variable)
         and _is_answer(unit, target)
         and any(one.op.mnemonic == _INVERSE for one in unit.body[pc + 1 : target])
+        and _is_same_line(unit, pc, target)
     )
 
 
-def _compares_with_zero(unit: LinkedUnit, pc: int, variable: object) -> bool:
-    """Whether a predicate says before `pc` that something is zero."""
+def _compares(unit: LinkedUnit, pc: int, variable: object) -> bool:
+    """Whether a predicate says before `pc` how something compares with a number.
+
+    It is zero mostly; what was shifted or divided itself is below a number then.
+    """
     for item in reversed(unit.body[max(0, pc - _MOST_BETWEEN) : pc]):
         destination = getattr(item, "dst", None)
         if isinstance(destination, PredicateOperand) and destination.variable is variable:
-            second = getattr(item, "src1", None)
-            is_equal = getattr(item, "relation", None) == "eq"
-            return is_equal and isinstance(second, Immediate) and second.bits == 0
+            return isinstance(getattr(item, "src1", None), Immediate)
     return False
+
+
+def _is_same_line(unit: LinkedUnit, pc: int, target: int) -> bool:
+    """Whether the branch and what it leads to are of one line of the source."""
+    lines = unit.unit.source_lines()
+    behind = next(
+        (n for n in range(target, len(unit.body)) if unit.body[n].op.mnemonic == "mov"), target
+    )
+    return lines[pc] == lines[behind]
 
 
 def _is_answer(unit: LinkedUnit, target: int) -> bool:
