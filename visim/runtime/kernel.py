@@ -38,6 +38,7 @@ from visim.runtime.launching.launch import (
     LaunchSettings,
     make_engine,
 )
+from visim.runtime.launching.quickly import QuickLook
 from visim.runtime.launching.report import Report
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sanitizing import Sanitizing, reach_of, uninitialised
@@ -46,6 +47,7 @@ from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
 from visim.sanitize.bounds.instrument import Reach
+from visim.sanitize.races.suspicions import can_suspect
 from visim.sanitize.watching import Wanted, watched_kernel
 from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
@@ -277,6 +279,7 @@ class Kernel:
             )
         if sanitizing is not None:
             sanitizing.prepare(plan)
+        quick = self._quick_look(sanitizing, plan, form, engine)
         compile_s = time.perf_counter() - began
         return Launch(
             *(self.name, self._linked.platform.name, engine, executables, plan),
@@ -286,7 +289,22 @@ class Kernel:
             () if "uninit" in wanted.names else undefined,
             receive=None if watch is None else watch.receive,
             deadline=deadline,
+            quick=quick,
         )
+
+    def _quick_look(
+        self, sanitizing: Sanitizing | None, plan: LaunchPlan, form: Form, engine: str
+    ) -> QuickLook | None:
+        """Return what sees by native code whether a launch can have races, where it can."""
+        if sanitizing is None or "races" not in sanitizing.wanted.names or engine != "jit":
+            return None
+        if len(plan.parts) > 1 or not can_suspect(self._linked, self._reach):
+            return None
+        wanted = dataclasses.replace(sanitizing.wanted, is_quick=True)
+        watched = self._watched_kernel(wanted)
+        looks = dataclasses.replace(sanitizing, watched=watched, wanted=wanted)
+        looks.prepare(plan)
+        return QuickLook(self._pool(form.engine or make_engine(engine), wanted), looks)
 
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
         """Return which sanitizers are to watch a launch, and what they have to look at."""

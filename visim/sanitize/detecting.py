@@ -206,6 +206,11 @@ class Sanitizer(Observer):
         for detector in self._detectors:
             detector.accesses(accesses)
 
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """Those that were asked for."""
+        return self._detectors
+
     def finish(self, fault: Fault | None) -> tuple[Finding, ...]:
         """End the launch; return what was found."""
         self._end_group(fault)
@@ -263,6 +268,11 @@ class FreeSanitizer(Observer):
             self._kept.append(accesses)
             if self._is_hasty or len(self._kept) > _MOST_KEPT:
                 self._look()
+
+    @property
+    def detectors(self) -> tuple[Detector, ...]:
+        """Those that were asked for."""
+        return self._detectors
 
     def finish(self, fault: Fault | None) -> tuple[Finding, ...]:
         """End the launch; return what was found."""

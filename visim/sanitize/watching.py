@@ -24,8 +24,11 @@ from visim.sanitize.detecting import (
     WatchingSanitizer,
 )
 from visim.sanitize.instrumented import InstrumentedKernel, instrumented
+from visim.sanitize.races.cells import CellSpace, cell_space
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
+from visim.sanitize.races.suspecting import SuspicionDetector
+from visim.sanitize.races.suspicions import SuspicionInstrument
 from visim.sanitize.undefined.detector import UndefinedDetector
 from visim.sanitize.undefined.instrument import UndefinedInstrument
 from visim.sanitize.undefined.prints import Prints
@@ -35,6 +38,9 @@ from visim.sanitize.uninit.instrument import Tracking, UninitInstrument
 from visim.sanitize.uninit.layout import ShadowedKernel
 from visim.sanitize.uninit.memory import ShadowSpace, shadow_space
 from visim.sem.effects import Space
+
+_FREE = (BoundsDetector, UndefinedDetector, SuspicionDetector)
+"""Detectors that need not know where groups begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +53,14 @@ class Wanted:
         strict: whether registers count that the program reads before it writes them: what a
             compiler has made reads such on purpose.
         prefetches: whether an observer wants to see them, which is no sanitizer's business.
+        is_quick: whether races are only suspected, by native code.
     """
 
     names: tuple[str, ...] = ()
     flat: bool = False
     strict: bool = False
     prefetches: bool = False
+    is_quick: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -71,10 +79,15 @@ class Wanted:
         """Where the extents of memory are that the launch needs, if it does."""
         return extent_table() if "bounds" in self.names else None
 
+    @property
+    def cells(self) -> CellSpace | None:
+        """The words of races that the launch needs, if it does."""
+        return cell_space() if self.is_quick else None
+
     def turn(self) -> AbstractContextManager[object]:
         """Return what holds while a launch runs: shadows and extents are of one at a time."""
         stack = ExitStack()
-        for one in (self.space, self.table):
+        for one in (self.space, self.table, self.cells):
             if one is not None:
                 stack.enter_context(one.lock)
         return stack
@@ -101,7 +114,10 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
             memories |= {Space.FLAT, Space.SURFACE}
         tracking = Tracking(frozenset(memories), wanted.strict, shadowed.distance)
         instruments.append(UninitInstrument(kernel, tracking, space))
-    if "races" in wanted.names:
+    cells = wanted.cells
+    if cells is not None:
+        instruments.append(SuspicionInstrument(kernel, reach, cells))
+    elif "races" in wanted.names:
         instruments.append(RaceInstrument())
     if "barriers" in wanted.names:
         instruments.append(BarrierInstrument())
@@ -132,7 +148,10 @@ def sanitizer(
         is_hasty: whether findings are wanted as soon as there are any.
     """
     detectors: list[Detector] = []
-    if "races" in wanted.names:
+    cells = wanted.cells
+    if cells is not None:
+        detectors.append(SuspicionDetector(surroundings, cells))
+    elif "races" in wanted.names:
         detectors.append(RaceDetector(surroundings, collector))
     if "undefined" in wanted.names:
         detectors.append(UndefinedDetector(surroundings, collector))
@@ -144,10 +163,11 @@ def sanitizer(
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
     if BARRIER in tells:
         detectors.append(BarrierDetector(surroundings, collector))
-    is_free = all(isinstance(one, BoundsDetector | UndefinedDetector) for one in detectors)
+    is_free = all(isinstance(one, _FREE) for one in detectors)
     if is_free and reach.has_groups:
         return FreeSanitizer(surroundings, collector, detectors, is_hasty=is_hasty)
-    kind = Sanitizer if "races" in wanted.names else WatchingSanitizer
+    is_precise = "races" in wanted.names and not wanted.is_quick
+    kind = Sanitizer if is_precise else WatchingSanitizer
     return kind(surroundings, collector, detectors)
 
 

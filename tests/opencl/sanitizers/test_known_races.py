@@ -20,7 +20,7 @@ BOTH = "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"
 ATOMIC = f"""\
   atomic_add(&y[group], x[g]);
   {BOTH}
-  if (l == 5) x[group] = atomic_add(&y[group], 0);
+  if (l == 5) x[g] = atomic_add(&y[group], 0);
 """
 BROADCAST = f"""\
   if (l == 7) t[0] = x[group];

@@ -31,6 +31,7 @@ from visim.runtime.given import check_flag
 from visim.runtime.launching.deadlines import Deadline, stopping
 from visim.runtime.launching.handles import CancelledError, LaunchHandle
 from visim.runtime.launching.lookouts import current_lookout
+from visim.runtime.launching.quickly import QuickLook
 from visim.runtime.launching.report import FormUse, Report, TaintUse
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import FirstFinding, Sanitizing, first_finding
@@ -256,6 +257,7 @@ class Launch(Generic[_Result]):
     unwatched: tuple[Uninitialised, ...] = ()
     receive: Callable[[Report], None] | None = None
     deadline: Deadline | None = None
+    quick: QuickLook | None = None
     _lock: RenewedLock = field(default_factory=RenewedLock, repr=False)
     _thread: int = field(default=0, init=False, repr=False)
     _tracks_taint: bool = field(init=False, repr=False)
@@ -383,6 +385,13 @@ class Launch(Generic[_Result]):
         receiver: Receiver,
     ) -> tuple[Outcome, tuple[Finding, ...]]:
         """Run the plan while sanitizers watch it; return what they found, too."""
+        known = () if self.options.suppress is None else read_suppressions(self.options.suppress)
+        if self.quick is not None and not self.options.sanitize_stop and not options.observers:
+            errors = self.options.sanitize_errors
+            done = self.quick.run(self.plan, options, errors, receiver)
+            if done is not None:
+                return done[0], kept(self.kernel, done[1], known)
+            self.quick = None
         with sanitizing.wanted.turn():
             watcher = sanitizing.begin(
                 self.plan, self.options.sanitize_errors, is_hasty=self.options.sanitize_stop
@@ -396,7 +405,6 @@ class Launch(Generic[_Result]):
                 watcher.finish(None)
                 raise
             findings = watcher.finish(found.exit.fault)
-        known = () if self.options.suppress is None else read_suppressions(self.options.suppress)
         findings = kept(self.kernel, findings, known)
         if self.options.sanitize_stop and found.exit.fault is None:
             found.exit.fault = first_finding(findings, self.kernel)

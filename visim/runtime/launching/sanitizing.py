@@ -36,7 +36,8 @@ from visim.sanitize.findings import Finding
 from visim.sanitize.places import Places
 from visim.sanitize.watching import Wanted, sanitizer
 
-_SHADOWS, _EXTENTS = "shadow memory", "extents of memory"
+_SHADOWS, _EXTENTS, _CELLS = "shadow memory", "extents of memory", "words of races"
+OWN_MEMORY = frozenset({_SHADOWS, _EXTENTS, _CELLS})
 _PRINTF = POINTED_TO["printf_buffer"]
 _KINDS = {
     "private memory": "private",
@@ -72,6 +73,9 @@ class Sanitizing:
             memory.add(space.bytes, _SHADOWS)
         if table is not None and _EXTENTS not in known:
             memory.add(table.bytes, _EXTENTS)
+        cells = self.wanted.cells
+        if cells is not None and _CELLS not in known:
+            memory.add(cells.bytes, _CELLS)
 
     def begin(
         self, plan: LaunchPlan, errors: Iterable[str], *, is_hasty: bool
@@ -81,7 +85,7 @@ class Sanitizing:
         areas = tuple(
             Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"))
             for one in machine.memory.allocations
-            if one.name not in {_SHADOWS, _EXTENTS}
+            if one.name not in OWN_MEMORY
         )
         bound = {index: _area(plan.surfaces[index]) for index in _linear(plan)}
         surfaces = {index: area.start for index, area in bound.items()}
@@ -212,4 +216,4 @@ def _three(sizes: Sequence[int]) -> tuple[int, int, int]:
     return (x, y, z)
 
 
-__all__ = ["FirstFinding", "Sanitizing", "first_finding", "reach_of", "uninitialised"]
+__all__ = ["OWN_MEMORY", "FirstFinding", "Sanitizing", "first_finding", "reach_of", "uninitialised"]

@@ -38,7 +38,7 @@ class ShadowSpace:
 
     def __init__(self) -> None:
         self.size = (1 << FLAT_BITS) + (1 << SLM_BITS) + (_THREADS << SCRATCH_BITS) + _TABLE
-        self.base = _reserved(self.size)
+        self.base = reserved(self.size, "uninit")
         kind = ctypes.c_uint8 * self.size
         self.bytes: Bytes = np.ctypeslib.as_array(kind.from_address(self.base))
         self.lock = threading.RLock()
@@ -86,7 +86,16 @@ def shadow_space() -> ShadowSpace:
     return ShadowSpace()
 
 
-def _reserved(size: int) -> int:
+def reserved(size: int, who: str) -> int:
+    """Return where a stretch of address space begins that the process has reserved.
+
+    Args:
+        size: its bytes.
+        who: the sanitizer that needs it.
+
+    Raises:
+        UnsupportedError: the system does not give so much.
+    """
     library = ctypes.CDLL(None, use_errno=True)
     reserve = library.mmap
     reserve.restype = ctypes.c_void_p
@@ -101,10 +110,10 @@ def _reserved(size: int) -> int:
     found = reserve(_HINT, size, _READ_WRITE, _PRIVATE_ANONYMOUS | _NO_RESERVE, -1, 0)
     if found is None or found == _FAILED:
         raise UnsupportedError(
-            f"sanitize: 'uninit' needs {size >> 30} GiB of address space, and the system gives "
+            f"sanitize: {who!r} needs {size >> 30} GiB of address space, and the system gives "
             "none (ulimit -v, or vm.overcommit_memory=2)"
         )
     return int(found)
 
 
-__all__ = ["FLAT_BITS", "SCRATCH_BITS", "SLM_BITS", "ShadowSpace", "shadow_space"]
+__all__ = ["FLAT_BITS", "SCRATCH_BITS", "SLM_BITS", "ShadowSpace", "reserved", "shadow_space"]

@@ -1,0 +1,92 @@
+"""Launches of which native code first sees whether they can have races at all.
+
+The first run keeps who accessed what in memory, in a few words. If it finds nothing suspicious,
+there are no races, and what it did and found else is the launch. If it does, all memory becomes
+again what it was before, and the launch runs once more under the precise detector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from visim.engine.base import RunOptions, StopFlag
+from visim.records import record
+from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
+from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
+from visim.runtime.payload.threads import LaunchPlan
+from visim.sanitize.findings import Finding
+from visim.sanitize.races.suspecting import SuspicionDetector
+
+Receiver = Callable[[str], object]
+
+
+@record
+class QuickLook:
+    """The kernel as it looks for suspicions, and what watches it."""
+
+    executables: ExecutablePool
+    sanitizing: Sanitizing
+
+    def run(
+        self,
+        plan: LaunchPlan,
+        options: RunOptions,
+        errors: Iterable[str],
+        receiver: Receiver,
+    ) -> tuple[Outcome, tuple[Finding, ...]] | None:
+        """Run a plan; return None, and let all memory be as before, where it has to run again."""
+        before = _Before(plan, self.sanitizing)
+        printed: list[str] = []
+        executable = self.executables.borrow()
+        try:
+            with self.sanitizing.wanted.turn():
+                watcher = self.sanitizing.begin(plan, errors, is_hasty=True)
+                (looks,) = (one for one in watcher.detectors if isinstance(one, SuspicionDetector))
+                stop = _Suspicious(looks, options.stop)
+                options = replace(options, observers=(watcher,), workers=1, stop=stop)
+                try:
+                    found = run_plan(plan, executable, options, printed.append)
+                except BaseException:
+                    watcher.finish(None)
+                    raise
+                findings = watcher.finish(found.exit.fault)
+        finally:
+            self.executables.give_back(executable)
+        if looks.is_suspicious or found.exit.fault is not None or found.exit.stopped is not None:
+            before.restore()
+            return None
+        for text in printed:
+            receiver(text)
+        return found, findings
+
+
+class _Suspicious:
+    """Stops a run once something is suspicious, or when `other` does."""
+
+    def __init__(self, looks: SuspicionDetector, other: StopFlag | None) -> None:
+        self._looks, self._other = looks, other
+
+    def is_set(self) -> bool:
+        """Return whether the run has to stop."""
+        return self._looks.is_suspicious or (self._other is not None and self._other.is_set())
+
+
+class _Before:
+    """What memory was before a run."""
+
+    def __init__(self, plan: LaunchPlan, sanitizing: Sanitizing) -> None:
+        self._kept = [
+            (one.host, one.host.copy())
+            for one in plan.parts[0].machine.memory.allocations
+            if one.name not in OWN_MEMORY and one.host.flags.writeable
+        ]
+        self._kept += [(one.bits, one.bits.copy()) for one in sanitizing.uninitialised]
+
+    def restore(self) -> None:
+        """Let memory be that again."""
+        for now, kept in self._kept:
+            now[:] = kept
+
+
+__all__ = ["QuickLook"]
