@@ -21,6 +21,8 @@ RUNS = [
     if device in case.devices or device == "bmg"
 ]
 SHARE = 4
+COMPILERS_OWN = {"work_group": {"race-same-value", "race-local"}}
+"""What is found in code that the compiler adds: docs/sanitizers.md, `work_group_any`."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -41,4 +43,5 @@ def findings_of(case: Case, device: str, engine: str) -> list[visim.Finding]:
 
 
 def test_nothing_is_found_that_counts(case: Case, device: str, engine: str) -> None:
-    assert findings_of(case, device, engine) == []
+    found = findings_of(case, device, engine)
+    assert [one for one in found if one.kind not in COMPILERS_OWN.get(case.name, ())] == []
