@@ -25,6 +25,7 @@ class Cell:
         key: a digest of everything that the result depends on; cells of one key are run once.
         agree: axes along which cells have to give the same bytes.
         slower: axes along which cells may not need more than the first.
+        patience: seconds that it may take at least, whatever the campaign's limit is.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Cell:
     key: str
     agree: tuple[str, ...] = ()
     slower: tuple[str, ...] = ()
+    patience: float = 0.0
 
     @cached_property
     def identity(self) -> str:

@@ -22,11 +22,11 @@ from typing import Any
 from visim.campaign import frames
 from visim.campaign.outcomes import Outcome
 
-_LOOK_S = 0.05
-"""So often the memory of a child is looked at."""
+_LOOK_S = 0.02
+"""So often the memory of a child is looked at.
+
+The system's own limits count what is reserved, of which sanitizers have a terabyte."""
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_SLACK = 256 << 20
-"""So much more than it may the system gives to a child: what a look finds has a better message."""
 _MOST_FILES = 1 << 16
 _LAST_ERRORS = 1000
 _DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG
@@ -85,7 +85,7 @@ def _be_child(
     try:
         os.setsid()
         _die_with_parent(parent)
-        _limit(limits)
+        _write_no_core()
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
         os.dup2(nothing, 1)
@@ -121,23 +121,9 @@ def _die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def _limit(limits: Limits) -> None:
-    """Have the system refuse memory, and write no image of a process that crashes."""
+def _write_no_core() -> None:
+    """Have the system write no image of a process that crashes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    data = _data_bytes()
-    if data is not None:
-        most = data + limits.memory + _SLACK
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-
-
-def _data_bytes() -> int | None:
-    """Return the bytes of this process that count for RLIMIT_DATA, None where nobody says."""
-    try:
-        lines = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").split("\n")
-        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:"))
-    except (OSError, StopIteration):
-        return None
 
 
 def _resident(process: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from visim.campaign import content, launches, programs
+from visim.campaign import conforming, content, launches, madeup, programs, smithing
 from visim.campaign.cells import Name
 from visim.campaign.functions import FunctionError
 from visim.campaign.outcomes import Outcome, Result
@@ -33,8 +33,51 @@ def _wrong(work: Mapping[str, Any], name: Name, program: Program | None) -> Resu
     return Result(Outcome.WRONG, str(work["message"]))
 
 
-JOBS: Mapping[str, Job] = {"launch": _launch, "wrong": _wrong}
-_WITH_PROGRAM = frozenset({"launch"})
+def _conform(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    del name, program
+    found = conforming.examine(Path(work["file"]), work["name"], work["device"])
+    facts = {"passed": found.passed, "failed": found.failed, "remarks": found.remarks}
+    if not found.failed:
+        return Result(Outcome.PASSED, facts=facts)
+    step, reason = next(iter(found.failed.items()))
+    return Result(_STEPS.get(step, Outcome.REFUSED), f"{step}: {reason}", facts)
+
+
+def _sanitize(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    del name
+    if program is None:
+        program = programs.load(programs.Source.of(work["source"]), work["version"])
+    return madeup.run(program, work["sanitize"])
+
+
+def _smith(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    del name, program
+    return smithing.run_smith(work)
+
+
+def _reduce(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    del name, program
+    return smithing.reduce_smith(work)
+
+
+_STEPS: Mapping[str, Outcome] = {
+    "build": Outcome.BROKEN,
+    "read": Outcome.BROKEN,
+    "text": Outcome.DIFFERS,
+    "object": Outcome.DIFFERS,
+    "verify": Outcome.FINDING,
+    "agree": Outcome.DIFFERS,
+}
+"""What a failed step of `conform` is; that a kernel cannot be run is refused."""
+JOBS: Mapping[str, Job] = {
+    "launch": _launch,
+    "wrong": _wrong,
+    "conform": _conform,
+    "sanitize": _sanitize,
+    "smith": _smith,
+    "reduce": _reduce,
+}
+_WITH_PROGRAM = frozenset({"launch", "sanitize"})
 
 
 def source_of(cell: Mapping[str, Any]) -> tuple[programs.Source, str] | None:

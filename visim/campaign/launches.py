@@ -29,12 +29,14 @@ from visim.runtime.kernel import Kernel
 from visim.runtime.launching.report import Report
 from visim.runtime.program import Program
 from visim.runtime.selection import array_of, choose_kernel, find_results, output_name
-from visim.timing import Timing, find_machine
+from visim.timing import Machine, Timing, find_machine
 
 Arrays = Mapping[str, NDArray[Any]]
 _MOST_FINDINGS = 8
 _DIGITS = 16
 _MOST_KERNELS = 64
+OWN_GENERATION = "own"
+"""Stands for the generation of the device that a kernel is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,17 @@ class LaunchWork:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A launch that is ready: the kernel, what it gets, and all arrays by what they are called."""
+    """A launch that is ready: the kernel, what it gets, and all arrays by what they are called.
+
+    `device` is what the program is for.
+    """
 
     options: RunOptions
     kernel: Kernel
     values: Sequence[object]
     surfaces: Mapping[int, object]
     arrays: Arrays
+    device: str | None
 
 
 def prepare(work: LaunchWork, name: Name, program: Program) -> Prepared:
@@ -92,7 +98,7 @@ def prepare(work: LaunchWork, name: Name, program: Program) -> Prepared:
     named = zip([one.name for one in kernel.args], values, strict=True)
     everything = [*named, *((f"surface:{index}", value) for index, value in surfaces.items())]
     arrays = {key: array for key, value in everything if (array := array_of(value)) is not None}
-    return Prepared(options, kernel, values, surfaces, arrays)
+    return Prepared(options, kernel, values, surfaces, arrays, program.platform)
 
 
 def _replaced(
@@ -131,7 +137,7 @@ def run(work: LaunchWork, name: Name, program: Program | None) -> Result:
     compared = _compared(prepared, expected)
     facts = _facts(prepared, report, compared)
     if timing is not None:
-        facts |= _timed(work, timing)
+        facts |= _timed(work, timing, prepared)
     return _judged(report, compared, facts)
 
 
@@ -201,12 +207,20 @@ def _compared(
 
 def _timing(work: LaunchWork, prepared: Prepared) -> Timing:
     dependency = prepared.options.launch.get("dependency", "none")
-    machine = find_machine(work.timing[0], work.preset)
+    machine = _machine(work, work.timing[0], prepared)
     return Timing(machine.name, dependency=dependency)
 
 
-def _timed(work: LaunchWork, timing: Timing) -> dict[str, Any]:
-    results = {name: timing.on(find_machine(name, work.preset)) for name in work.timing}
+def _machine(work: LaunchWork, name: str, prepared: Prepared) -> Machine:
+    """Return a generation by its name, or the kernel's own."""
+    if name == OWN_GENERATION:
+        name = prepared.device or ""
+    return find_machine(name, work.preset)
+
+
+def _timed(work: LaunchWork, timing: Timing, prepared: Prepared) -> dict[str, Any]:
+    machines = [_machine(work, name, prepared) for name in work.timing]
+    results = {machine.name: timing.on(machine) for machine in machines}
     return {
         "cycles": {name: found.cycles for name, found in results.items()},
         "native": {name: found.native for name, found in results.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from time import monotonic
 from typing import Any
@@ -42,23 +42,27 @@ class Summary:
 
     Attributes:
         settings: those of its file.
+        places: where its cells are in the matrix, by their keys.
         number: which campaign of its folder it was.
         cells: how many cells the matrix has.
         ran: how many of them ran now; the others were known, or are the same as one that ran.
         outcomes: how many cells ended how.
         failures: the first cells that did not end as accepted, and how they ended.
         verdicts: cells that ought to agree and do not, or that need more than others.
+        notes: what parts of the matrix have to say, such as the best arm of a sweep.
         unreadable: lines of the results' file that are none.
         seconds: what it took.
     """
 
     settings: Settings
+    places: Mapping[bytes, Place] = field(repr=False)
     number: int
     cells: int
     ran: int
     outcomes: Mapping[Outcome, int]
     failures: tuple[tuple[str, Result], ...]
     verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...]
     unreadable: int
     seconds: float
 
@@ -77,6 +81,7 @@ class Summary:
             "outcomes": {str(outcome): count for outcome, count in self.outcomes.items()},
             "failures": [{"cell": cell, **result.to_dict()} for cell, result in self.failures],
             "verdicts": [one.to_dict() for one in self.verdicts],
+            "notes": list(self.notes),
             "unreadable_lines": self.unreadable,
             "seconds": round(self.seconds, 3),
             "fine": self.is_fine,
@@ -127,7 +132,10 @@ class _Campaign:
         self._seen: dict[bytes, Place] = {}
         self._outcomes: Counter[Outcome] = Counter()
         self._waiting: Counter[bytes] = Counter()
-        self._done = self._known = self._ran = 0
+        self._done = self._known = self._ran = self._under_way = 0
+        self._remembered: dict[str, Result] = {}
+        if matrix.listens:
+            self._remembered = {line["key"]: Result.of(line) for line in store.lines()}
 
     def summary(self) -> Summary:
         self._store.begin(self._digest())
@@ -138,12 +146,14 @@ class _Campaign:
         self._store.end()
         return Summary(
             self._matrix.settings,
+            self._seen,
             self._store.state.number,
             self._done,
             self._ran,
             self._outcomes,
             tuple(failed),
             tuple(verdicts),
+            tuple(self._matrix.notes()),
             self._store.unreadable,
             monotonic() - self._began,
         )
@@ -154,23 +164,34 @@ class _Campaign:
         return digest_of(self._matrix.settings.name, self._matrix.count, first and first.key)
 
     def _run(self) -> None:
-        under_way = 0
         for cell in self._unknown():
-            self._pool.submit(cell, self._matrix.settings.limits, self._take)
-            under_way += 1
-            while under_way >= _AHEAD * max(1, self._pool.size):
-                self._keep(*self._ended.get())
-                under_way -= 1
-        for _ in range(under_way):
+            if cell is None:
+                self._wait(0)
+                continue
+            limits = self._matrix.settings.limits
+            if cell.patience > limits.seconds:
+                limits = replace(limits, seconds=cell.patience)
+            self._pool.submit(cell, limits, self._take)
+            self._under_way += 1
+            self._wait(_AHEAD * max(1, self._pool.size) - 1)
+        self._wait(0)
+
+    def _wait(self, most: int) -> None:
+        """Wait until no more than so many cells are under way."""
+        while self._under_way > most:
             self._keep(*self._ended.get())
+            self._under_way -= 1
 
     def _take(self, cell: Cell, result: Result | PoolGoneError) -> None:
         """Hear from any thread that a cell has ended."""
         self._ended.put((cell, result))
 
-    def _unknown(self) -> Iterator[Cell]:
-        """Yield the cells that have to run, each content once."""
+    def _unknown(self) -> Iterator[Cell | None]:
+        """Yield the cells that have to run, each content once; None waits for all before it."""
         for number, cell in enumerate(self._matrix.cells()):
+            if cell is None:
+                yield None
+                continue
             key = bytes.fromhex(cell.key)
             known = self._store.known.get(key)
             if key in self._seen:
@@ -179,6 +200,7 @@ class _Campaign:
             self._seen[key] = _place(number, cell)
             if known is not None and self._is_final(known):
                 self._known += 1
+                self._hear_again(cell)
                 self._count(known, 1)
             else:
                 self._waiting[key] = 1
@@ -187,6 +209,11 @@ class _Campaign:
     def _is_final(self, known: Outcome) -> bool:
         """Whether a cell that ended so does not run again."""
         return known is not Outcome.LOST and not self._again(known)
+
+    def _hear_again(self, cell: Cell) -> None:
+        """Tell the matrix what is known of a cell, if it wants to know."""
+        if cell.key in self._remembered:
+            self._matrix.hear(cell, self._remembered[cell.key])
 
     def _count_twin(self, key: bytes, known: Outcome | None) -> None:
         """Count a cell that is the same as an earlier one, now or when that one has ended."""
@@ -200,6 +227,7 @@ class _Campaign:
         if isinstance(result, PoolGoneError):
             raise result
         self._store.add(cell, result)
+        self._matrix.hear(cell, result)
         self._ran += 1
         self._count(result.outcome, self._waiting.pop(bytes.fromhex(cell.key)), (cell, result))
 

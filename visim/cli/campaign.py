@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from visim.campaign.matrix import Matrix, read_matrix
+from visim.campaign.matrix import Matrix, matrix_of, read_matrix
 from visim.campaign.outcomes import Outcome, Result
+from visim.campaign.parquet import PARQUET, check_parquet, write_parquet
 from visim.campaign.pools import MOST_JOBS, LocalPool, Pool
+from visim.campaign.presets import PRESETS
+from visim.campaign.report import REPORT, page, report_of
 from visim.campaign.running import (
     MOST_TOLD,
     Progress,
@@ -23,11 +27,12 @@ from visim.campaign.running import (
     run_campaign,
 )
 from visim.campaign.settings import Settings, memory_of, seconds_of
-from visim.campaign.store import Store
+from visim.campaign.store import RESULTS, Store
 from visim.cli.conventions import print_json
 from visim.cli.failures import BROKEN
 from visim.diag import visible
 from visim.errors import ArgumentError
+from visim.output import write_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -46,15 +51,29 @@ class CampaignOptions:
     seconds: float | None
     memory: str | None
     again: str | None
+    parquet: bool
+    against: str | None
 
 
-def campaign(file: str, options: CampaignOptions, *, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to run: a campaign's file, or a preset with a path and keys of its table."""
+
+    what: str
+    path: str | None
+    values: tuple[str, ...]
+
+
+def campaign(asked: Asked, options: CampaignOptions, *, as_json: bool) -> int:
     """Run a campaign, tell what came of it, and return the exit code.
 
     Raises:
         ArgumentError: the file or an option is wrong, or the folder of results cannot be written.
     """
-    matrix = _limited(read_matrix(file), options)
+    if options.parquet:
+        check_parquet()
+    earlier = None if options.against is None else _earlier(options.against)
+    matrix = _limited(_matrix(asked), options)
     with Store(options.out) as store:
         pool = _pool(options)
         try:
@@ -62,11 +81,52 @@ def campaign(file: str, options: CampaignOptions, *, as_json: bool) -> int:
                 summary = run_campaign(matrix, store, pool, again=_again(options.again), told=told)
         finally:
             pool.close()
+        written = _write(matrix, summary, store, earlier, parquet=options.parquet)
         if as_json:
-            print_json({**summary.to_dict(), "results": str(store.folder)})
+            print_json({**summary.to_dict(), "results": str(store.folder), "report": str(written)})
         else:
             click.echo(visible(_text(summary, store)))
     return 0 if summary.is_fine else BROKEN
+
+
+def _matrix(asked: Asked) -> Matrix:
+    if asked.what not in PRESETS or Path(asked.what).is_file():
+        if asked.path is not None or asked.values:
+            raise ArgumentError(f"{asked.what} is a file: PATH and --set are for presets")
+        return read_matrix(asked.what)
+    table = dict(_value(one) for one in asked.values)
+    if asked.path is not None:
+        table["path" if asked.what in {"sanitize", "conform"} else "file"] = asked.path
+    return matrix_of({asked.what: [table]}, Path.cwd(), asked.what)
+
+
+def _value(text: str) -> tuple[str, object]:
+    """Return the key and the value of `--set`: what TOML reads, else the text itself."""
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise ArgumentError(f"--set {text}: expected KEY=VALUE")
+    try:
+        return key.strip(), tomllib.loads(f"value = {value}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return key.strip(), value
+
+
+def _earlier(folder: str) -> Path:
+    file = Path(folder) / RESULTS
+    if not file.is_file():
+        raise ArgumentError(f"--against: {folder} has no {RESULTS}")
+    return file
+
+
+def _write(
+    matrix: Matrix, summary: Summary, store: Store, earlier: Path | None, *, parquet: bool
+) -> Path:
+    """Write what is made of the results; return the report's file."""
+    if parquet:
+        write_parquet(store.folder / PARQUET, store.lines)
+    report = report_of(summary, store.lines, earlier)
+    write_file(store.folder / REPORT, page(report).encode())
+    return store.folder / REPORT
 
 
 def _limited(matrix: Matrix, options: CampaignOptions) -> Matrix:
@@ -177,7 +237,8 @@ def _text(summary: Summary, store: Store) -> str:
         lines.append(f"  ... and {len(summary.verdicts) - MOST_TOLD} more")
     if summary.unreadable:
         lines.append(f"  note: {summary.unreadable} lines of the results are none; they ran again")
-    lines.append(f"  results: {Path(store.folder)}")
+    lines += [f"  {note}" for note in summary.notes]
+    lines.append(f"  results: {store.folder}, report: {store.folder / REPORT}")
     return "\n".join(lines)
 
 

@@ -58,7 +58,16 @@ def compare(
     seed: int, device: str, shape: Shape | None = None, engines: Sequence[str] = ENGINES
 ) -> Comparison:
     """Run the program of a seed on engines and compare the buffers."""
-    kernel = assemble(smith(seed, device, shape), platform=device).kernels[0]
+    return compare_text(smith(seed, device, shape), seed, device, engines)
+
+
+def compare_text(text: str, seed: int, device: str, engines: Sequence[str] = ENGINES) -> Comparison:
+    """Run the program of a seed, or what is left of it, on engines and compare the buffers.
+
+    Raises:
+        InputError: it is no valid program.
+    """
+    kernel = assemble(text, platform=device).kernels[0]
     results: list[NDArray[np.uint8]] = []
     for engine in engines:
         buffer = inputs(seed)

@@ -158,7 +158,7 @@ def test_what_is_wrong_with_one_cell_is_that_cell_s_result(cells):
         ({"launch": [{**LAUNCH, "agree": "engine"}]}, "'engine' is no axis of this launch"),
         ({"launch": [{**LAUNCH, "reference": "f.py"}]}, "expected FILE.py:FUNCTION"),
         ({"launch": [{**LAUNCH, "timing": "xe9"}]}, "xe9"),
-        ({"launch": [LAUNCH, LAUNCH]}, "two [[launch]] are called 'saxpy'"),
+        ({"launch": [LAUNCH, LAUNCH]}, "two tables are called 'saxpy'"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, table, message):

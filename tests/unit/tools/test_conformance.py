@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools import conformance
+from visim.campaign import conforming
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 KERNEL = """.version 4.1
@@ -73,11 +74,11 @@ def test_what_does_not_end_is_stopped(tmp_path):
     ],
 )
 def test_a_comment_says_how_to_build(line, build):
-    found = conformance.wanted_build(f"{line}\nkernel void k() {{}}", "pvc")
+    found = conforming.wanted_build(f"{line}\nkernel void k() {{}}", "pvc")
     assert (found.device, found.options) == build
     assert found.remark is None
 
 
 def test_an_unknown_device_is_replaced_and_told():
-    found = conformance.wanted_build("// RUN: ocloc compile -file %s -device dg9", "pvc")
+    found = conforming.wanted_build("// RUN: ocloc compile -file %s -device dg9", "pvc")
     assert (found.device, found.remark) == ("pvc", "built for pvc instead of dg9")
