@@ -82,8 +82,10 @@ def mcp(workers: int | None, seconds: float | None, memory: int | None) -> None:
 
     Needs the package mcp: pip install 'visim[mcp]'. docs/serve.md says how agents are set up.
     """
+    from visim.serve.mcp import require
     from visim.serve.mcp import serve as serve_mcp
 
+    require()
     with _oracle(workers, seconds, memory) as oracle:
         serve_mcp(oracle)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from functools import partial
 from importlib.metadata import version
@@ -22,17 +23,16 @@ _INSTRUCTIONS = (
 )
 
 
-def serve(oracle: Oracle) -> None:
-    """Serve the client on the standard streams until it closes them.
+def require() -> None:
+    """Raise ToolMissing where the library is not installed."""
+    if importlib.util.find_spec("mcp") is None:
+        raise ToolMissing("the package mcp is missing: pip install 'visim[mcp]'")
 
-    Raises:
-        ToolMissing: the library is not installed.
-    """
-    try:
-        import anyio
-        from mcp.server.stdio import stdio_server
-    except ImportError as error:
-        raise ToolMissing(f"{error.name} is missing: pip install 'visim[mcp]'") from None
+
+def serve(oracle: Oracle) -> None:
+    """Serve the client on the standard streams until it closes them."""
+    import anyio
+    from mcp.server.stdio import stdio_server
 
     async def run() -> None:
         server = make_server(oracle)

@@ -261,15 +261,22 @@ class Side:
     ] = None
     kernel: Annotated[str | None, Text(400), "Its kernel; not needed where there is one."] = None
     engine: Annotated[str | None, _ENGINE, "Who executes it."] = None
+    arrays: Annotated[
+        Mapping[str, Array],
+        TableOf(Record(Array)),
+        "In place of a program: arrays by the names of arguments, as another device wrote them.",
+    ] = field(default_factory=dict[str, Array])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diff:
     """What `diff` takes."""
 
-    left: Annotated[Side, Record(Side), "One side; needs a program."]
+    left: Annotated[Side, Record(Side), "One side: a program, or arrays."]
     right: Annotated[Side, Record(Side), "The other; what it lacks is as on the left."]
-    case: Annotated[Case, Record(Case), "The launch, the same for both."]
+    case: Annotated[
+        Case | None, Record(Case), "The launch, the same for both; not for two sides of arrays."
+    ] = None
     trace: Annotated[
         bool,
         Flag(),

@@ -106,8 +106,8 @@ _TOOLS = (
     ),
     Tool(
         "diff",
-        "Run one case on two sides (kernels, devices, options or engines) and say where they "
-        "differ first.",
+        "Run one case on two sides (kernels, devices, options, engines, or arrays that another "
+        "device wrote) and say where they differ first.",
         "Without tolerances, arrays have to be the same in each bit but for zeros' signs and NaN.",
         requests.Diff,
         ("differing", "diff"),

@@ -145,6 +145,23 @@ def test_diff_finds_the_first_write(ask):
     assert found["first_write"]["right"]["value"] == 3.0
 
 
+def test_diff_with_what_another_device_wrote(ask):
+    left = {"program": {"source": SCALE, "device": "pvc"}}
+    wrote = [2.0 * n for n in range(16)]
+    same = {"arrays": {"V32": {"type": "f32", "data": [*wrote]}}}
+    assert ask("diff", left=left, right=same, case=SCALED)["verdict"] == "fine"
+    wrote[9] = 0.0
+    other = {"arrays": {"V32": {"type": "f32", "data": wrote}}}
+    found = ask("diff", left=left, right=other, case=SCALED)
+    assert found["summary"] == "V32[9] is 18.0 on the left, 0.0 on the right"
+    assert ask("diff", left=same, right=other)["arrays"][0]["differing"] == 1
+
+
+def test_diff_tells_large_integers_apart(ask):
+    sides = [{"arrays": {"n": {"type": "i64", "data": [2**60 + n]}}} for n in range(2)]
+    assert ask("diff", left=sides[0], right=sides[1])["verdict"] == "differs"
+
+
 def test_diff_of_engines_finds_none(ask):
     left = {"program": SAXPY, "engine": "jit"}
     found = ask("diff", left=left, right={"engine": "interpreter"}, case=case(100))
@@ -183,6 +200,8 @@ def test_answers_are_the_same_in_each_process(oracle):
         ("explain", {"code": "race-locul"}, "code"),
         ("explain", [], ""),
         ("time", {"program": SAXPY, "case": case(8), "generations": ["r600"]}, "generations[0]"),
+        ("diff", {"left": {"program": SAXPY}, "right": {}}, "case"),
+        ("diff", {"left": {"arrays": {"a": {"type": "f32"}}}, "right": {}}, "left.arrays.a"),
         ("judge", {}, "tool"),
     ],
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 from visim.debug.session import Session
 from visim.debug.tracing import Tracer, Write, compare, read_trace
 from visim.errors import VisimError
@@ -21,7 +23,7 @@ from visim.serve.answering.launching import (
     summary_of,
 )
 from visim.serve.answering.programs import choose_kernel, load, side_program, texts_of
-from visim.serve.answering.values import element, read_values
+from visim.serve.answering.values import Arrays, as_array, element, read_values
 from visim.serve.requests import Case, Diff, Program, Side
 from visim.serve.shapes import RequestError
 
@@ -34,7 +36,7 @@ _MOST_TRACED = 4096
 
 
 class _Ran:
-    """One side: its kernel, what came of its launch, and what an answer says of it."""
+    """A side that is run: its kernel, what came of its launch, and what an answer says of it."""
 
     def __init__(self, name: str, asked: Program, side: Side, case: Case, clock: Clock) -> None:
         self.program = load(asked, f"{name}.program")
@@ -43,51 +45,74 @@ class _Ran:
         texts = texts_of(asked, self.kernel)
         self.form = case_facts(self.outcome, case, "case", texts)
         self.facts = {"kernel": self.kernel.name, "device": self.program.platform, **self.form}
+        self.arrays: Arrays = self.outcome.values.arrays
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether there is nothing to compare."""
+        return self.outcome.fault is not None or self.outcome.unsupported is not None
 
 
 def diff(asked: Diff, clock: Clock) -> Answer:
-    """Launch both sides, compare their arrays, and look for the first write that differs."""
-    left_asked = side_program(asked.left, None, "left")
-    right_asked = side_program(asked.right, left_asked, "right")
-    sides = [
-        _Ran(name, program, side, asked.case, clock)
-        for name, program, side in zip(
-            _SIDES, (left_asked, right_asked), (asked.left, asked.right), strict=True
-        )
-    ]
-    forms = {name: side.facts for name, side in zip(_SIDES, sides, strict=True)}
-    for name, side in zip(_SIDES, sides, strict=True):
-        if side.outcome.fault is not None or side.outcome.unsupported is not None:
+    """Launch the sides that are programs, compare the arrays, and look for the first write."""
+    case = asked.case or Case()
+    ran: dict[str, _Ran] = {}
+    arrays: dict[str, Arrays] = {}
+    program: Program | None = None
+    for name, side in zip(_SIDES, (asked.left, asked.right), strict=True):
+        if side.arrays:
+            arrays[name] = {
+                key: as_array(one, f"{name}.arrays.{key}") for key, one in side.arrays.items()
+            }
+            continue
+        if asked.case is None:
+            raise RequestError("case", f"missing: {name} is a program, which is launched")
+        program = side_program(side, program, name)
+        ran[name] = _Ran(name, program, side, case, clock)
+        arrays[name] = ran[name].arrays
+    forms = {name: side.facts for name, side in ran.items()}
+    for name, side in ran.items():
+        if side.has_stopped:
             verdict = worst([side.form["verdict"], DIFFERS])
             summary = f"{name} stops: {summary_of(side.form)}"
             return answer(verdict, summary, advice_on(side.form), **forms)
-    arrays = _differing(sides[0].outcome, sides[1].outcome, asked.case)
-    if not arrays:
-        return answer(FINE, "both sides write the same", "time says which is faster", **forms)
-    first = arrays[0]
-    write = _first_write(sides, asked, clock) if asked.trace else None
-    place = write["summary"] if write is not None and "summary" in write else None
+    found = _differing(arrays["left"], arrays["right"], case, is_part=len(ran) < len(_SIDES))
+    if not found:
+        return answer(FINE, "both sides have the same", "time says which is faster", **forms)
+    write = None
+    if asked.trace and len(ran) == len(_SIDES):
+        write = _first_write(list(ran.values()), case, clock)
+    first, place = found[0], (write or {}).get("summary")
     index = ", ".join(map(str, first["index"]))
     summary = (
         f"{first['name']}[{index}] is {first['left']} on the left, {first['right']} on the right"
     )
     advice = f"look at {place}" if place else "look at what writes the elements named in arrays"
-    return answer(DIFFERS, summary, advice, arrays=arrays, first_write=write, **forms)
+    return answer(DIFFERS, summary, advice, arrays=found, first_write=write, **forms)
 
 
-def _differing(left: Outcome, right: Outcome, case: Case) -> list[dict[str, Any]]:
-    """Return in which arrays the sides differ, and where first."""
+def _differing(left: Arrays, right: Arrays, case: Case, *, is_part: bool) -> list[dict[str, Any]]:
+    """Return in which arrays the sides differ, and where first.
+
+    Args:
+        left: the arrays of one side.
+        right: those of the other.
+        case: the tolerances.
+        is_part: whether a side may have only some of the arrays, as one that is given.
+    """
+    names = [name for name in left if name in right]
+    if not names or (len(names) < max(len(left), len(right)) and not is_part):
+        listed = f"{', '.join(left) or 'none'} and {', '.join(right) or 'none'}"
+        raise RequestError("right", f"the sides have different arrays: {listed}")
     found: list[dict[str, Any]] = []
-    others = right.values.arrays
-    if set(others) != set(left.values.arrays):
-        raise RequestError("right.kernel", "the kernels have different arrays as arguments")
-    for name, array in left.values.arrays.items():
-        other = others[name]
-        if other.shape != array.shape:
-            raise RequestError("case", f"{name} has another shape on the right")
-        is_exact = case.rtol is None and case.atol is None
-        tolerance = Tolerance(0.0, 0.0) if is_exact else Tolerance(case.rtol, case.atol)
-        one = compare_arrays(name, "right", array, other, tolerance)
+    for name in names:
+        array, other = left[name], right[name]
+        if other.size != array.size:
+            sizes = f"{array.size} elements on the left, {other.size} on the right"
+            raise RequestError("right", f"{name} has {sizes}")
+        one = compare_arrays(
+            name, "right", array, other.reshape(array.shape), _tolerance(case, array)
+        )
         if one.differing:
             found.append(
                 {
@@ -104,7 +129,14 @@ def _differing(left: Outcome, right: Outcome, case: Case) -> list[dict[str, Any]
     return found
 
 
-def _first_write(sides: list[_Ran], asked: Diff, clock: Clock) -> dict[str, Any] | None:
+def _tolerance(case: Case, array: NDArray[Any]) -> Tolerance:
+    """Return the tolerances of a case: none, if it does not say."""
+    if case.rtol is not None or case.atol is not None:
+        return Tolerance(case.rtol, case.atol)
+    return Tolerance(0.0, 0.0) if array.dtype.kind == "f" else Tolerance()
+
+
+def _first_write(sides: list[_Ran], case: Case, clock: Clock) -> dict[str, Any] | None:
     """Return the first write of a work-item that the sides do not have alike.
 
     The interpreter runs both, so engines that differ are found only by their arrays.
@@ -112,10 +144,10 @@ def _first_write(sides: list[_Ran], asked: Diff, clock: Clock) -> dict[str, Any]
     if any(side.form["threads"] > _MOST_TRACED for side in sides) or clock.left < 1:
         return {"skipped": "the launch is too large to look at each write; give a smaller case"}
     try:
-        traces = [_trace(side.kernel, asked.case) for side in sides]
+        traces = [_trace(side.kernel, case) for side in sides]
     except VisimError as error:
         return {"skipped": cut(str(error), 300)}
-    found = compare(traces[0], traces[1], asked.case.rtol or 0.0)
+    found = compare(traces[0], traces[1], case.rtol or 0.0)
     if found is None:
         return {"skipped": "the interpreter writes the same on both sides: the engines differ"}
     known = found.first or found.second
