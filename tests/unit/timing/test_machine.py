@@ -95,7 +95,7 @@ def test_a_table_with_a_base_says_only_what_differs():
     assert lnl.native == bmg.native
     assert lnl.costs == bmg.costs
     changed = {name for name, cost in bmg.costs.items() if cost != pvc.costs[name]}
-    assert changed == {f"dpas.{count}" for count in range(1, 9)} | {"mad.wide"}
+    assert changed == {f"dpas.{count}" for count in range(1, 9)} | {"mad.wide", "dp4a"}
     with pytest.raises(ArgumentError, match="bmg has no preset 'mesa'; it has: igc"):
         find_machine("bmg", "mesa")
 

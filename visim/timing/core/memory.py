@@ -61,6 +61,12 @@ def busy_of(code: Code, chip: Chip, state: State, slot: int) -> int:
     return max(1, (count * ticks + TICKS - 1) // TICKS)
 
 
+def held_up(chip: Chip, state: State, slot: int, start: int) -> int:
+    """Return how long a slot's unit takes no message: until not too many lines wait for the L3."""
+    waiting = state.port_ticks[state.core[slot] // chip.eus_per_domain] // TICKS - start
+    return waiting - chip.l3_latency
+
+
 def line_of(
     code: Code, chip: Chip, state: State, address: int, domain: int, line: int, time: int
 ) -> int:
@@ -105,11 +111,15 @@ def line_of(
 def beyond(
     chip: Chip, state: State, domain: int, line: int, time: int, kind: int, address: int
 ) -> int:
-    """Return the cycle in which the L3 or memory has done what the first cache cannot."""
-    time = max(time, state.port_ticks[domain])
-    state.port_ticks[domain] = time + chip.port_ticks
+    """Return the cycle in which the L3 or memory has done what the first cache cannot.
+
+    Lines leave a subslice in their order: one that its bank, or memory, cannot take yet holds up
+    those behind it. Memory takes as many as it can serve within its latency.
+    """
     bank = (line + (line >> 5) + (line >> 11)) % chip.l3_banks
-    time = max(time, state.bank_ticks[bank])
+    time = max(time, state.port_ticks[domain], state.bank_ticks[bank])
+    time = max(time, state.bus_ticks[0] - chip.dram_latency * TICKS)
+    state.port_ticks[domain] = time + chip.port_ticks
     state.bank_ticks[bank] = time + chip.bank_ticks
     changes = 0 if kind == LOAD else 1
     scalar = state.scalar

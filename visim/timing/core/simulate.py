@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from visim.timing.core.accounting import account, idle
 from visim.timing.core.fetch import fetch, redirect
-from visim.timing.core.fields import COISSUED, NEVER, Chip, Code, State
-from visim.timing.core.memory import busy_of, transfer
+from visim.timing.core.fields import COISSUED, LOCAL, NEVER, Chip, Code, State
+from visim.timing.core.memory import busy_of, held_up, transfer
 from visim.timing.core.ready import earliest, possible, prepare, unit_of, wake
 from visim.timing.core.threads import dispatch, finish
 from visim.timing.native import SIGNAL
@@ -82,6 +82,8 @@ def issue(code: Code, chip: Chip, state: State, slot: int, time: int) -> None:
     if code.memory[address]:
         busy = busy_of(code, chip, state, slot)
         arrival = transfer(code, chip, state, slot, done)
+        if code.memory[address] != LOCAL:
+            busy = max(busy, held_up(chip, state, slot, done))
     if unit >= chip.first_shared:
         state.shared_ready[state.domain_base[eu] + unit] = done + busy
     elif unit:
