@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from visim.campaign import conforming, content, launches, madeup, programs, smithing
+from visim.campaign import conforming, content, launches, madeup, programs, smithing, splitting
 from visim.campaign.cells import Name
 from visim.campaign.functions import FunctionError
 from visim.campaign.outcomes import Outcome, Result
@@ -60,6 +60,14 @@ def _reduce(work: Mapping[str, Any], name: Name, program: Program | None) -> Res
     return smithing.reduce_smith(work)
 
 
+def _range(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    return splitting.run_range(work, name, program)
+
+
+def _merge(work: Mapping[str, Any], name: Name, program: Program | None) -> Result:
+    return splitting.merge(work, name, program)
+
+
 _STEPS: Mapping[str, Outcome] = {
     "build": Outcome.BROKEN,
     "read": Outcome.BROKEN,
@@ -76,8 +84,10 @@ JOBS: Mapping[str, Job] = {
     "sanitize": _sanitize,
     "smith": _smith,
     "reduce": _reduce,
+    "range": _range,
+    "merge": _merge,
 }
-_WITH_PROGRAM = frozenset({"launch", "sanitize"})
+_WITH_PROGRAM = frozenset({"launch", "sanitize", "range", "merge"})
 
 
 def source_of(cell: Mapping[str, Any]) -> tuple[programs.Source, str] | None:

@@ -125,7 +125,7 @@ def run(work: LaunchWork, name: Name, program: Program | None) -> Result:
     if program is None:
         program = programs.load(programs.Source.of(work.source), work.version)
     prepared = prepare(work, name, program)
-    expected = _expected(work, name, prepared)
+    expected = expected_of(work, name, prepared)
     timing = None if not work.timing else _timing(work, prepared)
     try:
         report = launch(prepared, timing)
@@ -134,7 +134,7 @@ def run(work: LaunchWork, name: Name, program: Program | None) -> Result:
         code = f"{fault.category}/{fault.code}"
         facts = {"fault": {"code": code, "place": fault.place, "source": fault.source}}
         return Result(Outcome.FAULT, f"{code}: {fault.message} at {fault.place}", facts)
-    compared = _compared(prepared, expected)
+    compared = compared_of(prepared, expected)
     facts = _facts(prepared, report, compared)
     if timing is not None:
         facts |= _timed(work, timing, prepared)
@@ -164,7 +164,7 @@ def digests(arrays: Arrays) -> dict[str, str]:
     }
 
 
-def _expected(work: LaunchWork, name: Name, prepared: Prepared) -> dict[str, tuple[str, Any]]:
+def expected_of(work: LaunchWork, name: Name, prepared: Prepared) -> dict[str, tuple[str, Any]]:
     """Return what arrays are to be, and who says so."""
     options, kernel = prepared.options, prepared.kernel
     wanted = find_results(options.references, kernel, prepared.values, prepared.surfaces)
@@ -195,9 +195,10 @@ def _shaped(array: NDArray[Any], like: NDArray[Any], who: str) -> NDArray[Any]:
     return array.reshape(like.shape)
 
 
-def _compared(
+def compared_of(
     prepared: Prepared, expected: Mapping[str, tuple[str, NDArray[Any]]]
 ) -> list[Comparison]:
+    """Compare arrays with what they are to be."""
     tolerance = Tolerance(prepared.options.rtol, prepared.options.atol)
     return [
         compare(key, who, prepared.arrays[key], array, tolerance)
@@ -234,7 +235,7 @@ def _facts(prepared: Prepared, report: Report, compared: Sequence[Comparison]) -
         "device": report.platform,
         "engine": report.engine,
         "arrays": digests(prepared.arrays),
-        "code": dict(_code(prepared.kernel)),
+        "code": dict(code_of(prepared.kernel)),
     }
     if report.printf:
         facts["arrays"]["printf"] = digest(report.printf.encode())[:_DIGITS]
@@ -256,11 +257,11 @@ def make_ready(program: Program, work: LaunchWork) -> None:
     """
     kernel = choose_kernel(program, launch_options(work.table, Path(work.folder)).kernel)
     kernel.make_ready()
-    _code(kernel)
+    code_of(kernel)
 
 
 @lru_cache(maxsize=_MOST_KERNELS)
-def _code(kernel: Kernel) -> Mapping[str, int]:
+def code_of(kernel: Kernel) -> Mapping[str, int]:
     """Return how large a kernel's code is, and what it needs of registers."""
     info = kernel.info()
     stated: Mapping[str, Any] = info["abi"] or {}

@@ -10,6 +10,7 @@ from visim.campaign.folders import Conform, Sanitize
 from visim.campaign.fuzzing import Fuzz
 from visim.campaign.launches import OWN_GENERATION
 from visim.campaign.parts import Part
+from visim.campaign.ranges import Split
 from visim.campaign.sweeping import Sweep
 from visim.campaign.tables import Launches
 from visim.errors import ArgumentError, shown
@@ -41,11 +42,12 @@ READERS: Mapping[str, Reader] = {
     "launch": Launches,
     "compilers": _compilers,
     "sweep": Sweep,
+    "split": Split,
     "fuzz": Fuzz,
     "sanitize": Sanitize,
     "conform": Conform,
 }
-LISTENING = ("sweep", "fuzz")
+LISTENING = ("sweep", "split", "fuzz")
 """Tables whose cells depend on what came of others."""
 PRESETS = tuple(name for name in READERS if name != "launch")
 """What `visim campaign` takes in place of a file."""

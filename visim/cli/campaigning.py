@@ -9,7 +9,7 @@ import click
 
 from visim.cli.conventions import INPUT, json_option
 
-PRESETS = ("fuzz", "sanitize", "conform", "compilers", "sweep")
+PRESETS = ("fuzz", "sanitize", "conform", "compilers", "sweep", "split")
 
 
 class _CampaignFile(click.Path):
@@ -60,7 +60,7 @@ def campaign(
 ) -> None:
     """Run the cells of a matrix of launches, each in a process of its own.
 
-    PRESET is fuzz, sanitize, conform, compilers or sweep, of which PATH is the file or folder.
+    PRESET is fuzz, sanitize, conform, compilers, sweep or split; PATH is its file or folder.
     Results are added to DIR as they come. The same command goes on where one was stopped, and
     runs only what is new. Exits with 1 if a cell did not pass, or cells do not agree that ought to.
     """

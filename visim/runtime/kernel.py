@@ -26,6 +26,7 @@ from visim.runtime.building.image_reads import check_images_are_read
 from visim.runtime.building.loading import Contents, LoadedKernel
 from visim.runtime.facts import kernels as facts
 from visim.runtime.facts.debugging import DebugFacts, start_registers
+from visim.runtime.facts.groups import Sharing, sharing
 from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.deadlines import Deadline, preparing
 from visim.runtime.launching.defaults import current_watch, with_watch
@@ -230,6 +231,15 @@ class Kernel:
         launch = self._bound(args, options)
         launch.executables.expect(launch.plan, launch.run_options)
         return launch
+
+    def sharing(self) -> Sharing:
+        """Return which arguments are read and written, and why groups may depend on each other.
+
+        Raises:
+            InputError: the platform is not known.
+            UnsupportedError: the kernel needs something that visim cannot give it.
+        """
+        return sharing(self._linked, self._reach)
 
     def make_ready(self) -> None:
         """Do now what the first launch does for all of them: link, and find what threads get.
