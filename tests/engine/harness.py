@@ -9,8 +9,9 @@ Every test runs on each engine of `ENGINES`; the fixture in `conftest` chooses i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,15 +24,18 @@ from visim.engine.interp import Interpreter, Prepared
 from visim.engine.jit.lift import shadow
 from visim.engine.jit.lift.shadow import Shadow
 from visim.engine.jit.mir.pipeline import PASSES, run_passes
-from visim.engine.jit.mir.values import Function
+from visim.engine.jit.mir.solver import Facts
+from visim.engine.jit.mir.values import Function, Value
 from visim.engine.jit.mir.verifier import verify
 from visim.errors import Fault
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
+from visim.sem.expr import WIDE
 from visim.target import platform as platform_of
 from visim.text.parser import read_text
+from visim.types import BOOL
 
 Array = NDArray[Any]
 
@@ -220,6 +224,28 @@ class OnJit:
         return ended, records[min(len(records), len(dispatch.starts)) - 1].image
 
 
+def checked(function: Function) -> Callable[[Value, Array], None]:
+    """Return what compares values with what the analysis of their function says of them."""
+    facts = Facts(function)
+
+    def check(value: Value, found: Array) -> None:
+        fact, kind = facts.of(value), value.type
+        assert kind is not None
+        if not (kind.is_integer or kind is BOOL) or kind is WIDE:
+            assert fact.step != 0 or len({one.tobytes() for one in found}) == 1, value
+            return
+        numbers = [int(one) for one in found]
+        assert fact.low <= min(numbers) <= max(numbers) <= fact.high, (value, fact)
+        for number, known in zip(numbers, fact.lanes, strict=False):
+            assert known in {None, number}, (value, fact)
+        if fact.step is not None:
+            bits = 1 if kind is BOOL else kind.bits
+            steps = {(b - a) % (1 << bits) for a, b in pairwise(numbers)}
+            assert steps <= {fact.step % (1 << bits)}, (value, fact)
+
+    return check
+
+
 def _after_passes(function: Function) -> Function:
     return run_passes(verify(function), PASSES)
 
@@ -233,7 +259,7 @@ class OnMir:
         """Run the group; return how it ended and the registers of the thread that ran last."""
         lifted = kernel.lifted.get("mir")
         if lifted is None:
-            lifted = kernel.lifted["mir"] = Shadow(_after_passes, saving=True).prepare(
+            lifted = kernel.lifted["mir"] = Shadow(_after_passes, checked, saving=True).prepare(
                 kernel.linked
             )
         return lifted.run([0], dispatch, machine, options), lifted.context.image

@@ -1,7 +1,7 @@
 """An engine that runs the MIR of kernels, to be compared with the interpreter.
 
 Groups, turns, barriers and faults are the interpreter's; what a thread computes, which channels are
-on and where control goes are those of its MIR. `passes` are applied to it before.
+on and where control goes are those of its MIR. Passes may be applied to it, and values watched.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ from visim.sem.expr import constant
 from visim.types import UD
 
 Passes = Callable[[Function], Function]
+Watch = Callable[[Function], Callable[[Value, NDArray[Any]], None]]
+"""Returns, for a function, what is told what each pure value is when it has been computed."""
 
 _ZERO = constant(0, UD, 1)
 _SYNCHRONIZATIONS: dict[str, Synchronization] = {
@@ -67,8 +69,15 @@ class Shadow:
 
     name = "mir"
 
-    def __init__(self, passes: Passes | None = None, *, saving: bool = False) -> None:
+    def __init__(
+        self,
+        passes: Passes | None = None,
+        watch: Watch | None = None,
+        *,
+        saving: bool = False,
+    ) -> None:
         self._passes = passes
+        self._watch = watch
         self._saving = saving
 
     def prepare(self, kernel: LinkedKernel) -> Prepared:
@@ -77,28 +86,35 @@ class Shadow:
         Raises:
             NotLifted: the kernel does what MIR does not say.
         """
-        return Prepared(kernel, self._passes, saving=self._saving)
+        return Prepared(kernel, self._passes, self._watch, saving=self._saving)
 
 
 class Prepared(KernelImage):
     """A kernel whose MIR is ready to run."""
 
     def __init__(
-        self, kernel: LinkedKernel, passes: Passes | None = None, *, saving: bool = False
+        self,
+        kernel: LinkedKernel,
+        passes: Passes | None = None,
+        watch: Watch | None = None,
+        *,
+        saving: bool = False,
     ) -> None:
         super().__init__(kernel)
         self._lock = Lock()
         self._passes = passes
+        self._watch = watch
         self._saving = saving
         self.codes: dict[Key, Compiled] = {}
         for key, lifted in lift_program(kernel, saving=saving).items():
             function = lifted.function if passes is None else passes(lifted.function)
-            code = Lifted(function, lifted.homes)
-            self.codes[key] = Compiled(kernel, kernel.units[key[0]], code, self.context)
+            unit, code = kernel.units[key[0]], Lifted(function, lifted.homes)
+            observe = None if watch is None else watch(function)
+            self.codes[key] = Compiled(kernel, unit, code, self.context, observe)
 
     def again(self) -> Prepared:
         """Return the kernel with another image, for a launch at the same time."""
-        return Prepared(self.kernel, self._passes, saving=self._saving)
+        return Prepared(self.kernel, self._passes, self._watch, saving=self._saving)
 
     def run(
         self, groups: Sequence[int], dispatch: Dispatch, machine: Machine, options: RunOptions

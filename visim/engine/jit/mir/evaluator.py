@@ -63,13 +63,14 @@ class Activation:
 class Compiled:
     """A function whose pure operations have become Python, made when they are first run.
 
-    `holder` has the values on which the code works.
+    `holder` has the values on which the code works. `observe` is told what pure values are.
     """
 
     kernel: LinkedKernel
     unit: LinkedUnit
     code: Code
     context: Any
+    observe: Callable[[Value, Vector], None] | None = None
     holder: list[list[Vector]] = field(default_factory=list[list[Vector]])
     _steps: dict[tuple[Value, int], Callable[[], None]] = field(
         default_factory=dict[tuple[Value, int], Callable[[], None]]
@@ -98,6 +99,8 @@ class Compiled:
             step = self._steps[value, bits] = self._made(value, bits)
         self.holder[0] = values
         step()
+        if self.observe is not None:
+            self.observe(value, values[self.names[value]])
 
     def _made(self, value: Value, bits: int) -> Callable[[], None]:
         """Return a function that computes a value where the holder has its operands."""
