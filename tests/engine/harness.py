@@ -25,7 +25,8 @@ from visim.engine.jit.lift import shadow
 from visim.engine.jit.lift.shadow import Shadow
 from visim.engine.jit.mir.pipeline import PASSES, run_passes
 from visim.engine.jit.mir.solver import Facts
-from visim.engine.jit.mir.values import Function, Value
+from visim.engine.jit.mir.values import Function
+from visim.engine.jit.mir.values import Value as MirValue
 from visim.engine.jit.mir.verifier import verify
 from visim.errors import Fault
 from visim.linker import link_kernel
@@ -224,11 +225,11 @@ class OnJit:
         return ended, records[min(len(records), len(dispatch.starts)) - 1].image
 
 
-def checked(function: Function) -> Callable[[Value, Array], None]:
+def checked(function: Function) -> Callable[[MirValue, Array], None]:
     """Return what compares values with what the analysis of their function says of them."""
     facts = Facts(function)
 
-    def check(value: Value, found: Array) -> None:
+    def check(value: MirValue, found: Array) -> None:
         fact, kind = facts.of(value), value.type
         assert kind is not None
         if not (kind.is_integer or kind is BOOL) or kind is WIDE:

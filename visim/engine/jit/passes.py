@@ -29,7 +29,7 @@ class Pass(Enum):
               "Instructions that the compiler has split into halves become one.")
     WIDE = ("recombine-64", "analysis.dwords",
             "64-bit operations that are written dword by dword, or word by word, become one.")
-    CONSTANTS = ("constant-propagation", "analysis.constants",
+    CONSTANTS = ("constant-propagation", "lift.outlines",
                  "The shapes of 2D blocks that are put together in registers become known.")
     DEAD = ("dead-code", "analysis.unread",
             "What computes dwords that nobody reads any more is left out.")

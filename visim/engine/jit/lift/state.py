@@ -51,16 +51,27 @@ class State:
         kernel: the program.
         flow: the unit's control flow.
         shares: whether functions of the program share the predefined variables.
+        full: whether threads start with all channels.
+        asked: places that somebody asks for besides those that instructions have.
     """
 
-    def __init__(self, kernel: LinkedKernel, flow: Flow, *, shares: bool) -> None:
+    def __init__(
+        self,
+        kernel: LinkedKernel,
+        flow: Flow,
+        *,
+        shares: bool,
+        full: bool = False,
+        asked: Iterable[Place] = (),
+    ) -> None:
         self.kernel = kernel
         self.unit = flow.code.unit
         self._shares = shares
+        self._full = full
         blocks = {id(node.block): node.block for node in flow.nodes.values()}.values()
         effects = [effect for block in blocks for step in block.steps for effect in step.effects]
         effects += [block.transfer for block in blocks if block.transfer is not None]
-        places = [place for block in blocks for place in block.places]
+        places = [*asked, *(place for block in blocks for place in block.places)]
         self.homes: dict[Variable, int] = {}
         self._fused = {
             node.attribute[1].variable.index
@@ -160,7 +171,7 @@ class State:
                     return draft.make("constant", kind, lanes, attribute=0)
                 return draft.make("start", kind, lanes, attribute=name.home)
             case Mask("active" | "entered" | "called", entry=0):
-                return on
+                return draft.make("constant", kind, lanes, attribute=1) if self._full else on
             case _:
                 return draft.make("constant", kind, lanes, attribute=0)
 

@@ -7,8 +7,8 @@ with them alone. What the flow knows to be nowhere waiting needs no mask.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from visim.engine.jit.analysis.blocks import ANY_MODE as UNKNOWN
 from visim.engine.jit.analysis.blocks import Step
@@ -36,6 +36,7 @@ from visim.sem.effects import (
     Jump,
     NamedBarrierSignal,
     NamedBarrierWait,
+    Place,
     Return,
     Switch,
     Synchronization,
@@ -54,19 +55,32 @@ _SYNCHRONIZATIONS: dict[type[Synchronization], str] = {
     Yield: "yield",
 }
 
+At = tuple[Key, int]
+"""An instruction, by its node and its number there."""
+
 _ACTIVE = Mask("active")
 
 
 @dataclass(frozen=True)
 class Lifted:
-    """A unit as MIR; `homes` are where its variables begin in the register image."""
+    """A unit as MIR; `homes` are where its variables begin in the register image.
+
+    `asked` are the values of places that somebody asked for.
+    """
 
     function: Function
     homes: dict[Variable, int]
+    asked: dict[At, Value] = field(default_factory=dict[At, Value])
 
 
 def lift_unit(
-    kernel: LinkedKernel, flow: Flow, *, shares: bool = False, saving: bool = False
+    kernel: LinkedKernel,
+    flow: Flow,
+    *,
+    shares: bool = False,
+    saving: bool = False,
+    full: bool = False,
+    asked: Mapping[At, Place] | None = None,
 ) -> Lifted:
     """Return a unit as a function of MIR.
 
@@ -75,23 +89,30 @@ def lift_unit(
         flow: the unit's control flow.
         shares: whether other functions of the program run, which share predefined variables.
         saving: whether threads that end leave their variables in memory.
+        full: whether threads start with all channels.
+        asked: places of which the values in front of instructions are to be found.
 
     Raises:
         NotLifted: the unit does what MIR does not say.
     """
     if flow.recursive:
         raise NotLifted("subroutines that call themselves")
-    return _Lifter(kernel, flow, shares=shares, saving=saving).lifted()
+    state = State(kernel, flow, shares=shares, full=full, asked=(asked or {}).values())
+    return _Lifter(state, flow, saving=saving, asked=asked or {}).lifted()
 
 
 class _Lifter:
     """Makes the drafts of one unit."""
 
-    def __init__(self, kernel: LinkedKernel, flow: Flow, *, shares: bool, saving: bool) -> None:
+    def __init__(
+        self, state: State, flow: Flow, *, saving: bool, asked: Mapping[At, Place]
+    ) -> None:
         self._flow = flow
-        self._simd = kernel.simd_size
-        self._state = State(kernel, flow, shares=shares)
+        self._simd = state.kernel.simd_size
+        self._state = state
         self._saving = saving
+        self._asked = asked
+        self._found: dict[At, Value] = {}
         on = self._on = param(BOOL, self._simd)
         self._drafts = Drafts(
             Draft("start"),
@@ -112,7 +133,7 @@ class _Lifter:
             "" if not self._flow.start[2] else f".{self._flow.start[2]:x}"
         )
         function = self._drafts.function(name, self._simd, self._on)
-        return Lifted(function, self._state.homes)
+        return Lifted(function, self._state.homes, self._found)
 
     # Entrances
 
@@ -205,21 +226,26 @@ class _Lifter:
         if not node.waiting:
             entered = Mask("entered", node.entry)
             draft.act(self._set(_ACTIVE, lambda at: self._read(at, entered)), _ACTIVE)
-        for step in node.block.before:
+        for number, step in enumerate(node.block.before):
             if step.refusal is not None:
                 draft.stop("refused", step.refusal.pc)
                 return
-            self._step(node, draft, step)
+            self._step(node, draft, step, number)
         count = len(node.block.forms)
         start = node.block.start
         draft.act(lambda at: _void(at.make("tick", None, 0, attribute=count, pc=start)))
         self._ending(node, draft)
 
-    def _step(self, node: Node, draft: Draft, step: Step) -> None:
-        draft.act(
-            lambda at: lift_effects(self._values(at, node, step.pc), step.effects),
-            *self._state.written(step.effects),
-        )
+    def _step(self, node: Node, draft: Draft, step: Step, number: int) -> None:
+        place = self._asked.get((node.key, number))
+
+        def action(at: Draft) -> None:
+            values = self._values(at, node, step.pc)
+            if place is not None:
+                self._found[node.key, number] = values.read(place)
+            lift_effects(values, step.effects)
+
+        draft.act(action, *self._state.written(step.effects))
 
     def _key(self, node: Node, pc: int) -> Key:
         return node.entry, pc, node.after

@@ -1,7 +1,7 @@
 """What is known of values: numbers of lanes, ranges, and how lanes differ.
 
-A fact of a value has three parts. `lanes` are the integers of lanes that are known. `low` and `high`
-are the range of all lanes, as numbers of the value's type. `step` is what each lane has more than
+A fact has three parts. `lanes` are the integers of lanes that are known. `low` and `high` are the
+range of all lanes, as numbers of the value's type. `step` is what each lane has more than
 the one before it, modulo what the type holds: 0 for a value that is *uniform*, another number for
 one that is *affine*, None for one that may vary. Floats have a step of 0 or None only.
 
@@ -13,6 +13,7 @@ come to yet is not counted (`solver`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from visim.engine.jit.mir.folding import wrapped
@@ -21,6 +22,7 @@ from visim.sem.expr import WIDE
 from visim.types import BOOL, DataType
 
 Lanes = tuple["int | None", ...]
+
 
 class Fact(NamedTuple):
     """What is known of a value; `lanes` is empty where no lane is known."""
@@ -82,7 +84,7 @@ def step_of(kind: DataType, numbers: list[int]) -> int | None:
     if len(numbers) < 2:
         return 0
     first = wrapped(numbers[1] - numbers[0], kind)
-    same = all(wrapped(b - a, kind) == first for a, b in zip(numbers[1:], numbers[2:], strict=False))
+    same = all(wrapped(b - a, kind) == first for a, b in pairwise(numbers))
     if kind is BOOL:
         return 0 if len(set(numbers)) == 1 else None
     return first if same else None
@@ -94,9 +96,7 @@ def joined(one: Fact, other: Fact) -> Fact:
         return one
     lanes: Lanes = ()
     if one.lanes and other.lanes:
-        lanes = tuple(
-            a if a == b else None for a, b in zip(one.lanes, other.lanes, strict=True)
-        )
+        lanes = tuple(a if a == b else None for a, b in zip(one.lanes, other.lanes, strict=True))
         lanes = lanes if any(lane is not None for lane in lanes) else ()
     step = one.step if one.step == other.step else None
     return Fact(lanes, min(one.low, other.low), max(one.high, other.high), step)

@@ -78,7 +78,7 @@ def _computed(value: Value, kind: DataType, args: Sequence[Lanes]) -> Lanes | No
             return (int(all(a)),) * value.lanes
         case "mask_bits", [a]:
             return (sum(bit << lane for lane, bit in enumerate(a)),)
-        case ("convert" | "bitcast"), [a] if kind is not BOOL:
+        case (("convert" | "bitcast"), [a]) if kind is not BOOL:
             return _wrapped(a, kind)
         case "clamp", [a]:
             return tuple(min(max(one, _least(kind)), _most(kind)) for one in a)

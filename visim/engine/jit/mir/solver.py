@@ -1,6 +1,7 @@
 """The facts of a function: what follows for each value, until nothing changes any more.
 
-Blocks are followed as long as a parameter of theirs knows less than before. Branches that are
+Blocks are followed as long as less is known of a parameter of theirs, or of what they use of other
+blocks. Branches that are
 decided lead to one block only. Ranges that still grow after some rounds become those of the type.
 """
 
@@ -23,6 +24,7 @@ class Facts:
         self.known: dict[Value, Fact] = {}
         self._rounds: dict[Value, int] = {}
         self._function = function
+        self._users = _users(function)
         order = reverse_postorder(function)
         places = {block: number for number, block in enumerate(order)}
         entry = function.entry
@@ -46,10 +48,17 @@ class Facts:
     def _pass(self, number: int) -> set[int]:
         """Find the facts of a block; return the blocks behind it that know less than before."""
         block, known = self._function.by_number[number], self.known
-        for value in block.body:
-            if value.type is not None:
-                known[value] = transfer(value, known)
         changed = set[int]()
+        for value in block.body:
+            if value.type is None:
+                continue
+            fact = transfer(value, known)
+            before = known.get(value)
+            if before is not None and before != fact:
+                fact = joined(before, fact)
+            if fact != before:
+                known[value] = fact
+                changed |= self._users.get(value, _NONE) & self._seen
         end = block.end
         edges = end.edges
         if end.kind is EndKind.BRANCH:
@@ -60,7 +69,9 @@ class Facts:
             new = edge.block not in self._seen
             self._seen.add(edge.block)
             for one, given in zip(target.params, edge.args, strict=True):
-                new |= self._give(one, known[given])
+                if self._give(one, known[given]):
+                    new = True
+                    changed |= self._users.get(one, _NONE) & self._seen
             if new:
                 changed.add(edge.block)
         return changed
@@ -83,6 +94,21 @@ class Facts:
             )
         self.known[one] = after
         return True
+
+
+_NONE = frozenset[int]()
+
+
+def _users(function: Function) -> dict[Value, set[int]]:
+    """Return the blocks that use each value, but for that in which it stands."""
+    found: dict[Value, set[int]] = {}
+    for block in function.blocks:
+        own = {*block.params, *block.body}
+        used = {arg for value in block.body for arg in value.args} | set(block.end.args)
+        used |= {arg for edge in block.end.edges for arg in edge.args}
+        for value in used - own:
+            found.setdefault(value, set()).add(block.number)
+    return found
 
 
 __all__ = ["Facts"]

@@ -7,6 +7,7 @@ range is that of its type.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from visim.engine.jit.mir.facts import (
     Fact,
@@ -28,6 +29,20 @@ Transfer = Callable[[Value, DataType, Sequence[Fact]], Fact]
 Range = tuple[int, int]
 
 _LEAST_SHIFT, _MOST_SHIFT = 0, 63
+_ONE: dict[str, Callable[[int], int]] = {
+    "not": lambda a: ~a,
+    "neg": lambda a: -a,
+    "abs": lambda a: a if a >= 0 else -a,
+}
+_TWO: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "xor": lambda a, b: a ^ b,
+    "shl": lambda a, b: a << b,
+    "shr": lambda a, b: a >> b,
+    "min": min,
+    "max": max,
+}
 
 
 def transfer(value: Value, known: Known) -> Fact:
@@ -85,7 +100,15 @@ def _lane_by_lane(
 
 def _strict(compute: Callable[..., int | None]) -> Callable[..., int | None]:
     """Return a function of numbers as one of lanes that may not be known."""
-    return lambda *given: None if None in given else compute(*given)
+
+    def known(*given: int | None) -> int | None:
+        return None if None in given else compute(*given)
+
+    return known
+
+
+def _itself(number: int | None) -> int | None:
+    return number
 
 
 # Operations
@@ -119,14 +142,14 @@ def _vector(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
 def _add(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     a, b = facts
     step = None if a.step is None or b.step is None else a.step + b.step
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x, y: x + y))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["add"]))
     return _made(value, kind, (a.low + b.low, a.high + b.high), step, lanes)
 
 
 def _sub(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     a, b = facts
     step = None if a.step is None or b.step is None else a.step - b.step
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x, y: x - y))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["sub"]))
     return _made(value, kind, (a.low - b.high, a.high - b.low), step, lanes)
 
 
@@ -190,7 +213,7 @@ def _xor(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     found = None
     if a.low >= 0 and b.low >= 0:
         found = 0, (1 << max(a.high, b.high).bit_length()) - 1
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x, y: x ^ y))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["xor"]))
     return _made(value, kind, found, _all_uniform(facts), lanes)
 
 
@@ -201,14 +224,14 @@ def _not(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
         most = (1 << kind.bits) - 1
         found = most - a.high, most - a.low
     step = None if a.step is None else -a.step
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x: ~x))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_ONE["not"]))
     return _made(value, kind, found, step, lanes)
 
 
 def _neg(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     [a] = facts
     step = None if a.step is None else -a.step
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x: -x))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_ONE["neg"]))
     return _made(value, kind, (-a.high, -a.low), step, lanes)
 
 
@@ -216,7 +239,7 @@ def _abs(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     [a] = facts
     low = 0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high))
     found = low, max(abs(a.low), abs(a.high))
-    lanes = _lane_by_lane(value, kind, facts, _strict(abs))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_ONE["abs"]))
     return _made(value, kind, found, _all_uniform(facts), lanes)
 
 
@@ -226,7 +249,7 @@ def _shl(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     if count is None:
         return _made(value, kind, None, _all_uniform(facts))
     step = None if a.step is None else a.step << count
-    lanes = _lane_by_lane(value, kind, facts, _strict(lambda x, y: x << y))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["shl"]))
     return _made(value, kind, (a.low << count, a.high << count), step, lanes)
 
 
@@ -238,7 +261,7 @@ def _shr(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
         found = 0, a.high
     lanes: Lanes = ()
     if count is not None:
-        lanes = _lane_by_lane(value, kind, facts, _strict(lambda x, y: x >> y))
+        lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["shr"]))
     return _made(value, kind, found, _all_uniform(facts), lanes)
 
 
@@ -250,14 +273,14 @@ def _shift(fact: Fact) -> int | None:
 
 def _min(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     a, b = facts
-    lanes = _lane_by_lane(value, kind, facts, _strict(min))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["min"]))
     found = min(a.low, b.low), min(a.high, b.high)
     return _made(value, kind, found, _all_uniform(facts), lanes)
 
 
 def _max(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     a, b = facts
-    lanes = _lane_by_lane(value, kind, facts, _strict(max))
+    lanes = _lane_by_lane(value, kind, facts, _strict(_TWO["max"]))
     found = max(a.low, b.low), max(a.high, b.high)
     return _made(value, kind, found, _all_uniform(facts), lanes)
 
@@ -324,7 +347,7 @@ def _convert(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     source = value.args[0].type
     if kind is BOOL or not _is_integer(kind) or not _is_integer(source) or source is None:
         return _made(value, kind, None, _all_uniform(facts))
-    lanes = _lane_by_lane(value, kind, facts, lambda x: x)
+    lanes = _lane_by_lane(value, kind, facts, _itself)
     step = a.step if source.bits >= kind.bits or a.step == 0 else None
     return _made(value, kind, (a.low, a.high), step, lanes)
 
@@ -383,7 +406,7 @@ def _take(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     [a] = facts
     picks = _picks(value)
     lanes = tuple(a.lanes[pick] for pick in picks) if a.lanes else ()
-    steps = {after - before for before, after in zip(picks, picks[1:], strict=False)}
+    steps = {after - before for before, after in pairwise(picks)}
     step = 0 if len(picks) == 1 else None
     if a.step is not None and len(steps) == 1:
         step = a.step * steps.pop()
@@ -411,10 +434,11 @@ def _regroup(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
     source, [a] = value.args[0], facts
     if not _is_integer(kind) or not _is_integer(source.type) or source.type is None or not a.lanes:
         return anything(kind, value.lanes)
-    octets: list[int | None] = []
-    for lane in a.lanes:
-        for at in range(source.type.bytes):
-            octets.append(None if lane is None else lane >> 8 * at & 0xFF)
+    octets = [
+        None if lane is None else lane >> 8 * at & 0xFF
+        for lane in a.lanes
+        for at in range(source.type.bytes)
+    ]
     lanes: list[int | None] = []
     for first in range(0, len(octets), kind.bytes):
         known = [one for one in octets[first : first + kind.bytes] if one is not None]
@@ -429,7 +453,7 @@ def _mask_bits(value: Value, kind: DataType, facts: Sequence[Fact]) -> Fact:
 
 
 # fmt: off
-_TABLE: dict[str, Transfer] = {
+_ROWS: dict[str, Transfer] = {
     **dict.fromkeys(
         ("start", "param", "peek", "gather", "fused", "clock", "load", "load_block", "atomic",
          "request"),
@@ -488,6 +512,6 @@ def _total(table: dict[str, Transfer]) -> dict[str, Transfer]:
     return table
 
 
-_TABLE = _total(_TABLE)
+_TABLE = _total(_ROWS)
 
 __all__ = ["transfer"]

@@ -13,11 +13,11 @@ from visim.engine.jit.analysis.exploring import explore
 from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.analysis.meetings import goes_in_step
-from visim.engine.jit.analysis.outlines import know_shapes
 from visim.engine.jit.common.scheduler import calls_text
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
 from visim.engine.jit.layout import BARRIER_COUNT
+from visim.engine.jit.lift.outlines import know_shapes
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.frame import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
@@ -128,7 +128,8 @@ class ModuleWriter(ModuleFrame):
         constants = self.version.runs(Pass.CONSTANTS)
         if constants and not self.flat and not self.version.watched:
             for flow in flows.values():
-                know_shapes(flow, full_entries(self, flow))
+                full = flow.start[0] in full_entries(self, flow)
+                know_shapes(flow, full=full, shares=self.has_calls)
         return flows
 
     def _look_at(self, flows: dict[tuple[int, int], Flow]) -> None:

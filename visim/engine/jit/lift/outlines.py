@@ -12,37 +12,52 @@ from dataclasses import replace
 
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import rectangle_of
-from visim.engine.jit.analysis.constants import Constants
-from visim.engine.jit.analysis.flow import Flow, Node
+from visim.engine.jit.analysis.flow import Flow, Key, Node
+from visim.engine.jit.lift.unit import lift_unit
+from visim.engine.jit.mir.errors import NotLifted
+from visim.engine.jit.mir.solver import Facts
 from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Store
 
 
-def know_shapes(flow: Flow, full: set[int]) -> None:
+def know_shapes(flow: Flow, *, full: bool, shares: bool) -> None:
     """Replace the raw messages of a unit that move 2D blocks of known shapes.
 
     Args:
         flow: the unit's graph, whose variables lie apart.
-        full: the subroutines that always run with all channels.
+        full: whether it starts with all channels.
+        shares: whether other functions of the program run.
     """
-    found = [
-        (node, number, place)
+    found = {
+        (node.key, number): place
         for node in flow.nodes.values()
         for number, place in _blocks(node)
         if not place.variable.is_file_scope
-    ]
+    }
     if not found:
         return
-    constants = Constants(flow, full, {place.variable.index for _, _, place in found})
     unit, kernel = flow.code.unit, flow.code.kernel
-    for node, number, place in found:
-        shape = constants.seen(node.key, number, place)
-        step = None if shape is None else _shaped(kernel, unit, node.block.steps[number], shape)
+    for (key, number), shape in _known(flow, found, full=full, shares=shares).items():
+        node = flow.nodes[key]
+        step = _shaped(kernel, unit, node.block.steps[number], shape)
         if step is not None:
             steps = node.block.steps
             steps = (*steps[:number], step, *steps[number + 1 :])
             node.block = replace(node.block, steps=steps)
+
+
+def _known(
+    flow: Flow, asked: dict[tuple[Key, int], Place], *, full: bool, shares: bool
+) -> dict[tuple[Key, int], int]:
+    """Return what stands at places, in front of instructions, where that is a constant."""
+    try:
+        lifted = lift_unit(flow.code.kernel, flow, shares=shares, full=full, asked=asked)
+    except NotLifted:
+        return {}
+    facts = Facts(lifted.function)
+    found = {at: facts.of(value).lanes for at, value in lifted.asked.items()}
+    return {at: lanes[0] for at, lanes in found.items() if lanes and lanes[0] is not None}
 
 
 def _blocks(node: Node) -> Iterator[tuple[int, Place]]:
