@@ -247,7 +247,8 @@ def checked(function: Function) -> Callable[[MirValue, Array], None]:
     return check
 
 
-def _after_passes(function: Function) -> Function:
+def after_passes(function: Function) -> Function:
+    """Return a function behind all passes, each of which leaves it well formed."""
     return run_passes(verify(function), PASSES)
 
 
@@ -260,7 +261,7 @@ class OnMir:
         """Run the group; return how it ended and the registers of the thread that ran last."""
         lifted = kernel.lifted.get("mir")
         if lifted is None:
-            lifted = kernel.lifted["mir"] = Shadow(_after_passes, checked, saving=True).prepare(
+            lifted = kernel.lifted["mir"] = Shadow(after_passes, checked, saving=True).prepare(
                 kernel.linked
             )
         return lifted.run([0], dispatch, machine, options), lifted.context.image

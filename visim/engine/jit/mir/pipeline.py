@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from visim.engine.jit.mir.blends import blends
 from visim.engine.jit.mir.canonicalise import canonicalise
 from visim.engine.jit.mir.values import Function
 from visim.engine.jit.mir.verifier import verify
@@ -29,6 +30,11 @@ PASSES = (
         "canonicalise",
         canonicalise,
         "Rewrite rules, value numbering, constant folding and dead code in one walk.",
+    ),
+    MirPass(
+        "blends",
+        blends,
+        "Writes under a mask do not keep lanes at which nobody looks.",
     ),
 )
 NAMES = (LIFT, *(one.name for one in PASSES))
