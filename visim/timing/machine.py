@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 from visim.errors import ArgumentError, InternalError, UnsupportedError, shown
-from visim.target import ARCHITECTURES, timed
+from visim.target import ARCHITECTURES, known_names, platform, timed
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
 BANK_RULES = ("ports", "halves", "halves-three", "bundles-8", "bundles-16")
@@ -284,6 +284,12 @@ def find_machine(name: str, preset: str | None = None) -> Machine:
     key = timed(name) if isinstance(cast("object", name), str) else None
     if key is None:
         known = ", ".join(ARCHITECTURES)
+        if isinstance(cast("object", name), str) and name.lower() in known_names():
+            title = platform(name).title
+            raise ArgumentError(
+                f"timing: {name} ({title}) has no table: how many cores it has is not published; "
+                f"choose another --arch: {known}"
+            )
         raise ArgumentError(f"timing: there is no architecture {shown(name)}; known: {known}")
     table = _table(key)
     chosen = table["default_preset"] if preset is None else preset

@@ -40,6 +40,12 @@ def test_an_unknown_generation_is_an_error():
         find_machine("gen99")
 
 
+@pytest.mark.parametrize("name", ["nvl", "nvl-p", "cri", "CRI"])
+def test_a_device_without_published_numbers_is_no_unknown_name(name):
+    with pytest.raises(ArgumentError, match=r"has no table: how many cores .* choose another"):
+        find_machine(name)
+
+
 def test_a_preset_that_a_generation_lacks_is_an_error():
     with pytest.raises(ArgumentError, match="snb has no preset 'measured'; it has: mesa"):
         find_machine("snb", "measured")
