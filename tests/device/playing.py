@@ -15,6 +15,7 @@ import os
 import random
 import struct
 import sys
+import threading
 import time
 from collections.abc import Callable
 
@@ -203,6 +204,94 @@ def forked() -> object:
     return [first, code, wait(lambda: work.word() == 2)]
 
 
+def _processor_s(process: int) -> float:
+    with open(f"/proc/{process}/stat") as file:  # noqa: PTH123
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _memory_pages(process: int) -> int:
+    with open(f"/proc/{process}/statm") as file:  # noqa: PTH123
+        return int(file.read().split()[1])
+
+
+def _of_vms() -> list[int]:
+    """Return the numbers of the processes that run this program's batches."""
+    found: list[int] = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208
+        with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", "rb") as file:  # noqa: PTH123
+            words = file.read().split(b"\0")
+            if b"visim.device.vm" in words and words[-2] == str(os.getpid()).encode():
+                found.append(int(name))
+    return found
+
+
+def idle() -> object:
+    """Processor time, in seconds, of the processes of VMs while nothing is to do for a second."""
+    works = [Work(Device()), Work(Device(), 1)]
+    for work in works:
+        work.run(*store(DATA, 1))
+        wait(lambda work=work: work.word() == 1)
+    processes = _of_vms()
+    before = sum(map(_processor_s, processes))
+    time.sleep(1)
+    return [len(processes), sum(map(_processor_s, processes)) - before]
+
+
+def many() -> object:
+    """What 10,000 batches and 1,000 mappings leave behind: pages, and open files."""
+    work = Work(Device())
+    (process,) = (work.run(*store(DATA, 1)), wait(lambda: work.word() == 1), _of_vms())[2]
+    held: list[tuple[int, int]] = []
+    for turn in range(3):
+        for number in range(2, 5002 if turn else 102):
+            work.run(*store(DATA, number))
+            wait(lambda number=number: work.word() == number)
+            if number % 10 == 0:
+                handle = work.device.create()
+                work.device.bind(work.vm, DATA + OBJECT, OBJECT, handle)
+                work.device.bind(work.vm, DATA + OBJECT, OBJECT, 0, kind=1)
+                work.device.ask(CLOSE, "2I", handle, 0)
+        work.run(*store(DATA, 0))
+        wait(lambda: work.word() == 0)
+        files = len(os.listdir(f"/proc/{process}/fd")) + len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+        held.append((_memory_pages(process), files))
+    return [held[2][0] - held[1][0], held[2][1] - held[0][1]]
+
+
+def threads() -> object:
+    """Several threads with VMs of their own, and two that share one."""
+    device = Device()
+    shared = Work(device)
+    done: list[bool] = []
+
+    def alone(number: int) -> None:
+        work = Work(device)
+        for value in range(1, 30):
+            work.run(*store(DATA, value))
+            done.append(wait(lambda value=value: work.word() == value))
+        del number
+
+    def together(place: int) -> None:
+        for number in range(50):
+            handle = device.create()
+            there = DATA + (2 + place) * OBJECT
+            device.bind(shared.vm, there, OBJECT, handle)
+            device.bind(shared.vm, there, OBJECT, 0, kind=1)
+            device.ask(CLOSE, "2I", handle, 0)
+            if place == 0:
+                shared.run(*store(DATA, number + 1))
+                done.append(wait(lambda number=number: shared.word() == number + 1))
+
+    running = [threading.Thread(target=alone, args=(number,)) for number in range(3)]
+    running += [threading.Thread(target=together, args=(place,)) for place in range(2)]
+    for one in running:
+        one.start()
+    for one in running:
+        one.join()
+    return [len(done), all(done)]
+
+
 def no_children() -> object:
     """The process of a VM is no child of the program."""
     work = Work(Device())
@@ -221,15 +310,17 @@ def hostile() -> object:
     chance = random.Random(seed)
     device = Device()
     device.create()
+    commands = [CREATE, OFFSET, VM, VM_GONE, BIND, QUEUE, QUEUE_GONE, PROPERTY, EXEC, CLOSE, QUERY]
     for _ in range(3000):
-        command = chance.choice([CREATE, OFFSET, VM, VM_GONE, QUEUE_GONE, PROPERTY, CLOSE, QUERY])
+        command = chance.choice([*commands, WAIT, VERSION])
         words = [
-            chance.choice([0, 1, 2, 3, 0xFFFF_FFFF, chance.getrandbits(32)]) for _ in range(24)
+            chance.choice([0, 1, 2, 3, 0xFFFF_FFFF, chance.getrandbits(32)]) for _ in range(60)
         ]
-        if command == QUERY:
-            words[4:6] = [0, 0]
+        if command == WAIT:
+            words[10:12] = [0, 0]
+        count = chance.choice([0, 1, 6, 24, 60])
         with contextlib.suppress(Refused):
-            device.ask(command, "24I", *words)
+            device.ask(command, f"{count}I", *words[:count])
     refused = 0
     for _ in range(4):
         work = Work(device)
@@ -237,7 +328,7 @@ def hostile() -> object:
             work.run(*(chance.getrandbits(32) & ~0x1C00_0000 for _ in range(64)))
         except Refused:
             refused += 1
-        wait(lambda work=work: device.is_lost(work.queue), 20)
+        wait(lambda work=work: device.is_lost(work.queue), 3)
     work = Work(device)
     work.run(*store(DATA, 1))
     return wait(lambda: work.word() == 1)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, **found, "PYTHONPATH": str(ROOT), **more}
 
 
-def play(*words: str, **more: str) -> object:
+def play(*words: str, **more: str) -> Any:
     command = [sys.executable, "-m", "tests.device.playing", *words]
     done = subprocess.run(
         command, env=environment(**more), capture_output=True, text=True, timeout=300, check=False
@@ -82,6 +83,22 @@ def test_programs_do_not_see_the_processes_of_vms() -> None:
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_hostile_requests_do_no_harm(seed: str) -> None:
     assert play("hostile", seed) is True
+
+
+def test_idle_queues_cost_no_processor() -> None:
+    count, seconds = play("idle")
+    assert count == 2
+    assert seconds <= 0.05
+
+
+def test_ten_thousand_batches_leave_nothing_behind() -> None:
+    pages, files = play("many")
+    assert files == 0
+    assert pages < 256
+
+
+def test_several_threads_may_use_the_device() -> None:
+    assert play("threads") == [3 * 29 + 50, True]
 
 
 def test_nothing_stays_behind_a_program_that_is_killed() -> None:

@@ -40,6 +40,10 @@ struct model {
 const struct model *device_at(int index);
 int device_count(void);
 
+/* usercopy.c: what requests point to; 0 or -EFAULT. */
+int copy_from_program(void *here, uint64_t there, size_t size);
+int copy_to_program(uint64_t there, const void *here, size_t size);
+
 /* queries.c */
 int answer_query(const struct model *model, struct xe_query *query);
 uint64_t cycles_now(const struct model *model, uint64_t *cpu_time, int32_t clock);

@@ -25,7 +25,7 @@
     static result (*real_##name)(__VA_ARGS__);                   \
     if (!real_##name) *(void **)&real_##name = dlsym(RTLD_NEXT, #name)
 
-enum { MOST_FILES = 1 << 16, IOCTL_TYPE = 'd' };
+enum { MOST_FILES = 1 << 16, IOCTL_TYPE = 'd', LARGEST_REQUEST = 256 };
 static const char RENDER_NODE[] = "/dev/dri/renderD";
 static const char *const PREFIXES[] = {"/dev/dri",
                                        "/sys/dev/char/226:",
@@ -191,19 +191,19 @@ int close(int fd) {
     return real_close(fd);
 }
 
-static void fill(uint64_t at, uint64_t *length, const char *text) {
-    const uint64_t whole = strlen(text);
-    if (at && *length) memcpy((void *)at, text, *length < whole ? *length : whole);
+static int fill(uint64_t at, uint64_t *length, const char *text) {
+    const uint64_t whole = strlen(text), size = *length < whole ? *length : whole;
     *length = whole;
+    return at ? copy_to_program(at, text, size) : 0;
 }
 
 static int answer_version(struct drm_version *version) {
     version->major = 1;
     version->minor = version->patch = 0;
-    fill(version->name, &version->name_length, "xe");
-    fill(version->date, &version->date_length, "20231201");
-    fill(version->description, &version->description_length, "Intel Xe2 Graphics");
-    return 0;
+    const int name = fill(version->name, &version->name_length, "xe");
+    const int date = fill(version->date, &version->date_length, "20231201");
+    const int more = fill(version->description, &version->description_length, "Intel Xe2 Graphics");
+    return name ? name : date ? date : more;
 }
 
 static int get_property(struct xe_queue_property *request) {
@@ -243,6 +243,16 @@ static void trace(int device, unsigned command, int result) {
     if (traced) fprintf(stderr, "visim: device %d: ioctl %#x = %d\n", device, command, result);
 }
 
+/* As the kernel does: what a request lacks at its end is zero. */
+static int answer_at(int device, unsigned long request, uint64_t argument) {
+    uint64_t room[LARGEST_REQUEST / sizeof(uint64_t)] = {0};
+    const size_t size = _IOC_SIZE(request);
+    if (size > sizeof room) return -EINVAL;
+    if (copy_from_program(room, argument, size)) return -EFAULT;
+    const int result = answer(device, _IOC_NR(request), room);
+    return copy_to_program(argument, room, size) ? -EFAULT : result;
+}
+
 int ioctl(int fd, unsigned long request, ...) {
     REAL(int, ioctl, int, unsigned long, ...);
     va_list rest;
@@ -252,7 +262,7 @@ int ioctl(int fd, unsigned long request, ...) {
     const int device = device_of(fd);
     if (device < 0 || _IOC_TYPE(request) != IOCTL_TYPE)
         return real_ioctl(fd, request, argument);
-    const int result = argument ? answer(device, _IOC_NR(request), argument) : -EFAULT;
+    const int result = answer_at(device, request, (uint64_t)argument);
     trace(device, _IOC_NR(request), result);
     if (result == 0) return 0;
     errno = -result;

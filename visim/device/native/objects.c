@@ -18,7 +18,8 @@
 
 #define FILE_BYTES (1ull << 40)
 #define SMALLEST_FILE (1ull << 34)
-enum { MOST_TRIES = 8 };
+#define LARGEST_RANGE (1ull << 47)
+enum { MOST_TRIES = 8, MOST_BINDS = 1 << 16 };
 
 struct object {
     uint64_t offset, size; /* size 0: the handle is free */
@@ -225,20 +226,25 @@ static void remove_mapping(struct vm *vm, size_t place) {
 }
 
 int destroy_vm(uint32_t id) {
-    pthread_mutex_lock(&lock);
     struct vm *vm = vm_at(id);
-    if (vm) {
-        while (vm->count) remove_mapping(vm, vm->count - 1);
-        free(vm->mappings);
-        if (vm->is_running) {
-            const struct message message = {.kind = MESSAGE_END};
-            ask_process(&vm->process, &message, -1);
-        }
-        end_process(&vm->process);
-        vm->exists = false;
-    }
+    if (!vm) return -ENOENT;
+    pthread_mutex_lock(&vm->lock);
+    pthread_mutex_lock(&lock);
+    const bool was_there = vm->exists;
+    while (was_there && vm->count) remove_mapping(vm, vm->count - 1);
+    if (was_there) free(vm->mappings);
+    vm->mappings = NULL;
+    vm->room = 0;
+    vm->exists = false;
     pthread_mutex_unlock(&lock);
-    return vm ? 0 : -ENOENT;
+    if (vm->is_running) {
+        const struct message message = {.kind = MESSAGE_END};
+        ask_process(&vm->process, &message, -1);
+        vm->is_running = false;
+    }
+    end_process(&vm->process);
+    pthread_mutex_unlock(&vm->lock);
+    return was_there ? 0 : -ENOENT;
 }
 
 static struct message mapping_message(const struct mapping *mapping) {
@@ -298,61 +304,77 @@ static int new_mapping(const struct xe_bind_op *op, uint64_t address, struct map
     return 0;
 }
 
-static int bind_one(struct vm *vm, const struct xe_bind_op *op) {
+/* Changes the list of mappings; `message` is what the VM's process has to be told, if anything. */
+static int change_mappings(struct vm *vm, const struct xe_bind_op *op, struct message *message,
+                           bool *is_shown) {
     const struct model *model = device_at(vm->device);
     const uint64_t address = canonical(op->address, model);
     struct mapping mapping = {0};
-    struct message message = {.kind = MESSAGE_UNMAP, .address = address, .size = op->range};
-    bool is_shown = true;
     int result;
-    if (op->flags & ~(uint32_t)BIND_KNOWN_FLAGS) return -EINVAL;
-    if (op->extensions || (op->op != BIND_UNMAP_ALL && (!op->range || op->range % PAGE)))
-        return -EINVAL;
-    pthread_mutex_lock(&lock);
+    *message = (struct message){.kind = MESSAGE_UNMAP, .address = address, .size = op->range};
+    *is_shown = true;
     switch (op->op) {
         case BIND_MAP:
         case BIND_USERPTR:
             result = address % PAGE ? -EINVAL : new_mapping(op, address, &mapping);
             if (result == 0) result = add_mapping(vm, &mapping);
-            message = mapping_message(&mapping);
-            break;
-        case BIND_UNMAP: result = unmap(vm, address, op->range, &is_shown); break;
-        case BIND_PREFETCH: result = 0, is_shown = false; break;
-        default: result = -EOPNOTSUPP;
+            *message = mapping_message(&mapping);
+            return result;
+        case BIND_UNMAP: return unmap(vm, address, op->range, is_shown);
+        case BIND_PREFETCH: *is_shown = false; return 0;
+        default: return -EOPNOTSUPP;
     }
-    pthread_mutex_unlock(&lock);
-    if (result || !is_shown || !vm->is_running) return result;
-    pthread_mutex_lock(&vm->lock);
-    result = ask_process(&vm->process, &message, -1);
-    pthread_mutex_unlock(&vm->lock);
-    return result == -ECANCELED ? 0 : result; /* A lost VM can still be taken down. */
 }
 
-static void signal_fences(uint64_t syncs, uint32_t count) {
-    const struct xe_sync *all = (const struct xe_sync *)syncs;
-    for (uint32_t i = 0; i < count; i++)
-        if (all[i].type == SYNC_USER_FENCE && all[i].flags & SYNC_SIGNAL)
-            __atomic_store_n((uint64_t *)all[i].address, all[i].value, __ATOMIC_RELEASE);
+static int bind_one(struct vm *vm, const struct xe_bind_op *op) {
+    struct message message;
+    bool is_shown;
+    if (op->flags & ~(uint32_t)BIND_KNOWN_FLAGS) return -EINVAL;
+    if (op->extensions || (op->op != BIND_UNMAP_ALL && (!op->range || op->range % PAGE)))
+        return -EINVAL;
+    if (op->range > LARGEST_RANGE) return -EINVAL;
+    pthread_mutex_lock(&vm->lock);
+    pthread_mutex_lock(&lock);
+    int result = change_mappings(vm, op, &message, &is_shown);
+    pthread_mutex_unlock(&lock);
+    if (result == 0 && is_shown && vm->is_running) {
+        result = ask_process(&vm->process, &message, -1);
+        if (result == -ECANCELED) result = 0; /* A lost VM can still be taken down. */
+    }
+    pthread_mutex_unlock(&vm->lock);
+    return result;
+}
+
+static int signal_fences(uint64_t syncs, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        struct xe_sync sync;
+        if (copy_from_program(&sync, syncs + i * sizeof sync, sizeof sync)) return -EFAULT;
+        if (sync.type != SYNC_USER_FENCE || !(sync.flags & SYNC_SIGNAL)) continue;
+        if (copy_to_program(sync.address, &sync.value, sizeof sync.value)) return -EFAULT;
+    }
+    return 0;
 }
 
 int bind_vm(const struct xe_vm_bind *request) {
     struct vm *vm = vm_at(request->vm);
     if (!vm) return -ENOENT;
-    if (request->extensions || !request->count) return -EINVAL;
-    const struct xe_bind_op *ops =
-        request->count == 1 ? &request->one : (const struct xe_bind_op *)request->vector;
+    if (request->extensions || !request->count || request->count > MOST_BINDS) return -EINVAL;
     for (uint32_t i = 0; i < request->count; i++) {
-        const int result = bind_one(vm, &ops[i]);
+        struct xe_bind_op op = request->one;
+        if (request->count > 1 &&
+            copy_from_program(&op, request->vector + i * sizeof op, sizeof op))
+            return -EFAULT;
+        const int result = bind_one(vm, &op);
         if (result) return result;
     }
-    signal_fences(request->syncs, request->sync_count);
-    return 0;
+    return signal_fences(request->syncs, request->sync_count);
 }
 
 int create_queue(struct xe_queue_create *request) {
     if (!vm_at(request->vm)) return -ENOENT;
     if (request->width != 1 || !request->placements || !request->instances) return -EINVAL;
-    const struct xe_engine_id engine = *(const struct xe_engine_id *)request->instances;
+    struct xe_engine_id engine;
+    if (copy_from_program(&engine, request->instances, sizeof engine)) return -EFAULT;
     pthread_mutex_lock(&lock);
     uint32_t id = 1;
     while (id < MOST_QUEUES && queues[id].exists) id++;
@@ -427,10 +449,11 @@ int execute(const struct xe_exec *request) {
                               .flags = request->batches,
                               .address = canonical(request->batch, device_at(vm->device))};
     if (request->sync_count) {
-        const struct xe_sync *sync = (const struct xe_sync *)request->syncs;
-        if (sync->type != SYNC_USER_FENCE) return -EOPNOTSUPP;
-        message.place = canonical(sync->address, device_at(vm->device));
-        message.value = sync->value;
+        struct xe_sync sync;
+        if (copy_from_program(&sync, request->syncs, sizeof sync)) return -EFAULT;
+        if (sync.type != SYNC_USER_FENCE) return -EOPNOTSUPP;
+        message.place = canonical(sync.address, device_at(vm->device));
+        message.value = sync.value;
     }
     pthread_mutex_lock(&vm->lock);
     int result = start_vm(vm, queue->vm);
@@ -450,8 +473,7 @@ bool queue_is_lost(uint32_t id) {
     return vm->is_running && process_is_gone(&vm->process);
 }
 
-static bool is_met(const struct xe_wait *wait) {
-    const uint64_t found = __atomic_load_n((uint64_t *)wait->address, __ATOMIC_ACQUIRE);
+static bool is_met(const struct xe_wait *wait, uint64_t found) {
     const uint64_t a = found & wait->mask, b = wait->value & wait->mask;
     switch (wait->op) {
         case WAIT_EQUAL: return a == b;
@@ -475,14 +497,16 @@ int wait_fence(struct xe_wait *wait) {
     if (wait->address % 8 || !wait->address) return -EINVAL;
     const int64_t end = wait->flags & WAIT_ABSOLUTE ? wait->timeout : now_ns() + wait->timeout;
     long pause_ns = 2000;
-    while (!is_met(wait)) {
+    for (;;) {
+        uint64_t found;
+        if (copy_from_program(&found, wait->address, sizeof found)) return -EFAULT;
+        if (is_met(wait, found)) return 0;
         if (wait->queue && queue_is_lost(wait->queue)) return -EIO;
         if (wait->timeout >= 0 && now_ns() >= end) return -ETIME;
         const struct timespec pause = {.tv_nsec = pause_ns};
         nanosleep(&pause, NULL);
         if (pause_ns < 200000) pause_ns += pause_ns / 2;
     }
-    return 0;
 }
 
 /* Lets the processes of all VMs write their reports; the program is about to end. */

@@ -90,9 +90,9 @@ uint64_t cycles_now(const struct model *model, uint64_t *cpu_time, int32_t clock
     return (uint64_t)(now * model->clock_hz / NANOSECONDS) & ((1ull << CYCLE_BITS) - 1);
 }
 
-static void put_cycles(struct answer *answer, const struct model *model, const void *given) {
-    struct xe_cycles cycles = {0};
-    if (given) memcpy(&cycles, given, sizeof cycles);
+static void put_cycles(struct answer *answer, const struct model *model,
+                       const struct xe_cycles *given) {
+    struct xe_cycles cycles = *given;
     cycles.width = CYCLE_BITS;
     cycles.cycles = cycles_now(model, &cycles.cpu_time, cycles.clock);
     cycles.cpu_delta = 0;
@@ -102,14 +102,16 @@ static void put_cycles(struct answer *answer, const struct model *model, const v
 int answer_query(const struct model *model, struct xe_query *query) {
     struct answer answer = {.size = 0};
     if (query->extensions) return -EINVAL;
-    const void *given = query->size >= sizeof(struct xe_cycles) ? (void *)query->data : NULL;
+    struct xe_cycles given = {0};
+    const bool has_given = query->query == QUERY_CYCLES && query->size >= sizeof given;
+    if (has_given && copy_from_program(&given, query->data, sizeof given)) return -EFAULT;
     switch (query->query) {
         case QUERY_ENGINES: put_engines(&answer, model); break;
         case QUERY_REGIONS: put_regions(&answer, model); break;
         case QUERY_CONFIG: put_config(&answer, model); break;
         case QUERY_GT_LIST: put_gts(&answer, model); break;
         case QUERY_TOPOLOGY: put_topology(&answer, model); break;
-        case QUERY_CYCLES: put_cycles(&answer, model, given); break;
+        case QUERY_CYCLES: put_cycles(&answer, model, &given); break;
         case QUERY_HWCONFIG:
             put(&answer, model->hwconfig, model->hwconfig_words * sizeof(uint32_t));
             break;
@@ -120,7 +122,5 @@ int answer_query(const struct model *model, struct xe_query *query) {
         return 0;
     }
     if (query->size != answer.size) return -EINVAL;
-    if (answer.size && !query->data) return -EFAULT;
-    memcpy((void *)query->data, answer.bytes, answer.size);
-    return 0;
+    return copy_to_program(query->data, answer.bytes, answer.size);
 }
