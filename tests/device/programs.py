@@ -148,6 +148,26 @@ def saxpy() -> object:
     return struct.unpack("<250i", cl.read(y, 1000))[1]
 
 
+def images() -> object:
+    """An image that the driver fills, copies and reads back with kernels of its own."""
+    cl = OpenCL()
+    texels, shape = struct.pack("<2I", 0x10B5, 0x10DC), struct.pack("<I4x3Q", 0x10F1, 8, 4, 0)
+    described = ctypes.create_string_buffer(shape + bytes(40))
+    flags, kind = ctypes.c_ulong(_READ_WRITE), ctypes.create_string_buffer(texels)
+    first, second = (
+        cl.cl.make("clCreateImage", cl.context, flags, kind, described, None) for _ in range(2)
+    )
+    origin, region = (c_size_t * 3)(0, 0, 0), (c_size_t * 3)(8, 4, 1)
+    colour = (c_uint32 * 4)(1, 2, 3, 4)
+    end = (0, None, None)
+    cl.cl.call("clEnqueueFillImage", cl.queue, first, colour, origin, region, *end)
+    cl.cl.call("clEnqueueCopyImage", cl.queue, first, second, origin, origin, region, *end)
+    room, row = (c_uint32 * 128)(), c_size_t(0)
+    read = "clEnqueueReadImage"
+    cl.cl.call(read, cl.queue, second, _BLOCKING, origin, region, row, row, room, *end)
+    return sorted(set(room))
+
+
 def saxpy_on_each() -> object:
     """The name of the first device of each platform, and what it computes."""
     found: list[object] = []

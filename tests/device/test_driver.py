@@ -64,6 +64,11 @@ def test_saxpy_is_right_on_all_devices(model: str) -> None:
     assert (said["OpenCL"], said["Level Zero"]) == (None, None), done.stderr
 
 
+def test_the_drivers_own_kernels_fill_and_copy_images() -> None:
+    done = visim_exec(*program("images"))
+    assert json.loads(done.stdout or "null") == [1, 2, 3, 4], done.stderr
+
+
 def test_a_program_sees_several_devices() -> None:
     done = visim_exec(*program("saxpy_on_each"), options=("--device", "bmg,pvc,lnl"))
     assert json.loads(done.stdout) == [

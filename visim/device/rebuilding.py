@@ -49,11 +49,18 @@ def rebuilt(data: bytes, name: str, target: Platform) -> bytes:
     given = "" if section is None else bytes(section.data).rstrip(b"\0").decode(errors="replace")
     kept_options = [word for word in given.split() if not word.startswith(_TEXT_OPTIONS)]
     options = " ".join(dict.fromkeys([*kept_options, LARGE_BUFFERS_OPTION]))
-    said = b"\0".join((bytes(module.data), options.encode(), target.name.encode()))
+    said = b"\0".join((b"2", bytes(module.data), options.encode(), target.name.encode()))
     kept = _kept(hashlib.sha256(said).hexdigest())
     if kept.exists():
         return kept.read_bytes()
-    made = build_zebin(bytes(module.data), device=target.name, options=options, name=name).zebin
+    made = build_zebin(
+        bytes(module.data),
+        device=target.name,
+        options=options,
+        name=name,
+        lines=False,
+        surfaces_by_table=True,
+    ).zebin
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_file(kept, made)
     return made

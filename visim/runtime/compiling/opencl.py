@@ -41,6 +41,7 @@ read registers in it that nothing writes."""
 _HAS_LINES = re.compile(r"(?<!\S)-g(line-tables-only)?(?!\S)")
 _INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
+_BY_TABLE = ("-stateful_address_mode", "bindful")
 _INTERNAL = "-ze-emit-zebin-visa-sections"
 _STANDARD = re.compile(r"(?<!\S)-cl-std=(\S+)")
 _CL3 = re.compile(r"(?<!\S)-cl-std=CL3\.0(?!\S)")
@@ -84,6 +85,7 @@ def build_zebin(
     include: Sequence[Part] = (),
     lines: bool = True,
     compiler: Part | None = None,
+    surfaces_by_table: bool = False,
 ) -> Built:
     """Compile OpenCL C, or SPIR-V, to a zebin that has vISA text.
 
@@ -101,6 +103,8 @@ def build_zebin(
         lines: Whether instructions get the lines of the source that they come from.
         compiler: The path of a libocloc, the name of an installed toolchain, `system`, or a
             version; None takes the newest that knows the device.
+        surfaces_by_table: Whether images and samplers are found by a binding table on devices
+            whose code would find them by their states' addresses.
 
     Raises:
         ArgumentError: The device is unknown, source is neither text nor SPIR-V, options are no
@@ -131,11 +135,14 @@ def build_zebin(
         words = _with_includes(options, sources)
     if lines and not _HAS_LINES.search(words):
         words = f"{words} {_LINES}".strip()
-    return _compile(job, words, target, compiler_for(sold, compiler))
+    more = _BY_TABLE if surfaces_by_table else ()
+    return _compile(job, words, target, compiler_for(sold, compiler), more)
 
 
-def _compile(job: _Job, options: str, target: Platform, compiler: Compiler) -> Built:
-    words = ["ocloc", "compile", "-file", job.file, "-device", job.device]
+def _compile(
+    job: _Job, options: str, target: Platform, compiler: Compiler, more: Sequence[str]
+) -> Built:
+    words = ["ocloc", "compile", "-file", job.file, "-device", job.device, *more]
     words += ["-spirv_input"] if job.file == _MODULE else []
     words += ["--format", "zebin", "-output", _OUTPUT, "-output_no_suffix"]
     words += ["-internal_options", _internal_options(target, options)]
