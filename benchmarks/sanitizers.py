@@ -17,7 +17,7 @@ from benchmarks.case import Benchmark
 from benchmarks.kernels import BENCHMARKS
 from benchmarks.pocl import bound_launches, built, copied, geometric_mean
 
-WANTED = (None, "bounds", "barriers", "uninit", "races", "all")
+WANTED = (None, "bounds", "barriers", "undefined", "uninit", "races", "all")
 LEAST_S = 0.3
 MOST_RUNS = 20
 
