@@ -3,7 +3,7 @@
 `select m, new, old` is `new` where every use counts lanes of m only. What a use counts is followed
 backwards: a message counts the lanes of its mask, what is computed lane by lane counts those that
 its result counts, and an effect without a mask counts all. A mask is within another one if it is
-made of it by `and`.
+made of it by `and`, or if both are the same lanes of such masks.
 
 A mask says which lanes count as it is when the use is executed. Along an edge a parameter's lanes
 count for what the edge gives it: the mask has to be one that is the same on both sides, which is
@@ -13,12 +13,15 @@ which its own operand stands. All other masks count as all lanes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from visim.engine.jit.mir.attributes import Message
 from visim.engine.jit.mir.cloning import Rewriter
 from visim.engine.jit.mir.dominators import Dominators
+from visim.engine.jit.mir.numbering import Key, pure_key
 from visim.engine.jit.mir.values import PARAM, Block, Function, Value
+from visim.types import BOOL
 
 Lanes = Value | None
 """The mask of the lanes that count; None: all of them."""
@@ -61,6 +64,8 @@ class Counted:
                 self._places[one] = block.number, number
             for value in (*block.params, *block.body):
                 self._homes[value] = block.number
+        self._same = _numbered(function, self.tree.order)
+        self._parts = self._find_parts(function)
         self.lanes: dict[Value, Lanes] = {}
         self._waiting: list[Value] = []
         for block in function.blocks:
@@ -79,7 +84,36 @@ class Counted:
         if value not in self.lanes:
             return False
         lanes = self.lanes[value]
-        return lanes is not None and within(lanes, value.args[0])
+        return lanes is not None and self._within(lanes, value.args[0])
+
+    def _within(self, one: Value, other: Value) -> bool:
+        """Whether all lanes of a mask are lanes of another one."""
+        if self._is_made_of(one, other):
+            return True
+        (part, picks), (whole, others) = self._part(one), self._part(other)
+        return picks == others and self._is_made_of(part, whole)
+
+    def _is_made_of(self, one: Value, other: Value) -> bool:
+        """Whether a mask is another one, or made of it and of others by `and`."""
+        same, goal = self._same, self._same.get(other, other)
+        waiting, seen = [one], set[Value]()
+        while waiting:
+            mask = waiting.pop()
+            mask = same.get(mask, mask)
+            if mask is goal:
+                return True
+            if mask not in seen and mask.op.name == "and":
+                seen.add(mask)
+                waiting += mask.args
+        return False
+
+    def _joined(self, one: Lanes, other: Lanes) -> Lanes:
+        """Return a mask that has the lanes of both; None where none is known."""
+        if one is None or other is None:
+            return None
+        if self._within(other, one):
+            return one
+        return other if self._within(one, other) else None
 
     def _count(self, value: Value, lanes: Lanes) -> None:
         """Note that lanes of a value count."""
@@ -90,7 +124,7 @@ class Counted:
             self._waiting.append(value)
             return
         before = self.lanes[value]
-        after = joined(before, lanes)
+        after = self._joined(before, lanes)
         if after is not before:
             self.lanes[value] = after
             self._waiting.append(value)
@@ -109,10 +143,12 @@ class Counted:
         elif value.op.name == "select":
             condition, yes, no = value.args
             self._count(condition, lanes)
-            chosen = lanes is not None and within(lanes, condition)
+            chosen = lanes is not None and self._within(lanes, condition)
             self._count(yes, lanes if chosen else condition)
             if not chosen:
                 self._count(no, lanes)
+        elif value.op.name == "take":
+            self._count(value.args[0], self._before_take(value, lanes))
         elif value.op.is_pure and not _crosses(value):
             for arg in value.operands:
                 self._count(arg, lanes)
@@ -121,6 +157,39 @@ class Counted:
         elif value.op.is_pure:
             for arg in value.args:
                 self._count(arg, None)
+
+    def _find_parts(self, function: Function) -> dict[tuple[Value, int], list[Value]]:
+        """Return the masks that are lanes of others, by these and how many lanes there are."""
+        found: dict[tuple[Value, int], list[Value]] = {}
+        for number in self.tree.order:
+            for value in function.by_number[number].body:
+                if value.type is BOOL and value.op.name == "take" and value not in self._same:
+                    source, _ = self._part(value)
+                    found.setdefault((source, value.lanes), []).append(value)
+        return found
+
+    def _part(self, mask: Value) -> tuple[Value, tuple[int, ...]]:
+        """Return of which mask another one is lanes, and of which."""
+        if mask.op.name == "take" and isinstance(mask.attribute, tuple):
+            source = mask.args[0]
+            return self._same.get(source, source), tuple(int(one) for one in mask.attribute)
+        return self._same.get(mask, mask), tuple(range(mask.lanes))
+
+    def _before_take(self, value: Value, lanes: Lanes) -> Lanes:
+        """Return a mask of all lanes of an operand that says of those taken what theirs says."""
+        if lanes is None or not isinstance(value.attribute, tuple):
+            return None
+        source, wanted = self._part(lanes)
+        count = value.args[0].lanes
+        if count == source.lanes and wanted == value.attribute:
+            return source
+        for mask in self._parts.get((source, count), ()):
+            _, picks = self._part(mask)
+            if all(
+                picks[int(at)] == lane for at, lane in zip(value.attribute, wanted, strict=True)
+            ):
+                return mask
+        return None
 
     def _along_edges(self, one: Value, lanes: Lanes) -> None:
         place = self._places.get(one)
@@ -141,26 +210,20 @@ class Counted:
         return lanes if home != block and self.tree.dominates(home, block) else None
 
 
-def joined(one: Lanes, other: Lanes) -> Lanes:
-    """Return a mask that has the lanes of both; None where none is known."""
-    if one is None or other is None:
-        return None
-    if within(other, one):
-        return one
-    return other if within(one, other) else None
-
-
-def within(one: Value, other: Value) -> bool:
-    """Whether all lanes of a mask are lanes of another one."""
-    waiting, seen = [one], set[Value]()
-    while waiting:
-        mask = waiting.pop()
-        if mask is other:
-            return True
-        if mask not in seen and mask.op.name == "and":
-            seen.add(mask)
-            waiting += mask.args
-    return False
+def _numbered(function: Function, order: Iterable[int]) -> dict[Value, Value]:
+    """Return the masks that are computed of the same in the same way as one before them."""
+    known: dict[Key, Value] = {}
+    found: dict[Value, Value] = {}
+    for number in order:
+        for value in function.by_number[number].body:
+            if value.type is not BOOL or not value.op.is_pure:
+                continue
+            args = tuple(found.get(arg, arg) for arg in value.args)
+            key = pure_key(value.op, BOOL, value.lanes, args, value.attribute, value.mode)
+            first = known.setdefault(key, value)
+            if first is not value:
+                found[value] = first
+    return found
 
 
 def _mask_of(value: Value) -> Value | None:
@@ -181,4 +244,4 @@ def _crosses(value: Value) -> bool:
     return uop is None or uop.crosses
 
 
-__all__ = ["Counted", "blends", "within"]
+__all__ = ["Counted", "blends"]
