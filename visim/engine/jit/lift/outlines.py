@@ -13,9 +13,6 @@ from dataclasses import replace
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.callouts import rectangle_of
 from visim.engine.jit.analysis.flow import Flow, Key, Node
-from visim.engine.jit.lift.unit import lift_unit
-from visim.engine.jit.mir.errors import NotLifted
-from visim.engine.jit.mir.solver import Facts
 from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sem.effects import Load, Message, Place, Store
@@ -50,7 +47,14 @@ def know_shapes(flow: Flow, *, full: bool, shares: bool) -> None:
 def _known(
     flow: Flow, asked: dict[tuple[Key, int], Place], *, full: bool, shares: bool
 ) -> dict[tuple[Key, int], int]:
-    """Return what stands at places, in front of instructions, where that is a constant."""
+    """Return what stands at places, in front of instructions, where that is a constant.
+
+    Few kernels ask, so that MIR is imported only then.
+    """
+    from visim.engine.jit.lift.unit import lift_unit
+    from visim.engine.jit.mir.errors import NotLifted
+    from visim.engine.jit.mir.solver import Facts
+
     try:
         lifted = lift_unit(flow.code.kernel, flow, shares=shares, full=full, asked=asked)
     except NotLifted:
