@@ -9,7 +9,7 @@ COUNT = 40
 
 
 def test_hostile_requests_do_the_server_nothing():
-    judge = Judge(seconds=4.0)
+    judge = Judge(seconds=8.0)
     with judge:
         judge.attack(choose_seed(), COUNT, 3)
     assert not judge.complaints
