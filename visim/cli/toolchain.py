@@ -49,7 +49,7 @@ def install(
 ) -> None:
     """Bring Intel's current compiler and drivers, or other components, from Debian's archive.
 
-    compiler is Intel's current compiler, legacy the last one that knows bdw, skl and icllp, driver
+    compiler is Intel's current compiler, legacy the last one that knows skl and icllp, driver
     the user-mode drivers of OpenCL and Level Zero. An older version that is installed stays.
     """
     from visim.toolchain.components import component

@@ -40,7 +40,7 @@ COMPILER = Component(
 )
 LEGACY = Component(
     "legacy",
-    "the last compiler that knows bdw, skl and icllp",
+    "the last compiler that knows skl and icllp",
     ("intel-ocloc-legacy", "libigc1", "libigdfcl1", *_PYTHON),
     ("libocloc_legacy1.so", "libigc.so.1", "libigdfcl.so.1"),
     (("ocloc", "usr/bin/ocloc-*"), ("python3", "usr/bin/python3.[0-9]*")),

@@ -30,6 +30,9 @@ _QUERY_TIMEOUT_S = 60.0
 _VERSION = "OCL_DRIVER_VERSION"
 _INVALID_DEVICE = -33
 """CL_INVALID_DEVICE of OpenCL: what `ocloc compile` ends with for a device it does not know."""
+_WITHOUT_ZEBIN = frozenset({"bdw", "chv", "bxt", "apl", "glk", "lkf", "ehl", "jsl"})
+"""For these ocloc 24.35 writes the format before zebin, whatever it is asked; 22.43 does zebins."""
+_LAST_WITH_ZEBIN = (22, 43)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Compiler:
         return ocloc.path_of(self.library)
 
     def knows(self, device: str) -> bool:
-        """Whether it compiles for a device that ocloc calls so.
+        """Whether it compiles zebins for a device that ocloc calls so.
 
         Its list of devices lacks some that it knows; a program for one of these tells.
 
@@ -66,6 +69,8 @@ class Compiler:
         """
         if (self.library, device) in _found.knows:
             return _found.knows[self.library, device]
+        if device in _WITHOUT_ZEBIN and version_order(self.version)[:2] > _LAST_WITH_ZEBIN:
+            return False
         if ocloc.invoke(self.library, ["ocloc", "ids", device], None, _QUERY_TIMEOUT_S).code == 0:
             return True
         words = ["ocloc", "compile", "-q", "-file", "none.cl", "-device", device]
@@ -143,6 +148,10 @@ def compiler_for(device: str, wanted: str | os.PathLike[str] | None = None) -> C
         if _knows(compiler, device):
             return compiler
     names = ", ".join(map(str, known))
+    if device in _WITHOUT_ZEBIN:
+        raise ToolMissing(
+            f"{device}: {names} writes no zebins for it; that of Debian 12 (22.43) does"
+        )
     raise ToolMissing(f"{device} is not known to {names}: {_advice(device)}")
 
 
