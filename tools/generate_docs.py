@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tools import correlation
+from tools import correlation, jit_pages
 from tools.device_page import device_page
 from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
 from visim.check.catalogue import RULES
@@ -27,6 +27,8 @@ from visim.sem.exactness import Exactness
 from visim.serve.tools import TOOLS
 
 DOCS = Path(__file__).parents[1] / "docs"
+_JIT = DOCS / "jit.md"
+"""Written by hand but for one table, so it is read where it is, whatever folder others go to."""
 
 
 def pages() -> dict[Path, str]:
@@ -36,6 +38,8 @@ def pages() -> dict[Path, str]:
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         **{DOCS / "instructions" / name: "\n".join(page) + "\n" for name, page in group_pages()},
+        DOCS / "jit.md": jit_pages.with_passes(_JIT.read_text(encoding="utf-8")),
+        DOCS / "jit-modules.md": "\n".join(jit_pages.modules_page()) + "\n",
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
         DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
         DOCS / "timing-correlation.md": "\n".join(correlation.page()) + "\n",
