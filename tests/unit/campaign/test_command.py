@@ -125,7 +125,8 @@ def test_wrong_use_is_said(tmp_path, monkeypatch, capsys, words, message):
 
 def test_the_campaign_of_the_page_passes(tmp_path, monkeypatch, capsys):
     page = (ROOT / "docs" / "campaign.md").read_text(encoding="utf-8")
-    blocks = dict(re.findall(r"^```(toml|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+    found = re.findall(r"^```(toml|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    blocks = dict(reversed(found))  # the first of each
     (tmp_path / "saxpy.toml").write_text(blocks["toml"])
     (tmp_path / "saxpy.py").write_text(blocks["python"])
     shutil.copy(SAXPY, tmp_path)
