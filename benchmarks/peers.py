@@ -80,7 +80,7 @@ def sides(devices: list[str], peers: dict[str, pocl.Pocl]) -> dict[str, Prepare]
 def wrong(bench: Benchmark, side: Side, wanted: Values) -> str | None:
     """Return what is wrong with the results of a side's first run, or None."""
     for name, array in wanted.items():
-        distance = difference(side.result(name), np.asarray(array))
+        distance = difference(side.result(name)[: len(array)], np.asarray(array))
         if not distance <= bench.tolerance:
             return f"{name} is {distance:.1e} away from what is expected"
     return None

@@ -4,8 +4,7 @@
     python -m tools.generate_docs --check    tell whether they are what would be written
 
 Whatever stands in these pages comes from `visim.isa`, the verifier's rules, the timing model and
-the oracle's tools;
-nothing is kept here but the headings.
+the oracle's tools, and files of results; nothing is kept here but the headings.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tools import correlation, jit_pages
+from tools import benchmark_page, correlation, jit_pages
 from tools.device_page import device_page
 from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
 from visim.check.catalogue import RULES
@@ -34,6 +33,7 @@ _JIT = DOCS / "jit.md"
 def pages() -> dict[Path, str]:
     """Return the text of each generated page by its path."""
     return {
+        DOCS / "benchmarks.md": "\n".join(benchmark_page.page()) + "\n",
         DOCS / "devices.md": "\n".join(device_page()) + "\n",
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",

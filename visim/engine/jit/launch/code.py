@@ -61,7 +61,24 @@ class KernelCode:
 
     def compiled(self, version: Version) -> Compiled:
         """Return the code that is made for a version on this host."""
-        version = replace(
+        version = self._here(version)
+        with self._making.lock:
+            found = self._versions.get(version)
+            if found is None:
+
+                def write() -> ModuleText:
+                    return self._writer(version).write()
+
+                found = self._versions[version] = self._entries.compiled(version, write)
+            return found
+
+    def text(self, version: Version) -> str:
+        """Return what LLVM gets of a version on this host; nothing is compiled."""
+        return self._writer(self._here(version)).write().text
+
+    def _here(self, version: Version) -> Version:
+        """Return a version as this host and the passes that are left out make it."""
+        return replace(
             version,
             has_mask_registers=has_mask_registers(),
             has_gathers=has_gathers(),
@@ -72,15 +89,6 @@ class KernelCode:
             permuted_bytes=permuted_bytes(),
             off=self._off,
         )
-        with self._making.lock:
-            found = self._versions.get(version)
-            if found is None:
-
-                def write() -> ModuleText:
-                    return self._writer(version).write()
-
-                found = self._versions[version] = self._entries.compiled(version, write)
-            return found
 
     def was_run(self) -> None:
         """Note that a launch, or a range of its groups, has run.
