@@ -35,7 +35,7 @@ class SurfaceWriter:
     def __init__(self, scratch_bytes: int | None) -> None:
         self._known_scratch = scratch_bytes
         self.text = Text(hint="s")
-        self.thread = Text(hint="own")
+        self.thread = Text(hint="scratch")
         self._known: dict[tuple[int, int, bool], Bounds] = {}
         self._rooms: dict[int, str] = {}
 
