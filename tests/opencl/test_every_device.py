@@ -41,7 +41,7 @@ NOT_BUILT_RIGHT: dict[str, tuple[tuple[str, ...], str]] = {
     "long_ops": (_XE3P, _LATE),
     "math_trig": (_XE3P, "it takes `sin` and `cos` of the hardware for large numbers, too"),
 }
-"""What the current compiler makes no right program of: docs/spec-notes.md."""
+"""What the current compiler makes no right program of: docs/spec-notes-compiler.md."""
 SEEN = "26.27."
 """The version with which all this was found; what another one does is reported."""
 

@@ -220,7 +220,7 @@ RULES: dict[str, tuple[str, Rule]] = {
 
 
 WRONG_IN_THE_LIBRARY = {("mad_sat", "long")}
-"""See docs/spec-notes.md, Bugs of the compiler."""
+"""See docs/spec-notes-compiler.md, Bugs of the compiler."""
 
 
 @pytest.mark.parametrize("kind", INTEGERS)

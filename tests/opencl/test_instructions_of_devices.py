@@ -31,7 +31,7 @@ KINDS = {"float": np.float32, "double": np.float64}
 def test_the_first_component_of_a_vector_of_long_integers_is_rotated(device: str) -> None:
     """The compiler shifts qwords right also where devices have no 64-bit integers.
 
-    It leaves out all components but the first (docs/spec-notes.md, Bugs of the compiler).
+    It leaves out all components but the first (docs/spec-notes-compiler.md, Bugs of the compiler).
     """
     given = np.random.default_rng(3).integers(0, 1 << 64, (COUNT, 4), np.uint64)
     found = given.copy()

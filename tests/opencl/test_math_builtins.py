@@ -19,7 +19,7 @@ from tools.builtins.measure import Measured, measure, ulp_error
 KINDS = {"float": "skl", "double": "pvc", "half": "pvc"}
 SLOW = {"tgamma", "lgamma", "lgamma_r", "pow", "pown", "powr", "rootn", "half_powr"}
 WRONG_IN_THE_LIBRARY = {("fract", "half")}
-"""See docs/spec-notes.md, Bugs of the compiler."""
+"""See docs/spec-notes-compiler.md, Bugs of the compiler."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -78,7 +78,7 @@ def page(found: Sequence[Measured], count: int, device: str) -> Iterator[str]:
         "where the special cases of OpenCL have them unless a note below the table says otherwise; "
         "signs of zeros are not compared. *Denormals* is the error where an argument or the exact "
         "result is a denormal number. What is **beyond** its limit is so in the compiler's library "
-        "([spec-notes.md](spec-notes.md#bugs-of-the-compiler))."
+        "([spec-notes.md](spec-notes-compiler.md#bugs-of-the-compiler))."
     )
     for kind in KINDS:
         yield from _table([one for one in found if one.kind == kind], kind)

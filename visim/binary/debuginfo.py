@@ -1,7 +1,8 @@
 """Reads vISA debug information: which Gen code came of which instruction, and where variables live.
 
-Follows specification 7. The files that Intel's tools write differ from it (docs/spec-notes.md,
-Debug information); the reader takes three layouts and chooses the first that fits the whole file.
+Follows specification 7. The files that Intel's tools write differ from it
+(docs/spec-notes-compiler.md, Debug information); the reader takes three layouts and chooses the
+first that fits the whole file.
 """
 
 from __future__ import annotations

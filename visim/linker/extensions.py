@@ -1,7 +1,8 @@
 """Built-in functions of OpenCL C that some compilers declare and do not have.
 
 Such a call compiles, and stays a call of a function that no part of the program defines. Facts:
-docs/spec-notes.md (what the compiler of 2022 makes of OpenCL C), OpenCL Extension Specification.
+docs/spec-notes-compiler.md (what the compiler of 2022 makes of OpenCL C), OpenCL Extension
+Specification.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NOTES = "docs/spec-notes.md"
+_PAGES = {"Images": "docs/spec-notes-images.md"}
+"""Where a heading of the notes is, if on another page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,8 +14,8 @@ class Exactness:
     """What a result is worth.
 
     Bit-exact; or within `ulp` of the correctly rounded value, computed as `note` says; or a
-    `choice` among what the specification allows, as `note` says: the heading in
-    docs/spec-notes.md under which it is explained.
+    `choice` among what the specification allows, as `note` says: the heading of
+    the notes on the specification (docs/) under which it is explained.
     """
 
     ulp: float | None = None
@@ -28,7 +30,9 @@ class Exactness:
     @property
     def link(self) -> str:
         """Where a choice is explained, else ""."""
-        return f"{NOTES}#{self.choice.lower().replace(' ', '-')}" if self.choice else ""
+        if not self.choice:
+            return ""
+        return f"{_PAGES.get(self.choice, NOTES)}#{self.choice.lower().replace(' ', '-')}"
 
     def __str__(self) -> str:
         if self.choice:
