@@ -14,6 +14,7 @@ import pytest
 import visim
 from tests.opencl.building import built_anew
 from visim.engine.jit.common import native
+from visim.engine.jit.common.tiers import Tier
 from visim.engine.jit.launch import kept
 from visim.errors import FaultError
 
@@ -122,14 +123,14 @@ def test_numbers_that_wrap_are_not_taken_for_their_ends(device: str) -> None:
 def test_short_threads_without_loops_are_written_twice(
     monkeypatch: pytest.MonkeyPatch, body: str, twice: bool | None
 ) -> None:
-    texts, compiled = list[str](), kept.object_code
+    texts, compiled = list[str](), kept.object_of
 
-    def noted(text: str, made_for: native.Processor) -> bytes:
+    def noted(text: str, made_for: native.Processor, tier: Tier) -> bytes:
         texts.append(text)
-        return compiled(text, made_for)
+        return compiled(text, made_for, tier)
 
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    monkeypatch.setattr(kept, "object_code", noted)
+    monkeypatch.setattr(kept, "object_of", noted)
     both = Both(built_anew(source(body, "int"), "pvc"), "int")
     both.run("jit", (32, 2), (0, 0, 1))
     lines = texts[-1].split("\n")

@@ -15,15 +15,16 @@ from tests.opencl.building import built_anew
 from tests.opencl.case import Case, LocalBytes
 from tests.opencl.cases import CASES
 from visim.engine.jit.common import native
+from visim.engine.jit.common.tiers import Tier
 from visim.engine.jit.launch import kept
 
 CHOSEN = [case for case in CASES if not case.keeps_state][3::13]
 
 
-def _made_for(name: str) -> Callable[[str, native.Processor], bytes]:
-    def make(text: str, processor: native.Processor) -> bytes:
+def _made_for(name: str) -> Callable[[str, native.Processor, Tier], bytes]:
+    def make(text: str, processor: native.Processor, tier: Tier) -> bytes:
         assert processor.name == name
-        return native.object_code(text, processor)
+        return native.object_code(text, processor, tier)
 
     return make
 
@@ -49,7 +50,7 @@ def test_code_is_made(case: Case, device: str, level: str, monkeypatch: pytest.M
     monkeypatch.setenv("VISIM_CPU", level)
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     monkeypatch.setattr(kept, "_linked", _keep_out)  # without what other tests have linked
-    monkeypatch.setattr(kept, "object_code", _made_for(level))
+    monkeypatch.setattr(kept, "object_of", _made_for(level))
     values, launch = case.values(), case.launches[0]
     args = [values[name] for name in launch.names]
     bound = program[launch.kernel].bind(

@@ -9,6 +9,7 @@ import pytest
 
 from tests.opencl.building import built_anew
 from visim.engine.jit.common import native
+from visim.engine.jit.common.tiers import Tier
 from visim.engine.jit.launch import code, kept
 
 SOURCE = """
@@ -38,14 +39,14 @@ ITEMS = 256
 
 def _written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the modules that will be compiled."""
-    texts, compiled = list[str](), kept.object_code
+    texts, compiled = list[str](), kept.object_of
 
-    def noted(text: str, made_for: native.Processor) -> bytes:
+    def noted(text: str, made_for: native.Processor, tier: Tier) -> bytes:
         texts.append(text)
-        return compiled(text, made_for)
+        return compiled(text, made_for, tier)
 
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    monkeypatch.setattr(kept, "object_code", noted)
+    monkeypatch.setattr(kept, "object_of", noted)
     return texts
 
 

@@ -129,14 +129,14 @@ def test_only_work_items_that_are_on_are_out_of_range(kernel: str, kind: str) ->
 @pytest.mark.parametrize("kind", ["uchar", "float4"])
 def test_native_code_has_rows_for_them(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = pytest.importorskip("visim.engine.jit.launch.kept")
-    made, texts = kept.object_code, list[str]()
+    made, texts = kept.object_of, list[str]()
 
-    def noted(text: str, host: Any) -> Any:
+    def noted(text: str, host: Any, tier: Any) -> Any:
         texts.append(text)
-        return made(text, host)
+        return made(text, host, tier)
 
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
-    monkeypatch.setattr(kept, "object_code", noted)
+    monkeypatch.setattr(kept, "object_of", noted)
     fresh = visim.opencl.build(SOURCE, device="pvc", options=f"-DTYPE={kind} -DSTEP=1 -DANEW")
     dtype, parts = KINDS[kind]
     out, given = np.zeros((ROOM, parts), dtype), np.zeros((128, parts), dtype)

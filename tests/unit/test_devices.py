@@ -112,5 +112,5 @@ def test_timing_knows_its_generations_by_all_names_of_their_devices():
     assert find_machine("icllp").name == "icl"
     assert find_machine("bmg-g21").name == find_machine("xe2").name == "bmg"
     assert timed("nvl") is None
-    with pytest.raises(ArgumentError, match="no architecture 'nvl'"):
+    with pytest.raises(ArgumentError, match=r"nvl \(.*\) has no table"):
         find_machine("nvl")

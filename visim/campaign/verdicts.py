@@ -19,7 +19,7 @@ Lines = Callable[[], Iterable[Line]]
 SLOWER_BY = 0.02
 """Less than this part more counts as the same."""
 _MEASURED = ("cycles", "native")
-_CODE = ("instructions", "grf", "scratch", "spill")
+_FIGURES = ("instructions", "grf", "scratch", "spill")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,6 @@ def _numbers(first: _One, one: _One) -> Iterator[tuple[str, str, int, int]]:
             if theirs is not None:
                 yield what, generation, mine, theirs
     code, other = one.facts.get("code", {}), first.facts.get("code", {})
-    for what in _CODE:
+    for what in _FIGURES:
         if what in code and what in other:
             yield what, "", code[what], other[what]

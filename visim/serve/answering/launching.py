@@ -239,11 +239,11 @@ def summary_of(form: Answer) -> str:
 def advice_on(form: Answer) -> str:
     """Return what to do about a case that is not fine."""
     if "fault" in form:
-        code = form["fault"]["code"]
+        stop = form["fault"]["code"]
         if form["verdict"] == LIMIT:
             return "look for an endless loop, or give a smaller case, a larger budget"
-        mended = "mend the line that it names" if code in BY_CODE else "mend the kernel"
-        return f"{mended} and run again; explain {code} says more"
+        mended = "mend the line that it names" if stop in BY_CODE else "mend the kernel"
+        return f"{mended} and run again; explain {stop} says more"
     if form["verdict"] == FINDINGS:
         first = next(one for one in form["findings"] if one["severity"] != "note")
         return f"{first['advice']}; then sanitize again"

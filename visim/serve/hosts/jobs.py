@@ -182,9 +182,9 @@ class _Builds:
                     raise CompilerDied("half an answer", about["words"])
                 return Answer.of(*message)
             case "crash":
-                code = int(about["code"])
-                how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-                raise CompilerDied(how, about["words"], by_signal=code < 0)
+                ended = int(about["code"])
+                how = signal.Signals(-ended).name if ended < 0 else f"exit code {ended}"
+                raise CompilerDied(how, about["words"], by_signal=ended < 0)
             case cause:
                 raise LimitReached(cause, "the compiler")
 

@@ -132,7 +132,9 @@ def test_a_module_that_is_not_the_one_that_was_compiled_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     launch()
-    facts = kept.Facts("other", 0, (), (), (), (), (), 0, alike_once=True, firsts=(), frame_bytes=0)
+    facts = kept.Facts(
+        "other", 0, (), (), (), (), (), 0, alike_once=True, firsts=(), frame_bytes=0, lines=0
+    )
     monkeypatch.setattr(kept.Facts, "of", classmethod(lambda cls, module: facts))
     with pytest.raises(InternalError, match="not what it was"):
         launch(room=2)

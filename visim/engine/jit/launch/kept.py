@@ -60,7 +60,7 @@ class Facts:
     alike_once: bool
     firsts: tuple[tuple[int, int], ...]
     frame_bytes: int
-    lines: int
+    lines: int = field(compare=False)
 
     @classmethod
     def of(cls, module: ModuleText) -> Facts:
