@@ -227,10 +227,10 @@ def _run(
 
 
 def _death(about: Mapping[str, Any]) -> str:
-    code = int(about["code"])
-    how = f"exit code {code}"
+    ended = int(about["code"])
+    how = f"exit code {ended}"
     with suppress(ValueError):
-        how = signal.Signals(-code).name if code < 0 else how
+        how = signal.Signals(-ended).name if ended < 0 else how
     words = str(about["words"]).splitlines()
     return f"its process ended with {how}" + (f": {words[-1]}" if words else "")
 
