@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -13,7 +14,8 @@ from tests.unit.binary.objects import HEAD, PVC, module_of
 from visim.binary.isafile import read_isa, write_isa
 from visim.diag import Source
 from visim.errors import InputError
-from visim.module import Module
+from visim.isa.memory import SvmBlock
+from visim.module import Module, Unit
 from visim.operands import ExecSize
 from visim.target import OBJECT_VERSIONS, Platform, platform
 from visim.text import read_text
@@ -59,6 +61,20 @@ def write_or_refuse(module: Module, device: Platform, version: tuple[int, int]) 
     return None
 
 
+def _plain(module: Module) -> list[Unit]:
+    """Return the units without what texts say of blocks since 4.2."""
+    return [
+        replace(
+            unit,
+            body=[
+                replace(item, alignment=None) if isinstance(item, SvmBlock) else item
+                for item in unit.body
+            ],
+        )
+        for unit in module.units
+    ]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_a_text_comes_back_from_an_object_of_any_version(data: st.DataObject):
@@ -69,7 +85,7 @@ def test_a_text_comes_back_from_an_object_of_any_version(data: st.DataObject):
     written = write_or_refuse(module, device, version)
     if written is not None:
         read = read_isa(written, "k.isa", platform=device)
-        assert read.units == module.units
+        assert _plain(read) == _plain(module)
         assert write_isa(read, platform=device, version=version) == written
 
 
