@@ -60,6 +60,12 @@ class Sizes:
     local: Coordinates
     first: Coordinates = (0, 0, 0)
 
+    @property
+    def groups(self) -> Coordinates:
+        """How many groups the launch has in each dimension."""
+        x, y, z = (-(-size // local) for size, local in zip(self.whole, self.local, strict=True))
+        return (x, y, z)
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:

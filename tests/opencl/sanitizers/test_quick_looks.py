@@ -32,6 +32,15 @@ kernel void counted(global int *x, global int *y, local int *t) {
 }
 """
 
+FAR = """
+kernel void far(global int *y, int wide, int high) {
+  int x = get_global_id(0), row = get_global_id(1);
+  if ((x == 0 && row == high) || (x == wide && row == 0)) y[0] = x + 1;
+}
+"""
+FAR_APART = [(4099, 1), (4096, 1), (1, 255)]
+"""Two groups that race: one has x = 0, one y = 0."""
+
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
@@ -89,3 +98,21 @@ def test_bytes_that_count_as_never_written_stay_so_until_the_launch(looks):
     report = kernel.launch([x, y, visim.Local(256)], **options)
     assert looks == [False]
     assert "uninit-global" in {one.kind for one in report.findings}
+
+
+@pytest.mark.parametrize(("wide", "high"), FAR_APART)
+def test_groups_that_race_are_found_wherever_they_are(wide, high):
+    report = built(FAR, "pvc")["far"].launch(
+        [np.zeros(1, np.int32), np.int32(wide), np.int32(high)],
+        global_size=(wide + 1, high + 1),
+        local_size=(1, 1),
+        engine="jit",
+        sanitize="races",
+    )
+    assert [one.kind for one in report.findings] == ["race-global"]
+
+
+def test_more_groups_than_words_tell_apart_are_looked_at_precisely(looks, monkeypatch):
+    monkeypatch.setattr("visim.runtime.launching.quickly.MOST_GROUPS", 1)
+    assert launched("own", "pvc", "races")[0].findings == ()
+    assert looks == [False]

@@ -16,6 +16,7 @@ from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
 from visim.runtime.payload.threads import LaunchPlan
 from visim.sanitize.findings import Finding
+from visim.sanitize.races.cells import MOST_GROUPS
 from visim.sanitize.races.suspecting import SuspicionDetector
 
 Receiver = Callable[[str], object]
@@ -35,7 +36,12 @@ class QuickLook:
         errors: Iterable[str],
         receiver: Receiver,
     ) -> tuple[Outcome, tuple[Finding, ...]] | None:
-        """Run a plan; return None, and let all memory be as before, where it has to run again."""
+        """Run a plan; return None, and let all memory be as before, where it has to run again.
+
+        So it does at once if the launch has more groups than words tell apart.
+        """
+        if self.sanitizing.groups(plan) > MOST_GROUPS:
+            return None
         before = _Before(plan, self.sanitizing)
         printed: list[str] = []
         executable = self.executables.borrow()

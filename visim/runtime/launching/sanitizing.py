@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -76,6 +77,12 @@ class Sanitizing:
         cells = self.wanted.cells
         if cells is not None and _CELLS not in known:
             memory.add(cells.bytes, _CELLS)
+
+    @staticmethod
+    def groups(plan: LaunchPlan) -> int:
+        """Return how many groups a launch with metadata has, 0 for others."""
+        sizes = _sizes(plan.geometry)
+        return 0 if sizes is None else math.prod(sizes.groups)
 
     def begin(
         self, plan: LaunchPlan, errors: Iterable[str], *, is_hasty: bool

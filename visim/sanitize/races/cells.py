@@ -27,27 +27,39 @@ MANY_ITEMS = 0x3FFF << ITEM_SHIFT
 MANY_GROUPS = 0x7FFFFF << GROUP_SHIFT
 FIRST_GROUP = 1 << 23
 """Groups have this bit, so that no word of theirs is zero."""
+MOST_GROUPS = FIRST_GROUP
+"""So many groups of a launch have numbers of their own."""
 _THREADS, _THREAD_BYTES = 1 << 10, 16
 _TABLE = 1 << 12
+_STRIDES = 16
 _DONT_NEED = 4
 
 
 class CellSpace:
-    """The address space of the words: flat memory, SLM, counters of threads, and a table.
+    """The address space of the words: flat memory, SLM, heads of threads, a table, and strides.
 
-    The table says for each binding table index where its surface is in flat memory.
+    A thread has for each memory what words of its accesses begin with: group and barriers. The
+    table says for each binding table index where its surface is in flat memory. The strides say
+    by how much the numbers of groups grow along y and z.
     """
 
     def __init__(self) -> None:
         flat, slm = 1 << FLAT_BITS + CELL_SHIFT, 1 << SLM_BITS + CELL_SHIFT
-        self.size = flat + slm + _THREADS * _THREAD_BYTES + _TABLE
+        self.size = flat + slm + _THREADS * _THREAD_BYTES + _TABLE + _STRIDES
         self.base = reserved(self.size, "races")
         kind = ctypes.c_uint8 * self.size
         self.bytes: NDArray[np.uint8] = np.ctypeslib.as_array(kind.from_address(self.base))
         self.slm = self.base + flat
-        self.phases = self.slm + slm
-        self.table = self.phases + _THREADS * _THREAD_BYTES
+        self.heads = self.slm + slm
+        self.table = self.heads + _THREADS * _THREAD_BYTES
+        self.strides = self.table + _TABLE
         self.lock = threading.RLock()
+
+    def set_groups(self, counts: tuple[int, int, int]) -> None:
+        """Say how many groups a launch has in each dimension: `MOST_GROUPS` in all at most."""
+        start = self.strides - self.base
+        width, height, _ = counts
+        self.bytes[start : start + _STRIDES].view(np.uint64)[:] = width, width * height
 
     def set_table(self, surfaces: Iterable[tuple[int, int]]) -> None:
         """Say where surfaces are in flat memory, by index."""
@@ -81,6 +93,7 @@ __all__ = [
     "ITEM_SHIFT",
     "MANY_GROUPS",
     "MANY_ITEMS",
+    "MOST_GROUPS",
     "MOST_PHASES",
     "PHASE_SHIFT",
     "READ_BYTES",

@@ -18,6 +18,8 @@ class SuspicionDetector:
         self.is_suspicious = False
         self._space = space
         space.set_table(surroundings.surfaces.items())
+        if surroundings.sizes is not None:
+            space.set_groups(surroundings.sizes.groups)
 
     def begin_group(self, group: GroupStart) -> None:
         """Nothing depends on where a group begins."""

@@ -73,8 +73,9 @@ _CELL = 4
 _PLAIN, _ATOMIC = 1, 2
 _SEVERAL_GROUPS, _SEVERAL_ITEMS = 1, 2
 _THREAD_FIELD, _THREAD_BYTES, _WHOLE = 8, 16, 63
-_ROW, _SLICE = 4099, 1_048_583
-"""How coordinates of groups are one number; where two have the same, races may stay unseen."""
+_PHASE = 1 << PHASE_SHIFT
+_GROUP = (1 << 64) - (1 << GROUP_SHIFT)
+"""The bits of a word that say which group it is of."""
 
 
 def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
@@ -105,12 +106,7 @@ class SuspicionInstrument:
         self.space = space
         self._kernel, self._hidden = kernel, reach.hidden
         self._flat = Provenance(kernel, reach.flat)
-        self._starts = {
-            unit.number: next(
-                (pc for pc, item in enumerate(unit.body) if item.op.meaning is not None), 0
-            )
-            for unit in kernel.units
-        }
+        self._start = first_instruction(kernel)
 
     def effects(
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
@@ -118,8 +114,8 @@ class SuspicionInstrument:
         """Return the effects of an instruction, with those on words of cells."""
         del kernel
         found: list[Effect] = []
-        if unit.number == 0 and pc == self._starts[0]:
-            found += [self._phase_set(memory, constant(0, UQ, 1)) for memory in (0, 1)]
+        if unit.number == 0 and pc == self._start:
+            found += self._first_heads()
         for effect in effects:
             if isinstance(effect, RegisterWrite):
                 continue
@@ -145,21 +141,29 @@ class SuspicionInstrument:
         owners = self._flat.of(self._kernel.units[unit.number], address_of(effect))
         return not owners or not owners <= self._hidden
 
-    # Counters of barriers
+    # Groups and barriers
 
-    def phase_at(self, memory: int) -> Expr:
-        """Return where the thread's counter for a memory is."""
-        return thread_number() * _THREAD_BYTES + (self.space.phases + 8 * memory)
+    def head_at(self, memory: int) -> Expr:
+        """Return where the thread keeps what words of its accesses to a memory begin with."""
+        return thread_number() * _THREAD_BYTES + (self.space.heads + 8 * memory)
 
-    def _phase_set(self, memory: int, value: Expr) -> Store:
-        return Store(Space.SHADOW, None, self.phase_at(memory), (value,), None)
+    def _set_head(self, memory: int, value: Expr) -> Store:
+        return Store(Space.SHADOW, None, self.head_at(memory), (value,), None)
+
+    def _first_heads(self) -> Iterator[Effect]:
+        x, y, z = (one.to(UQ) for one in group_of_thread())
+        strides = Load(Space.SHADOW, None, constant(self.space.strides, UQ, 1), UQ, 2, None)
+        yield strides
+        group = (x + y * loaded(strides, 0) + z * loaded(strides, 1)) | FIRST_GROUP
+        for memory in (_LOCAL, _GLOBAL):
+            yield self._set_head(memory, group << GROUP_SHIFT)
 
     def _next_phase(self, memory: int) -> Iterator[Effect]:
-        load = Load(Space.SHADOW, None, self.phase_at(memory), UQ, 1, None)
+        load = Load(Space.SHADOW, None, self.head_at(memory), UQ, 1, None)
         yield load
-        phase = loaded(load)
-        more = select(phase.lt(MOST_PHASES), phase + 1, phase)
-        yield self._phase_set(memory, more)
+        head = loaded(load)
+        more = (head & (MOST_PHASES << PHASE_SHIFT)).ne(MOST_PHASES << PHASE_SHIFT)
+        yield self._set_head(memory, select(more, head + _PHASE, head))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +225,10 @@ class _Cells:
 
     def _head(self) -> tuple[Expr, Expr]:
         """Return what group and barriers make of words, and what the group alone makes."""
-        x, y, z = (one.to(UQ) for one in group_of_thread())
-        group = (x + y * _ROW + z * _SLICE) & (FIRST_GROUP - 1) | FIRST_GROUP
-        load = Load(Space.SHADOW, None, self._instrument.phase_at(self._memory), UQ, 1, None)
+        load = Load(Space.SHADOW, None, self._instrument.head_at(self._memory), UQ, 1, None)
         self._found.append(load)
-        base = group << GROUP_SHIFT
-        head = base | loaded(load) << PHASE_SHIFT
-        return broadcast(head, self._lanes), broadcast(base, self._lanes)
+        head = loaded(load)
+        return broadcast(head, self._lanes), broadcast(head & _GROUP, self._lanes)
 
     def _cell(self, offset: int, own: Expr, base: Expr, limit: Expr) -> Expr:
         """Note an access to a dword of each lane; return in which lanes it is suspicious."""
@@ -322,6 +323,12 @@ class _Cells:
             place = place + broadcast(loaded(start), self._lanes)
         low = place & ((1 << FLAT_BITS) - _CELL)
         return (low << CELL_SHIFT) + space.base
+
+
+def first_instruction(kernel: LinkedKernel) -> int:
+    """Return where the first instruction of a kernel is that channels execute: no label."""
+    body = kernel.units[0].body
+    return next((pc for pc, item in enumerate(body) if hasattr(item, "exec")), 0)
 
 
 def thread_number() -> Expr:
