@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,12 @@ def start(*words):
 
 
 def family(pid):
+    """Return all processes that `pid` has started, and those that they have, as they are now."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            found += [int(child), *family(int(child))]
+        with suppress(FileNotFoundError):  # The thread may have ended since it was listed.
+            for child in (task / "children").read_text().split():
+                found += [int(child), *family(int(child))]
     return found
 
 
