@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.file_suite import ENGINES, TestFile
-from tests.forking import need_fork
 from tests.shares import VARIABLE, choose_seed
 from visim.runtime import kernel
 from visim.toolchain import installed
@@ -65,10 +64,6 @@ def no_toolchains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(installed.VARIABLE, str(tmp_path_factory.mktemp("data")))
         yield
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    need_fork(item)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

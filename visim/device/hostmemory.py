@@ -14,10 +14,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.machine.allocations import NO_RESERVE
+
 Bytes = NDArray[np.uint8]
 
 _READ, _WRITE = 1, 2
-_SHARED, _PRIVATE, _FIXED, _ANONYMOUS, _NORESERVE = 1, 2, 0x10, 0x20, 0x4000
+_SHARED, _PRIVATE, _FIXED, _ANONYMOUS = 1, 2, 0x10, 0x20
 _FIXED_NOREPLACE = 0x100000
 _FAILED = (1 << 64) - 1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -56,7 +58,7 @@ def map_at(address: int, size: int, file: int | None, offset: int) -> None:
     Raises:
         OSError: the address is taken, or cannot be had.
     """
-    kind = _PRIVATE | _ANONYMOUS | _NORESERVE if file is None else _SHARED
+    kind = _PRIVATE | _ANONYMOUS | NO_RESERVE if file is None else _SHARED
     found = _mmap(
         address, size, _READ | _WRITE, kind | _FIXED_NOREPLACE, -1 if file is None else file, offset
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import heapq
+import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Protocol, cast
@@ -27,6 +28,10 @@ NULL_PAGE = 4096
 """Flat addresses below this are taken for null pointers with a small offset."""
 
 LARGEST_ELEMENT = 8
+NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
+"""A flag of mappings: their bytes do not count as used before they are (Python 3.11's `mmap` has no
+name for it). Linux refuses to fork a process that has more countable bytes than the machine."""
+
 PADDING = 64
 """A block load from flat memory that is larger than an element, in bytes, may end less than so
 many bytes behind an allocation's end."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.errors import UnsupportedError
+from visim.machine.allocations import NO_RESERVE
 
 FLAT_BITS = 40
 """So many low bits of an address say where its shadow is."""
@@ -23,7 +24,7 @@ SLM_BITS, SCRATCH_BITS = 24, 24
 _THREADS = 1 << 10
 _TABLE = 1 << 12
 _HINT = 0x1000_0000_0000
-_READ_WRITE, _PRIVATE_ANONYMOUS, _NO_RESERVE = 3, 0x22, 0x4000
+_READ_WRITE, _PRIVATE_ANONYMOUS = 3, 0x22
 _FAILED = ctypes.c_void_p(-1).value
 
 Bytes = NDArray[np.uint8]
@@ -107,7 +108,7 @@ def reserved(size: int, who: str) -> int:
         ctypes.c_int,
         ctypes.c_long,
     ]
-    found = reserve(_HINT, size, _READ_WRITE, _PRIVATE_ANONYMOUS | _NO_RESERVE, -1, 0)
+    found = reserve(_HINT, size, _READ_WRITE, _PRIVATE_ANONYMOUS | NO_RESERVE, -1, 0)
     if found is None or found == _FAILED:
         raise UnsupportedError(
             f"sanitize: {who!r} needs {size >> 30} GiB of address space, and the system gives "

@@ -16,7 +16,7 @@ from visim.engine.barriers import Ticket
 from visim.engine.base import ThreadStart
 from visim.engine.jit.layout import ANYTIME, NEVER, Status, Thread
 from visim.errors import UnsupportedError
-from visim.machine.allocations import aligned_zeros
+from visim.machine.allocations import NO_RESERVE, aligned_zeros
 
 STACK_BYTES = 1 << 20
 LONG_STACK_BYTES = 1 << 26
@@ -134,7 +134,7 @@ class Stacks:
 
     def _map(self, size: int) -> int:
         """Return where pages begin that take no memory until they are used."""
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
         try:
             found = mmap.mmap(-1, size, flags=flags)
         except (OSError, MemoryError) as error:
