@@ -105,13 +105,18 @@ def _meet(one: Step, other: Step) -> bool:
 
 
 def right_program(chance: random.Random) -> Program:
-    """Return a kernel with nothing wrong."""
+    """Return a kernel with nothing wrong.
+
+    It reads all arrays in the end: compilers drop what is written to local memory for nobody, and a
+    fault with it.
+    """
     initial = tuple(Step(name, chance.randrange(N), is_write=True) for name in ARRAYS)
     steps = tuple(
         Step(chance.choice(ARRAYS), chance.randrange(N), is_write=chance.random() < 0.5)
         for _ in range(chance.randint(3, 9))
     )
-    return Program(initial, steps)
+    last = tuple(Step(name, chance.randrange(N), is_write=False) for name in ARRAYS)
+    return Program(initial, (*steps, *last))
 
 
 def with_fault(program: Program, kind: str, chance: random.Random) -> Program:
