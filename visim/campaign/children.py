@@ -21,6 +21,7 @@ from typing import Any
 
 from visim.campaign import frames
 from visim.campaign.outcomes import Outcome
+from visim.exits import how_it_ended
 
 _LOOK_S = 0.02
 """So often the memory of a child is looked at.
@@ -225,18 +226,8 @@ class _Watched:
             return None
 
     def _crash(self, code: int) -> dict[str, Any]:
-        if code < 0:
-            how = f"it ended by {_signal_name(-code)}"
-        else:
-            how = f"it ended with exit code {code}, without an answer"
+        how = f"it ended with {how_it_ended(code)}" + (", without an answer" if code >= 0 else "")
         lines = self._complaints.decode("utf-8", "replace").strip().splitlines()
         said = f": {lines[-1][:300]}" if lines else ""
         outcome = Outcome.LOST if code == -signal.SIGKILL else Outcome.CRASHED
         return {"outcome": str(outcome), "message": how + said}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"

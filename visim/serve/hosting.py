@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from visim.errors import InternalError
+from visim.exits import how_it_ended
 from visim.runtime.compiling import ocloc, worker
 from visim.runtime.compiling.compilers import Compiler, compilers
 from visim.serve.hosts import compiler as compiler_host
@@ -227,11 +226,7 @@ def _run(
 
 
 def _death(about: Mapping[str, Any]) -> str:
-    ended = int(about["code"])
-    how = f"exit code {ended}"
-    with suppress(ValueError):
-        how = signal.Signals(-ended).name if ended < 0 else how
-    words = str(about["words"]).splitlines()
+    how, words = how_it_ended(int(about["code"])), str(about["words"]).splitlines()
     return f"its process ended with {how}" + (f": {words[-1]}" if words else "")
 
 

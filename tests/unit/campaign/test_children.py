@@ -67,7 +67,7 @@ def fail():
 @pytest.mark.parametrize(
     ("work", "limits", "expected", "message"),
     [
-        (crash, LIMITS, "crashed", "it ended by SIGSEGV: the last words"),
+        (crash, LIMITS, "crashed", "it ended with SIGSEGV: the last words"),
         (lambda: os._exit(7), LIMITS, "crashed", "exit code 7, without an answer"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), LIMITS, "lost", "SIGKILL"),
         (lambda: time.sleep(60), SHORT, "hung", "not done after 0.3 s"),

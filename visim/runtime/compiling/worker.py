@@ -10,7 +10,6 @@ import json
 import os
 import select
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from visim.errors import ToolMissing
+from visim.exits import how_it_ended
 from visim.runtime.compiling import opencl_child
 from visim.toolchain.installed import in_use
 from visim.toolchain.prefix import prefix_of
@@ -183,11 +183,10 @@ class Worker:
         except subprocess.TimeoutExpired:  # it closed its output and lives
             self._process.kill()
             code = self._process.wait()
-        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         words = Path(self._folder, "stderr")
         text = words.read_bytes()[-_LAST_WORDS_BYTES:] if words.exists() else b""
         said = text.decode("utf-8", "replace").strip()
-        return CompilerDied(how, said, by_signal=code < 0)
+        return CompilerDied(how_it_ended(code), said, by_signal=code < 0)
 
     @staticmethod
     def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

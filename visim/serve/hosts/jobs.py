@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import visim
+from visim.exits import how_it_ended
 from visim.runtime.compiling import ocloc
 from visim.runtime.compiling.compilers import Compiler, take_as_found
 from visim.runtime.compiling.worker import Answer, CompilerDied, request
@@ -183,8 +184,7 @@ class _Builds:
                 return Answer.of(*message)
             case "crash":
                 ended = int(about["code"])
-                how = signal.Signals(-ended).name if ended < 0 else f"exit code {ended}"
-                raise CompilerDied(how, about["words"], by_signal=ended < 0)
+                raise CompilerDied(how_it_ended(ended), about["words"], by_signal=ended < 0)
             case cause:
                 raise LimitReached(cause, "the compiler")
 
