@@ -122,10 +122,20 @@ class Accesses:
 
 
 def _access(site: AccessSite, index: int, entry: Words) -> Access:
+    on, addresses = lanes_on(site, entry)
+    return Access(site, index, tuple(on.tolist()), tuple(addresses.tolist()))
+
+
+def lanes_on(site: AccessSite, entry: Words) -> tuple[NDArray[np.intp], Words]:
+    """Return which lanes are on in an entry, in order, and the word that each of them has.
+
+    Args:
+        site: where the entry comes from.
+        entry: its words behind the head, or more.
+    """
     octets = entry[: site.masks].view(np.uint8)
     on = np.flatnonzero(np.unpackbits(octets, count=site.lanes, bitorder="little"))
-    addresses = entry[site.masks :][on]
-    return Access(site, index, tuple(on.tolist()), tuple(addresses.tolist()))
+    return on, entry[site.masks : site.masks + site.lanes][on]
 
 
 def access_site(unit: int, pc: int, effect: Effect) -> AccessSite | None:
@@ -207,5 +217,6 @@ __all__ = [
     "SiteTable",
     "Words",
     "access_site",
+    "lanes_on",
     "where",
 ]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from visim.engine.accesses import Accesses, AccessSite, Words
+import numpy as np
+from numpy.typing import NDArray
 
+from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, lanes_on
+
+Lanes = NDArray[np.intp]
 Entry = tuple[int, AccessSite, int]
 """Where an entry begins among the words, its site, and the index behind the site's number."""
 
@@ -22,6 +26,14 @@ def entries(accesses: Accesses) -> Iterator[Entry]:
         place += lengths[number]
 
 
+def watches(accesses: Accesses, prefix: str) -> Iterator[tuple[AccessSite, Lanes, Words]]:
+    """Yield what a thread told at watches whose names begin so: site, lanes that are on, values."""
+    words = accesses.words
+    for place, site, _ in entries(accesses):
+        if site.kind == WATCH and site.operation.startswith(prefix):
+            yield site, *lanes_on(site, words[place + 1 : place + site.words])
+
+
 def mask_of(words: Words, place: int, site: AccessSite) -> int:
     """Return the lanes that are on in an entry, as the bits of an integer."""
     found = 0
@@ -33,10 +45,8 @@ def mask_of(words: Words, place: int, site: AccessSite) -> int:
 def watched(sites: Sequence[AccessSite], name: str) -> frozenset[int]:
     """Return the numbers of the sites at which a `Watch` of some name tells something."""
     return frozenset(
-        number
-        for number, site in enumerate(sites)
-        if site.kind == "watch" and site.operation == name
+        number for number, site in enumerate(sites) if site.kind == WATCH and site.operation == name
     )
 
 
-__all__ = ["Entry", "entries", "mask_of", "watched"]
+__all__ = ["Entry", "entries", "mask_of", "watched", "watches"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from visim.debug.engine.debuggee import Debuggee
-from visim.engine.accesses import Accesses, AccessSite
+from visim.engine.accesses import Accesses, AccessSite, Words, lanes_on
 from visim.engine.observers import Observer
 from visim.machine.surfaces import Surfaces
 
@@ -43,9 +43,7 @@ class LastWriter(Observer):
                     self.group, self.thread = accesses.group, accesses.thread
             place += site.words
 
-    def _touches(
-        self, site: AccessSite, index: int, entry: np.ndarray[tuple[int], np.dtype[np.uint64]]
-    ) -> bool:
+    def _touches(self, site: AccessSite, index: int, entry: Words) -> bool:
         if site.kind == "request":
             base, size = self._bases.get(index), self._sizes.get(index, 0)
             is_store = "Store" in site.operation or "Atomic" in site.operation
@@ -55,9 +53,7 @@ class LastWriter(Observer):
         base = self._bases.get(index, None) if site.space == "surface" else 0
         if base is None:
             return False
-        octets = entry[: site.masks].view(np.uint8)
-        on = np.unpackbits(octets, count=site.lanes, bitorder="little").astype(np.bool_)
-        addresses = entry[site.masks :][on] + np.uint64(base)
+        addresses = lanes_on(site, entry)[1] + np.uint64(base)
         first = np.uint64(max(0, self._start - site.size + 1))
         return bool(((addresses >= first) & (addresses < np.uint64(self._end))).any())
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
-from visim.engine.accesses import WATCH, Accesses, AccessSite
+from visim.engine.accesses import Accesses, AccessSite
 from visim.engine.observers import GroupStart
 from visim.engine.provenance import NOBODY, Owners, Provenance
 from visim.errors import Fault
@@ -25,7 +23,7 @@ from visim.sanitize.bounds.instrument import (
 from visim.sanitize.bounds.table import EVERYWHERE, ExtentTable
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings
-from visim.sanitize.entries import entries
+from visim.sanitize.entries import watches
 from visim.sanitize.findings import Actor
 from visim.sem.effects import Load, LoadBlock, Space
 
@@ -76,9 +74,8 @@ class BoundsDetector:
 
     def accesses(self, accesses: Accesses) -> None:
         """Look at what was out of range."""
-        for place, site, _ in entries(accesses):
-            if site.kind == WATCH and site.operation.startswith(PREFIX):
-                self._look(accesses, place, site)
+        for site, on, values in watches(accesses, PREFIX):
+            self._look(accesses, site, int(on[0]), values.tolist())
 
     def end_group(self, fault: Fault | None) -> None:
         """Nothing is left of a group."""
@@ -86,15 +83,10 @@ class BoundsDetector:
     def end(self) -> None:
         """Nothing is left of the launch."""
 
-    def _look(self, accesses: Accesses, place: int, site: AccessSite) -> None:
-        words = accesses.words
-        octets = words[place + 1 : place + 1 + site.masks].view(np.uint8)
-        on = np.flatnonzero(np.unpackbits(octets, count=site.lanes, bitorder="little"))
-        first = place + 1 + site.masks
-        values: list[int] = words[first : first + site.lanes][on].tolist()
+    def _look(self, accesses: Accesses, site: AccessSite, first: int, values: list[int]) -> None:
         known = self._site(site)
         is_block = not isinstance(known.access, Load) and site.lanes == 1
-        channel = None if is_block and site.lanes == 1 else int(on[0]) + known.first_channel
+        channel = None if is_block and site.lanes == 1 else first + known.first_channel
         actor = self._surroundings.actor(accesses.group, accesses.thread, channel)
         self._report(actor, site, known, values)
 

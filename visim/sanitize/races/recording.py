@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, access_site
+from visim.engine.accesses import WATCH, Accesses, AccessSite, Words, access_site, lanes_on
 from visim.errors import InternalError
 from visim.sanitize.detecting import Surroundings
 from visim.sanitize.races.clocks import GLOBAL, LOCAL, MEMORIES, NOTHING, Clocks, thread_number
@@ -287,11 +287,8 @@ class Recorder:
 
     def _atomic(self, accesses: Accesses, place: int, site: AccessSite, base: int) -> None:
         """Let clocks meet at the bytes of an atomic."""
-        first = place + 1
-        octets = accesses.words[first : first + site.masks].view(np.uint8)
-        on = np.unpackbits(octets, count=site.lanes, bitorder="little") != 0
-        start = first + site.masks
-        addresses = np.unique(accesses.words[start : start + site.lanes][on])
+        entry = accesses.words[place + 1 : place + site.words]
+        addresses = np.unique(lanes_on(site, entry)[1])
         if self._clocks is not None:
             number = thread_number(self._group, accesses.thread)
             own = 0 if _MEMORY.get(site.space) == GLOBAL else (self._group + 1) << 48

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from visim.engine.accesses import WATCH, Accesses, AccessSite
+from visim.engine.accesses import Accesses, AccessSite, Words
 from visim.engine.observers import GroupStart
 from visim.errors import Fault
 from visim.sanitize.bounds.instrument import Access, element_bytes
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings
-from visim.sanitize.entries import entries
+from visim.sanitize.entries import watches
 from visim.sanitize.findings import Place
 from visim.sanitize.undefined.instrument import (
     ALIGNMENT,
@@ -48,9 +46,8 @@ class UndefinedDetector:
 
     def accesses(self, accesses: Accesses) -> None:
         """Report what was undefined."""
-        for place, site, _ in entries(accesses):
-            if site.kind == WATCH and site.operation.startswith(PREFIX):
-                self._look(accesses, place, site)
+        for site, on, values in watches(accesses, PREFIX):
+            self._look(accesses, site, int(on[0]), values)
 
     def end_group(self, fault: Fault | None) -> None:
         """Nothing is left of a group."""
@@ -62,11 +59,7 @@ class UndefinedDetector:
                 kind = CONVERSION.removeprefix(PREFIX)
                 self._collector.add(kind, [side], message, count=count)
 
-    def _look(self, accesses: Accesses, place: int, site: AccessSite) -> None:
-        words = accesses.words
-        octets = words[place + 1 : place + 1 + site.masks].view(np.uint8)
-        on = np.flatnonzero(np.unpackbits(octets, count=site.lanes, bitorder="little"))
-        first = int(on[0])
+    def _look(self, accesses: Accesses, site: AccessSite, first: int, values: Words) -> None:
         channel = None if site.lanes == 1 else first + self._first_channel(site)
         actor = self._surroundings.actor(accesses.group, accesses.thread, channel)
         who = f"thread {actor.thread} of group {actor.group}"
@@ -74,16 +67,15 @@ class UndefinedDetector:
             who = f"work-item {actor.work_item}"
         said = _SAYS[site.operation]
         if site.operation == ALIGNMENT:
-            address = int(words[place + 1 + site.masks + first])
-            said = said.format(what=f"address 0x{address:x}", size=self._size(site))
+            said = said.format(what=f"address 0x{int(values[0]):x}", size=self._size(site))
         kind = site.operation.removeprefix(PREFIX)
         side = Side(site.unit, site.pc, actor)
         if site.operation == CONVERSION:
-            self._conversions.append((side, f"{who} {said}", int(on.size)))
+            self._conversions.append((side, f"{who} {said}", values.size))
             return
         if site.operation == DIVISION:
             self._divisions.add(self._place(side))
-        self._collector.add(kind, [side], f"{who} {said}", count=int(on.size))
+        self._collector.add(kind, [side], f"{who} {said}", count=values.size)
 
     def _place(self, side: Side) -> Place:
         """Return the line of a side, without its instruction."""

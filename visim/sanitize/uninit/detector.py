@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from visim.engine.accesses import WATCH, Accesses, AccessSite
+from visim.engine.accesses import Accesses, AccessSite
 from visim.engine.observers import GroupStart
 from visim.errors import Fault
 from visim.sanitize.collecting import Collector, Side
 from visim.sanitize.detecting import Surroundings, Undefined
-from visim.sanitize.entries import entries
+from visim.sanitize.entries import watches
 from visim.sanitize.findings import Actor, Coordinates
 from visim.sanitize.uninit.instrument import ADDRESS, BRANCH, PREFIX, READ, STORE
 from visim.sanitize.uninit.memory import SCRATCH_BITS, ShadowSpace
@@ -86,9 +84,9 @@ class UninitDetector:
 
     def accesses(self, accesses: Accesses) -> None:
         """Look at what undefined values did."""
-        for place, site, _ in entries(accesses):
-            if site.kind == WATCH and site.operation.startswith(PREFIX):
-                self._look(accesses, place, site)
+        for site, on, values in watches(accesses, PREFIX):
+            channels = tuple((on + self._first_channel(site)).tolist())
+            self._look(accesses.thread, site, channels, values.tolist())
 
     def end_group(self, fault: Fault | None) -> None:
         """Nothing is left of a group."""
@@ -111,14 +109,10 @@ class UninitDetector:
 
     # Uses
 
-    def _look(self, accesses: Accesses, place: int, site: AccessSite) -> None:
-        words = accesses.words
-        octets = words[place + 1 : place + 1 + site.masks].view(np.uint8)
-        on = np.flatnonzero(np.unpackbits(octets, count=site.lanes, bitorder="little"))
-        first = place + 1 + site.masks
-        values = words[first : first + site.lanes][on].tolist()
-        channels = tuple((on + self._first_channel(site)).tolist())
-        thread = self._threads.setdefault(accesses.thread, _Thread())
+    def _look(
+        self, number: int, site: AccessSite, channels: tuple[int, ...], values: list[int]
+    ) -> None:
+        thread = self._threads.setdefault(number, _Thread())
         if site.operation == READ:
             memory, _ = self._memory(site)
             thread.reads.append(_Read(site, channels, tuple(values), memory))
@@ -131,7 +125,7 @@ class UninitDetector:
             if not kept:
                 return
             values, channels = [values[n] for n in kept], tuple(channels[n] for n in kept)
-        self._use(accesses.thread, thread, site, channels, values)
+        self._use(number, thread, site, channels, values)
 
     def _use(
         self,
