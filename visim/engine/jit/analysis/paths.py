@@ -8,17 +8,16 @@ answer is the one that is right in any case.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from visim.engine.jit.analysis.flow import Flow, Key
+from visim.engine.jit.graphs import DominatorTree, reverse_postorder
 
 MOST_STEPS = 2_000_000
 """How many nodes are looked at for all questions about a unit together: a second in Python."""
 
 Spans = Sequence[tuple[int, int]]
 """Numbers of nodes, from each first one to before each second one, in order."""
-
-_Edges = Mapping[Key, Iterable[Key]]
 
 
 class Paths:
@@ -27,18 +26,16 @@ class Paths:
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._before = _turned(flow)
-        self._above, self._spans = _dominated(flow, self._before)
+        order = reverse_postorder(flow.start, lambda key: flow.edges.get(key, ()))
+        tree = DominatorTree(order, self._before)
+        self.dominates = tree.dominates
+        self._parent, self._spans = tree.parent, tree.spans
         self._left = MOST_STEPS
         self._known: dict[tuple[frozenset[Key], Key], bool] = {}
 
-    def dominates(self, first: Key, key: Key) -> bool:
-        """Whether every path from the start to a node goes through another one, or is it."""
-        low, high = self._spans[first]
-        return low <= self._spans[key][0] < high
-
     def above(self, key: Key) -> Key | None:
         """Return the last node that every path to a node goes through; None for the first."""
-        found = self._above[key]
+        found = self._parent[key]
         return None if found == key else found
 
     def between(self, source: Key, key: Key) -> set[Key] | None:
@@ -123,71 +120,6 @@ def _turned(flow: Flow) -> dict[Key, list[Key]]:
         for target in targets:
             before[target].append(key)
     return before
-
-
-def _dominated(flow: Flow, before: _Edges) -> tuple[dict[Key, Key], dict[Key, tuple[int, int]]]:
-    """Return the last node that dominates each one, the first itself, and ranges of numbers.
-
-    Nodes are numbered so that each one and those that it dominates are a range.
-    """
-    order = _reverse_postorder(flow)
-    place = {key: number for number, key in enumerate(order)}
-    above: dict[Key, Key] = {flow.start: flow.start}
-    changed = True
-    while changed:
-        changed = False
-        for key in order[1:]:
-            found = _common(above, place, [one for one in before[key] if one in above])
-            if above.get(key) != found:
-                above[key], changed = found, True
-    sizes = dict.fromkeys(order, 1)
-    for key in reversed(order[1:]):
-        sizes[above[key]] += sizes[key]
-    spans = {flow.start: (0, len(order))}
-    free = dict[Key, int]()
-    for key in order[1:]:
-        owner = above[key]
-        low = free.get(owner, spans[owner][0] + 1)
-        free[owner] = low + sizes[key]
-        spans[key] = (low, low + sizes[key])
-    return above, spans
-
-
-def _common(above: Mapping[Key, Key], place: Mapping[Key, int], some: Sequence[Key]) -> Key:
-    """Return the last node that dominates some nodes.
-
-    No node is passed twice on the way up: what is above one that has been passed is known to end
-    where all before have met. So a place to which thousands jump takes no longer than these have
-    nodes above them.
-    """
-    found, passed = some[0], set[Key]()
-    for key in some[1:]:
-        one = key
-        while one != found and one not in passed:
-            if place[one] > place[found]:
-                passed.add(one)
-                one = above[one]
-            else:
-                passed.add(found)
-                found = above[found]
-    return found
-
-
-def _reverse_postorder(flow: Flow) -> list[Key]:
-    """Return the nodes from the start on, each before those that only it leads to."""
-    found: list[Key] = []
-    seen = {flow.start}
-    path = [(flow.start, iter(flow.edges.get(flow.start, ())))]
-    while path:
-        key, rest = path[-1]
-        following = next((one for one in rest if one not in seen), None)
-        if following is None:
-            found.append(key)
-            path.pop()
-        else:
-            seen.add(following)
-            path.append((following, iter(flow.edges.get(following, ()))))
-    return found[::-1]
 
 
 __all__ = ["Paths", "Spans"]

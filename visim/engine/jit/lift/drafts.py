@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
+from visim.engine.jit.graphs import DominatorTree
 from visim.engine.jit.mir.attributes import Attribute
-from visim.engine.jit.mir.dominators import Dominators
 from visim.engine.jit.mir.numbering import Key, pure_key
 from visim.engine.jit.mir.ops import NO_MODE, OPS, Op
 from visim.engine.jit.mir.values import (
@@ -184,7 +184,7 @@ class Drafts:
     def function(self, name: str, simd: int, on: Value) -> Function:
         """Return the function that the drafts are, whose parameter is `on`."""
         order, sources = self._number()
-        self._tree = Dominators(range(len(order)), sources)
+        self._tree = DominatorTree(range(len(order)), sources)
         for draft in order:
             for action in draft.actions:
                 action(draft)

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from visim.engine.jit.mir.attributes import Message
 from visim.engine.jit.mir.cloning import Rewriter
-from visim.engine.jit.mir.dominators import Dominators
+from visim.engine.jit.mir.dominators import dominators
 from visim.engine.jit.mir.numbering import Key, pure_key
 from visim.engine.jit.mir.values import PARAM, Block, Function, Value
 from visim.types import BOOL
@@ -56,7 +56,7 @@ class Counted:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self.tree = Dominators.of(function)
+        self.tree = dominators(function)
         self._places: dict[Value, tuple[int, int]] = {}
         self._homes: dict[Value, int] = {}
         for block in function.blocks:

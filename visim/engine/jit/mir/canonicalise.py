@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from visim.engine.jit.mir.attributes import Attribute
 from visim.engine.jit.mir.cloning import Rewriter, without
-from visim.engine.jit.mir.dominators import Dominators
+from visim.engine.jit.mir.dominators import dominators
 from visim.engine.jit.mir.liveness import wanted
 from visim.engine.jit.mir.numbering import Key, pure_key
 from visim.engine.jit.mir.ops import NO_MODE, OPS
@@ -41,7 +41,7 @@ class Canonicaliser:
     def function(self) -> Function:
         """Return the function rewritten."""
         source = _without_equal_params(self.source)
-        tree = Dominators.of(source)
+        tree = dominators(source)
         self._rewriter = Rewriter()
         bodies: dict[int, tuple[Value, ...]] = {}
         waiting: list[tuple[int, bool]] = [(source.entry.number, False)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from visim.engine.jit.mir.dominators import Dominators
+from visim.engine.jit.mir.dominators import dominators
 from visim.engine.jit.mir.errors import MirError
 from visim.engine.jit.mir.printer import end_text, value_text
 from visim.engine.jit.mir.types import type_text
@@ -111,7 +111,7 @@ class _Uses:
                 self._place(block, value, -1)
             for number, value in enumerate(block.body):
                 self._place(block, value, number)
-        self._dominators = Dominators.of(function)
+        self._dominators = dominators(function)
 
     def _place(self, block: Block, value: Value, number: int) -> None:
         if value in self._places:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.harness import checked
 from visim.engine.jit.mir import transfer as module
-from visim.engine.jit.mir.dominators import Dominators
+from visim.engine.jit.mir.dominators import dominators
 from visim.engine.jit.mir.liveness import Liveness
 from visim.engine.jit.mir.parser import parse_function
 from visim.engine.jit.mir.solver import Facts
@@ -119,7 +119,7 @@ def test_a_loop_keeps_what_each_turn_keeps():
 
 def test_dominators_and_liveness():
     function = parse_function(LOOP)
-    tree = Dominators.of(function)
+    tree = dominators(function)
     assert tree.parent == {0: 0, 1: 0, 2: 1, 3: 1}
     assert tree.joins([2]) == {1, 3}
     assert [tree.dominates(1, one) for one in range(4)] == [False, True, True, True]
