@@ -237,6 +237,33 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Claim:
+    """Note who accesses bytes of memory, and find whether somebody else did in no order with it.
+
+    Each lane of `mask` reaches `bytes` bytes at its address (UQ). `verb` is "load", "store" or
+    "atomic"; `is_local` says that groups have such memory each. `words` says where the words are
+    of writers and of readers of the memory, whose addresses have `bits` bits. `own` (UQ, one lane)
+    is the word of the access without a channel; lane i is of channel `first` + i, or of the thread
+    as a whole (None). `launch` says where two words are: the least of the launch, and that of
+    atomics of several groups. One lane is loaded: whether the access is suspicious.
+
+    Instructions have no such effects by themselves, and only native code executes them: words are
+    a quick look, which the look at all accesses follows. `visim.engine.claims` has their form.
+    """
+
+    verb: str
+    is_local: bool
+    addresses: Expr
+    bytes: int
+    mask: Expr | None
+    own: Expr
+    first: int | None
+    words: tuple[int, int]
+    bits: int
+    launch: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fence:
     """Order accesses to one kind of memory: `SLM`, `FLAT` for all that is global, or both (None).
 
@@ -371,7 +398,7 @@ Synchronization = (
     | Yield
     | FusedExchange
 )
-Effect = RegisterWrite | Message | Transfer | Fence | Watch | Synchronization
+Effect = RegisterWrite | Message | Transfer | Fence | Watch | Claim | Synchronization
 
 
 def operands(effect: Effect) -> tuple[Expr, ...]:

@@ -27,6 +27,10 @@ kernel void bytes(global uchar *x, global uchar *y, local int *t) {
   int g = get_global_id(0);
   y[g] = x[g] + 1;
 }
+kernel void parts(global uchar *x, global uchar *y, local int *t) {
+  int g = get_global_id(0);
+  y[g * 3 & 127] = x[g] + 1;
+}
 kernel void counted(global int *x, global int *y, local int *t) {
   atomic_inc(&y[x[get_global_id(0)] & 3]);
 }
@@ -74,7 +78,7 @@ def launched(
 @pytest.mark.parametrize("device", ["pvc", "tgllp", "bmg"])
 @pytest.mark.parametrize(
     ("kernel", "clean"),
-    [("own", True), ("shared", False), ("bytes", False), ("counted", True)],
+    [("own", True), ("shared", False), ("bytes", True), ("parts", False), ("counted", True)],
 )
 def test_a_launch_takes_place_once_whatever_is_suspected(looks, device, kernel, clean):
     _, x, y, text = launched(kernel, device, None)

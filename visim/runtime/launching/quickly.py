@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from visim.engine.base import RunOptions, StopFlag
+from visim.engine.claims import MOST_GROUPS
 from visim.records import record
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
 from visim.runtime.payload.threads import LaunchPlan
 from visim.sanitize.findings import Finding
-from visim.sanitize.races.cells import MOST_GROUPS
 from visim.sanitize.races.suspecting import SuspicionDetector
 
 Receiver = Callable[[str], object]

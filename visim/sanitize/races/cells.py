@@ -1,8 +1,7 @@
-"""The shadow of races that native code keeps: two words for each four bytes, who wrote and read.
+"""The memory of the words that say who accessed what: `visim.engine.claims` has their form.
 
-A word has, from the top: the group (24 bits), how many barriers of the group came before (16 bits),
-the work-item (14 bits, from bit 2 on), and two marks. Zero is nobody. The process reserves a
-stretch of address space once; what a launch has touched is given back behind it.
+The process reserves a stretch of address space once. What launches have touched of it is given back
+when it is much.
 """
 
 from __future__ import annotations
@@ -15,51 +14,71 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.claims import CELL_BYTES, GROUP_SHIFT, WORD_BYTES
 from visim.sanitize.uninit.memory import FLAT_BITS, SLM_BITS, reserved
 
-CELL_SHIFT = 2
-"""A shadow is so many binary places larger than what it is of."""
-READ_BYTES = 8
-"""Where the word of readers stands in a cell, behind that of writers."""
-GROUP_SHIFT, PHASE_SHIFT, ITEM_SHIFT = 40, 24, 2
-MOST_PHASES = (1 << 16) - 1
-MANY_ITEMS = 0x3FFF << ITEM_SHIFT
-MANY_GROUPS = 0x7FFFFF << GROUP_SHIFT
-FIRST_GROUP = 1 << 23
-"""Groups have this bit, so that no word of theirs is zero."""
-MOST_GROUPS = FIRST_GROUP
-"""So many groups of a launch have numbers of their own."""
+_LARGER = WORD_BYTES // CELL_BYTES
+"""A shadow of writers, or of readers, is so many times as large as what it is of."""
 _THREADS, _THREAD_BYTES = 1 << 10, 16
 _TABLE = 1 << 12
 _STRIDES = 16
+_LAUNCH = 16
 _DONT_NEED = 4
+_MOST_KEPT = 1 << 26
+"""Words stay for the next launch while launches have reached so many bytes of memory."""
 
 
 class CellSpace:
     """The address space of the words: flat memory, SLM, heads of threads, a table, and strides.
 
-    A thread has for each memory what words of its accesses begin with: group and barriers. The
-    table says for each binding table index where its surface is in flat memory. The strides say
-    by how much the numbers of groups grow along y and z.
+    `flat` and `slm` are where words begin of writers, and of readers. A thread has for each memory
+    the head of its accesses. The table says for each binding table index where its surface is in
+    flat memory, the strides by how much the numbers of groups grow along y and z. `launch` is where
+    the least word of the launch is, and that of many groups.
     """
 
     def __init__(self) -> None:
-        flat, slm = 1 << FLAT_BITS + CELL_SHIFT, 1 << SLM_BITS + CELL_SHIFT
-        self.size = flat + slm + _THREADS * _THREAD_BYTES + _TABLE + _STRIDES
+        flat, slm = _LARGER << FLAT_BITS, _LARGER << SLM_BITS
+        self.size = 2 * (flat + slm) + _THREADS * _THREAD_BYTES + _TABLE + _STRIDES + _LAUNCH
         self.base = reserved(self.size, "races")
         kind = ctypes.c_uint8 * self.size
         self.bytes: NDArray[np.uint8] = np.ctypeslib.as_array(kind.from_address(self.base))
-        self.slm = self.base + flat
-        self.heads = self.slm + slm
+        self.flat = self.base, self.base + flat
+        first = self.base + 2 * flat
+        self.slm = first, first + slm
+        self.heads = first + 2 * slm
         self.table = self.heads + _THREADS * _THREAD_BYTES
         self.strides = self.table + _TABLE
+        self.launch = self.strides + _STRIDES
+        self._next_group, self._reached = 1, 0
         self.lock = threading.RLock()
 
-    def set_groups(self, counts: tuple[int, int, int]) -> None:
-        """Say how many groups a launch has in each dimension: `MOST_GROUPS` in all at most."""
+    def begin_launch(self, counts: tuple[int, int, int], size: int) -> None:
+        """Begin a launch, to which all words so far are nobody's.
+
+        Args:
+            counts: its groups in each dimension, `MOST_GROUPS` in all at most.
+            size: the bytes of flat memory that it has.
+        """
+        width, height, depth = counts
+        groups = width * height * depth
+        if self._next_group + groups >= 1 << 64 - GROUP_SHIFT or self._reached > _MOST_KEPT:
+            self._forget()
+        first = self._next_group
+        self._next_group += groups + 1
+        self._reached += size
         start = self.strides - self.base
-        width, height, _ = counts
-        self.bytes[start : start + _STRIDES].view(np.uint64)[:] = width, width * height
+        self.bytes[start : start + _STRIDES + _LAUNCH].view(np.uint64)[:] = (
+            width,
+            width * height,
+            first << GROUP_SHIFT,
+            first + groups << GROUP_SHIFT,
+        )
+
+    def end_launch(self) -> None:
+        """Give memory back, if it is much."""
+        if self._reached > _MOST_KEPT:
+            self._forget()
 
     def set_table(self, surfaces: Iterable[tuple[int, int]]) -> None:
         """Say where surfaces are in flat memory, by index."""
@@ -70,10 +89,11 @@ class CellSpace:
             if index < table.size:
                 table[index] = address
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Let everything be nobody's again."""
         library = ctypes.CDLL(None)
         library.madvise(ctypes.c_void_p(self.base), ctypes.c_size_t(self.size), _DONT_NEED)
+        self._next_group, self._reached = 1, 0
 
 
 @cache
@@ -86,17 +106,4 @@ def cell_space() -> CellSpace:
     return CellSpace()
 
 
-__all__ = [
-    "CELL_SHIFT",
-    "FIRST_GROUP",
-    "GROUP_SHIFT",
-    "ITEM_SHIFT",
-    "MANY_GROUPS",
-    "MANY_ITEMS",
-    "MOST_GROUPS",
-    "MOST_PHASES",
-    "PHASE_SHIFT",
-    "READ_BYTES",
-    "CellSpace",
-    "cell_space",
-]
+__all__ = ["CellSpace", "cell_space"]

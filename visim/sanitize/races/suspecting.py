@@ -17,9 +17,9 @@ class SuspicionDetector:
     def __init__(self, surroundings: Surroundings, space: CellSpace) -> None:
         self.is_suspicious = False
         self._space = space
+        groups = (1, 1, 1) if surroundings.sizes is None else surroundings.sizes.groups
+        space.begin_launch(groups, sum(area.size for area in surroundings.areas))
         space.set_table(surroundings.surfaces.items())
-        if surroundings.sizes is not None:
-            space.set_groups(surroundings.sizes.groups)
 
     def begin_group(self, group: GroupStart) -> None:
         """Nothing depends on where a group begins."""
@@ -35,8 +35,8 @@ class SuspicionDetector:
         """Nothing is left of a group."""
 
     def end(self) -> None:
-        """Forget who accessed what."""
-        self._space.forget()
+        """Let words be those of an earlier launch."""
+        self._space.end_launch()
 
 
 __all__ = ["SuspicionDetector"]

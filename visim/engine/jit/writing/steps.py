@@ -28,6 +28,7 @@ from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.calling import CallOutWriter
+from visim.engine.jit.writing.claims import write_claim
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
 from visim.engine.jit.writing.messages import MessageWriter
@@ -39,6 +40,7 @@ from visim.engine.jit.writing.supposing import Supposed, Supposing, Suppositions
 from visim.engine.jit.writing.tracing import TraceWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
+    Claim,
     Effect,
     Fence,
     Load,
@@ -256,6 +258,8 @@ class StepWriter:
                 messages.finish(ready)
             elif isinstance(effect, MemoryMessage):
                 self._messages(values, step).message(effect, step.expressions)
+            elif isinstance(effect, Claim):
+                write_claim(values, effect)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         self._writes(step, values, number)
