@@ -26,6 +26,7 @@ def build(
     headers: Mapping[str, str] | None = None,
     include: Sequence[Part] = (),
     lines: bool = True,
+    variables: bool = False,
     compiler: Part | None = None,
 ) -> Program:
     """Compile OpenCL C, or SPIR-V, and return the program.
@@ -44,6 +45,8 @@ def build(
             the current one.
         lines: whether instructions get the lines of the source that they come from, which faults
             then name. Hardly any code differs for it (docs/toolchain.md).
+        variables: whether the debugger is to know the source's variables, which `-g` among the
+            options asks for, too; a compiler of 2022 gives lines only (docs/debug.md).
         compiler: the path of a `libocloc.so`, the name of an installed toolchain, `system`, or a
             version or its beginning, such as `26`; None takes the newest that knows the device.
 
@@ -63,6 +66,7 @@ def build(
         headers=headers,
         include=include,
         lines=lines,
+        variables=variables,
         compiler=compiler,
     )
     return Program(_contents(built, built.name, device))

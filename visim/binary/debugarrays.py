@@ -6,19 +6,14 @@ memory is 1. Debug data that cannot be read tells nothing: it is no part of what
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from typing import Any, cast
 
-from elftools.elf.elffile import ELFFile
-
+from visim.binary.dwarf.sections import open_dwarf
 from visim.records import record
 
 _VARIABLES = frozenset({"DW_TAG_variable", "DW_TAG_formal_parameter"})
-_MOST_BYTES = 1 << 24
 _TAG_SHIFT, _LOCAL = 28, 1
-_LINK = 2
-"""The type of relocations of 32 bits."""
 _ADDRESS_FORM, _ADDRESS_BYTES = 3, 8
 
 
@@ -52,15 +47,9 @@ def debug_variables(raw: bytes, kernel: str) -> DebugVariables:
 
 
 def _read(raw: bytes, kernel: str) -> DebugVariables:
-    file: Any = ELFFile(io.BytesIO(raw))
-    section = file.get_section_by_name(".debug_info")
-    if section is None or section.data_size > _MOST_BYTES:
+    debug = open_dwarf(raw)
+    if debug is None:
         return DebugVariables()
-    debug: Any = file.get_dwarf_info(relocate_dwarf_sections=False)
-    stream: Any = debug.debug_info_sec.stream
-    stream.seek(0)
-    stream = io.BytesIO(_relocated(file, stream.read()))
-    debug.debug_info_sec = debug.debug_info_sec._replace(stream=stream)
     arrays: list[LocalArray] = []
     pointers: set[str] = set()
     for unit in debug.iter_CUs():
@@ -70,17 +59,6 @@ def _read(raw: bytes, kernel: str) -> DebugVariables:
             if entry.tag == "DW_TAG_subprogram" and _name(entry) == kernel:
                 arrays += filter(None, map(_array, _variables(entry)))
     return DebugVariables(tuple(dict.fromkeys(arrays)), frozenset(pointers))
-
-
-def _relocated(file: Any, data: bytes) -> bytes:
-    """Return the data with its links to other debug data: that of several kernels is joined."""
-    found = bytearray(data)
-    table = file.get_section_by_name(".rela.debug_info")
-    for one in () if table is None else table.iter_relocations():
-        place = int(one["r_offset"])
-        if one["r_info_type"] == _LINK and place + 4 <= len(found):
-            found[place : place + 4] = int(one["r_addend"]).to_bytes(4, "little")
-    return bytes(found)
 
 
 def _variables(entry: Any) -> Iterator[Any]:

@@ -49,7 +49,7 @@ def debug(
     from visim.runtime.files.run_options import read_options
 
     options = read_options(file, given_options(given))
-    prepared = prepare(options)
+    prepared = prepare(options, variables=True)
 
     def receive(text: str) -> None:
         click.echo(text, nl=False, err=as_json)
@@ -105,7 +105,7 @@ def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Sessio
         if key not in _OF_CLIENTS and not key.startswith("__")
     }
     options = read_options(given["program"], chosen)
-    return session_of(options, prepare(options), receive)
+    return session_of(options, prepare(options, variables=True), receive)
 
 
 @click.command("diff-trace")

@@ -90,6 +90,7 @@ def load_program(
     strict: bool = False,
     options: str | None = None,
     visa: str | None = None,
+    variables: bool = False,
 ) -> Program:
     """Load the program in `file` and check it; OpenCL C and SPIR-V are compiled first.
 
@@ -99,6 +100,7 @@ def load_program(
         strict: refuse directives that only visim has.
         options: those of the OpenCL compiler.
         visa: a file with an edited vISA text in place of a zebin's.
+        variables: compile so that a debugger knows the source's variables.
     """
     import visim
 
@@ -108,7 +110,7 @@ def load_program(
     if language is not None and visa is not None:
         raise ArgumentError(f"visa: {name_of(file)} is {language}; compile it first, with visim cl")
     if language is not None:
-        return compiled(file, data, device, options or "", language)
+        return compiled(file, data, device, options or "", language, variables=variables)
     if options is not None:
         raise ArgumentError(f"options: {name_of(file)} is compiled already, they change nothing")
     if visa is not None:
@@ -119,9 +121,15 @@ def load_program(
 
 
 def compiled(
-    file: str, data: bytes, device: str | None, options: str, language: str = "OpenCL C"
+    file: str,
+    data: bytes,
+    device: str | None,
+    options: str,
+    language: str = "OpenCL C",
+    *,
+    variables: bool = False,
 ) -> Program:
-    """Compile OpenCL C or SPIR-V for a device."""
+    """Compile OpenCL C or SPIR-V for a device, with the source's variables for a debugger."""
     import visim
     from visim.cli.progress import working
 
@@ -131,7 +139,9 @@ def compiled(
         raise ArgumentError(message, Correction(missing=(("device", EXAMPLE_DEVICE),)))
     source = source_code(data, name)
     with working(f"compiling {name} for {device}"):
-        return visim.opencl.build(source, device=device, options=options, name=name)
+        return visim.opencl.build(
+            source, device=device, options=options, name=name, variables=variables
+        )
 
 
 def _language(file: str, data: bytes) -> str | None:

@@ -190,10 +190,17 @@ def _receiver(*, as_json: bool, to_stderr: bool) -> Receiver:
     return lambda text: click.echo(text, nl=False, err=to_stderr)
 
 
-def prepare(options: RunOptions) -> Prepared:
-    """Read everything that a run needs, and refuse outputs that cannot be written."""
+def prepare(options: RunOptions, *, variables: bool = False) -> Prepared:
+    """Read everything that a run needs, and refuse outputs that cannot be written.
+
+    With `variables` what is compiled names the source's variables for a debugger.
+    """
     program = load_program(
-        options.file, options.device, options=options.compiler_options, visa=options.visa
+        options.file,
+        options.device,
+        options=options.compiler_options,
+        visa=options.visa,
+        variables=variables,
     )
     kernel = choose_kernel(program, options.kernel)
     device = _device(program, options)

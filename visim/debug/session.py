@@ -6,8 +6,9 @@ All fronts use this; it neither reads commands nor prints.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,27 @@ from visim.debug.looking.variables import Variable
 from visim.debug.places import Places, find_places
 from visim.errors import ArgumentError, Fault
 from visim.linker.program import LinkedUnit
+from visim.module import SourceLine
+from visim.runtime.building.sourcefiles import named_file
 from visim.runtime.kernel import Kernel
 from visim.runtime.launching.sources import with_source_line
 
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """A function that a thread is in: its name, where, and which channels are on in it."""
+    """A function that a thread is in: its name, where, and which channels are on in it.
+
+    `focus` looks at it. `call` is the file and line, in the next function, at which the compiler
+    has inlined it; None for a function that is called.
+    """
 
     name: str
     place: Place
     where: str
     active: int
+    focus: Focus
+    call: tuple[str, int] | None = None
+    source: SourceLine | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,17 +361,47 @@ class Session:
         units = [one.unit for one in self.debuggee.linked.units]
         return with_source_line(fault, units, self.looker.facts.texts)
 
-    def backtrace(self) -> list[FrameView]:
-        """Return the functions that the thread is in, the innermost first."""
-        focus = self.needed()
+    def backtrace(self, focus: Focus | None = None) -> list[FrameView]:
+        """Return the functions that a thread is in, the innermost first; inlined ones, too."""
+        focus = focus or self.needed()
         depth = len(self.looker.thread(focus).frames)
         found: list[FrameView] = []
         for number in range(depth + 1):
-            one = replace(focus, frame=number)
-            place = self.looker.place(one)
-            name = self.lines.unit_name(place[0])
-            found.append(FrameView(name, place, self.lines.where(place), self.looker.active(one)))
+            found += self._frames(replace(focus, frame=number, inlined=0))
         return found
+
+    def _frames(self, focus: Focus) -> Iterator[FrameView]:
+        """Yield a function and those that are inlined in it at its place."""
+        place, active = self.looker.place(focus), self.looker.active(focus)
+        name, source = self.lines.unit_name(place[0]), self.lines.source(place)
+        where = self.lines.where(place)
+        levels = self.looker.sourced.levels(focus)
+        if not levels:
+            yield FrameView(name, place, where, active, focus, None, source)
+        for number, level in enumerate(levels):
+            one = replace(focus, inlined=number)
+            yield FrameView(level.name, place, where, active, one, level.call, source)
+            if level.call is not None:
+                file, line = named_file(level.call[0]), level.call[1]
+                where, source = f"{PurePath(file).name}:{line}", SourceLine(file, line)
+
+    def frame_number(self) -> int:
+        """Return the place in the backtrace of the function that is looked at."""
+        focus = self.needed()
+        wanted = focus.frame, focus.inlined
+        frames = [(one.focus.frame, one.focus.inlined) for one in self.backtrace()]
+        return frames.index(wanted) if wanted in frames else 0
+
+    def look_at_frame(self, number: int) -> None:
+        """Look at a function by its place in the backtrace.
+
+        Raises:
+            ArgumentError: there is no such.
+        """
+        frames = self.backtrace()
+        if not 0 <= number < len(frames):
+            raise ArgumentError(f"there are frames 0 to {len(frames) - 1}")
+        self.look_at(frames[number].focus)
 
     def threads(self) -> list[ThreadView]:
         """Return the threads of the group."""

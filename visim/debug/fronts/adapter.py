@@ -19,7 +19,7 @@ from visim.debug.fronts.sourcing import Sourcing, reference
 from visim.debug.fronts.tree import Tree
 from visim.debug.fronts.wire import Broken, Wire
 from visim.debug.looking.stopped import Focus
-from visim.debug.session import Session
+from visim.debug.session import FrameView, Session
 from visim.errors import ArgumentError, VisimError
 
 MakeSession = Callable[[Mapping[str, Any], Callable[[str], None]], Session]
@@ -286,25 +286,20 @@ class Adapter:
         if focus.thread != number:
             focus = Focus(focus.group, number)
             focus = replace(focus, lane=session.looker.first_lane(focus))
-        depth = len(session.looker.thread(focus).frames)
+        known = session.backtrace(replace(focus, frame=0, inlined=0))
         first = int(given.get("startFrame") or 0)
-        count = int(given.get("levels") or 0) or depth + 1
-        frames = [
-            self._frame(replace(focus, frame=one))
-            for one in range(first, min(depth + 1, first + count))
-        ]
-        return {"stackFrames": frames, "totalFrames": depth + 1}
+        count = int(given.get("levels") or 0) or len(known)
+        frames = [self._frame(one) for one in known[first : first + count]]
+        return {"stackFrames": frames, "totalFrames": len(known)}
 
-    def _frame(self, focus: Focus) -> dict[str, Any]:
-        session = self.session
-        place = session.looker.place(focus)
-        source, line = self.sourcing.of(place)
+    def _frame(self, view: FrameView) -> dict[str, Any]:
+        source, line = self.sourcing.of(view.place, view.source)
         found: dict[str, Any] = {
-            "id": self.tree.frame(focus),
-            "name": session.lines.unit_name(place[0]),
+            "id": self.tree.frame(view.focus),
+            "name": view.name if view.call is None else f"{view.name} (inlined)",
             "line": line,
             "column": 1,
-            "instructionPointerReference": reference(place),
+            "instructionPointerReference": reference(view.place),
         }
         return found if source is None else {**found, "source": source}
 

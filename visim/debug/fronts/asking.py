@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from visim.binary.dwarf.types import Kind
 from visim.debug.fronts.moving import triple
 from visim.debug.fronts.replies import Reply, short_file, where_lines, who
 from visim.debug.looking.expressions import Expression
@@ -22,6 +24,8 @@ from visim.debug.looking.views import (
     show_value,
     source_listing,
 )
+from visim.debug.naming.operations import Unplaced
+from visim.debug.naming.values import SourceValue
 from visim.debug.session import Session
 from visim.errors import ArgumentError
 from visim.module import SourceLine
@@ -49,7 +53,20 @@ def show(session: Session, text: str) -> Reply:
     is_row = np.shape(value) == (session.looker.kernel.simd_size,)
     if focus is not None and is_row and focus.lane < len(value):
         lines.append(f"  channel {focus.lane}: {show_number(value[focus.lane], form)}")
-    return Reply(lines, {"value": plain(value)})
+    if focus is not None and isinstance(value, SourceValue):
+        lines.append(f"  channel {focus.lane}: {value.text(focus.lane)}")
+    kind = _type_of(session, source.strip(), value)
+    return Reply(lines, {"value": plain(value), **({"type": kind} if kind else {})})
+
+
+def _type_of(session: Session, name: str, value: Any) -> str | None:
+    """Return what C calls the type of a variable of the source."""
+    if isinstance(value, SourceValue):
+        return value.type.name
+    if session.focus is None:
+        return None
+    found = session.looker.sourced.variables(session.focus).get(name)
+    return None if found is None else found.type.name
 
 
 def display(session: Session, text: str) -> Reply:
@@ -127,23 +144,27 @@ def channel(session: Session, text: str) -> Reply:
 
 def frame(session: Session, text: str) -> Reply:
     """Look at a function."""
-    return _looked(session, replace(session.needed(), frame=_index(text or "0", "a number")))
+    return _frame(session, _index(text or "0", "a number"))
+
+
+def _frame(session: Session, number: int) -> Reply:
+    session.look_at_frame(number)
+    return Reply(where_lines(session), session.describe())
 
 
 def up(session: Session, text: str) -> Reply:
     """Look at the caller."""
     del text
-    focus = session.needed()
-    return _looked(session, replace(focus, frame=focus.frame + 1))
+    return _frame(session, session.frame_number() + 1)
 
 
 def down(session: Session, text: str) -> Reply:
     """Look at what is called."""
     del text
-    focus = session.needed()
-    if not focus.frame:
+    number = session.frame_number()
+    if not number:
         raise ArgumentError("this is the innermost function")
-    return _looked(session, replace(focus, frame=focus.frame - 1))
+    return _frame(session, number - 1)
 
 
 def follow(session: Session, text: str) -> Reply:
@@ -158,14 +179,16 @@ def follow(session: Session, text: str) -> Reply:
 def backtrace(session: Session, text: str) -> Reply:
     """Show the functions that the thread is in."""
     del text
-    focus = session.needed()
+    looked = session.frame_number()
     width = session.looker.kernel.simd_size
     lines: list[str] = []
     data: list[dict[str, Any]] = []
     for number, one in enumerate(session.backtrace()):
-        mark = ">" if number == focus.frame else " "
-        lines.append(f"{mark} {number} {one.name} at {one.where}  {show_mask(one.active, width)}")
-        data.append({"function": one.name, "pc": one.place[1], "where": one.where})
+        mark, is_inlined = ">" if number == looked else " ", one.call is not None
+        name = f"{one.name} (inlined)" if is_inlined else one.name
+        lines.append(f"{mark} {number} {name} at {one.where}  {show_mask(one.active, width)}")
+        found = {"function": one.name, "pc": one.place[1], "where": one.where}
+        data.append({**found, "inlined": is_inlined})
     return Reply(lines, data)
 
 
@@ -291,19 +314,38 @@ def _variables(session: Session) -> Reply:
 
 
 def _locals(session: Session) -> Reply:
-    focus = session.needed()
-    lanes = session.looker.lanes_on(focus)
+    focus, looker = session.needed(), session.looker
+    lanes = looker.lanes_on(focus)
     lines: list[str] = []
     data: dict[str, Any] = {}
-    for name in session.looker.extra_names(focus):
-        value = session.looker.extra(focus, name)
-        if value is None:
-            lines.append(f"{name} = (not known here)")
+    for name, variable in looker.sourced.variables(focus).items():
+        found: dict[str, Any] = {"type": variable.type.name}
+        try:
+            value = looker.sourced.value(focus, variable)
+        except Unplaced as reason:
+            lines.append(f"{variable.type.name} {name}: {reason}")
+            data[name] = {**found, "unknown": str(reason)}
             continue
-        shown = show_value(value, lanes=lanes, most=8)
-        lines.append(f"{name} = {' '.join(one.strip() for one in shown)}")
-        data[name] = plain(value)
-    return Reply(lines or ["no debug data names variables; see 'info variables'"], data)
+        lines.append(f"{variable.type.name} {name} = {_local(value, focus, lanes)}")
+        data[name] = {**found, "value": plain(value)}
+    return Reply(lines or [_NO_LOCALS], data)
+
+
+def _local(value: SourceValue, focus: Focus, lanes: NDArray[np.bool_]) -> str:
+    """Return a variable in one line: a number of all channels, else that of the looked-at one."""
+    texts = {value.text(int(lane)) for lane in np.flatnonzero(lanes)}
+    if len(texts) == 1:
+        return f"{texts.pop()}  (all channels)"
+    row = value.row() if value.is_scalar else None
+    if row is None:
+        return f"{value.text(focus.lane)}  (channel {focus.lane})"
+    form = "x" if value.type.kind is Kind.POINTER else ""
+    return " ".join(one.strip() for one in show_value(row, lanes=lanes, most=8, form=form))
+
+
+_NO_LOCALS = (
+    "no debug data names variables here: compile with -g; 'info variables' shows those of vISA"
+)
 
 
 def _args(session: Session) -> Reply:

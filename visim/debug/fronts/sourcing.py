@@ -25,10 +25,12 @@ class Sourcing:
         self._lines = lines
         self._texts: list[str] = []
 
-    def of(self, place: Place) -> tuple[dict[str, Any] | None, int]:
-        """Return the source of a place, and the line in it."""
+    def of(
+        self, place: Place, source: SourceLine | None = None
+    ) -> tuple[dict[str, Any] | None, int]:
+        """Return the source of a place, and the line in it; `source` where that is another."""
         lines = self._lines
-        source = lines.source(place)
+        source = source or lines.source(place)
         if source is not None:
             return self._file(source.file, lambda: self._text_of(source.file)), source.line
         visa = lines.visa(place)

@@ -14,6 +14,8 @@ import numpy as np
 from visim.debug.fronts.commands import execute
 from visim.debug.looking.stopped import Focus
 from visim.debug.looking.views import show_mask, show_number, show_value
+from visim.debug.naming.operations import Unplaced
+from visim.debug.naming.values import SourceValue
 from visim.debug.session import Session
 from visim.errors import VisimError
 
@@ -115,26 +117,68 @@ class Tree:
         return [self.row(one.name, known[one.name], None, one.type_name) for one in kernel.args]
 
     def _values(self, focus: Focus) -> list[tuple[str, Any]]:
-        """Return the variables of a function: those of the source first, then those of vISA."""
+        """Return the vISA variables of a function."""
         looker = self._session.looker
-        found = [(name, looker.extra(focus, name)) for name in looker.extra_names(focus)]
         scope = looker.names(focus).scope
-        for variable, unit in looker.variables(focus):
-            if scope is not None and getattr(variable, "alias", None) is None:
-                found.append((variable.name, scope.value(variable, unit)))
-        return [(name, value) for name, value in found if value is not None]
+        if scope is None:
+            return []
+        return [
+            (variable.name, scope.value(variable, unit))
+            for variable, unit in looker.variables(focus)
+            if getattr(variable, "alias", None) is None
+        ]
 
     def _all(self, focus: Focus) -> Rows:
-        return [self.row(name, value, focus) for name, value in self._values(focus)]
+        rows = self._sourced(focus, None)
+        return rows + [self.row(name, value, focus) for name, value in self._values(focus)]
 
     def _channel(self, focus: Focus) -> Rows:
         width = self._session.looker.kernel.simd_size
-        rows: Rows = []
+        rows = self._sourced(focus, focus.lane)
         for name, value in self._values(focus):
             is_row = np.shape(value) == (width,)
             one = value[focus.lane] if is_row else value[0] if np.shape(value) == (1,) else value
             rows.append({**self.row(name, one, None), "evaluateName": f"{name}[{focus.lane}]"})
         return rows
+
+    def _sourced(self, focus: Focus, lane: int | None) -> Rows:
+        """Return the source's variables, of a channel or of all; those without a value say why."""
+        sourced = self._session.looker.sourced
+        rows: Rows = []
+        for name, variable in sourced.variables(focus).items():
+            try:
+                value = sourced.value(focus, variable)
+            except Unplaced as reason:
+                rows.append({**_text(name, f"<{reason}>"), "type": variable.type.name})
+                continue
+            rows.append(self._part(name, name, value, focus, lane))
+        return rows
+
+    def _part(
+        self, name: str, path: str, value: SourceValue, focus: Focus, lane: int | None
+    ) -> dict[str, Any]:
+        """Return a variable of the source, or a part of one, which can be opened."""
+        parts = value.parts()
+        if lane is None:
+            lanes, row = self._session.looker.lanes_on(focus), value.row()
+            shown = value if row is None else row
+            text = " ".join(one.strip() for one in show_value(shown, lanes=lanes, most=16))
+        else:
+            text = value.text(lane)
+
+        def rows() -> Rows:
+            return [
+                self._part(inner.lstrip("."), f"{path}{inner}", part, focus, lane)
+                for inner, part in parts[:_MOST]
+            ]
+
+        return {
+            "name": name,
+            "value": text,
+            "type": value.type.name,
+            "variablesReference": self._node(rows) if parts else 0,
+            "evaluateName": path if lane is None or parts else f"{path}[{lane}]",
+        }
 
     def _thread(self, focus: Focus) -> Rows:
         looker = self._session.looker
@@ -163,6 +207,11 @@ class Tree:
             if answer is not None:
                 return answer
         value = session.evaluate(text) if focus is None else self._at(focus, text)
+        if isinstance(value, SourceValue):
+            row = self._part(text, text, value, focus or session.needed(), None)
+            return {name: row[name] for name in ("type", "variablesReference")} | {
+                "result": value.text((focus or session.needed()).lane)
+            }
         row = self.row(text, value, focus)
         shown = row["value"]
         if np.shape(value) == (session.looker.kernel.simd_size,) and focus is not None:

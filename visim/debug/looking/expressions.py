@@ -10,10 +10,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from visim.debug.naming.values import SourceValue
 from visim.errors import ArgumentError
 from visim.lex import nearest
 
@@ -56,6 +57,7 @@ _UNARY: Mapping[type, Callable[[Any], Any]] = {
 }
 
 
+_MOST_PARTS = 16
 _numpy: Any = np
 _choose: Callable[..., Any] = _numpy.where
 
@@ -165,33 +167,70 @@ class Expression:
             case ast.Name(id=name):
                 return self._named(name.replace("_percent_", "%"), names)
             case ast.BinOp(left, op, right) if type(op) in _BINARY:
-                a, b = self._value(left, names), self._value(right, names)
+                a, b = self._number_of(left, names), self._number_of(right, names)
                 if isinstance(op, ast.LShift) and isinstance(b, int) and b > _MOST_POWER:
                     raise ArgumentError(f"a shift by {b} bits is too far")
                 return _BINARY[type(op)](a, b)
             case ast.UnaryOp(op, operand):
-                return _UNARY[type(op)](self._value(operand, names))
+                return _UNARY[type(op)](self._number_of(operand, names))
             case ast.BoolOp(op, values):
                 combine = np.logical_and if isinstance(op, ast.And) else np.logical_or
-                found = self._value(values[0], names)
+                found = self._number_of(values[0], names)
                 for value in values[1:]:
-                    found = combine(found, self._value(value, names))
+                    found = combine(found, self._number_of(value, names))
                 return found
             case ast.Compare(left, ops, comparators):
                 return self._compared(left, ops, comparators, names)
             case ast.IfExp(test, body, orelse):
-                parts = [self._value(one, names) for one in (test, body, orelse)]
+                parts = [self._number_of(one, names) for one in (test, body, orelse)]
                 return _choose(*parts)
             case ast.Subscript(base, index):
-                return self._value(base, names)[self._index(index, names)]
+                return self._element(self._value(base, names), self._index(index, names))
             case ast.Tuple(elts):
                 return tuple(self._value(one, names) for one in elts)
-            case ast.Attribute(value, attribute) if attribute in {"x", "y", "z"}:
-                return self._value(value, names)["xyz".index(attribute)]
+            case ast.Attribute(value, attribute):
+                return self._member(self._value(value, names), attribute)
             case ast.Call(ast.Name(id=name), args, []):
                 return self._called(name, args, names)
             case _:
                 raise ArgumentError(f"{self.text}: {ast.unparse(tree)!r} has no meaning here")
+
+    def _number_of(self, tree: ast.expr, names: Names) -> Any:
+        """Return a value that can be computed with."""
+        found: Any = self._value(tree, names)
+        if not isinstance(found, SourceValue):
+            return found
+        numbers: Any = found.array()
+        if numbers is found:
+            raise ArgumentError(f"{self.text}: {found.type.name} is no number; name a member of it")
+        return numbers
+
+    def _member(self, value: Any, name: str) -> Any:
+        found = value.member(name) if isinstance(value, SourceValue) else None
+        if found is not None:
+            return _opened(found)
+        if isinstance(value, SourceValue):
+            known = ", ".join(part for part, _ in value.parts()[:_MOST_PARTS])
+            raise ArgumentError(f"{value.type.name} has no member {name!r}; it has {known}")
+        if isinstance(value, tuple) and name in {"x", "y", "z"}:
+            return cast("tuple[Any, ...]", value)["xyz".index(name)]
+        raise ArgumentError(f"{self.text}: .{name} has no meaning here")
+
+    def _element(self, value: Any, index: Any) -> Any:
+        if not isinstance(value, SourceValue):
+            return value[index]
+        if np.ndim(index) == 0 and not isinstance(index, slice):
+            return _opened(value.element(int(index)))
+        numbers: Any = value.array()
+        if numbers is value:
+            raise ArgumentError(f"{self.text}: of {value.type.name} name one element")
+        if isinstance(index, slice):
+            return numbers[index]
+        if np.shape(index) != (value.width,):
+            raise ArgumentError(f"{self.text}: an index is a number, or one of each channel")
+        if np.any((np.asarray(index) < 0) | (np.asarray(index) >= len(numbers))):
+            raise ArgumentError(f"{self.text}: the index is outside of {value.type.name} somewhere")
+        return numbers[np.asarray(index), ..., np.arange(value.width)]
 
     def _named(self, name: str, names: Names) -> Any:
         found = names.value(name)
@@ -205,11 +244,11 @@ class Expression:
         self, left: ast.expr, ops: list[ast.cmpop], others: list[ast.expr], names: Names
     ) -> Any:
         found: Any = None
-        before = self._value(left, names)
+        before = self._number_of(left, names)
         for op, other in zip(ops, others, strict=True):
             if type(op) not in _COMPARE:
                 raise ArgumentError(f"{self.text}: this comparison has no meaning here")
-            value = self._value(other, names)
+            value = self._number_of(other, names)
             one = _COMPARE[type(op)](before, value)
             found = one if found is None else np.logical_and(found, one)
             before = value
@@ -231,7 +270,7 @@ class Expression:
             return names.reinterpreted(*self._typed[self._number(args)])
         word = _WORDS.get(name)
         arguments: list[Any] = [
-            one.id if number == word and isinstance(one, ast.Name) else self._value(one, names)
+            one.id if number == word and isinstance(one, ast.Name) else self._number_of(one, names)
             for number, one in enumerate(args)
         ]
         found = names.call(name, arguments)
@@ -245,6 +284,14 @@ class Expression:
                 return number
             case _:
                 raise ArgumentError(f"{self.text!r} is no expression")
+
+
+def _opened(value: SourceValue) -> Any:
+    """Return a part of a variable: the numbers of all channels, where it is a number."""
+    row = value.row() if value.is_scalar else None
+    if row is None and value.is_scalar:
+        raise ArgumentError(f"this part of the variable, a {value.type.name}, is not known here")
+    return value if row is None else row
 
 
 _WORDS = {"var": 0, "mem": 1, "slm": 0, "scratch": 0}

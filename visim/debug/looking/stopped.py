@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from visim.debug.engine.timeline import Timeline
 from visim.debug.looking.expressions import Expression
 from visim.debug.looking.items import Channel, Triple, WorkItems
 from visim.debug.looking.lines import Place
+from visim.debug.looking.sourced import Sourced, explained, scratch_of
 from visim.debug.looking.variables import (
     Arguments,
     Scope,
@@ -29,24 +30,33 @@ from visim.debug.looking.variables import (
     typed,
     variables_of,
 )
+from visim.debug.naming.operations import Unplaced
 from visim.engine.frames import Thread
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedUnit
 
 _MOST_ELEMENTS = 1 << 20
+SPECIAL = frozenset({
+    *("lane", "channel", "active", "thread", "group", "group_x", "group_y", "group_z"),
+    *("item", "gid", "gid_x", "gid_y", "gid_z", "lid_x", "lid_y", "lid_z"),
+})  # fmt: skip
+"""What the debugger calls the machine's own values. A variable of such a name is not hidden in
+lists, but in expressions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Focus:
     """Who is looked at: `group` in the order of the launch, thread, channel, and call depth.
 
-    `frame` 0 is the function that the thread is in, 1 the one that has called it.
+    `frame` 0 is the function that the thread is in, 1 the one that has called it. `inlined` goes
+    on from there through calls that the compiler has inlined: 1 is what the innermost is part of.
     """
 
     group: int
     thread: int
     lane: int = 0
     frame: int = 0
+    inlined: int = 0
 
 
 class Looker:
@@ -63,8 +73,7 @@ class Looker:
         self.kernel = debuggee.linked
         self.facts = debuggee.kernel.debug_facts()
         self.arguments = Arguments(debuggee.kernel.args, debuggee.values)
-        self.extra: Callable[[Focus, str], Any] = lambda _focus, _name: None
-        self.extra_names: Callable[[Focus], list[str]] = lambda _focus: []
+        self.sourced = Sourced(self)
 
     @cached_property
     def items(self) -> WorkItems | None:
@@ -156,6 +165,23 @@ class Looker:
         """Return the value of an expression for a thread: see `Expression.evaluate`."""
         return expression.evaluate(self.names(focus))
 
+    def image(self, focus: Focus) -> NDArray[np.uint8]:
+        """Return the register image as the function that is looked at has it.
+
+        A function that has been called again by what it called has its variables in a frame.
+        """
+        found = self.stepper.image(focus.thread)
+        if not focus.frame:
+            return found
+        unit = self.kernel.units[self.place(focus)[0]]
+        for frame in self.thread(focus).frames[-focus.frame :]:
+            if frame.callee is unit:
+                found = found.copy()
+                for (start, end), kept in zip(unit.spans, frame.saved, strict=True):
+                    found[start:end] = np.frombuffer(kept, np.uint8)
+                break
+        return found
+
     def place_of(self, name: str, focus: Focus) -> tuple[int, int]:
         """Return where in the register image a variable stands, and its size."""
         scope = self.names(focus).scope
@@ -175,7 +201,7 @@ class _Registers:
 
     def __init__(self, looker: Looker, focus: Focus) -> None:
         looker.thread(focus)
-        self.image = looker.stepper.image(focus.thread)
+        self.image = looker.image(focus)
         self.unit = looker.kernel.units[looker.place(focus)[0]]
 
 
@@ -196,12 +222,12 @@ class Names:
 
     def value(self, name: str) -> Any:
         """Return what a name stands for, None if it is not known."""
-        array = self._looker.arguments.array(name)
+        array, sourced = self._looker.arguments.array(name), self._sourced(name)
+        if sourced is not None:
+            return sourced
         if array is not None:
             return array
         found = self._special(name)
-        if found is None and self._focus is not None:
-            found = self._looker.extra(self._focus, name)
         if found is None and self.scope is not None:
             found = self.scope.named(name)
             if found is not None and found.size == 1:
@@ -209,6 +235,28 @@ class Names:
         if found is None:
             found = self._looker.arguments.all.get(name)
         return found
+
+    def _sourced(self, name: str) -> Any:
+        """Return what a variable of the source holds; None if there is none of that name.
+
+        A parameter of the kernel that is an array stands for the array that was passed.
+        """
+        focus, looker = self._focus, self._looker
+        if focus is None or name in SPECIAL:
+            return None
+        variable = looker.sourced.variables(focus).get(name)
+        if variable is None:
+            return None
+        is_own = looker.sourced.is_own_parameter(focus, variable)
+        if is_own and looker.arguments.array(name) is not None:
+            return None
+        try:
+            value = looker.sourced.value(focus, variable)
+        except Unplaced as reason:
+            passed = looker.arguments.all.get(name) if is_own else None
+            raise explained(name, reason, passed) from None
+        row = value.row() if value.is_scalar else None
+        return value if row is None else row
 
     def _special(self, name: str) -> Any:
         focus, looker = self._focus, self._looker
@@ -279,7 +327,7 @@ class Names:
         found = list(self._looker.arguments.all)
         if self._focus is None:
             return found
-        found += self._looker.extra_names(self._focus)
+        found += self._looker.sourced.variables(self._focus)
         found += [one.name for one, _ in self._looker.variables(self._focus)]
         return [*found, "lane", "active", "thread", "group", "item", "gid_x", "lid_x"]
 
@@ -323,8 +371,7 @@ class Names:
         else:
             if self._focus is None:
                 raise ArgumentError("no thread has scratch memory now")
-            space = cast("Any", self._looker.thread(self._focus).scratch)
-            data = space.space.allocations[0].host
+            data = scratch_of(self._looker.thread(self._focus))
         end = data.size if count is None else offset + count * chosen.bytes
         if not 0 <= offset <= end <= data.size:
             raise ArgumentError(f"{name}: it has {data.size} bytes")

@@ -5,13 +5,14 @@ Knows no session: what is shown is given.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.debug.looking.lines import Lines, Place
+from visim.debug.naming.values import SourceValue
 from visim.module import SourceLine
 
 _ROW = 8
@@ -50,6 +51,8 @@ def show_value(
         form: how numbers are written.
         most: how many elements are shown.
     """
+    if isinstance(value, SourceValue):
+        return _parts(value, lanes, form)
     if isinstance(value, tuple):
         parts = (show_number(one, form) for one in cast("tuple[Any, ...]", value))
         return [f"({', '.join(parts)})"]
@@ -76,6 +79,41 @@ def show_value(
     return lines
 
 
+_MOST_PARTS = 32
+
+
+def _parts(value: SourceValue, lanes: NDArray[np.bool_] | None, form: str) -> list[str]:
+    """Return a structure or array as a row of channels for each of its numbers."""
+    lines, left = [value.type.name], 0
+    for name, part in _numbers("", value):
+        if len(lines) > _MOST_PARTS:
+            left += 1
+            continue
+        row = part.row()
+        if row is None:
+            lines.append(f"  {name} ?")
+            continue
+        shown = [
+            show_number(one, form) if lanes is None or lanes[number] else OFF
+            for number, one in enumerate(row[:_ROW_OF_PART])
+        ]
+        more = " ..." if row.size > _ROW_OF_PART else ""
+        lines.append(f"  {name} {' '.join(shown)}{more}")
+    return [*lines, f"  ... {left} more"] if left else lines
+
+
+_ROW_OF_PART = 16
+
+
+def _numbers(name: str, value: SourceValue) -> Iterator[tuple[str, SourceValue]]:
+    """Yield the numbers of a structure or array, with what is written to reach them."""
+    if value.is_scalar:
+        yield name, value
+        return
+    for inner, part in value.parts():
+        yield from _numbers(f"{name}{inner}", part)
+
+
 def _rows(array: NDArray[Any], form: str) -> list[str]:
     """Return an array of several dimensions, its last one a line each."""
     flat = array.reshape(-1, array.shape[-1])
@@ -89,7 +127,11 @@ def _rows(array: NDArray[Any], form: str) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value as JSON has it; structures are objects, one for each channel."""
+    if isinstance(value, SourceValue):
+        return [plain(one) for one in value.all()]
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in cast("dict[str, Any]", value).items()}
     if isinstance(value, np.ndarray):
         return plain(cast("NDArray[Any]", value).tolist())
     if isinstance(value, np.generic):

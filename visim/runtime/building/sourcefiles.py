@@ -19,10 +19,15 @@ def named_files(unit: Unit) -> Unit:
     if not any(_is_of_no_disk(item) for item in unit.body):
         return unit
     body = tuple(
-        replace(item, name=item.name.removeprefix(_FOLDER)) if isinstance(item, FileMark) else item
+        replace(item, name=named_file(item.name)) if isinstance(item, FileMark) else item
         for item in unit.body
     )
     return replace(unit, body=body)
+
+
+def named_file(name: str) -> str:
+    """Return the name that a file was given, of one that a compiled program has."""
+    return name.removeprefix(_FOLDER)
 
 
 def _is_of_no_disk(item: Instruction) -> bool:

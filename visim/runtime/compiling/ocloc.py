@@ -1,7 +1,7 @@
 """The compiler processes: started when first needed, used again, replaced after a crash.
 
-There is one for each compiler that is used, never shared across a fork, and all end at exit. They
-work one after the other.
+There is one for each compiler that is used, and another one if it has to leave notes on variables,
+never shared across a fork, and all end at exit. They work one after the other.
 """
 
 from __future__ import annotations
@@ -19,35 +19,40 @@ _INTERPRETER_END_S = 5.0
 """So long a daemon thread waits to be gone with the interpreter."""
 
 
+_Key = tuple[str, bool]
+"""A library, and whether its process leaves notes on variables."""
+
+
 class _Shared:
-    """The workers that all builds of this process use, by the library that each has loaded."""
+    """The workers that all builds of this process use, by library and whether they leave notes."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.workers: dict[str, Worker] = {}
+        self.workers: dict[_Key, Worker] = {}
         self.ended = False
         self.others: Invoke | None = None
 
-    def running(self, library: str) -> Worker:
+    def running(self, key: _Key) -> Worker:
         """Return the worker of a library, started if there is none."""
-        worker = self.workers.get(library)
+        worker = self.workers.get(key)
         if worker is not None and not worker.is_alive:
-            self.close(library)
+            self.close(key)
             worker = None
         if worker is None:
-            worker = self.workers[library] = Worker(library)
+            library, notes = key
+            worker = self.workers[key] = Worker(library, notes=notes)
         return worker
 
-    def close(self, library: str) -> None:
+    def close(self, key: _Key) -> None:
         """End the worker of a library if there is one."""
-        worker = self.workers.pop(library, None)
+        worker = self.workers.pop(key, None)
         if worker is not None:
             worker.close()
 
     def close_all(self) -> None:
         """End all workers."""
-        for library in tuple(self.workers):
-            self.close(library)
+        for key in tuple(self.workers):
+            self.close(key)
 
     def end(self) -> None:
         """End all workers with the interpreter, when daemon threads may still wait for one."""
@@ -92,6 +97,8 @@ def invoke(
     source: tuple[str, bytes] | None,
     timeout: float,
     files: Mapping[str, bytes] = MappingProxyType({}),
+    *,
+    notes: bool = False,
 ) -> Answer:
     """Call oclocInvoke in a compiler process.
 
@@ -101,6 +108,8 @@ def invoke(
         source: The name and bytes of the input file, if there is one.
         timeout: How many seconds it may take.
         files: What has to be in the current directory, by the paths from there.
+        notes: Whether the answer is to have the compiler's notes on where variables are
+            (`visim.binary.debuginfo`). Processes that others run have none.
 
     Raises:
         ToolMissing: The library cannot be loaded.
@@ -110,13 +119,14 @@ def invoke(
     if _shared.others is not None:
         return _shared.others(library, arguments, source, timeout, files)
     head, body = request(arguments, source, files)
+    key = library, notes
     _shared.wait_for_the_end()
     try:
         with _shared.lock:
             try:
-                return _shared.running(library).ask(head, body, timeout)
+                return _shared.running(key).ask(head, body, timeout)
             except BaseException:  # also Ctrl-C: an answer may still come, for nobody
-                _shared.close(library)
+                _shared.close(key)
                 raise
     except BaseException:
         _shared.wait_for_the_end()
@@ -137,7 +147,7 @@ def path_of(library: str) -> Path:
         CompilerStuck: The process does not answer.
     """
     with _shared.lock:
-        return _shared.running(library).library
+        return _shared.running((library, False)).library
 
 
 def close() -> None:

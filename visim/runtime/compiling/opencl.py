@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from visim.binary.notes import with_notes
 from visim.binary.zebin import is_zebin
 from visim.diag import Diagnostic, Diagnostics, Source
 from visim.errors import ArgumentError, InputError, ToolMissing
@@ -25,6 +26,7 @@ from visim.runtime.compiling.spirv import whole_module
 from visim.runtime.compiling.worker import INSTALL_HINT, Answer, CompilerDied, CompilerStuck
 from visim.runtime.given import check_text
 from visim.target import Platform, platform, product
+from visim.toolchain.installed import version_order
 
 __all__ = ["TIMEOUT_S", "Built", "ToolMissing", "build_zebin"]
 
@@ -38,6 +40,9 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 _LINES = "-gline-tables-only"
 """Line information that leaves the code as it is: `-g` changes it, and ocloc 22.43 was seen to
 read registers in it that nothing writes."""
+_VARIABLES = "-g"
+_FIRST_WITH_VARIABLES = (23,)
+_HAS_VARIABLES = re.compile(r"(?<!\S)-g(?!\S)")
 _HAS_LINES = re.compile(r"(?<!\S)-g(line-tables-only)?(?!\S)")
 _INCLUDE_OPTION = re.compile(r'(?<!\S)-I\s*(?:"([^"]*)"|(\S+))')
 _NO_PARTS = "library has failed"  # libigdfcl or libigc is missing
@@ -84,6 +89,7 @@ def build_zebin(
     headers: Mapping[str, str] | None = None,
     include: Sequence[Part] = (),
     lines: bool = True,
+    variables: bool = False,
     compiler: Part | None = None,
     surfaces_by_table: bool = False,
 ) -> Built:
@@ -101,6 +107,8 @@ def build_zebin(
         headers: The texts of included files by the names that `#include` has.
         include: Folders in which included files are looked for.
         lines: Whether instructions get the lines of the source that they come from.
+        variables: Whether the program also has the names, types and places of variables (`-g`);
+            a compiler of 2022 gives lines only, since its code with `-g` may be wrong.
         compiler: The path of a libocloc, the name of an installed toolchain, `system`, or a
             version; None takes the newest that knows the device.
         surfaces_by_table: Whether images and samplers are found by a binding table on devices
@@ -133,10 +141,12 @@ def build_zebin(
         unit, files = sources.unit(), sources.files()
         job = _Job(_FILE, unit, sources.name, sold, files, sources.by_spelling())
         words = _with_includes(options, sources)
-    if lines and not _HAS_LINES.search(words):
-        words = f"{words} {_LINES}".strip()
+    chosen = compiler_for(sold, compiler)
+    if (lines or variables) and not _HAS_LINES.search(words):
+        is_safe = version_order(chosen.version) >= _FIRST_WITH_VARIABLES
+        words = f"{words} {_VARIABLES if variables and is_safe else _LINES}".strip()
     more = _BY_TABLE if surfaces_by_table else ()
-    return _compile(job, words, target, compiler_for(sold, compiler), more)
+    return _compile(job, words, target, chosen, more)
 
 
 def _compile(
@@ -148,7 +158,7 @@ def _compile(
     words += ["-internal_options", _internal_options(target, options)]
     if options:
         words += ["-options", options]
-    answer = _invoke(words, job, target, compiler)
+    answer = _invoke(words, job, target, compiler, notes=_HAS_VARIABLES.search(options) is not None)
     log = Log(answer.log, job.name, job.sources)
     if answer.code == 0:
         return Built(
@@ -168,7 +178,7 @@ def _zebin(answer: Answer, name: str) -> bytes:
     found = {key: data for key, data in answer.outputs.items() if is_zebin(data)}
     key = next((key for key in _NAMES if key in found), next(iter(found), None))
     if key is not None:
-        return found[key]
+        return with_notes(found[key], answer.outputs.values())
     written = [f"{key} ({len(data)} bytes)" for key, data in answer.outputs.items()]
     what = ", ".join([*written, *answer.files]) or "nothing"
     log = f"; its log: {answer.log.strip()}" if answer.log.strip() else ""
@@ -195,11 +205,13 @@ def _internal_options(target: Platform, options: str) -> str:
     return f"{_INTERNAL} {_IMAGES}" if lacks_images else _INTERNAL
 
 
-def _invoke(words: list[str], job: _Job, target: Platform, compiler: Compiler) -> Answer:
+def _invoke(
+    words: list[str], job: _Job, target: Platform, compiler: Compiler, *, notes: bool
+) -> Answer:
     name = job.name
     try:
         source = (job.file, job.data)
-        return ocloc.invoke(compiler.library, words, source, TIMEOUT_S, job.files)
+        return ocloc.invoke(compiler.library, words, source, TIMEOUT_S, job.files, notes=notes)
     except CompilerDied as death:
         words_said = f"; it said: {death.words}" if death.words else ""
         message = f"the OpenCL compiler crashed ({death.how}) on {name} for {target.name}"

@@ -22,15 +22,25 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 _ELF = b"\x7fELF"
+_NOTES = b"\x10\xd0\xad\xde"
+"""What the compiler's notes on variables begin with; see `visim.binary.debuginfo`."""
+_OUTPUTS = (_ELF, _NOTES)
+_ASKING = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": ".*dbg"}
+"""Lets the compiler write its notes. One of 2022 has no filter and writes a dozen files more."""
 
 
-def main(library: str, folder: str) -> None:
-    """Serve requests with `library`; `folder` is this process's own and is removed at the end."""
+def main(library: str, folder: str, notes: str = "") -> None:
+    """Serve requests with `library`; `folder` is this process's own and is removed at the end.
+
+    With `notes` the compiler leaves its notes on variables. It reads its environment only once.
+    """
     replies = os.fdopen(os.dup(1), "wb")
     requests = sys.stdin.buffer
     work = Path(folder, "work")
     work.mkdir()
     os.chdir(work)
+    if notes:
+        os.environ.update(_ASKING, IGC_DumpToCustomDir=str(work))
     _silence(Path(folder, "stderr"))
     try:
         compiler = ctypes.CDLL(library)
@@ -139,13 +149,13 @@ def _write_files(folder: Path, files: Iterable[tuple[str, int]], body: bytes) ->
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Return the files that the compiler left in `folder`, of programs with what is in them."""
+    """Return the files that the compiler left in `folder`; of programs and notes their bytes."""
     found: dict[str, bytes] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
             with path.open("rb") as stream:
                 head = stream.read(len(_ELF))
-                data = head + stream.read() if head == _ELF else b""
+                data = head + stream.read() if head in _OUTPUTS else b""
             found[str(path.relative_to(folder))] = data
     return found
 

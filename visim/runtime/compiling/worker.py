@@ -84,16 +84,17 @@ def request(
 class Worker:
     """One running compiler process. `library` is the file that it loaded."""
 
-    def __init__(self, library: str) -> None:
-        """Start the process.
+    def __init__(self, library: str, *, notes: bool = False) -> None:
+        """Start the process; with `notes` its answers have the compiler's notes on variables.
 
         Raises:
             ToolMissing: It cannot load `library`.
         """
         self._folder = tempfile.mkdtemp(prefix="visim-ocloc-")
+        words = [opencl_child.__file__, library, self._folder, *(["notes"] if notes else [])]
         with in_use(library) as descriptors:
             self._process = subprocess.Popen(
-                python_command(library, opencl_child.__file__, library, self._folder),
+                python_command(library, *words),
                 env=environment(library),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

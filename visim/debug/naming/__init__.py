@@ -1,0 +1,1 @@
+"""Variables of the source in a stopped thread: which there are, where they are, what they hold."""

@@ -1,0 +1,147 @@
+"""Values of source variables: bytes of each channel as arrays of the type that they have.
+
+The last axis of an array is the channel: `v[2]` and `p.x` are rows of all channels, as `v` of a
+scalar type is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.binary.dwarf.types import Kind, SourceType
+
+_LETTERS = "biuf"
+_SCALARS = {Kind.SIGNED: "i", Kind.UNSIGNED: "u", Kind.FLOAT: "f", Kind.POINTER: "u"}
+_SIZES = {"i": {1, 2, 4, 8}, "u": {1, 2, 4, 8}, "f": {2, 4, 8}}
+
+
+class SourceValue:
+    """What a variable of the source holds in each channel.
+
+    `known` says of each byte of the type whether its place is known; the compiler may have removed
+    parts of a structure.
+
+    Args:
+        kind: its type.
+        octets: its bytes [channel, byte].
+        known: which of them are known.
+    """
+
+    def __init__(
+        self, kind: SourceType, octets: NDArray[np.uint8], known: NDArray[np.bool_]
+    ) -> None:
+        self.type = kind
+        self._octets = octets
+        self._known = known
+
+    @property
+    def width(self) -> int:
+        """How many channels there are."""
+        return len(self._octets)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is known."""
+        return bool(self._known.all())
+
+    @property
+    def is_scalar(self) -> bool:
+        """Whether it is one number in each channel."""
+        return not self.type.members and self.type.kind is not Kind.ARRAY
+
+    def row(self) -> NDArray[Any] | None:
+        """Return the number of each channel; None if it is no number, or not known."""
+        letter = "b" if self.type.kind is Kind.BOOLEAN else _SCALARS.get(self.type.kind)
+        if letter is None or not self.is_known or not self._octets.shape[1]:
+            return None
+        if letter == "b":
+            return self._octets[:, 0] != 0
+        if self.type.size not in _SIZES[letter]:
+            return None
+        data = np.ascontiguousarray(self._octets[:, : self.type.size])
+        return data.view(f"<{letter}{self.type.size}").reshape(-1)
+
+    def array(self) -> Any:
+        """Return a number of each channel, or numbers [element..., channel]; else itself.
+
+        Structures stay what they are: they have members, and nothing can be computed with them.
+        """
+        if self.is_scalar:
+            row = self.row()
+            return self if row is None else row
+        if self.type.kind is Kind.STRUCT or not self.type.count:
+            return self
+        parts = [self.element(n).array() for n in range(self.type.count)]
+        if any(isinstance(one, SourceValue) for one in parts):
+            return self
+        return np.stack(parts)
+
+    def element(self, number: int) -> SourceValue:
+        """Return an element of an array; IndexError if it has no such."""
+        kind = self.type.element
+        if kind is None or not 0 <= number < self.type.count:
+            raise IndexError(f"{self.type.name} has no element {number}")
+        return self._part(kind, number * kind.size)
+
+    def member(self, name: str) -> SourceValue | None:
+        """Return a member of a structure, or x, y, z, w of a vector; None if it has no such."""
+        for one in self.type.members:
+            if one.name == name:
+                return self._part(one.type, one.offset)
+        if self.type.kind is Kind.ARRAY and name in {"x", "y", "z", "w"}:
+            number = "xyzw".index(name)
+            return self.element(number) if number < self.type.count else None
+        return None
+
+    def _part(self, kind: SourceType, offset: int) -> SourceValue:
+        end = offset + kind.size
+        return SourceValue(kind, self._octets[:, offset:end], self._known[offset:end])
+
+    def parts(self) -> list[tuple[str, SourceValue]]:
+        """Return members and elements with what is written behind the name to reach them."""
+        if self.type.members:
+            return [(f".{one.name}", self._part(one.type, one.offset)) for one in self.type.members]
+        if self.type.kind is Kind.ARRAY:
+            return [(f"[{n}]", self.element(n)) for n in range(self.type.count)]
+        return []
+
+    def of(self, lane: int) -> Any:
+        """Return the value in a channel as JSON has it; "?" for what is not known."""
+        if self.type.members:
+            return {name[1:]: part.of(lane) for name, part in self.parts()}
+        if self.type.kind is Kind.ARRAY:
+            return [part.of(lane) for _, part in self.parts()]
+        row = self.row()
+        if row is None:
+            return "?"
+        return row[lane].item()
+
+    def all(self) -> list[Any]:
+        """Return the values of all channels as JSON has them."""
+        return [self.of(lane) for lane in range(self.width)]
+
+    def text(self, lane: int) -> str:
+        """Return the value in a channel as C writes it."""
+        if self.type.members:
+            inside = ", ".join(f"{name} = {part.text(lane)}" for name, part in self.parts())
+            return f"{{{inside}}}"
+        if self.type.kind is Kind.ARRAY:
+            shown = [part.text(lane) for _, part in self.parts()[:_MOST]]
+            more = ["..."] if self.type.count > _MOST else []
+            return f"{{{', '.join([*shown, *more])}}}"
+        row = self.row()
+        if row is None:
+            return "?"
+        value = row[lane].item()
+        if self.type.kind is Kind.POINTER:
+            return hex(value)
+        names = dict(self.type.values)
+        return names.get(value, str(value)) if names else str(row[lane])
+
+
+_MOST = 16
+
+__all__ = ["SourceValue"]
