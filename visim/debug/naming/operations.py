@@ -86,6 +86,8 @@ def pieces_of(code: bytes, lane: int, machine: Machine) -> list[Piece]:
     """
     state, at = _State(), 0
     for _ in range(_MOST_STEPS):
+        if at < 0:
+            break
         if at >= len(code):
             return _ended(state)
         at = _step(code, at, state, lane, machine)
