@@ -61,9 +61,7 @@ LIT3, LIT4, LIT7, LIT15 = 0x33, 0x34, 0x37, 0x3F
 
 class TestOperations:
     def test_a_register_of_a_channel_as_compilers_of_2026_write_it(self):
-        code = bytes(
-            [LANE, LIT3, SHR, 0x23, 26, LANE, LIT7, AND, 0x08, 32, MUL, 0xFE, 32, 0x9F]
-        )
+        code = bytes([LANE, LIT3, SHR, 0x23, 26, LANE, LIT7, AND, 0x08, 32, MUL, 0xFE, 32, 0x9F])
         assert pieces_of(code, 10, Machine()) == [Piece(value=100 * 11 + 2)]
 
     def test_a_register_of_a_channel_as_compilers_of_2022_write_it(self):
@@ -94,7 +92,6 @@ class TestOperations:
     def test_any_bytes_give_pieces_or_say_why_not(self, code, lane):
         try:
             found = pieces_of(code, lane, Machine())
-        except Unplaced as reason:
-            assert str(reason)
-        else:
-            assert found
+        except Unplaced:
+            return
+        assert found
