@@ -193,6 +193,10 @@ def fault() -> object:
         cl.read(out, 4000)
     except Failed as error:
         cl.cl.call("clReleaseMemObject", out)
+        cl.cl.call("clReleaseKernel", over)
+        cl.cl.call("clReleaseProgram", program)
+        cl.cl.call("clReleaseCommandQueue", cl.queue)
+        cl.cl.call("clReleaseContext", cl.context)
         return str(error)
     return "nothing"
 

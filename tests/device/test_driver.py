@@ -52,10 +52,13 @@ def test_saxpy_is_right_by_opencl_and_by_level_zero(tmp_path: Path) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    every = metafunc.config.getoption("thorough")
     if "model" in metafunc.fixturenames:
         names = [one.name for one in MODELS[1:]]
-        every = metafunc.config.getoption("thorough")
         metafunc.parametrize("model", names if every else share("models", names, 1))
+    if "host" in metafunc.fixturenames:
+        pairs = [(name, device) for device in ("bmg", "pvc") for name in _HOSTS]
+        metafunc.parametrize("host", pairs if every else share("hosts", pairs, 3), ids="-".join)
 
 
 def test_saxpy_is_right_on_all_devices(model: str) -> None:
@@ -76,6 +79,40 @@ def test_a_program_sees_several_devices() -> None:
         ["Intel(R) Data Center GPU Max 1100", 297.0],
         ["Intel(R) Arc(TM) Graphics", 297.0],
     ], done.stderr
+
+
+_HOSTS = {
+    "linked": [10, 16, 22, 28, 34, 40, 46, 52, 58, 64],
+    "binary": [0, 297.0],
+    "spirv": ["03022307", 297.0],
+    "large": True,
+    "threads": [32, True],
+    "events": 26,
+    "forked": [297.0, 3, 297.0],
+    "misuse": {
+        "arguments": "-52",
+        "index": "-49",
+        "dimensions": "-53",
+        "group": "-54",
+        "kernel": "-48",
+        "queue": "-36",
+        "empty": "-61",
+        "host": "-37",
+        "huge": "-61",
+        "name": "-46",
+        "text": "-11",
+        "wait": "-30",
+        "what": "-30",
+    },
+}
+"""What the programs of `hosts` print, on all devices."""
+
+
+def test_programs_use_the_rest_of_opencl(host: tuple[str, str]) -> None:
+    name, device = host
+    words = sys.executable, "-m", "tests.device.hosts", name
+    done = visim_exec(*words, options=("--device", device))
+    assert json.loads(done.stdout or "null") == _HOSTS[name], done.stderr
 
 
 def test_a_missing_driver_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,8 @@
 
 A VM has a process of its own, whose address space is the VM's: kernels then run on the GPU's
 addresses as they are, on either engine. Objects are pages of the file that all processes share.
-Memory of the program itself is not: it is copied before a kernel and, where the kernel has changed
-it, after; the copy engine reaches it in place.
+Memory of the program itself is not: `lending` copies it before and after a kernel; the copy engine
+reaches it in place.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from threading import RLock
 import numpy as np
 
 from visim.device.hostmemory import Bytes, ProgramMemory, bytes_at, map_at, unmap
+from visim.device.lending import Loan
 from visim.machine.allocations import Allocation
 from visim.machine.memory import Memory
 
@@ -54,6 +55,7 @@ class Mapping:
     program: int | None
     is_writable: bool
     asked: int | None = None
+    loan: Loan | None = None
 
     @property
     def asked_end(self) -> int:
@@ -133,6 +135,8 @@ class AddressSpace:
                     self._starts.remove(start)
                     del self._mappings[start]
                     self._memory = None
+                    if found.loan is not None:
+                        found.loan.end()
                     unmap(start, found.end - start)
 
     @property
@@ -223,38 +227,32 @@ class AddressSpace:
 
     @contextmanager
     def for_kernels(self) -> Generator[Memory]:
-        """Lend the memory in the form that engines know, up to date with that of the program."""
-        borrowed = [one for one in self.mappings if one.program is not None]
-        before = [self._pull(one) for one in borrowed]
+        """Lend the memory in the form that engines know, up to date with that of the program.
+
+        Several kernels may borrow it at a time, and mappings may come and go meanwhile.
+        """
+        with self._lock:
+            loans = [self._lend(one) for one in self.mappings if one.program is not None]
+            memory = self._for_engines()
         try:
-            yield self._for_engines()
+            yield memory
         finally:
-            for one, old in zip(borrowed, before, strict=True):
-                self._push(one, old)
+            with self._lock:
+                for loan in loans:
+                    loan.give_back()
+
+    def _lend(self, one: Mapping) -> Loan:
+        """Lend the program's memory behind a mapping to one more kernel; the lock is held."""
+        assert one.program is not None
+        if one.loan is None:
+            one.loan = Loan(self._program, one.program, one.host)
+        one.loan.take()
+        return one.loan
 
     def _for_engines(self) -> Memory:
-        with self._lock:
-            if self._memory is None:
-                self._memory = _memory_of(self.mappings)
-            return self._memory
-
-    def _pull(self, one: Mapping) -> Bytes:
-        """Copy the program's memory to its place here; return what stands there now."""
-        assert one.program is not None
-        self._program.read(one.program, one.host)
-        return one.host.copy()
-
-    def _push(self, one: Mapping, before: Bytes) -> None:
-        """Copy back what has changed since `before`, and nothing else."""
-        assert one.program is not None
-        changed = np.flatnonzero(one.host != before)
-        if not changed.size:
-            return
-        breaks = np.flatnonzero(np.diff(changed) > 1)
-        firsts = changed[np.concatenate(([0], breaks + 1))].tolist()
-        lasts = changed[np.concatenate((breaks, [changed.size - 1]))].tolist()
-        for first, last in zip(firsts, lasts, strict=True):
-            self._program.write(one.program + first, one.host[first : last + 1])
+        if self._memory is None:
+            self._memory = _memory_of(self.mappings)
+        return self._memory
 
 
 def _memory_of(mappings: list[Mapping]) -> Memory:

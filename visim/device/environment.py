@@ -55,6 +55,7 @@ def variables(
         "OCL_ICD_VENDORS": str(tree / "vendors"),
         "NEOReadDebugKeys": "1",
         "InjectInternalBuildOptions": _KEPT_VISA,
+        "IGC_ExtraOCLInternalOptions": _KEPT_VISA,  # The driver hands nothing to linking.
         "EnableDirectSubmission": "0",
         "EnableDeferredDeleter": "0",
         "ForceLinearImages": "1",

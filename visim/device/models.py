@@ -88,7 +88,7 @@ MODELS = (
           clock_hz=_CRYSTAL_HZ, max_mhz=2500, vram_bytes=0),
     Model("pvc", "Data Center GPU Max 1100", 0x0BDA, 0x2F, (12, 60, 7),
           slices=7, subslices=8, eus=8, slm_kib=128, l3_banks=56, l3_bank_kib=2048,
-          clock_hz=25_000_000, max_mhz=1550, vram_bytes=48 * GIB, engines=(COPY, COMPUTE)),
+          clock_hz=25_000_000, max_mhz=1550, vram_bytes=48 * GIB, engines=(*[COPY] * 9, COMPUTE)),
     Model("dg2", "Arc A770", 0x56A0, 8, (12, 55, 8),
           slices=8, subslices=4, eus=16, slm_kib=128, l3_banks=32, l3_bank_kib=512,
           clock_hz=_CRYSTAL_HZ, max_mhz=2400, vram_bytes=16 * GIB),

@@ -30,7 +30,7 @@ from visim.device.walker import ComputeWalk
 from visim.errors import UnsupportedError
 from visim.machine.allocations import Allocation
 from visim.machine.sampling import Address
-from visim.machine.surfaces import Surfaces
+from visim.machine.surfaces import Bounds, Surfaces
 
 _ENTRY_BYTES = 4
 _SIZE_LOW, _SIZE_MIDDLE, _SIZE_HIGH = Field(2, 6, 0), Field(2, 29, 16), Field(3, 31, 21)
@@ -48,7 +48,7 @@ def bound_surfaces(
         PageFault: the table or a state is nowhere.
     """
     _refuse_bindless(kernel)
-    surfaces = Surfaces()
+    surfaces = Surfaces(Bounds.FAULT)
     images: list[BorrowedImage] = []
     for entry in kernel.binding_table:
         place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * entry.bti_value

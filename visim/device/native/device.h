@@ -15,7 +15,7 @@
 #include "protocol.h"
 #include "xe_uapi.h"
 
-enum { MOST_DEVICES = 8, MASK_BYTES = 16, HWCONFIG_WORDS = 48, MOST_ENGINES = 8 };
+enum { MOST_DEVICES = 8, MASK_BYTES = 16, HWCONFIG_WORDS = 48, MOST_ENGINES = 16 };
 enum { MOST_VMS = 256, MOST_QUEUES = 4096, MOST_OBJECTS = 1 << 20 };
 enum { PAGE = 4096, OBJECT_ALIGNMENT = 1 << 16 };
 
@@ -61,6 +61,7 @@ int create_queue(struct xe_queue_create *request);
 int destroy_queue(uint32_t queue);
 int execute(const struct xe_exec *request);
 bool queue_is_lost(uint32_t queue);
+void end_waiting(uint32_t queue);
 int wait_fence(struct xe_wait *request);
 void finish_all(void);
 void forget_all_after_fork(void);

@@ -209,6 +209,7 @@ static int answer_version(struct drm_version *version) {
 static int get_property(struct xe_queue_property *request) {
     if (request->extensions || request->property != 0) return -EINVAL;
     request->value = queue_is_lost(request->queue);
+    if (request->value) end_waiting(request->queue);
     return 0;
 }
 

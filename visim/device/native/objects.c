@@ -39,7 +39,7 @@ struct mapping {
 };
 
 struct vm {
-    bool exists, is_running, is_lost;
+    bool exists, is_running, is_lost, is_told;
     int device;
     struct mapping *mappings;
     size_t count, room;
@@ -51,6 +51,7 @@ struct queue {
     bool exists, is_known;
     uint32_t vm, class_, instance;
     int socket;
+    uint64_t fence; /* of its last batch; 0 if there was none */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -370,6 +371,10 @@ int bind_vm(const struct xe_vm_bind *request) {
     return signal_fences(request->syncs, request->sync_count);
 }
 
+static struct queue *queue_at(uint32_t id) {
+    return id && id < MOST_QUEUES && queues[id].exists ? &queues[id] : NULL;
+}
+
 int create_queue(struct xe_queue_create *request) {
     if (!vm_at(request->vm)) return -ENOENT;
     if (request->width != 1 || !request->placements || !request->instances) return -EINVAL;
@@ -389,10 +394,6 @@ int create_queue(struct xe_queue_create *request) {
     }
     pthread_mutex_unlock(&lock);
     return id < MOST_QUEUES ? 0 : -ENOSPC;
-}
-
-static struct queue *queue_at(uint32_t id) {
-    return id && id < MOST_QUEUES && queues[id].exists ? &queues[id] : NULL;
 }
 
 int destroy_queue(uint32_t id) {
@@ -440,6 +441,14 @@ static int show_queue(struct vm *vm, struct queue *queue, uint32_t id) {
     return result;
 }
 
+/* A VM's process only ends before it is asked to if it crashes, or somebody kills it. */
+static void tell_end(struct vm *vm) {
+    if (__atomic_exchange_n(&vm->is_told, true, __ATOMIC_RELAXED)) return;
+    fprintf(stderr, "visim: the process that ran the kernels on %s has ended, and with it the "
+                    "device; run the program with --engine interpreter, and report what it says\n",
+            device_at(vm->device)->name);
+}
+
 int execute(const struct xe_exec *request) {
     struct queue *queue = queue_at(request->queue);
     struct vm *vm = queue ? vm_at(queue->vm) : NULL;
@@ -454,6 +463,7 @@ int execute(const struct xe_exec *request) {
         if (sync.type != SYNC_USER_FENCE) return -EOPNOTSUPP;
         message.place = canonical(sync.address, device_at(vm->device));
         message.value = sync.value;
+        queue->fence = message.place;
     }
     pthread_mutex_lock(&vm->lock);
     int result = start_vm(vm, queue->vm);
@@ -462,15 +472,31 @@ int execute(const struct xe_exec *request) {
     if (result) return result == -ENODEV ? -ECANCELED : result;
     if (queue_is_lost(request->queue)) return -ECANCELED;
     const ssize_t sent = send(queue->socket, &message, sizeof message, MSG_NOSIGNAL);
-    return sent == sizeof message ? 0 : -ECANCELED;
+    if (sent == sizeof message) return 0;
+    tell_end(vm);
+    return -ECANCELED;
 }
 
 bool queue_is_lost(uint32_t id) {
     const struct queue *queue = queue_at(id);
-    const struct vm *vm = queue ? vm_at(queue->vm) : NULL;
+    struct vm *vm = queue ? vm_at(queue->vm) : NULL;
     if (!vm) return true;
-    if (vm->is_lost || (status_words && status_words[id])) return true;
-    return vm->is_running && process_is_gone(&vm->process);
+    if (status_words && status_words[id]) vm->is_lost = true; /* Its other queues are, too. */
+    if (vm->is_lost) return true;
+    if (!vm->is_running || !process_is_gone(&vm->process)) return false;
+    tell_end(vm);
+    return true;
+}
+
+/* The driver, which knows that a queue is lost, waits for its batches all the same when it takes
+ * its objects down, without an end and without asking. The number of the last batch that is done
+ * stands so far before the fence. */
+void end_waiting(uint32_t id) {
+    const struct queue *queue = queue_at(id);
+    const uint64_t before = 0x800, most = 0x7fffffff;
+    if (!queue || queue->fence < before) return;
+    copy_to_program(queue->fence - before, &most, sizeof most);
+    copy_to_program(queue->fence, &most, sizeof most);
 }
 
 static bool is_met(const struct xe_wait *wait, uint64_t found) {
