@@ -14,7 +14,7 @@ from visim.devices import Generation
 
 _MI, _BLIT, _PIPE, _EXECUTE = 0, 2, 3, 5
 ONE_WORD = 0
-_LENGTH_8 = 0xFF
+_LENGTH_8, _LENGTH_16 = 0xFF, 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +132,54 @@ XE_HP = MappingProxyType({**XE2, **_table(
 """Xe-HPG, Xe-LPG, Xe-HPC."""
 
 
+# fmt: off
+XE_LP = _table(
+    *(command for command in XE2.values() if command.name not in {
+        "MI_MEM_FENCE", "MI_SET_PREDICATE", "MEM_COPY", "MEM_SET", "STATE_SYSTEM_MEM_FENCE_ADDRESS",
+        "STATE_CONTEXT_DATA_BASE_ADDRESS", "CFE_STATE", "COMPUTE_WALKER", "RESOURCE_BARRIER",
+        "3DSTATE_BINDING_TABLE_POOL_ALLOC"}),
+    Command("GPGPU_CSR_BASE_ADDRESS",        _pipe(0x6104)),
+    Command("MEDIA_VFE_STATE",               _pipe(0x7000), _LENGTH_16),
+    Command("MEDIA_INTERFACE_DESCRIPTOR_LOAD", _pipe(0x7002), _LENGTH_16),
+    Command("MEDIA_STATE_FLUSH",             _pipe(0x7004), _LENGTH_16),
+    Command("GPGPU_WALKER",                  _pipe(0x7105), skipped_by=1 << 8),
+    Command("L3_CONTROL",                    _pipe(0x7A07)),
+)
+# fmt: on
+"""Xe-LP: Tiger Lake."""
+
+_BASES = {
+    "general": 1,
+    "indirect": 1,
+    "surface": 4,
+    "dynamic": 6,
+    "instruction": 10,
+    "bindless_surface": 16,
+    "bindless_sampler": 19,
+}
+"""Where STATE_BASE_ADDRESS has which base."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """What differs between generations beside their commands.
 
     `descriptor` is the word of COMPUTE_WALKER with which its interface descriptor begins.
-    `stamp_bytes` are those of one time in what a walker writes when it is done.
+    `stamp_bytes` are those of one time in what a walker writes when it is done. `bases` tells where
+    STATE_BASE_ADDRESS has which base.
     """
 
     commands: Table
     descriptor: int
     stamp_bytes: int
+    bases: Mapping[str, int]
 
 
-_NEW, _OLD = Layout(XE2, 19, 8), Layout(XE_HP, 18, 4)
+_NEW, _OLD = Layout(XE2, 19, 8, _BASES), Layout(XE_HP, 18, 4, _BASES)
+_FIRST = Layout(XE_LP, 0, 4, {**_BASES, "indirect": 8, "binding_pool": 4})
 GENERATIONS: Mapping[Generation, Layout] = MappingProxyType(
     {
+        Generation.XE_LP: _FIRST,
         Generation.XE_HPG: _OLD,
         Generation.XE_LPG: _OLD,
         Generation.XE_LPG_PLUS: _OLD,

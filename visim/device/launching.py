@@ -178,7 +178,7 @@ class Kernels:
         return self._contents[key]
 
     def _launch(self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
-        given = walk.inline + self._space.read(bases.general + walk.indirect, walk.indirect_bytes)
+        given = walk.inline + self._space.read(bases.indirect + walk.indirect, walk.indirect_bytes)
         payload, ids = self._payload(prepared, walk, given)
         private = self._private(prepared, walk)
         dispatch = WalkDispatch(

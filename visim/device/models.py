@@ -98,6 +98,9 @@ MODELS = (
     Model("arl", "Arc 140T", 0x7D51, 4, (12, 74, 4),
           slices=2, subslices=4, eus=16, slm_kib=128, l3_banks=8, l3_bank_kib=512,
           clock_hz=_CRYSTAL_HZ, max_mhz=2350, vram_bytes=0),
+    Model("tgllp", "Iris Xe (Core i7-1165G7)", 0x9A49, 1, (12, 0, 0),
+          slices=1, subslices=6, eus=16, slm_kib=64, l3_banks=8, l3_bank_kib=480,
+          clock_hz=_CRYSTAL_HZ, max_mhz=1300, vram_bytes=0, engines=(RENDER, COPY)),
 )
 # fmt: on
 """The models, the one that is taken by default first."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from visim.device.address_space import AddressSpace
 from visim.device.commands import Command, Field, Layout, bit, key_of
 from visim.device.copying import Copier
+from visim.device.older_walker import DESCRIPTOR_BYTES, descriptor_number, read_older_walker
 from visim.device.registers import DISPATCH_SIZE, Registers
 from visim.device.walker import ComputeWalk, PostSync, read_walker
 
@@ -72,6 +73,7 @@ class Bases:
     """The addresses that STATE_BASE_ADDRESS and its relatives have set, and scratch memory."""
 
     general: int = 0
+    indirect: int = 0
     surface: int = 0
     dynamic: int = 0
     instruction: int = 0
@@ -121,6 +123,7 @@ class Streamer:
         self.registers = Registers(clock)
         self.bases = Bases()
         self._predicate = 0
+        self._descriptors = 0
         self._returns: list[int] = []
         self._at = 0
         self._meanings: dict[str, Callable[[Sequence[int]], None]] = {
@@ -141,6 +144,9 @@ class Streamer:
             "3DSTATE_BINDING_TABLE_POOL_ALLOC": self._set_pool,
             "CFE_STATE": self._set_front_end,
             "COMPUTE_WALKER": self._walk,
+            "MEDIA_VFE_STATE": self._set_media_front_end,
+            "MEDIA_INTERFACE_DESCRIPTOR_LOAD": self._load_descriptors,
+            "GPGPU_WALKER": self._walk_older,
             "MEM_COPY": self._copier.copy,
             "MEM_SET": self._copier.fill,
             "XY_BLOCK_COPY_BLT": self._copier.block_copy,
@@ -319,7 +325,7 @@ class Streamer:
     # State and kernels
 
     def _set_bases(self, words: Sequence[int]) -> None:
-        for name, place in _BASES.items():
+        for name, place in self._generation.bases.items():
             if words[place] & 1:
                 setattr(self.bases, name, _address(words, place) & ~0xFFF)
 
@@ -329,8 +335,21 @@ class Streamer:
     def _set_front_end(self, words: Sequence[int]) -> None:
         self.bases.scratch = words[1] >> 10 << 6
 
+    def _set_media_front_end(self, words: Sequence[int]) -> None:
+        self.bases.scratch = _address(words, 1) & ~0x3FF
+
+    def _load_descriptors(self, words: Sequence[int]) -> None:
+        self._descriptors = self.bases.dynamic + words[3]
+
+    def _walk_older(self, words: Sequence[int]) -> None:
+        place = self._descriptors + DESCRIPTOR_BYTES * descriptor_number(words)
+        data = self._space.read(place, DESCRIPTOR_BYTES)
+        self._run(read_older_walker(words, memoryview(data).cast("I").tolist()))
+
     def _walk(self, words: Sequence[int]) -> None:
-        walk = read_walker(words, self._generation.descriptor)
+        self._run(read_walker(words, self._generation.descriptor))
+
+    def _run(self, walk: ComputeWalk) -> None:
         groups = walk.groups or self._indirect_groups()
         start = self._clock()
         if all(groups) and walk.threads:
@@ -362,19 +381,11 @@ class Streamer:
             store(address + size * place, time_)
 
 
-_BASES = {
-    "general": 1,
-    "surface": 4,
-    "dynamic": 6,
-    "instruction": 10,
-    "bindless_surface": 16,
-    "bindless_sampler": 19,
-}
 _WITHOUT_EFFECT = (
     *("MI_NOOP", "MI_USER_INTERRUPT", "MI_ARB_CHECK", "MI_MEM_FENCE", "MI_REPORT_PERF_COUNT"),
     *("STATE_PREFETCH", "STATE_SIP", "STATE_COMPUTE_MODE", "STATE_SYSTEM_MEM_FENCE_ADDRESS"),
     *("STATE_CONTEXT_DATA_BASE_ADDRESS", "PIPELINE_SELECT", "RESOURCE_BARRIER"),
-    "3DSTATE_BTD",
+    *("3DSTATE_BTD", "GPGPU_CSR_BASE_ADDRESS", "MEDIA_STATE_FLUSH", "L3_CONTROL"),
 )
 """Hints, caches and preemption: there is nothing to do where memory is coherent."""
 

@@ -24,7 +24,7 @@ _SIMD, _GENERATES_IDS, _EMITS, _EMITS_INLINE = (
 )
 _WALK_ORDER, _TILING = Field(4, 24, 22), Field(4, 21, 19)
 _LOCAL_MAXIMA = (Field(6, 9, 0), Field(6, 19, 10), Field(6, 29, 20))
-_EXECUTION_MASK, _GROUPS, _FIRST_GROUP = 5, 7, 10
+_EXECUTION_MASK, _ENDS, _FIRST_GROUP = 5, 7, 10
 _KERNEL_LOW = Field(0, 31, 6)
 _SAMPLERS, _BINDING_TABLE = Field(3, 31, 5), Field(4, 20, 5)
 _THREADS, _SLM, _BARRIERS = Field(5, 9, 0), Field(5, 20, 16), Field(5, 30, 28)
@@ -33,11 +33,11 @@ _POST_SYNC, _INLINE = 8, 13
 _POST_SYNC_OPERATION = Field(8, 1, 0)
 _INLINE_WORDS = 8
 
-_SIMD_SIZES = {0: 8, 1: 16, 2: 32}
+SIMD_SIZES = {0: 8, 1: 16, 2: 32}
 _WALK_ORDERS: Mapping[int, Triple] = MappingProxyType(
     {0: (0, 1, 2), 1: (0, 2, 1), 2: (1, 0, 2), 3: (1, 2, 0), 4: (2, 0, 1), 5: (2, 1, 0)}
 )
-_SLM_KIB = (0, 1, 2, 4, 8, 16, 32, 64, 24, 48, 96, 128, 192, 256, 384)
+SLM_KIB = (0, 1, 2, 4, 8, 16, 32, 64, 24, 48, 96, 128, 192, 256, 384)
 _BARRIER_COUNTS = (0, 1, 2, 4, 8, 16, 24, 32)
 
 
@@ -59,7 +59,7 @@ class ComputeWalk:
     """One COMPUTE_WALKER.
 
     `kernel` is where its code starts behind the instruction base, `indirect` where its data are
-    behind the general base, `indirect_bytes` of them. `ids` is the mask of local ids that the
+    behind the base of indirect data, `indirect_bytes` of them. `ids` is the mask of local ids that the
     hardware makes for groups of `local_size`, None where they are in the data. `last_mask` are
     the channels that are on in a group's last thread. `groups` is None where registers say it.
     """
@@ -93,14 +93,14 @@ def read_walker(words: Sequence[int], descriptor: int) -> ComputeWalk:
     Raises:
         BadWalker: a field has a value that means nothing, or that visim does not know.
     """
-    simd = _SIMD_SIZES.get(_SIMD.of(words))
+    simd = SIMD_SIZES.get(_SIMD.of(words))
     if simd is None:
         raise BadWalker(f"SIMD size code {_SIMD.of(words)}")
     if _TILING.of(words):
         raise BadWalker(f"local ids in tiles (layout {_TILING.of(words)})")
     rest = words[descriptor:]
-    slm, order = _SLM.of(rest), _WALK_ORDER.of(words)
-    if slm >= len(_SLM_KIB):
+    slm, order, first = _SLM.of(rest), _WALK_ORDER.of(words), _three(words, _FIRST_GROUP)
+    if slm >= len(SLM_KIB):
         raise BadWalker(f"shared local memory of size code {slm}")
     if order not in _WALK_ORDERS:
         raise BadWalker(f"walk order {order}")
@@ -111,8 +111,8 @@ def read_walker(words: Sequence[int], descriptor: int) -> ComputeWalk:
     return ComputeWalk(
         simd_size=simd,
         kernel=_KERNEL_LOW.of(rest) << 6,
-        groups=None if _INDIRECT_GEOMETRY.of(words) else _three(words, _GROUPS),
-        first_group=_three(words, _FIRST_GROUP),
+        groups=None if _INDIRECT_GEOMETRY.of(words) else counted(_three(words, _ENDS), first),
+        first_group=first,
         threads=_THREADS.of(rest),
         last_mask=words[_EXECUTION_MASK],
         ids=_EMITS.of(words) if _GENERATES_IDS.of(words) else None,
@@ -121,7 +121,7 @@ def read_walker(words: Sequence[int], descriptor: int) -> ComputeWalk:
         inline=inline if _EMITS_INLINE.of(words) else b"",
         indirect=_INDIRECT_PLACE.of(words) << 6,
         indirect_bytes=_INDIRECT_BYTES.of(words),
-        slm_bytes=_SLM_KIB[slm] * KIB,
+        slm_bytes=SLM_KIB[slm] * KIB,
         barriers=_BARRIER_COUNTS[_BARRIERS.of(rest)],
         binding_table=_BINDING_TABLE.of(rest) << 5,
         samplers=_SAMPLERS.of(rest) << 5,
@@ -131,6 +131,12 @@ def read_walker(words: Sequence[int], descriptor: int) -> ComputeWalk:
             rest[_POST_SYNC + 3] | rest[_POST_SYNC + 4] << 32,
         ),
     )
+
+
+def counted(ends: Triple, firsts: Triple) -> Triple:
+    """Return how many groups a walker has that goes from a first one to before an end."""
+    x, y, z = (max(0, end - first) for end, first in zip(ends, firsts, strict=True))
+    return x, y, z
 
 
 def _three(words: Sequence[int], first: int) -> Triple:
