@@ -172,6 +172,48 @@ def events() -> object:
     return struct.unpack("<i", cl.read(x, 4))[0]
 
 
+def odd_sizes() -> object:
+    """How often each work-item ran where groups do not fit, and the sizes of their groups."""
+    cl = OpenCL()
+    source = """
+    kernel void count(global int *out) {
+        int x = get_global_id(0) - get_global_offset(0);
+        int y = get_global_id(1) - get_global_offset(1);
+        atomic_add(out + y * get_global_size(0) + x, 1 + 100 * get_local_size(0));
+    }
+    """
+    out, kernel = cl.buffer(4 * 70 * 4), cl.kernel(cl.build(source, "-cl-std=CL3.0"), "count")
+    cl.write(out, bytes(4 * 70 * 4))
+    cl.set(kernel, out)
+    offset, whole, group = ((c_size_t * 2)(*two) for two in ((5, 3), (70, 3), (16, 2)))
+    end = (0, None, None)
+    cl.cl.call("clEnqueueNDRangeKernel", cl.queue, kernel, 2, offset, whole, group, *end)
+    rows = struct.unpack("<280i", cl.read(out, 4 * 70 * 4))
+    return sorted({(value, rows.count(value)) for value in rows})
+
+
+def variables() -> object:
+    """Variables of a program keep their values from kernel to kernel."""
+    cl = OpenCL()
+    source = """
+    constant int table[5] = {3, 1, 4, 1, 5};
+    global int counter = 10;
+    kernel void add(global int *out) {
+        out[get_global_id(0)] = table[get_global_id(0) % 5];
+        atomic_inc(&counter);
+    }
+    kernel void tell(global int *out) { *out = counter; }
+    """
+    program, out = cl.build(source, "-cl-std=CL3.0"), cl.buffer(400)
+    add, tell = cl.kernel(program, "add"), cl.kernel(program, "tell")
+    cl.set(add, out)
+    cl.run(add, 100)
+    total = sum(struct.unpack("<100i", cl.read(out, 400)))
+    cl.set(tell, out)
+    cl.run(tell, 1)
+    return [total, struct.unpack("<i", cl.read(out, 4))[0]]
+
+
 def forked() -> object:
     """A forked child ends by itself; the parent's device goes on."""
     cl = OpenCL()

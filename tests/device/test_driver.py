@@ -57,7 +57,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = [one.name for one in MODELS[1:]]
         metafunc.parametrize("model", names if every else share("models", names, 1))
     if "host" in metafunc.fixturenames:
-        pairs = [(name, device) for device in ("bmg", "pvc") for name in _HOSTS]
+        pairs = [(name, device) for device in ("bmg", "pvc", "tgllp") for name in _HOSTS]
         metafunc.parametrize("host", pairs if every else share("hosts", pairs, 3), ids="-".join)
 
 
@@ -89,6 +89,8 @@ _HOSTS = {
     "threads": [32, True],
     "events": 26,
     "forked": [297.0, 3, 297.0],
+    "odd_sizes": [[0, 70], [601, 18], [1601, 192]],
+    "variables": [280, 110],
     "misuse": {
         "arguments": "-52",
         "index": "-49",

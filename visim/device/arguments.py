@@ -23,6 +23,8 @@ from visim.runtime.payload.layout import POINTED_TO
 
 _POINTER_BYTES = 8
 _TRIPLE_BYTES = 12
+_ADDRESS = "buffer_address"
+"""The kind of entry that tells where a buffer is that the kernel reaches by its binding table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +58,14 @@ def pointers(space: AddressSpace, kernel: ZeKernel, payload: bytes) -> tuple[Poi
 
 
 def _pointers(space: AddressSpace, kernel: ZeKernel, payload: bytes) -> Iterator[Pointer]:
-    named = parameters(kernel)
+    named, known = parameters(kernel), set[int]()
     for entry in kernel.payload:
         if entry.size != _POINTER_BYTES or entry.offset + entry.size > len(payload):
             continue
         name, element = POINTED_TO.get(entry.arg_type), None
-        if name is None and entry.addrmode == "stateless" and entry.arg_index >= 0:
+        is_buffer = entry.addrmode == "stateless" or entry.arg_type == _ADDRESS
+        if name is None and is_buffer and entry.arg_index >= 0 and entry.arg_index not in known:
+            known.add(entry.arg_index)
             name = named[entry.arg_index].name
             element = element_bytes(named[entry.arg_index].type_name)
         if name is None:

@@ -143,7 +143,6 @@ XE_LP = _table(
     Command("MEDIA_INTERFACE_DESCRIPTOR_LOAD", _pipe(0x7002), _LENGTH_16),
     Command("MEDIA_STATE_FLUSH",             _pipe(0x7004), _LENGTH_16),
     Command("GPGPU_WALKER",                  _pipe(0x7105), skipped_by=1 << 8),
-    Command("L3_CONTROL",                    _pipe(0x7A07)),
 )
 # fmt: on
 """Xe-LP: Tiger Lake."""

@@ -31,6 +31,7 @@ from visim.errors import UnsupportedError
 from visim.machine.allocations import Allocation
 from visim.machine.sampling import Address
 from visim.machine.surfaces import Bounds, Surfaces
+from visim.runtime.arguments.parameters import parameters
 
 _ENTRY_BYTES = 4
 _SIZE_LOW, _SIZE_MIDDLE, _SIZE_HIGH = Field(2, 6, 0), Field(2, 29, 16), Field(3, 31, 21)
@@ -50,16 +51,15 @@ def bound_surfaces(
     _refuse_bindless(kernel)
     surfaces = Surfaces(Bounds.FAULT)
     images: list[BorrowedImage] = []
-    for entry in kernel.binding_table:
-        place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * entry.bti_value
+    for index, name in _bound(kernel).items():
+        place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * index
         words = _words(space, bases.surface + space.load(place), STATE_WORDS)
-        name = f"argument {entry.arg_index} of {kernel.name!r}"
         kind = TYPE.of(words)
         if kind == BUFFER and FORMAT.of(words) == RAW:
-            surfaces.bind_allocation(entry.bti_value, _buffer(space, words, name))
+            surfaces.bind_allocation(index, _buffer(space, words, name))
         elif kind != NULL:
             image = _image(space, words, name)
-            surfaces.bind_image(entry.bti_value, image.memory, name)
+            surfaces.bind_image(index, image.memory, name)
             images.append(image)
     _bind_samplers(space, kernel, walk, bases, surfaces)
     try:
@@ -67,6 +67,17 @@ def bound_surfaces(
     finally:
         for image in images:
             image.give_back()
+
+
+def _bound(kernel: ZeKernel) -> dict[int, str]:
+    """Return what stands in a kernel's binding table: arguments, and the program's variables."""
+    named = parameters(kernel)
+    found = {entry.bti_value: named[entry.arg_index].name for entry in kernel.binding_table}
+    of_program = {"const_base": "constants", "global_base": "variables"}
+    for entry in kernel.payload:
+        if entry.bti_value >= 0 and entry.arg_type in of_program:
+            found[entry.bti_value] = f"{of_program[entry.arg_type]} of the program"
+    return found
 
 
 def _refuse_bindless(kernel: ZeKernel) -> None:

@@ -59,7 +59,7 @@ class ComputeWalk:
     """One COMPUTE_WALKER.
 
     `kernel` is where its code starts behind the instruction base, `indirect` where its data are
-    behind the base of indirect data, `indirect_bytes` of them. `ids` is the mask of local ids that the
+    behind their base, `indirect_bytes` of them. `ids` is the mask of local ids that the
     hardware makes for groups of `local_size`, None where they are in the data. `last_mask` are
     the channels that are on in a group's last thread. `groups` is None where registers say it.
     """
