@@ -53,6 +53,40 @@ class SupposingReader(ShapeReader):
         self.tests += supposed[1]
         return supposed[0]
 
+    # What wraps
+
+    def _binary(self, expr: Expr, channel: int | None) -> Shape | None:
+        """Return a row of which low bits are kept, as indices of rings have: it does not wrap."""
+        found = super()._binary(expr, channel)
+        if found is not None or expr.uop.name != "and":
+            return found
+        a, b = (self.shape(arg, channel) for arg in expr.args)
+        if a is None or b is None:
+            return None
+        row, mask = (a, b) if is_uniform(b) else (b, a)
+        if not _is_plain(row) or not is_uniform(mask):
+            return None
+        row, mask = self.writer.aligned(row, mask)
+        bits, reach = row.form.bits, _reach(row)
+        cores = dict[tuple[str, str], str]()
+        for core, number in dict.fromkeys(zip(row.cores, mask.cores, strict=True)):
+            self._keeps_low_bits(number, bits)
+            first, last = (
+                self.text.let(f"and i{bits} {self._at(row, core, end)}, {number}")
+                for end in (0, reach)
+            )
+            away = self.text.let(f"sub i{bits} {last}, {first}")
+            self.tests.append(self.text.let(f"icmp eq i{bits} {away}, {signed(reach, bits)}"))
+            cores[core, number] = first
+        firsts = tuple(cores[pair] for pair in zip(row.cores, mask.cores, strict=True))
+        return linear(row.lanes, bits, firsts, row.form.step, exact=True)
+
+    def _keeps_low_bits(self, mask: str, bits: int) -> None:
+        """Suppose that a mask is one less than a power of two: it has low bits only."""
+        above = self.text.let(f"add i{bits} {mask}, 1")
+        both = self.text.let(f"and i{bits} {above}, {mask}")
+        self.tests.append(self.text.let(f"icmp eq i{bits} {both}, 0"))
+
     # Choices
 
     def _extreme(self, expr: Expr, channel: int | None) -> Shape | None:

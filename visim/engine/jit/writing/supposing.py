@@ -14,7 +14,7 @@ from visim.engine.jit.analysis.affine import ShapeReader
 from visim.engine.jit.analysis.lanes import Row, channel_of, row_of
 from visim.engine.jit.analysis.slots import is_integer
 from visim.engine.jit.analysis.supposed import SupposingReader
-from visim.engine.jit.ir.places import place_span
+from visim.engine.jit.ir.places import is_repeated, place_span
 from visim.engine.jit.ir.shapes import Shape, ShapeWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import RegisterWrite, WriteIndirect, WriteRegister
@@ -146,7 +146,7 @@ class Supposing:
     def _may_suppose(self, expr: Expr, channel: int | None) -> bool:
         """Whether an expression chooses, or reads of what something is supposed."""
         for one in below([expr]):
-            if one.uop.name in _CHOICES:
+            if one.uop.name in _CHOICES or _keeps_some_bits(one):
                 return True
             row = row_of(one.attribute) if one.uop.name == "read" else None
             if row is not None and self.suppositions.find(row, channel) is not None:
@@ -233,3 +233,13 @@ class Supposing:
         if setting is None or (setting.mask is not None and channel_of(setting.mask) != channel):
             return self.values.value(expr)
         return self.remade(setting.value, channel)
+
+
+def _keeps_some_bits(expr: Expr) -> bool:
+    """Whether an expression keeps those bits of numbers that one number says, not a known one."""
+    return expr.uop.name == "and" and any(map(_is_scalar, expr.args))
+
+
+def _is_scalar(expr: Expr) -> bool:
+    """Whether all channels read the same element."""
+    return expr.uop.name == "read" and is_repeated(expr.attribute)
