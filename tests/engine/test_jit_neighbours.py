@@ -167,4 +167,4 @@ def test_lanes_whose_indices_wrap_are_not_near(widen: str, offset: int) -> None:
 def test_what_may_be_near_is_looked_at(load: str) -> None:
     linked = harness.assemble(text(load), "pvc").linked
     version = Version(full=True, slm_bytes=0, has_mask_registers=True)
-    assert "reduce.umax" in ModuleWriter(linked, version).write().text
+    assert "vpermi2var" in ModuleWriter(linked, version).write().text

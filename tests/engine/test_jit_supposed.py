@@ -1,7 +1,8 @@
 """Rows that are supposed where single channels choose, as at the edges of images, on both engines.
 
-Kernels reach columns left and right of a row of channels, limited to an image. In most threads the
-limits change nothing; in others, and where sums wrap, all is as it is channel by channel.
+Kernels reach columns left and right of a row of channels, limited to an image, or in a ring, of
+which low bits are kept. In most threads that changes nothing; in others, and where sums wrap, all
+is as it is channel by channel.
 """
 
 from __future__ import annotations
@@ -115,6 +116,18 @@ COLUMNS = {
         "add (M1, 32) V45(0,0)<1> V46(0,0)<1;1,0> 0x1:d",
         "min (M1, 32) V45(0,0)<1> V45(0,0)<1;1,0> V42(0,1)<0;1,0>",
     ),
+    "in a ring": (
+        LEFT,
+        "and (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> V42(0,1)<0;1,0>",
+        RIGHT,
+        "and (M1, 32) V45(0,0)<1> V42(0,1)<0;1,0> V45(0,0)<1;1,0>",
+    ),
+    "down a ring": (
+        "add (M1, 32) V44(0,0)<1> 0x3:d (-)V43(0,0)<1;1,0>",
+        "and (M1, 32) V44(0,0)<1> V44(0,0)<1;1,0> V42(0,1)<0;1,0>",
+        "shl (M1, 32) V46(0,0)<1> V43(0,0)<1;1,0> 0x1:d",
+        "and (M1, 32) V45(0,0)<1> V46(0,0)<1;1,0> V42(0,1)<0;1,0>",
+    ),
     "in halves": (
         LEFT,
         "max (M1, 16) V44(0,0)<1> V44(0,0)<1;1,0> 0x0:d",
@@ -182,7 +195,7 @@ class Filtered(Case):
         self.group = harness.Group((harness.ThreadStart(registers, mask),))
 
 
-LASTS = (WIDTH - 1, 40, -1, 5000)
+LASTS = (WIDTH - 1, 40, -1, 5000, 63, 31)
 
 
 @pytest.mark.parametrize("stores", [False, True])
@@ -209,7 +222,7 @@ def has_rows(lines: tuple[str, ...], column: str, *, full: bool) -> bool:
     return "call void @llvm.prefetch" in written
 
 
-OTHERS = {"going down", "in halves"}
+OTHERS = {"going down", "down a ring", "in halves"}
 """Memory is not asked for behind rows that go down; rows are not joined of halves."""
 
 

@@ -68,7 +68,7 @@ class Pass(Enum):
     VERSION_THREADS = ("version-threads", "writing.certain",
                        "The loop over threads is written twice: once for threads all in range.")
     SPECULATE = ("speculate", "writing.supposing",
-                 "Clamped lanes are taken to be at equal distances, behind a guard.")
+                 "Clamped or wrapped lanes are taken to be at equal distances, behind a guard.")
     CONTIGUOUS = ("contiguous-access", "writing.rows",
                   "Lanes at equal distances are moved as vectors behind one check.")
     BASES = ("common-base", "writing.anchors",

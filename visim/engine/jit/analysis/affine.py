@@ -6,8 +6,10 @@ its shape are kept beside the variable, and are used where reads see that shape 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from visim.engine.jit.analysis.families import Family
 from visim.engine.jit.analysis.flow import Key
@@ -228,6 +230,15 @@ class Indices:
     cores: dict[int, tuple[str, ...]] = field(default_factory=dict[int, tuple[str, ...]])
     families: dict[str, Family] = field(default_factory=dict[str, Family])
     lookups: dict[str, Lookup] = field(default_factory=dict[str, Lookup])
+
+    def is_shared(self, core: str) -> bool:
+        """Whether other indices are of the family that an index has."""
+        return self.families.get(core) in self._shared
+
+    @cached_property
+    def _shared(self) -> frozenset[Family | None]:
+        counts = Counter(self.found.values())
+        return frozenset(family for family, count in counts.items() if count > 1)
 
 
 class ShapeReader:

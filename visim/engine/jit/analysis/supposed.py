@@ -3,7 +3,8 @@
 Filters clamp the column of an image: `max(x - 1, 0)`, `min(x + 1, w - 1)`, `x ? x - 1 : 0`. Each
 channel chooses for itself, but in all threads that are not at an edge all choose alike. So the
 row of those is supposed, and tests of scalars say whether it is what there is: a row that does not
-wrap only goes up or down, so its first and its last element tell.
+wrap only goes up or down, so its first and its last element tell. The same holds of rings, where
+`(x + k) & mask` wraps in few threads only.
 """
 
 from __future__ import annotations

@@ -247,28 +247,29 @@ class MessageWriter:
         return [way.permuter.load(*where, access.scalar, way.entries)]
 
     def _load_far(self, ready: Ready, shape: Shape) -> list[str]:
-        """Load lanes of a ragged shape that are no table, and no butterfly."""
+        """Load lanes of a ragged shape that are no table, and no neighbours."""
         return self._load(self.ways.anywhere(ready, shape, near=False))
 
-    # Butterflies
+    # Neighbours and butterflies
 
     def _load_candidate(self, ready: Ready, way: Candidate) -> list[str]:
-        """Load lanes as a butterfly if they are one, else as those of a window."""
+        """Load lanes as neighbours or a butterfly if they are, else as those of a window."""
         access, (far, join) = ready.access, self.text.labels("far", "joined")
         bits = None if ready.mask is None else ready.bits
-        taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
-        found = self.butterflies.load(taken, access)
-        return self._or_else(access, found, (far, join), partial(self._load_near, ready, way))
+        if way.near:
+            near = self.neighbours.begin(way, access, ready.bounds, bits, far)
+            found = self.neighbours.load(near, access)
+        else:
+            taken = self.butterflies.begin(way, access, ready.bounds, bits, far)
+            found = self.butterflies.load(taken, access)
+        return self._or_else(access, found, (far, join), partial(self._load_apart, ready, way))
 
-    def _load_near(self, ready: Ready, way: Candidate) -> list[str]:
-        """Load lanes that are no butterfly: neighbours, or else those of a window."""
-        access, (far, join) = ready.access, self.text.labels("far", "joined")
-        bits = None if ready.mask is None else ready.bits
-        near = self.neighbours.begin(way, access, ready.bounds, bits, far)
-        if near is None:
-            return self._load_far(ready, way.shape)
-        found = self.neighbours.load(near, access)
-        return self._or_else(access, found, (far, join), partial(self._load_far, ready, way.shape))
+    def _load_apart(self, ready: Ready, way: Candidate) -> list[str]:
+        """Load lanes that are not as a candidate has to be."""
+        ready = self.ways.anywhere(ready, way.shape, near=False)
+        if way.near and isinstance(ready.way, Window):
+            ready = replace(ready, way=replace(ready.way, apart=True))
+        return self._load(ready)
 
     def _store_candidate(self, ready: Ready, way: Candidate) -> None:
         """Store lanes as a butterfly if they are one, else as those of a window."""

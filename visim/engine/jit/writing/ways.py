@@ -14,12 +14,14 @@ from visim.engine.jit.writing.butterflies import candidate
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.neighbours import neighbours
 from visim.engine.jit.writing.ready import Look, Passed, Ready, Way
 from visim.engine.jit.writing.rows import Rows
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, Table, has_window
 from visim.engine.jit.writing.shared import Distant
 from visim.engine.jit.writing.supposing import Supposing, Suppositions
 from visim.engine.jit.writing.values import Values
+from visim.engine.jit.writing.vectors import Candidate
 from visim.engine.jit.writing.windows import Window
 from visim.sem.effects import Atomic, Load, Space, Store
 
@@ -79,9 +81,22 @@ class WayFinder:
             return Distant(shape)
         if shape is None:
             return self._window(look, None, near=False)
-        found = candidate(shape, access) if self._may_exchange else None
+        found = self._candidate(shape, access)
         data = found is not None and self.unit.data.decide(effect.addresses)
         return self._window(look, shape, near=not data) if found is None or data else found
+
+    def _candidate(self, shape: Shape, access: Access) -> Candidate | None:
+        """Return what may be moved as vectors that are permuted.
+
+        A look for butterflies pays where it does for several messages.
+        """
+        reader = self.values.shapes
+        if not self._may_exchange or reader is None:
+            return None
+        shared = reader.indices.is_shared(shape.cores[0])
+        if access.verb == "load" and not shared:
+            return neighbours(shape, access)
+        return candidate(shape, access)
 
     def _moves_rows(self, effect: Load | Store | Atomic) -> bool:
         """Whether rows are moved as such; those of loops that are known to be in range have to."""

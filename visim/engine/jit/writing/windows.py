@@ -50,6 +50,7 @@ class Window:
     checked: bool
     near: bool = True
     last: str = ""
+    apart: bool = False
 
 
 class WindowWriter:
@@ -241,7 +242,7 @@ class WindowWriter:
         found = [(most, size), (2, size)] if most > 2 else [(most, size)]
         gatherer = self._by_hardware(window, scalar, parts, stores=not loads)
         if gatherer is not None and (loads or gatherer.scatters):
-            return found[:1]
+            return [] if window.apart else found[:1]
         if parts == 1 and self.skips and window.near and lanes % 2 == 0:
             found.append((lanes, 2 * size))
         return found
