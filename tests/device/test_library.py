@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from tools.wheels import c_versions
 from visim.device.driver import Driver
 from visim.device.environment import variables
-from visim.device.library import library
+from visim.device.library import compile_library, folder_name, library, vendor_library
 from visim.device.models import MODELS
+from visim.errors import ToolMissing
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None, reason="there is no C compiler to make the device library with"
@@ -143,3 +146,24 @@ def test_the_library_is_made_once() -> None:
     changed = first.stat().st_mtime_ns
     assert library() == first
     assert first.stat().st_mtime_ns == changed
+
+
+def test_a_library_in_the_package_needs_no_compiler(monkeypatch, tmp_path) -> None:
+    name = folder_name(platform.machine())
+    compile_library("cc", tmp_path / "built" / name)
+    monkeypatch.setattr("visim.device.library.PACKAGED", tmp_path / "built")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert library().parent == vendor_library().parent == tmp_path / "built" / name
+    with pytest.raises(ToolMissing, match="needs a C compiler once"):
+        library(("-g",))  # Others than those in the package are compiled.
+
+
+def test_wheels_say_which_c_library_they_need(tmp_path) -> None:
+    compile_library("cc", tmp_path / "made")
+    found = c_versions(tmp_path / "made" / "libvisim_xe.so")
+    assert found
+    own = tuple(map(int, platform.libc_ver()[1].split(".")))
+    assert all(version <= own for version in found)
+    assert folder_name("x86_64") != folder_name("aarch64")

@@ -1,4 +1,4 @@
-"""The C library that plays the kernel's driver inside a program: compiled once, then kept.
+"""The C library that plays the kernel's driver inside a program: packaged, or compiled once.
 
 Owns the compiler's options and where the result is. The sources are in `native/`, the tables of
 models and messages are generated.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +22,9 @@ SOURCES = ("devices.c", "interpose.c", "objects.c", "queries.c", "usercopy.c", "
 _VENDOR_SOURCES = ("vendor.c",)
 _HEADERS = ("device.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")
+PACKAGED = Path(__file__).with_name("built")
+"""Where wheels for one machine have the libraries; other installations have no such folder."""
+
 _OPTIONS = ("-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-pthread")
 _NAME, _VENDOR_NAME = "libvisim_xe.so", "libvisim_opencl.so"
 
@@ -32,7 +36,7 @@ def cache_folder() -> Path:
 
 
 def library(options: tuple[str, ...] = ()) -> Path:
-    """Return the path of the library, compiling it if that was not done before.
+    """Return the path of the library: the package's, or one that is compiled if it was not before.
 
     Args:
         options: more options for the compiler, such as those of its sanitizers.
@@ -40,16 +44,19 @@ def library(options: tuple[str, ...] = ()) -> Path:
     Raises:
         ToolMissing: there is no C compiler, or it fails.
     """
-    generated = {"models.h": models_header(), "protocol.h": protocol_header()}
-    texts = {
-        name: (_NATIVE / name).read_text() for name in (*SOURCES, *_VENDOR_SOURCES, *_HEADERS)
-    } | generated
-    said = repr((sorted(texts.items()), _OPTIONS, options))
-    folder = cache_folder() / hashlib.sha256(said.encode()).hexdigest()[:16]
-    made = folder / _NAME
-    if not made.exists():
-        _compile(texts, folder, options)
-    return made
+    name = folder_name(platform.machine(), options)
+    if (PACKAGED / name / _NAME).exists():
+        return PACKAGED / name / _NAME
+    folder = cache_folder() / name
+    if not (folder / _NAME).exists():
+        compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            raise ToolMissing(
+                "running unmodified programs needs a C compiler once, for the library that plays "
+                "the kernel's driver; install gcc, or set CC"
+            )
+        compile_library(compiler, folder, options)
+    return folder / _NAME
 
 
 def vendor_library() -> Path:
@@ -57,18 +64,27 @@ def vendor_library() -> Path:
     return library().with_name(_VENDOR_NAME)
 
 
-def _compile(texts: dict[str, str], folder: Path, options: tuple[str, ...]) -> None:
-    """Compile the library into a folder that is complete when it appears."""
-    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        raise ToolMissing(
-            "running unmodified programs needs a C compiler once, for the library that plays the "
-            "kernel's driver; install gcc, or set CC"
-        )
+def folder_name(machine: str, options: tuple[str, ...] = ()) -> str:
+    """Return the name of the folder that has the libraries of these sources, for one machine.
+
+    Args:
+        machine: as `platform.machine` calls it, such as "x86_64".
+        options: as in `library`.
+    """
+    said = repr((sorted(_texts().items()), _OPTIONS, options))
+    return f"{machine}-{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+
+def compile_library(compiler: str, folder: Path, options: tuple[str, ...] = ()) -> None:
+    """Compile the libraries into a folder that is complete when it appears.
+
+    Raises:
+        ToolMissing: the compiler fails.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as room:
         place = Path(room)
-        for name, text in texts.items():
+        for name, text in _texts().items():
             (place / name).write_text(text)
         done_folder = place / "done"
         done_folder.mkdir()
@@ -83,3 +99,10 @@ def _compile(texts: dict[str, str], folder: Path, options: tuple[str, ...]) -> N
         except OSError:
             if not (folder / _NAME).exists():
                 raise
+
+
+def _texts() -> dict[str, str]:
+    """Return the sources and headers, by the names of their files."""
+    names = (*SOURCES, *_VENDOR_SOURCES, *_HEADERS)
+    texts = {name: (_NATIVE / name).read_text(encoding="utf-8") for name in names}
+    return texts | {"models.h": models_header(), "protocol.h": protocol_header()}

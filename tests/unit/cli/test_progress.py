@@ -37,7 +37,7 @@ def test_a_run_without_end_says_where_its_threads_are(tmp_path, monkeypatch, cap
     monkeypatch.setattr(progress, "QUIET_S", 0.0)
     monkeypatch.setattr(progress, "_LISTENING_S", 0.0)
     (tmp_path / "h.visaasm").write_text(LOOP)
-    words = ["run", "h.visaasm", "--device", "pvc", "--groups", "1", "--timeout", "0.5"]
+    words = ["run", "h.visaasm", "--device", "pvc", "--groups", "1", "--timeout", "4"]
     assert main([*words, "--engine", engine]) == 1
     note, fault = capsys.readouterr().err.split("fault[")
     assert note.splitlines() == [
