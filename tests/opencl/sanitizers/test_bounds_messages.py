@@ -170,3 +170,25 @@ def test_a_null_pointer_is_called_so(device):
     kind, buffer, count, message = only(found(device, "shift", args)[0])
     assert (kind, buffer, count) == ("oob-write", "to", 16)
     assert message.endswith("writes 4 bytes of 'to', which is a null pointer or empty")
+
+
+WINDOW = """
+kernel void window(global int *to, constant int *weights, int n) {
+    int sum = 0;
+    for (int k = 0; k < 25; k++) sum += weights[k] * (k + n);
+    to[get_global_id(0)] = sum + get_global_id(0);
+}
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("have", [25, 24])
+def test_of_blocks_only_what_is_read_has_to_be_there(device, engine, have):
+    weights, to = np.arange(1, have + 1, dtype=np.int32), np.zeros(16, np.int32)
+    report = built(WINDOW, device)["window"].launch(
+        [to, weights, np.int32(2)], global_size=16, engine=engine, sanitize="bounds"
+    )
+    assert {one.kind for one in report.findings} == ({"oob-read"} if have < 25 else set())
+    if have == 25:
+        wanted = sum(int(one) * (k + 2) for k, one in enumerate(weights))
+        assert to.tolist() == [wanted + i for i in range(16)]

@@ -13,6 +13,7 @@ from visim.engine.provenance import UNSURE, Owners, PointerPlace, Provenance
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.arrays import OwnArrays
+from visim.sanitize.bounds.needed import NeededBytes
 from visim.sanitize.bounds.table import MOST_NAMES, ExtentTable
 from visim.sem.effects import (
     FIRST_COUNTER,
@@ -109,6 +110,7 @@ class BoundsInstrument:
         self._reach = reach
         self._flat = Provenance(kernel, reach.flat)
         self._local = Provenance(kernel, reach.local, constants=True)
+        self.needed = NeededBytes(kernel)
 
     def effects(
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
@@ -151,9 +153,11 @@ class _Instruction:
         self._found: list[Effect] = []
         self._loaded: dict[int, tuple[Access, Expr]] = {}
         self._known: dict[Expr, Expr] = {}
+        self._given: tuple[Effect, ...] = ()
 
     def bounded(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
         """Return the effects with accesses that stay in range."""
+        self._given = effects
         for number, effect in enumerate(effects):
             renewed = self._renewed(effect)
             if isinstance(renewed, Access) and _is_plain(renewed):
@@ -169,9 +173,9 @@ class _Instruction:
         where = address_of(effect)
         wide = where.to(UQ)
         each = extents if isinstance(extents, tuple) else (extents,)
-        inside = None
+        needed, inside = self._needed(old, effect), None
         for extent in each:
-            fits = self._fits(effect, wide, extent)
+            fits = self._fits(needed, wide, extent)
             inside = fits if inside is None else inside | fits
         if inside is None:
             return effect
@@ -188,14 +192,24 @@ class _Instruction:
         self._loaded[id(old)] = found, inside
         return found
 
-    def _fits(self, effect: Access, wide: Expr, extent: Expr | int) -> Expr:
-        """Return per lane whether the bytes of an access are in an extent."""
+    def _needed(self, old: Effect, effect: Access) -> int:
+        """Return the bytes of an access that have to be there.
+
+        Compilers load vectors of three as four, and more of a block than anybody reads.
+        """
+        if not isinstance(effect, LoadBlock) or not isinstance(old, LoadBlock):
+            return access_bytes(effect)
+        if effect.count == _PADDED:
+            return access_bytes(effect) - effect.type.bytes
+        return self._instrument.needed.of(self._unit, self._given, old)
+
+    def _fits(self, needed: int, wide: Expr, extent: Expr | int) -> Expr:
+        """Return per lane whether so many bytes are in an extent."""
         at = bits_constant(extent, UQ, 1) if isinstance(extent, int) else extent
         start, size = (self._number(at + 8 * place) for place in (0, 1))
         offset = wide - broadcast(start, wide.lanes)
         size = broadcast(size, wide.lanes)
         first = offset.lt(size)
-        needed = _needed_bytes(effect)
         return first if needed == 1 else first & (size - offset).ge(needed)
 
     def _number(self, at: Expr) -> Expr:
@@ -291,14 +305,6 @@ def access_bytes(effect: Access) -> int:
             return sum(value.type.bytes for value in effect.values)
         case StoreBlock():
             return effect.value.type.bytes * effect.value.lanes
-
-
-def _needed_bytes(effect: Access) -> int:
-    """Return the bytes that have to be there; compilers load vectors of three as four."""
-    size = access_bytes(effect)
-    if isinstance(effect, LoadBlock) and effect.count == _PADDED:
-        return size - effect.type.bytes
-    return size
 
 
 __all__ = [
