@@ -49,7 +49,7 @@ from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
 from visim.sanitize.bounds.instrument import Reach
 from visim.sanitize.races.suspicions import can_suspect
-from visim.sanitize.watching import Wanted, watched_kernel
+from visim.sanitize.watching import Wanted, needs_groups, watched_kernel
 from visim.target import PLATFORMS, Platform
 from visim.text import show_unit
 
@@ -305,8 +305,10 @@ class Kernel:
     def _quick_look(
         self, sanitizing: Sanitizing | None, plan: LaunchPlan, form: Form, engine: str
     ) -> QuickLook | None:
-        """Return what sees by native code whether a launch can have races, where it can."""
-        if sanitizing is None or "races" not in sanitizing.wanted.names or engine != "jit":
+        """Return what sees by native code whether anything can be wrong with a launch."""
+        if sanitizing is None or engine != "jit":
+            return None
+        if not needs_groups(sanitizing.watched, sanitizing.wanted):
             return None
         if len(plan.parts) > 1 or not can_suspect(self._linked, self._reach):
             return None

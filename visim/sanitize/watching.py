@@ -24,10 +24,12 @@ from visim.sanitize.detecting import (
     WatchingSanitizer,
 )
 from visim.sanitize.instrumented import InstrumentedKernel, instrumented
+from visim.sanitize.quick.groups import GroupInstrument
+from visim.sanitize.quick.meetings import MeetingInstrument
+from visim.sanitize.quick.suspects import SuspicionDetector
 from visim.sanitize.races.cells import CellSpace, cell_space
 from visim.sanitize.races.detector import RaceDetector
 from visim.sanitize.races.instrument import RaceInstrument
-from visim.sanitize.races.suspecting import SuspicionDetector
 from visim.sanitize.races.suspicions import SuspicionInstrument
 from visim.sanitize.undefined.detector import UndefinedDetector
 from visim.sanitize.undefined.instrument import UndefinedInstrument
@@ -36,10 +38,12 @@ from visim.sanitize.uninit.detector import UninitDetector
 from visim.sanitize.uninit.instrument import PREFIX as UNINIT
 from visim.sanitize.uninit.instrument import Tracking, UninitInstrument
 from visim.sanitize.uninit.layout import ShadowedKernel
+from visim.sanitize.uninit.marks import Marks
 from visim.sanitize.uninit.memory import ShadowSpace, shadow_space
+from visim.sanitize.uninit.suspecting import UninitSuspects
 from visim.sem.effects import Space
 
-_FREE = (BoundsDetector, UndefinedDetector, SuspicionDetector)
+_FREE = (BoundsDetector, UndefinedDetector, SuspicionDetector, UninitSuspects)
 """Detectors that need not know where groups begin."""
 
 
@@ -53,7 +57,8 @@ class Wanted:
         strict: whether registers count that the program reads before it writes them: what a
             compiler has made reads such on purpose.
         prefetches: whether an observer wants to see them, which is no sanitizer's business.
-        is_quick: whether races are only suspected, by native code.
+        is_quick: whether races, barriers, and uses of what nothing has written are only suspected,
+            by native code.
     """
 
     names: tuple[str, ...] = ()
@@ -81,7 +86,7 @@ class Wanted:
 
     @property
     def cells(self) -> CellSpace | None:
-        """The words of races that the launch needs, if it does."""
+        """The words of quick looks that the launch needs, if it does."""
         return cell_space() if self.is_quick else None
 
     def turn(self) -> AbstractContextManager[object]:
@@ -112,15 +117,17 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         memories = {Space.SLM, Space.SCRATCH}
         if wanted.flat:
             memories |= {Space.FLAT, Space.SURFACE}
-        tracking = Tracking(frozenset(memories), wanted.strict, shadowed.distance)
+        kept = frozenset(memories), wanted.strict, shadowed.distance
+        tracking = Tracking(*kept, has_groups=reach.has_groups)
         instruments.append(UninitInstrument(kernel, tracking, space))
     cells = wanted.cells
-    if cells is not None:
-        instruments.append(SuspicionInstrument(kernel, reach, cells))
-    elif "races" in wanted.names:
-        instruments.append(RaceInstrument())
+    if "races" in wanted.names:
+        quick = None if cells is None else SuspicionInstrument(kernel, reach, cells)
+        instruments.append(quick or RaceInstrument())
     if "barriers" in wanted.names:
-        instruments.append(BarrierInstrument())
+        instruments.append(BarrierInstrument() if cells is None else MeetingInstrument(cells))
+    if cells is not None:
+        instruments.append(GroupInstrument(kernel, cells, space))
     if wanted.prefetches:
         instruments.append(PrefetchInstrument())
     return instrumented(kernel, instruments)
@@ -159,7 +166,10 @@ def sanitizer(
     if table is not None:
         detectors.append(BoundsDetector(surroundings, collector, reach, table))
     tells = watched.tells if isinstance(watched, InstrumentedKernel) else frozenset[str]()
-    if space is not None and (wanted.flat or any(one.startswith(UNINIT) for one in tells)):
+    if space is not None and cells is not None:
+        marks = Marks(surroundings, space, undefined)
+        detectors.append(UninitSuspects(surroundings, marks, cells))
+    elif space is not None and (wanted.flat or any(one.startswith(UNINIT) for one in tells)):
         detectors.append(UninitDetector(surroundings, collector, space, undefined))
     if BARRIER in tells:
         detectors.append(BarrierDetector(surroundings, collector))
@@ -171,4 +181,14 @@ def sanitizer(
     return kind(surroundings, collector, detectors)
 
 
-__all__ = ["Wanted", "sanitizer", "watched_kernel"]
+def needs_groups(watched: LinkedKernel, wanted: Wanted) -> bool:
+    """Whether the detectors of a launch have to be told of each group, unless a look is quick."""
+    if "races" in wanted.names:
+        return True
+    if not isinstance(watched, InstrumentedKernel):
+        return False
+    told = any(one == BARRIER or one.startswith(UNINIT) for one in watched.tells)
+    return told or ("uninit" in wanted.names and wanted.flat)
+
+
+__all__ = ["Wanted", "needs_groups", "sanitizer", "watched_kernel"]

@@ -264,6 +264,19 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Fill:
+    """Write `octet` to `size` bytes (UQ) of shadow memory from `address` (UQ) on.
+
+    Instructions have no such effects by themselves, and only native code executes them: they make
+    shadows of what a group finds where nobody tells Python of groups.
+    """
+
+    address: Expr
+    size: Expr
+    octet: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Fence:
     """Order accesses to one kind of memory: `SLM`, `FLAT` for all that is global, or both (None).
 
@@ -398,7 +411,7 @@ Synchronization = (
     | Yield
     | FusedExchange
 )
-Effect = RegisterWrite | Message | Transfer | Fence | Watch | Claim | Synchronization
+Effect = RegisterWrite | Message | Transfer | Fence | Watch | Claim | Fill | Synchronization
 
 
 def operands(effect: Effect) -> tuple[Expr, ...]:

@@ -1,13 +1,14 @@
-"""Launches of which native code first sees whether they can have races at all.
+"""Launches of which native code first sees whether anything can be wrong with them.
 
-The first run keeps who accessed what in memory, in a few words. If it finds nothing suspicious,
-there are no races, and what it did and found else is the launch. If it does, all memory becomes
-again what it was before, and the launch runs once more under the precise detector.
+The first run keeps who accessed what in memory, in a few words, how threads came to barriers, and
+what nothing has written. If it finds nothing suspicious, what it did and found else is the launch.
+If it does, all memory becomes again what it was before, and the launch runs once more under the
+precise detectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from visim.engine.base import RunOptions, StopFlag
@@ -17,7 +18,7 @@ from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
 from visim.runtime.payload.threads import LaunchPlan
 from visim.sanitize.findings import Finding
-from visim.sanitize.races.suspecting import SuspicionDetector
+from visim.sanitize.quick.suspects import Suspects
 
 Receiver = Callable[[str], object]
 
@@ -48,7 +49,7 @@ class QuickLook:
         try:
             with self.sanitizing.wanted.turn():
                 watcher = self.sanitizing.begin(plan, errors, is_hasty=True)
-                (looks,) = (one for one in watcher.detectors if isinstance(one, SuspicionDetector))
+                looks = [one for one in watcher.detectors if isinstance(one, Suspects)]
                 stop = _Suspicious(looks, options.stop)
                 options = replace(options, observers=(watcher,), workers=1, stop=stop)
                 try:
@@ -59,7 +60,8 @@ class QuickLook:
                 findings = watcher.finish(found.exit.fault)
         finally:
             self.executables.give_back(executable)
-        if looks.is_suspicious or found.exit.fault is not None or found.exit.stopped is not None:
+        is_suspicious = any(one.is_suspicious for one in looks)
+        if is_suspicious or found.exit.fault is not None or found.exit.stopped is not None:
             before.restore()
             return None
         for text in printed:
@@ -70,12 +72,14 @@ class QuickLook:
 class _Suspicious:
     """Stops a run once something is suspicious, or when `other` does."""
 
-    def __init__(self, looks: SuspicionDetector, other: StopFlag | None) -> None:
+    def __init__(self, looks: Sequence[Suspects], other: StopFlag | None) -> None:
         self._looks, self._other = looks, other
 
     def is_set(self) -> bool:
         """Return whether the run has to stop."""
-        return self._looks.is_suspicious or (self._other is not None and self._other.is_set())
+        return any(one.is_suspicious for one in self._looks) or (
+            self._other is not None and self._other.is_set()
+        )
 
 
 class _Before:

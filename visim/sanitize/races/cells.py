@@ -19,7 +19,8 @@ from visim.sanitize.uninit.memory import FLAT_BITS, SLM_BITS, reserved
 
 _LARGER = WORD_BYTES // CELL_BYTES
 """A shadow of writers, or of readers, is so many times as large as what it is of."""
-_THREADS, _THREAD_BYTES = 1 << 10, 16
+_THREADS, THREAD_BYTES = 1 << 10, 32
+_GROUP_BYTES = 64
 _TABLE = 1 << 12
 _STRIDES = 16
 _LAUNCH = 16
@@ -32,14 +33,18 @@ class CellSpace:
     """The address space of the words: flat memory, SLM, heads of threads, a table, and strides.
 
     `flat` and `slm` are where words begin of writers, and of readers. A thread has for each memory
-    the head of its accesses. The table says for each binding table index where its surface is in
+    the head of its accesses, then the channels that it starts with, and how many barriers it has
+    come to. The table says for each binding table index where its surface is in
     flat memory, the strides by how much the numbers of groups grow along y and z. `launch` is where
     the least word of the launch is, and that of many groups.
+    `group` has the word of the group that runs, `meetings` its last two barriers, `marks` what
+    `set_marks` says.
     """
 
     def __init__(self) -> None:
         flat, slm = _LARGER << FLAT_BITS, _LARGER << SLM_BITS
-        self.size = 2 * (flat + slm) + _THREADS * _THREAD_BYTES + _TABLE + _STRIDES + _LAUNCH
+        threads = _THREADS * THREAD_BYTES
+        self.size = 2 * (flat + slm) + threads + _TABLE + _STRIDES + _LAUNCH + _GROUP_BYTES
         self.base = reserved(self.size, "races")
         kind = ctypes.c_uint8 * self.size
         self.bytes: NDArray[np.uint8] = np.ctypeslib.as_array(kind.from_address(self.base))
@@ -47,9 +52,11 @@ class CellSpace:
         first = self.base + 2 * flat
         self.slm = first, first + slm
         self.heads = first + 2 * slm
-        self.table = self.heads + _THREADS * _THREAD_BYTES
+        self.table = self.heads + threads
         self.strides = self.table + _TABLE
         self.launch = self.strides + _STRIDES
+        self.group = self.launch + _LAUNCH
+        self.meetings, self.marks = self.group + 8, self.group + 24
         self._next_group, self._reached = 1, 0
         self.lock = threading.RLock()
 
@@ -80,6 +87,17 @@ class CellSpace:
         if self._reached > _MOST_KEPT:
             self._forget()
 
+    def set_marks(self, local: int, private: tuple[int, int], scratch: int) -> None:
+        """Say which shadows each group finds as of what nothing has written.
+
+        Args:
+            local: bytes of local memory.
+            private: where the shadow of private memory is, and its bytes.
+            scratch: bytes of the scratch memory of each thread.
+        """
+        start = self.marks - self.base
+        self.bytes[start : start + 32].view(np.uint64)[:] = (local, *private, scratch)
+
     def set_table(self, surfaces: Iterable[tuple[int, int]]) -> None:
         """Say where surfaces are in flat memory, by index."""
         start = self.table - self.base
@@ -106,4 +124,4 @@ def cell_space() -> CellSpace:
     return CellSpace()
 
 
-__all__ = ["CellSpace", "cell_space"]
+__all__ = ["THREAD_BYTES", "CellSpace", "cell_space"]

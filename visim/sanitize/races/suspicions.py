@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from visim.engine.claims import GROUP_SHIFT, PHASE_SHIFT, PHASES, THREAD_SHIFT
+from visim.engine.claims import PHASE_SHIFT, PHASES
 from visim.engine.provenance import Provenance
 from visim.isa import Unexecutable
 from visim.linker.program import LinkedKernel, LinkedUnit
-from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.instrument import (
     Access,
     Reach,
@@ -22,6 +21,8 @@ from visim.sanitize.bounds.instrument import (
     element_bytes,
     group_of_thread,
 )
+from visim.sanitize.quick.groups import GLOBAL, LOCAL, head_at, kept, loaded, thread_word
+from visim.sanitize.quick.suspects import suspicion
 from visim.sanitize.races.cells import CellSpace
 from visim.sanitize.uninit.memory import FLAT_BITS, SLM_BITS
 from visim.sem.effects import (
@@ -35,29 +36,22 @@ from visim.sem.effects import (
     Load,
     LoadBlock,
     NamedBarrierSignal,
-    Place,
     RegisterWrite,
-    Request,
     Space,
     Store,
     StoreBlock,
-    Watch,
 )
 from visim.sem.expr import (
     UOPS,
     Expr,
     broadcast,
-    constant,
     known_integer,
     select,
 )
-from visim.types import BOOL, UD, UQ
+from visim.types import BOOL, UQ
 
-SUSPICION = "race suspicion"
-_LOCAL, _GLOBAL = 0, 1
-_MEMORY = {Space.SLM: _LOCAL, Space.FLAT: _GLOBAL, Space.SURFACE: _GLOBAL}
-_FENCED = {Space.SLM: (_LOCAL,), Space.FLAT: (_GLOBAL,), None: (_LOCAL, _GLOBAL)}
-_THREAD_FIELD, _THREAD_BYTES = 8, 16
+_MEMORY = {Space.SLM: LOCAL, Space.FLAT: GLOBAL, Space.SURFACE: GLOBAL}
+_FENCED = {Space.SLM: (LOCAL,), Space.FLAT: (GLOBAL,), None: (LOCAL, GLOBAL)}
 _PHASE = 1 << PHASE_SHIFT
 
 
@@ -68,7 +62,7 @@ def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
     for unit in kernel.units:
         for pc in range(len(unit.body)):
             for effect in _effects(kernel, unit, pc):
-                if isinstance(effect, NamedBarrierSignal | BarrierSignal | Request):
+                if isinstance(effect, NamedBarrierSignal | BarrierSignal):
                     return False
                 if isinstance(effect, Load | Store) and effect.shape is not None:
                     return False
@@ -89,7 +83,6 @@ class SuspicionInstrument:
         self.space = space
         self._kernel, self._hidden = kernel, reach.hidden
         self._flat = Provenance(kernel, reach.flat)
-        self._start = first_instruction(kernel)
 
     def effects(
         self, kernel: LinkedKernel, unit: LinkedUnit, pc: int, effects: tuple[Effect, ...]
@@ -97,8 +90,6 @@ class SuspicionInstrument:
         """Return the effects of an instruction, with those on words of cells."""
         del kernel
         found: list[Effect] = []
-        if unit.number == 0 and pc == self._start:
-            found += self._first_heads()
         for effect in effects:
             if isinstance(effect, RegisterWrite):
                 continue
@@ -135,56 +126,33 @@ class SuspicionInstrument:
             yield start
             address = address + broadcast(loaded(start), address.lanes)
         is_own = address.lanes > 1 and size == address.lanes
-        head = Load(Space.SHADOW, None, self.head_at(memory), UQ, 1, None)
+        head = Load(Space.SHADOW, None, head_at(self.space, memory), UQ, 1, None)
         yield head
-        own = loaded(head) | thread_number() << THREAD_SHIFT
+        own = loaded(head) | thread_word()
         claim = Claim(
             verb_of(effect),
-            memory == _LOCAL,
+            memory == LOCAL,
             address,
             element_bytes(effect) * _elements(effect),
             effect.mask,
             own,
             first if is_own else None,
-            self.space.slm if memory == _LOCAL else self.space.flat,
-            SLM_BITS if memory == _LOCAL else FLAT_BITS,
+            self.space.slm if memory == LOCAL else self.space.flat,
+            SLM_BITS if memory == LOCAL else FLAT_BITS,
             self.space.launch,
         )
         yield claim
         is_suspicious = Expr(UOPS["loaded"], BOOL, 1, (), (claim, 0))
-        yield Watch(SUSPICION, constant(0, UQ, 1), is_suspicious, group_of_thread())
-
-    # Groups and barriers
-
-    def head_at(self, memory: int) -> Expr:
-        """Return where the thread keeps what words of its accesses to a memory begin with."""
-        return thread_number() * _THREAD_BYTES + (self.space.heads + 8 * memory)
-
-    def _set_head(self, memory: int, value: Expr) -> Store:
-        return Store(Space.SHADOW, None, self.head_at(memory), (value,), None)
-
-    def _first_heads(self) -> Iterator[Effect]:
-        x, y, z = (one.to(UQ) for one in group_of_thread())
-        strides = Load(Space.SHADOW, None, constant(self.space.strides, UQ, 1), UQ, 2, None)
-        first = Load(Space.SHADOW, None, constant(self.space.launch, UQ, 1), UQ, 1, None)
-        yield strides
-        yield first
-        group = x + y * loaded(strides, 0) + z * loaded(strides, 1)
-        for memory in (_LOCAL, _GLOBAL):
-            yield self._set_head(memory, loaded(first) + (group << GROUP_SHIFT))
+        yield suspicion(is_suspicious, group_of_thread())
 
     def _next_phase(self, memory: int) -> Iterator[Effect]:
-        load = Load(Space.SHADOW, None, self.head_at(memory), UQ, 1, None)
+        """Count a barrier with a fence for a memory."""
+        where = head_at(self.space, memory)
+        load = Load(Space.SHADOW, None, where, UQ, 1, None)
         yield load
         head = loaded(load)
         more = (head & PHASES).ne(PHASES)
-        yield self._set_head(memory, select(more, head + _PHASE, head))
-
-
-def first_instruction(kernel: LinkedKernel) -> int:
-    """Return where the first instruction of a kernel is that channels execute: no label."""
-    body = kernel.units[0].body
-    return next((pc for pc, item in enumerate(body) if hasattr(item, "exec")), 0)
+        yield kept(where, select(more, head + _PHASE, head))
 
 
 def verb_of(effect: Access) -> str:
@@ -211,18 +179,6 @@ def _elements(effect: Access) -> int:
             return effect.value.lanes
         case _:
             return 1
-
-
-def thread_number() -> Expr:
-    """Return the number of the thread in its group, which r0 has."""
-    r0 = GENERALS[BY_NAME["%r0"].index]
-    place = Place(r0, _THREAD_FIELD, UD, 1, 1, 0, UD.bytes)
-    return (Expr(UOPS["read"], UD, 1, (), place) & 0xFF).to(UQ)
-
-
-def loaded(load: Load, component: int = 0) -> Expr:
-    """Return what a message has loaded."""
-    return Expr(UOPS["loaded"], UQ, load.addresses.lanes, (), (load, component))
 
 
 def _fenced_before(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> tuple[int, ...]:
@@ -252,4 +208,4 @@ def _effects(kernel: LinkedKernel, unit: LinkedUnit, pc: int) -> tuple[Effect, .
         return ()
 
 
-__all__ = ["SUSPICION", "SuspicionInstrument", "can_suspect"]
+__all__ = ["SuspicionInstrument", "can_suspect"]

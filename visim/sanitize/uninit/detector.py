@@ -18,6 +18,7 @@ from visim.sanitize.detecting import Surroundings, Undefined
 from visim.sanitize.entries import watches
 from visim.sanitize.findings import Actor, Coordinates
 from visim.sanitize.uninit.instrument import ADDRESS, BRANCH, PREFIX, READ, STORE
+from visim.sanitize.uninit.marks import Marks
 from visim.sanitize.uninit.memory import SCRATCH_BITS, ShadowSpace
 from visim.sem.effects import Space
 
@@ -61,23 +62,19 @@ class UninitDetector:
         self._surroundings = surroundings
         self._collector = collector
         self._space = space
-        self._undefined = tuple(undefined)
+        self._marks = Marks(surroundings, space, undefined)
         self._marked: dict[int, int] = {}
         self._has_stored = False
         self._group: Coordinates = (0, 0, 0)
         self._threads: dict[int, _Thread] = {}
         self._memories: dict[tuple[int, int], tuple[Space, int]] = {}
-        space.set_table(surroundings.surfaces.items())
-        for one in self._undefined:
-            space.at(space.flat(one.address), one.bits.size)[:] = one.bits
 
     def begin_group(self, group: GroupStart) -> None:
         """Mark local memory, and the memory of each thread, as never written."""
         self._group, self._threads = group.group, {}
         self._mark(self._space.slm, group.slm_bytes)
-        for area in self._surroundings.areas:
-            if area.kind == "private":
-                self._mark(self._space.flat(area.start), area.size)
+        for start, size in self._marks.private:
+            self._mark(start, size)
         for thread in range(group.threads if self._surroundings.scratch_bytes else 0):
             start = self._space.scratch + (thread << SCRATCH_BITS)
             self._mark(start, self._surroundings.scratch_bytes)
@@ -93,12 +90,7 @@ class UninitDetector:
 
     def end(self) -> None:
         """Keep which bytes of buffers are still undefined; leave all shadows zero."""
-        for one in self._undefined:
-            shadow = self._space.at(self._space.flat(one.address), one.bits.size)
-            one.bits[:] = shadow
-            shadow[:] = 0
-        for area in self._surroundings.areas if self._has_stored else ():
-            self._space.at(self._space.flat(area.start), area.size)[:] = 0
+        self._marks.clear(everything=self._has_stored)
         for start, size in self._marked.items():
             self._space.at(start, size)[:] = 0
 

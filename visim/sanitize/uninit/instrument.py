@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.predefined import BY_NAME, GENERALS
+from visim.sanitize.bounds.instrument import group_of_thread
 from visim.sanitize.uninit.dirty import Name, dirty_variables
 from visim.sanitize.uninit.layout import shadow_of, shadow_of_predicate
 from visim.sanitize.uninit.memory import FLAT_BITS, SCRATCH_BITS, SLM_BITS, ShadowSpace
@@ -69,12 +70,14 @@ _THREAD_FIELD = 8
 class Tracking:
     """Which memories have shadows, and whether registers count that were never written.
 
-    `distance` is that of the shadows of what indirect operands reach.
+    `distance` is that of the shadows of what indirect operands reach. `has_groups` says that r0 has
+    the coordinates of groups.
     """
 
     memories: frozenset[Space]
     strict: bool
     distance: int | None
+    has_groups: bool = False
 
 
 class UninitInstrument:
@@ -91,6 +94,7 @@ class UninitInstrument:
         self.space = space
         spaces = ", ".join(sorted(tracking.memories))
         self.name = f"uninit of {spaces} strict={tracking.strict} at {space.base:x}"
+        self.group = group_of_thread() if tracking.has_groups else None
         self._kernel = kernel
         self._dirty: dict[int, frozenset[Name]] = {}
 
@@ -245,7 +249,7 @@ class _Instruction:
             lanes = take(every, (0,) * values.lanes)
         if mask is not None and mask.lanes == lanes.lanes:
             lanes = mask & lanes
-        self._added.append(Watch(name, values, lanes))
+        self._added.append(Watch(name, values, lanes, self._instrument.group))
 
     def _transfer(self, effect: Transfer) -> None:
         match effect:

@@ -27,7 +27,7 @@ from visim.engine.claims import (
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.ir.text import Text, numbers, signed, splat
 from visim.engine.jit.writing.values import Values
-from visim.sem.effects import Claim
+from visim.sem.effects import Claim, Fill
 
 _CELLS = 8
 """So many cells are compared at once: as many words as a register of AVX-512 has."""
@@ -59,6 +59,15 @@ def write_claim(values: Values, effect: Claim) -> None:
     values.loaded[id(effect)] = [
         text.let(f"insertelement <1 x i1> poison, i1 {found}, i64 0"),
     ]
+
+
+def write_fill(values: Values, effect: Fill) -> None:
+    """Write a fill of shadow memory."""
+    text = values.text
+    size = values.scalar(effect.size)
+    address = text.let(f"inttoptr i64 {values.scalar(effect.address)} to ptr")
+    octet = signed(effect.octet, 8)
+    text.do(f"call void @llvm.memset.p0.i64(ptr {address}, i8 {octet}, i64 {size}, i1 false)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -458,4 +467,4 @@ class _Words:
         return self._text.let(f"select {self.bools} {where}, {self.kind} {a}, {self.kind} {b}")
 
 
-__all__ = ["write_claim"]
+__all__ = ["write_claim", "write_fill"]

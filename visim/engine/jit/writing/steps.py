@@ -28,7 +28,7 @@ from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.calling import CallOutWriter
-from visim.engine.jit.writing.claims import write_claim
+from visim.engine.jit.writing.claims import write_claim, write_fill
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.joint import JointWriter
 from visim.engine.jit.writing.messages import MessageWriter
@@ -43,6 +43,7 @@ from visim.sem.effects import (
     Claim,
     Effect,
     Fence,
+    Fill,
     Load,
     Message,
     Rectangle,
@@ -260,6 +261,8 @@ class StepWriter:
                 self._messages(values, step).message(effect, step.expressions)
             elif isinstance(effect, Claim):
                 write_claim(values, effect)
+            elif isinstance(effect, Fill):
+                write_fill(values, effect)
             elif isinstance(effect, Fence):
                 self.text.do('fence syncscope("singlethread") seq_cst')
         self._writes(step, values, number)
