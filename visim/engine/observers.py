@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cache
 from types import FunctionType
 from typing import ClassVar, NamedTuple
 
@@ -158,9 +159,12 @@ class Observer:
     @property
     def wants(self) -> frozenset[str]:
         """The events that the class overrides."""
-        return frozenset(
-            name for name in EVENTS if getattr(type(self), name) is not getattr(Observer, name)
-        )
+        return _overridden(type(self))
+
+
+@cache
+def _overridden(kind: type[Observer]) -> frozenset[str]:
+    return frozenset(name for name in EVENTS if getattr(kind, name) is not getattr(Observer, name))
 
 
 _ALIKE = 0.75

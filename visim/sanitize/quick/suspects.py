@@ -47,7 +47,7 @@ class SuspicionDetector(Suspects):
         super().__init__()
         self._space = space
         groups = (1, 1, 1) if surroundings.sizes is None else surroundings.sizes.groups
-        space.begin_launch(groups, sum(area.size for area in surroundings.areas))
+        space.begin_launch(groups, [(area.start, area.size) for area in surroundings.areas])
         space.set_table(surroundings.surfaces.items())
 
     def accesses(self, accesses: Accesses) -> None:

@@ -57,23 +57,25 @@ class CellSpace:
         self.launch = self.strides + _STRIDES
         self.group = self.launch + _LAUNCH
         self.meetings, self.marks = self.group + 8, self.group + 24
-        self._next_group, self._reached = 1, 0
+        self._next_group = 1
+        self._reached: dict[int, int] = {}
+        self._surfaces: tuple[tuple[int, int], ...] = ()
         self.lock = threading.RLock()
 
-    def begin_launch(self, counts: tuple[int, int, int], size: int) -> None:
+    def begin_launch(self, counts: tuple[int, int, int], areas: Iterable[tuple[int, int]]) -> None:
         """Begin a launch, to which all words so far are nobody's.
 
         Args:
             counts: its groups in each dimension, `MOST_GROUPS` in all at most.
-            size: the bytes of flat memory that it has.
+            areas: where flat memory is that it has, and the bytes of each.
         """
         width, height, depth = counts
         groups = width * height * depth
-        if self._next_group + groups >= 1 << 64 - GROUP_SHIFT or self._reached > _MOST_KEPT:
+        if self._next_group + groups >= 1 << 64 - GROUP_SHIFT or self._is_much:
             self._forget()
         first = self._next_group
         self._next_group += groups + 1
-        self._reached += size
+        self._reached.update(areas)
         start = self.strides - self.base
         self.bytes[start : start + _STRIDES + _LAUNCH].view(np.uint64)[:] = (
             width,
@@ -84,8 +86,12 @@ class CellSpace:
 
     def end_launch(self) -> None:
         """Give memory back, if it is much."""
-        if self._reached > _MOST_KEPT:
+        if self._is_much:
             self._forget()
+
+    @property
+    def _is_much(self) -> bool:
+        return sum(self._reached.values()) > _MOST_KEPT
 
     def set_marks(self, local: int, private: tuple[int, int], scratch: int) -> None:
         """Say which shadows each group finds as of what nothing has written.
@@ -100,10 +106,14 @@ class CellSpace:
 
     def set_table(self, surfaces: Iterable[tuple[int, int]]) -> None:
         """Say where surfaces are in flat memory, by index."""
+        found = tuple(surfaces)
+        if found == self._surfaces:
+            return
+        self._surfaces = found
         start = self.table - self.base
         table = self.bytes[start : start + _TABLE].view(np.uint64)
         table[:] = 0
-        for index, address in surfaces:
+        for index, address in found:
             if index < table.size:
                 table[index] = address
 
@@ -111,7 +121,8 @@ class CellSpace:
         """Let everything be nobody's again."""
         library = ctypes.CDLL(None)
         library.madvise(ctypes.c_void_p(self.base), ctypes.c_size_t(self.size), _DONT_NEED)
-        self._next_group, self._reached = 1, 0
+        self._next_group, self._surfaces = 1, ()
+        self._reached.clear()
 
 
 @cache

@@ -6,7 +6,7 @@ another, the lowest first. `visim.engine.claims` says what words are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visim.engine.claims import (
     ATOMIC,
@@ -31,6 +31,8 @@ from visim.sem.effects import Claim, Fill
 
 _CELLS = 8
 """So many cells are compared at once: as many words as a register of AVX-512 has."""
+_PIECE = 8
+"""So many lanes are looked at together where not all are side by side."""
 _SHIFT_PATTERN = PATTERN_SHIFT + 2
 _ITEMS = (1 << CHANNEL_SHIFT) - 1
 """The marks of a word, below what says whose it is."""
@@ -91,6 +93,11 @@ class _Shape:
         return f"claim.{self.verb}.{memory}.{self.lanes}x{self.bytes}.{whose}"
 
     @property
+    def piece(self) -> _Shape:
+        """The shape of a part of the lanes, which is given what its channels begin with."""
+        return replace(self, lanes=_PIECE, first=None if self.first is None else 0)
+
+    @property
     def is_narrow(self) -> bool:
         """Whether lanes side by side share cells."""
         return self.bytes < CELL_BYTES
@@ -147,7 +154,10 @@ class _ClaimFunction:
         text.label(some)
         if shape.has_rows:
             self._row()
-        self._lanes(area)
+        if shape.lanes > _PIECE:
+            self._pieces()
+        else:
+            self._lanes(area)
         head = f"define internal i1 @{shape.name}(i64 %own, {vector} %addresses, i64 %mask)"
         return "\n".join([f"{head} noinline {{", "entry:", *text.lines, "}"])
 
@@ -282,7 +292,26 @@ class _ClaimFunction:
         picked = text.let(f"and {kind} {moved}, {splat('i64', count, mask)}")
         return text.let(f"icmp ne {kind} {picked}, zeroinitializer")
 
-    # Lanes anywhere
+    # Lanes in pieces, and anywhere
+
+    def _pieces(self) -> None:
+        """Do piece after piece of the lanes, and return: rows of groups are short."""
+        text, shape = self.text, self.shape
+        piece = shape.piece
+        if piece.name not in self._library.functions:
+            self._library.functions[piece.name] = _ClaimFunction(piece, self._library).written()
+        found, vector = "false", f"<{_PIECE} x i64>"
+        for first in range(0, shape.lanes, _PIECE):
+            lanes = range(first, first + _PIECE)
+            addresses = text.shuffle("i64", shape.lanes, "%addresses", lanes)
+            mask = text.let(f"lshr i64 %mask, {first}")
+            mask = text.let(f"and i64 {mask}, {(1 << _PIECE) - 1}")
+            own = "%own"
+            if shape.first is not None:
+                own = text.let(f"or i64 %own, {shape.channel(first) << CHANNEL_SHIFT}")
+            given = f"i64 {own}, {vector} {addresses}, i64 {mask}"
+            found = text.let(f"or i1 {found}, {text.let(f'call i1 @{piece.name}({given})')}")
+        text.do(f"ret i1 {found}")
 
     def _lanes(self, area: str) -> None:
         """Do lane after lane, and return; `area` has room for their addresses."""
