@@ -19,7 +19,7 @@ from select import POLLHUP, POLLIN, poll
 from time import monotonic
 from typing import Any
 
-from visim.campaign import frames
+from visim import messages
 from visim.campaign.outcomes import Outcome
 from visim.exits import how_it_ended
 
@@ -39,6 +39,10 @@ class Limits:
 
     seconds: float
     memory: int
+
+
+MOST_ANSWER = 1 << 24
+"""So many bytes an answer may have; what is longer is none."""
 
 
 class OtherSideGoneError(Exception):
@@ -93,15 +97,15 @@ def _be_child(
         os.dup2(errors, 2)
         _close_others(answering)
         sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
-        frames.send(answering, work())
+        messages.send(answering, work())
         code = 0
     except MemoryError:
         with suppress(BaseException):
-            frames.send(answering, {"outcome": str(Outcome.MEMORY), "message": _too_much(limits)})
+            messages.send(answering, {"outcome": str(Outcome.MEMORY), "message": _too_much(limits)})
             code = 0
     except BaseException as error:
         with suppress(BaseException):
-            frames.send(answering, {"outcome": str(Outcome.BUG), "message": repr(error)})
+            messages.send(answering, {"outcome": str(Outcome.BUG), "message": repr(error)})
             code = 0
     finally:
         os._exit(code)
@@ -186,7 +190,7 @@ class _Watched:
                 waiting.unregister(descriptor)
             if self._has_ended():
                 return None
-            if len(self._said) > frames.MOST_BYTES:
+            if len(self._said) > MOST_ANSWER:
                 return {"outcome": str(Outcome.CRASHED), "message": "its answer does not end"}
             if _resident(self._child) - self._before > self._limits.memory:
                 return {"outcome": str(Outcome.MEMORY), "message": _too_much(self._limits)}
@@ -221,8 +225,8 @@ class _Watched:
 
     def _whole(self) -> dict[str, Any] | None:
         try:
-            return frames.unpack(bytes(self._said))
-        except frames.BrokenFrameError:
+            return messages.unpacked(bytes(self._said), MOST_ANSWER)[0]
+        except messages.BrokenMessage:
             return None
 
     def _crash(self, code: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ of it find it there: reading takes several times as long as a small launch.
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import sys
@@ -24,7 +25,8 @@ from typing import Any
 import numpy as np
 
 import visim
-from visim.campaign import children, content, frames, jobs, programs
+from visim import messages
+from visim.campaign import children, content, jobs, programs
 from visim.campaign.outcomes import Outcome, Took
 from visim.runtime.files.compared import Tolerance, compare
 from visim.runtime.program import Program
@@ -52,9 +54,9 @@ class Server:
 
     def serve(self) -> None:
         """Answer until nobody asks any more."""
-        with suppress(frames.BrokenFrameError, children.OtherSideGoneError):
-            while True:
-                frames.send(self._answers, self._answer(frames.receive(self._asked)))
+        with suppress(BrokenPipeError, messages.BrokenMessage, children.OtherSideGoneError):
+            while received := messages.receive(self._asked, children.MOST_ANSWER, math.inf):
+                messages.send(self._answers, self._answer(received[0]))
 
     def _answer(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         cell, limits = asked["cell"], children.Limits(**asked["limits"])

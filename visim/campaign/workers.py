@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
+from time import monotonic
 from typing import Any
 
-from visim.campaign import frames
-from visim.campaign.children import Limits
+from visim import messages
+from visim.campaign.children import MOST_ANSWER, Limits
 from visim.campaign.outcomes import Outcome, Result
 
 MOST_ATTEMPTS = 3
@@ -54,15 +55,19 @@ class Worker:
         assert process.stdout is not None
         asked = {"cell": cell, "limits": {"seconds": limits.seconds, "memory": limits.memory}}
         try:
-            frames.send(process.stdin.fileno(), asked)
-            patience = limits.seconds + _PATIENCE_S
-            return Result.of(frames.receive(process.stdout.fileno(), patience))
+            messages.send(process.stdin.fileno(), asked)
+            until = monotonic() + limits.seconds + _PATIENCE_S
+            received = messages.receive(process.stdout.fileno(), MOST_ANSWER, until)
         except TimeoutError:
             self.close()
             return Result(Outcome.LOST, "its worker did not answer")
-        except frames.BrokenFrameError:
+        except (OSError, messages.BrokenMessage):
+            received = None
+        if received is None:
             self.close()
             return Result(Outcome.LOST, "its worker went away")
+        try:
+            return Result.of(received[0])
         except (KeyError, TypeError, ValueError) as error:
             return Result(Outcome.CRASHED, f"its answer is no result: {error!r}")
 

@@ -18,12 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from visim import messages
 from visim.errors import InternalError
 from visim.exits import how_it_ended
 from visim.runtime.compiling import ocloc, worker
 from visim.runtime.compiling.compilers import Compiler, compilers
 from visim.serve.hosts import compiler as compiler_host
-from visim.serve.hosts import messages
 from visim.serve.hosts.forkserver import MOST_REQUEST, READY
 from visim.serve.limits import LimitReached, ServerLimits
 from visim.serve.shapes import RequestError
@@ -232,15 +232,10 @@ def _death(about: Mapping[str, Any]) -> str:
 
 def _unpacked(reply: bytes) -> bytes:
     """Return the answer in what a process has written."""
-    incoming = messages.Incoming(MOST_REQUEST)
-    incoming.add(reply)
     try:
-        message = incoming.take()
-    except (ValueError, messages.TooLong):
-        message = None
-    if message is None:
-        raise HostDied("half an answer came")
-    wrong, body = message
+        wrong, body = messages.unpacked(reply, MOST_REQUEST)
+    except messages.BrokenMessage as broken:
+        raise HostDied(f"its answer is broken: {broken}") from None
     if wrong is not None:
         raise RequestError(str(wrong["path"]), str(wrong["message"]))
     return body

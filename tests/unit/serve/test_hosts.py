@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.children import is_gone
-from visim.serve.hosts import messages
+from visim import messages
 from visim.serve.hosts.confinement import available
 
 ROOT = Path(__file__).parents[3]

@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from visim.messages import BrokenMessage, Incoming, packed
 from visim.serve.hosts import confinement
 from visim.serve.hosts.confinement import Limits
-from visim.serve.hosts.messages import Incoming, TooLong, packed
 from visim.serve.keeping import KeptBytes
 
 Reply = tuple[Any, bytes]
@@ -160,7 +160,7 @@ class ForkServer:
                 self._read(channel)
         except BlockingIOError:
             return
-        except (OSError, TooLong, ValueError):
+        except (OSError, BrokenMessage):
             self._drop(channel)
 
     def _read(self, channel: _Channel) -> None:
@@ -263,7 +263,7 @@ class ForkServer:
         self._watch(channel)
         try:
             self._next(channel)
-        except (TooLong, ValueError):
+        except BrokenMessage:
             self._drop(channel)
 
     def _become(self, parent: int, folder: str, out: int, handles: Sequence[int]) -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import visim
+from visim import messages
 from visim.exits import how_it_ended
 from visim.runtime.compiling import ocloc
 from visim.runtime.compiling.compilers import Compiler, take_as_found
@@ -30,10 +31,8 @@ from visim.runtime.compiling.worker import Answer, CompilerDied, request
 from visim.serve.answering.answers import CRASH, failed
 from visim.serve.answering.answers import answer as make_answer
 from visim.serve.answering.launching import Clock
-from visim.serve.hosts import messages
 from visim.serve.hosts.confinement import Limits
 from visim.serve.hosts.forkserver import MOST_REQUEST, ForkServer, Reply, Work
-from visim.serve.hosts.messages import Incoming
 from visim.serve.limits import PREPARING_S, LimitReached
 from visim.serve.shapes import RequestError
 from visim.serve.tools import TOOLS
@@ -176,12 +175,10 @@ class _Builds:
         about, body = received
         match about["cause"]:
             case "answered":
-                reply = Incoming(MOST_REQUEST)
-                reply.add(body)
-                message = reply.take()
-                if message is None:
-                    raise CompilerDied("half an answer", about["words"])
-                return Answer.of(*message)
+                try:
+                    return Answer.of(*messages.unpacked(body, MOST_REQUEST))
+                except messages.BrokenMessage as broken:
+                    raise CompilerDied(f"its answer is broken: {broken}", about["words"]) from None
             case "crash":
                 ended = int(about["code"])
                 raise CompilerDied(how_it_ended(ended), about["words"], by_signal=ended < 0)

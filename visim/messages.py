@@ -7,6 +7,7 @@ waits for several senders. Lengths are 8 bytes, little-endian.
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import time
@@ -16,8 +17,8 @@ _LENGTH = 8
 _PART = 1 << 18
 
 
-class TooLong(Exception):
-    """A message promises more bytes than its reader takes."""
+class BrokenMessage(Exception):
+    """What comes is no message, promises more bytes than its reader takes, or ends too early."""
 
 
 def packed(head: object, body: bytes = b"") -> bytes:
@@ -38,18 +39,17 @@ class Incoming:
         """Append what has come.
 
         Raises:
-            TooLong: the message is longer than it may be.
+            BrokenMessage: the message is longer than it may be.
         """
         self._data += piece
         if len(self._data) > self._most:
-            raise TooLong
+            raise BrokenMessage(f"{len(self._data)} bytes, at most {self._most} are taken")
 
     def take(self) -> tuple[Any, bytes] | None:
         """Remove the first message and return it; None where it is not all there.
 
         Raises:
-            TooLong: it will be longer than it may be.
-            ValueError: its head is no JSON.
+            BrokenMessage: it will be longer than it may be, or its head is no JSON.
         """
         parts: list[bytes] = []
         place = 0
@@ -58,14 +58,31 @@ class Incoming:
             if place + _LENGTH > len(self._data):
                 return None
             if size > self._most:
-                raise TooLong
+                raise BrokenMessage(f"a part of {size} bytes, at most {self._most} are taken")
             place += _LENGTH
             if place + size > len(self._data):
                 return None
             parts.append(bytes(self._data[place : place + size]))
             place += size
         del self._data[:place]
-        return json.loads(parts[0]), parts[1]
+        try:
+            return json.loads(parts[0]), parts[1]
+        except ValueError as error:
+            raise BrokenMessage(f"its head is no JSON: {error}") from None
+
+
+def unpacked(data: bytes, most: int) -> tuple[Any, bytes]:
+    """Return the message that some bytes begin with.
+
+    Raises:
+        BrokenMessage: there is no whole one, or it is longer than `most`.
+    """
+    incoming = Incoming(most)
+    incoming.add(data)
+    message = incoming.take()
+    if message is None:
+        raise BrokenMessage(f"{len(data)} bytes are only a part of it")
+    return message
 
 
 def receive(channel: int, most: int, until: float) -> tuple[Any, bytes] | None:
@@ -74,18 +91,18 @@ def receive(channel: int, most: int, until: float) -> tuple[Any, bytes] | None:
     Args:
         channel: what to read.
         most: so many bytes are taken.
-        until: when to give up, on the monotonic clock.
+        until: when to give up, on the monotonic clock; infinity: never.
 
     Raises:
-        TooLong: it is longer than it may be.
+        BrokenMessage: it is longer than it may be, or something else.
         TimeoutError: it does not come.
     """
     incoming = Incoming(most)
     poll = select.poll()
     poll.register(channel, select.POLLIN)
     while True:
-        left = until - time.monotonic()
-        if left <= 0 or not poll.poll(left * 1000):
+        left = None if until == math.inf else until - time.monotonic()
+        if left is not None and (left <= 0 or not poll.poll(left * 1000)):
             raise TimeoutError
         piece = os.read(channel, _PART)
         if not piece:
