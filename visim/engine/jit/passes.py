@@ -55,8 +55,6 @@ class Pass(Enum):
                 "Threads of a group run one after another from barrier to barrier, on one stack.")
     PRIVATISE = ("privatise", "analysis.additions",
                  "Additions whose results nobody reads go to a copy of a worker's own.")
-    SCALARISE = ("scalarise", "writing.alone",
-                 "Channels run one after another through loops in which each follows its own data.")
     CAS_LOOPS = ("cas-loops", "analysis.retries",
                  "Loops that compare and swap until it works run lane by lane.")
     INTERLEAVE = ("interleave", "analysis.walks",

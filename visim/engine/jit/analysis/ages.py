@@ -1,6 +1,6 @@
-"""How old the loads are on which values depend: of this turn of a loop, of turns before, of none.
+"""What depends on data: on what channels have loaded, each for itself.
 
-What channels have loaded each for itself are data: nobody knows before what they will be.
+Nobody knows before what they will be.
 """
 
 from __future__ import annotations
@@ -15,48 +15,32 @@ from visim.engine.jit.analysis.walks import What, overlap, part_of
 from visim.sem.effects import LoadBlock, WritePredicate, WriteRegister
 from visim.sem.expr import Expr
 
-NEW, OLD = 1, 2
-"""Loads of this turn, and of turns before."""
-
 _Holder = What | str
 """What holds values: parts of variables, predicates."""
 
 
 @dataclass
-class Ages:
-    """How old the loads are on which rows, other parts of variables and predicates depend.
+class _Tainted:
+    """Which rows, other parts of variables and predicates depend on loads.
 
     They are kept for each variable, and for each predicate.
     """
 
-    known: dict[int | str, dict[_Holder, int]] = field(
-        default_factory=dict[int | str, dict[_Holder, int]]
-    )
+    known: dict[int | str, set[_Holder]] = field(default_factory=dict[int | str, set[_Holder]])
 
     def __len__(self) -> int:
         return sum(map(len, self.known.values()))
 
-    def copy(self) -> Ages:
-        """Return the same as another object."""
-        return Ages({name: dict(parts) for name, parts in self.known.items()})
-
-    def of(self, holder: _Holder) -> int:
-        """Return the age of what is held there, 0: that of no load."""
-        parts = self.known.get(_name(holder), {})
+    def has(self, holder: _Holder) -> bool:
+        """Whether what is held there depends on a load."""
+        parts = self.known.get(_name(holder), set[_Holder]())
         if holder in parts or isinstance(holder, str):
-            return parts.get(holder, 0)
-        found = (
-            age for one, age in parts.items() if not isinstance(one, str) and overlap(one, holder)
-        )
-        return max(found, default=0)
+            return holder in parts
+        return any(not isinstance(one, str) and overlap(one, holder) for one in parts)
 
-    def note(self, holder: _Holder, age: int) -> None:
-        """Note of what age the loads are on which something depends."""
-        self.known.setdefault(_name(holder), {})[holder] = age
-
-    def older(self) -> list[_Holder]:
-        """Return what depends on loads."""
-        return [one for parts in self.known.values() for one, age in parts.items() if age]
+    def note(self, holder: _Holder) -> None:
+        """Note that something depends on a load."""
+        self.known.setdefault(_name(holder), set()).add(holder)
 
 
 def _name(holder: _Holder) -> int | str:
@@ -77,46 +61,44 @@ class Data:
 
     def decide(self, expr: Expr) -> bool:
         """Whether a value depends on data."""
-        return age_of(expr, self._known) > 0
+        return _depends(expr, self._known)
 
     @cached_property
-    def _known(self) -> Ages:
+    def _known(self) -> _Tainted:
         steps = [step for node in self.flow.nodes.values() for step in node.block.steps]
-        known = Ages()
+        known = _Tainted()
         while True:
             size = len(known)
             for step in steps:
-                for what in [what for what, age in written(step, known) if age]:
-                    known.note(what, OLD)
+                for what in _written(step, known):
+                    known.note(what)
             if len(known) == size:
                 return known
 
 
-def written(step: Step, known: Ages) -> list[tuple[_Holder, int]]:
-    """Return what an instruction writes, and of what age the loads are that it depends on."""
-    found = list[tuple[_Holder, int]]()
+def _written(step: Step, known: _Tainted) -> list[_Holder]:
+    """Return what an instruction writes that depends on loads."""
+    found = list[_Holder]()
     for write in step.effects:
         if not isinstance(write, WriteRegister | WritePredicate):
             continue
         what = part_of(write.place) if isinstance(write, WriteRegister) else write.variable.name
-        ages = [age_of(write.value, known)]
+        depends = _depends(write.value, known)
         if write.mask is not None and channel_of(write.mask) is None:
-            ages += [age_of(write.mask, known), known.of(what)]
-        found.append((what, max(ages)))
+            depends = depends or _depends(write.mask, known) or known.has(what)
+        if depends:
+            found.append(what)
     return found
 
 
-def age_of(expr: Expr, known: Ages) -> int:
-    """Return the age of the oldest load that an expression depends on.
-
-    It is 0 if there is none, and for blocks, which all channels share.
-    """
+def _depends(expr: Expr, known: _Tainted) -> bool:
+    """Whether an expression depends on a load, other than of a block, which all channels share."""
     match expr.uop.name:
         case "loaded":
-            return 0 if isinstance(expr.attribute[0], LoadBlock) else NEW
+            return not isinstance(expr.attribute[0], LoadBlock)
         case "read":
-            return known.of(part_of(expr.attribute))
+            return known.has(part_of(expr.attribute))
         case "predicate":
-            return known.of(expr.attribute[0].name)
+            return known.has(expr.attribute[0].name)
         case _:
-            return max((age_of(arg, known) for arg in expr.args), default=0)
+            return any(_depends(arg, known) for arg in expr.args)

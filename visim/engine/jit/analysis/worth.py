@@ -1,16 +1,10 @@
-"""Which loops are better run apart: loads in them are scattered and do not wait for each other.
-
-Where a load's address depends on what a turn before has loaded, as in lists and binary searches, a
-channel alone waits for one load after the other, while channels together wait for all of theirs at
-once. Where it does not, the processor loads for turns to come while it still computes.
-"""
+"""Which loops are worth running in another way: retries, walks and sweeps with scattered lanes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from visim.engine.jit.analysis.affine import Affine
-from visim.engine.jit.analysis.ages import OLD, Ages, Data, age_of, written
 from visim.engine.jit.analysis.apart import Region, RegionFinder
 from visim.engine.jit.analysis.contents import Contents
 from visim.engine.jit.analysis.flow import Node
@@ -19,7 +13,7 @@ from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
 from visim.engine.jit.analysis.walks import walk_of
-from visim.sem.effects import Goto, Load, Store
+from visim.sem.effects import Load, Store
 from visim.sem.expr import below, is_seldom
 from visim.sem.uops import Group
 
@@ -34,8 +28,8 @@ _LEAST_SHARE = 3
 """In a sweep one of so many loads has to be scattered: the others are transposed for nothing."""
 
 
-def scattered_loops(affine: Affine, data: Data, *, checked: bool) -> list[Region]:
-    """Return the loops of a unit that are better run apart.
+def scattered_loops(affine: Affine, *, checked: bool) -> list[Region]:
+    """Return the loops of a unit that are better run in another way.
 
     Without checks nobody notes where allocations are, which loads of flat memory need for it.
     """
@@ -44,7 +38,7 @@ def scattered_loops(affine: Affine, data: Data, *, checked: bool) -> list[Region
     loops = RegionFinder(flow, channels).regions()
     found = [region for region in loops if Contents(region, flow, channels).fit()]
     possible = [region for region in found if checked or not region.reaches_flat_memory]
-    return [region for region in possible if _is_worth(region, affine, data)]
+    return [region for region in possible if _is_worth(region, affine)]
 
 
 def tear(slots: Slots, regions: Iterable[Region]) -> bool:
@@ -57,20 +51,16 @@ def tear(slots: Slots, regions: Iterable[Region]) -> bool:
     return torn
 
 
-def _is_worth(region: Region, affine: Affine, data: Data) -> bool:
+def _is_worth(region: Region, affine: Affine) -> bool:
     if region.atomics:
         return retry_of(region) is not None
-    if region.together and not region.stores:
-        return _is_worth_sweep(region, affine)
-    if region.stores:
-        is_known = walk_of(region) is not None
-    else:
-        is_known = not region.shared and _follows(region, data)
-    messages = [*region.loads, *region.stores]
-    scattered = _scattered(messages, affine) if is_known else 0
-    if 2 * scattered <= len(messages) or (not region.together and _is_chase(region)):
+    if not region.together:
         return False
-    return _operations(region) <= _MOST_OPERATIONS * scattered
+    if not region.stores:
+        return _is_worth_sweep(region, affine)
+    messages = [*region.loads, *region.stores]
+    scattered = _scattered(messages, affine) if walk_of(region) is not None else 0
+    return 2 * scattered > len(messages) and _operations(region) <= _MOST_OPERATIONS * scattered
 
 
 def _is_worth_sweep(region: Region, affine: Affine) -> bool:
@@ -95,14 +85,6 @@ def _scattered(messages: Iterable[tuple[Node, int, Load | Store]], affine: Affin
     return found
 
 
-def _follows(region: Region, data: Data) -> bool:
-    """Whether data say where the loop loads or which of its jumps are taken."""
-    jumps = (node.block.transfer for node in region.nodes)
-    masks = [goto.mask for goto in jumps if isinstance(goto, Goto) and goto.mask is not None]
-    addresses = (load.addresses for _, _, load in region.loads)
-    return any(data.decide(expr) for expr in (*masks, *addresses))
-
-
 def _operations(region: Region) -> int:
     """Return how many operations a channel computes in a turn, if none that is seldom needed."""
     nodes = [expr for _, _, step in region.steps() for expr in step.expressions]
@@ -110,21 +92,3 @@ def _operations(region: Region) -> int:
     return sum(
         expr.lanes > 1 and expr.uop.group is not Group.LEAF and expr not in others for expr in nodes
     )
-
-
-def _is_chase(region: Region) -> bool:
-    """Whether an address depends on what a turn before has loaded."""
-    start = Ages()
-    while True:
-        known = start.copy()
-        for _, _, step in region.steps():
-            loads = (effect for effect in step.effects if isinstance(effect, Load))
-            if any(age_of(load.addresses, known) == OLD for load in loads):
-                return True
-            for what, age in written(step, known):
-                known.note(what, age)
-        size = len(start)
-        for what in known.older():
-            start.note(what, OLD)
-        if len(start) == size:
-            return False

@@ -1,47 +1,27 @@
 """Code for loops that channels run apart: one channel alone, then the next.
 
 What channels have of variables is copied to memory when an attempt begins, and back when each has
-left the loop or has made so many turns. Until then nothing changes but copies, and what all
-channels share, with which each of them begins anew. So a load that is out of range, or a first
-access to an allocation, ends the attempt, and all channels go through the loop together, with the
-faults that it then has. An attempt has no more turns than the thread can make before it has to let
-others run.
+left the loop or has made so many turns. An attempt has no more turns than the thread can make
+before it has to let others run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import TypeVar
+from abc import abstractmethod
+from collections.abc import Iterable
 
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.blocks import Step
 from visim.engine.jit.analysis.flow import Node
 from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.lanewise import Bits
-from visim.engine.jit.ir.text import scalar_bytes, scalar_type
 from visim.engine.jit.writing.attempts import ApartAttempt, OneChannel
 from visim.engine.jit.writing.cuts import Cutter, put_row, take_row
 from visim.engine.jit.writing.frame import UnitFrame
-from visim.engine.jit.writing.lone import Hoist, LoneLoads
-from visim.errors import InternalError
 from visim.sem.effects import Atomic, Load, WritePredicate, WriteRegister
-
-_Found = TypeVar("_Found")
 
 _MOST_TURNS = 64
 """How many turns an attempt has at most: a number has a bit for each of them."""
-
-
-_FEW = 4
-"""On hosts with gathers channels run apart when one in so many is left: until then the processor
-would guess too many ends of loops wrong, and from then on vectors are too empty."""
-
-_GATHERED = 4
-"""How many bytes each channel loads where gathers are fast enough."""
-
-_PAUSE = 64
-"""How many turns channels make together after an attempt that failed."""
 
 
 class AloneWriter(ApartAttempt):
@@ -50,50 +30,17 @@ class AloneWriter(ApartAttempt):
     `pause` is how many turns they make together after an attempt that failed.
     """
 
-    def __init__(self, unit: UnitFrame, region: Region, pause: int = _PAUSE) -> None:
+    def __init__(self, unit: UnitFrame, region: Region, pause: int) -> None:
         super().__init__(unit, region, "alone", _MOST_TURNS, pause)
         self._left, self._staying = unit.buffer(8), unit.buffer(8)
         self._channel, self._last, self._furthest = (unit.buffer(8) for _ in range(3))
         self._exits = {place: unit.buffer(8) for place in region.exits}
-        self._ahead: list[str] = []
-        hoist = Hoist(self._hoisted, self._combined, self._values)
-        self._loads = LoneLoads(unit, region, hoist, self._label("bail"))
         self._lane = OneChannel(unit, region)
         self._buffers = {row: unit.buffer(row.lanes * row.size) for row in region.entering}
         self._words = {bits: unit.buffer(8) for bits in region.bits_entering}
-        self._before: list[str] = []
-        self._after = [unit.buffer(place.type.bytes) for place in region.singles]
         self._seen = {
             node.key: unit.buffer(8) for node in region.nodes if node.key not in region.steady
         }
-
-    # Where a turn begins
-
-    def _wanted(self, ready: str) -> str:
-        return self.text.let(f"and i1 {ready}, {self._are_few()}") if self._is_gathered() else ready
-
-    def _is_gathered(self) -> bool:
-        """Whether the host gathers what the loop loads: many channels are better together then.
-
-        Of 8 bytes a gather loads so few that channels alone are as fast.
-        """
-        loads = [load for _, _, load in self.region.loads]
-        sizes = {load.components * scalar_bytes(scalar_type(load.type)) for load in loads}
-        return self.unit.module.version.has_gathers and sizes <= {_GATHERED}
-
-    def _are_few(self) -> str:
-        """Return whether few channels are left in the loop."""
-        text, most = self.text, self.unit.kernel.simd_size // _FEW
-        ctpop = self.unit.module.library.intrinsic("llvm.ctpop.i32", "i32", "i32")
-        active = text.let("load i32, ptr %active")
-        return text.let(f"icmp ule i32 {text.let(f'call i32 {ctpop}(i32 {active})')}, {most}")
-
-    def _hoisted(self, write: Callable[[], _Found]) -> _Found:
-        """Write something in front of the first channel."""
-        inside, self.text.lines = self.text.lines, self._ahead
-        found = write()
-        self.text.lines = inside
-        return found
 
     # The attempt
 
@@ -108,14 +55,11 @@ class AloneWriter(ApartAttempt):
         turns, text.lines = text.lines, begun
         self._start()
         text.lines += turns
-        self._hoisted(self._loads.write)
         body, text.lines = text.lines, outside
         self._copy()
-        text.lines += [*self._ahead, f"  br label %{self._label('next')}", *body]
+        text.lines += [f"  br label %{self._label('next')}", *body]
         self._end()
         text.label(self._label("bail"))
-        for place, before in zip(self.region.singles, self._before, strict=True):
-            self.storage.write(place, before, None)
         self._give_up()
 
     def _copy(self) -> None:
@@ -132,16 +76,14 @@ class AloneWriter(ApartAttempt):
             put_row(self.storage, place, self._buffers[row], singly=True)
         for bits, word in self._words.items():
             text.do(f"store i64 {self.storage.load_bits(bits[0])}, ptr {word}")
-        for place, before, after in zip(region.singles, self._before, self._after, strict=True):
-            kind = f"<1 x {scalar_type(place.type)}>"
-            text.do(f"store {kind} {before}, ptr {after}")
 
+    @abstractmethod
     def _look_ahead(self) -> None:
         """Look whether channels can run apart at all; here nothing is changed before they have."""
 
     def _next(self) -> None:
         """Choose the next channel, and take what it has."""
-        text, region = self.text, self.region
+        text = self.text
         text.label(self._label("next"))
         left = text.let(f"load i64, ptr {self._left}")
         some = text.let(f"icmp ne i64 {left}, 0")
@@ -162,19 +104,11 @@ class AloneWriter(ApartAttempt):
             moved = text.let(f"lshr i64 {found}, {self._position(bits, channel)}")
             one = text.let(f"trunc i64 {text.let(f'and i64 {moved}, 1')} to i8")
             text.do(f"store i8 {one}, ptr {self._lane.own_bit(bits)}")
-        for place in region.singles:
-            self._before.append(self._hoisted(partial(self.storage.read, place)))
-            self.storage.write(place, self._before[-1], None)
 
     def _start(self) -> None:
-        """Look how many turns of the chosen channel are in range, and begin the first."""
-        text, header = self.text, self._body(self.region.header.key[1])
-        most = self._loads.turns(self._turns, self._lane.row)
-        text.do(f"store i64 {most}, ptr {self._most}")
-        if most == self._turns:
-            text.jump(header)
-        else:
-            text.likely(text.let(f"icmp ne i64 {most}, 0"), header, self._label("bail"))
+        """Begin the first turn of the chosen channel."""
+        self.text.do(f"store i64 {self._turns}, ptr {self._most}")
+        self.text.jump(self._body(self.region.header.key[1]))
 
     def _position(self, bits: Bits, channel: str) -> str:
         return self.text.let(f"add i64 {channel}, {bits[1]}") if bits[1] else channel
@@ -182,7 +116,6 @@ class AloneWriter(ApartAttempt):
     # Blocks
 
     def _begin(self, node: Node) -> None:
-        self._loads.begin(node)
         if node.key in self._seen:
             turn = self.text.let(f"load i64, ptr {self._turn}")
             self._add_bit(self._seen[node.key], turn)
@@ -228,16 +161,14 @@ class AloneWriter(ApartAttempt):
         found = [(w, cutter.value(w.value), cutter.mask(w.mask)) for w in writes]
         for write, value, mask in found:
             self._lane.write(write, value, mask)
-            if isinstance(write, WriteRegister):
-                self._loads.note(cutter, write, mask)
 
+    @abstractmethod
     def _load(self, node: Node, cutter: Cutter, load: Load) -> list[str]:
         """Load what the channel loads."""
-        return self._loads.load(node, cutter, load)
 
+    @abstractmethod
     def _update(self, cutter: Cutter, atomic: Atomic) -> list[str]:
         """Do the channel's atomic operation; return what it returns."""
-        raise InternalError(f"an atomic operation in a loop that only loads: {atomic.operation}")
 
     # What an attempt leaves
 
@@ -259,11 +190,6 @@ class AloneWriter(ApartAttempt):
         self._put(region.leaving)
         for bits in sorted(region.bits_leaving):
             self._finish_bit(bits, self._position(bits, channel))
-        for place, after in zip(region.singles, self._after, strict=True):
-            kind = f"<1 x {scalar_type(place.type)}>"
-            now, before = self.storage.read(place), text.let(f"load {kind}, ptr {after}")
-            value = text.let(f"select i1 {further}, {kind} {now}, {kind} {before}")
-            text.do(f"store {kind} {value}, ptr {after}")
         text.jump(self._label("next"))
 
     def _put(self, rows: Iterable[Row]) -> None:
@@ -292,9 +218,6 @@ class AloneWriter(ApartAttempt):
         for bits in sorted(region.bits_leaving):
             word = text.let(f"load i64, ptr {self._words[bits]}")
             text.do(f"store i64 {word}, ptr {self.storage.bits(bits[0])}")
-        for place, after in zip(region.singles, self._after, strict=True):
-            kind = f"<1 x {scalar_type(place.type)}>"
-            self.storage.write(place, text.let(f"load {kind}, ptr {after}"), None)
         self._count()
         for place, word in self._exits.items():
             found = text.let(f"trunc i64 {text.let(f'load i64, ptr {word}')} to i32")

@@ -47,7 +47,7 @@ from visim.sem.effects import (
 
 ACTIVATION = ("entered", "called", "resumed", "site")
 """What is remembered of the open call of a subroutine, beside the channels that wait."""
-MOST_APART = 64
+MOST_APART = 512
 """How many messages of a unit have all of their code where they stand."""
 MOST_REACHING = 512
 """How many lanes that reach registers by address have their code where they stand."""

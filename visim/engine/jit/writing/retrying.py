@@ -70,9 +70,6 @@ class RetryWriter(AloneWriter):
         enough = text.let(f"icmp uge i64 {turns}, {self.unit.kernel.simd_size}")
         self._turns = text.let(f"select i1 {enough}, i64 {_FOREVER}, i64 0")
 
-    def _wanted(self, ready: str) -> str:
-        return ready
-
     def write(self) -> None:
         """Write the attempt; the loop's nodes are written already."""
         text, begin = self.text, self._label("begin")

@@ -33,7 +33,6 @@ from visim.engine.jit.ir.storage import FIXED_HOME, copying
 from visim.engine.jit.layout import Thread
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.abreast import AbreastWriter
-from visim.engine.jit.writing.alone import AloneWriter
 from visim.engine.jit.writing.certain import is_worth_it, written_twice
 from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, ModuleFrame, UnitFrame, full_entries
@@ -43,6 +42,7 @@ from visim.engine.jit.writing.nodes import NodeWriter
 from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
 from visim.engine.stops import go_on
+from visim.errors import InternalError
 
 
 def frame_bytes(flow: Flow) -> int:
@@ -61,20 +61,22 @@ class UnitWriter(UnitFrame):
 
     def __init__(self, module: ModuleFrame, flow: Flow) -> None:
         data = Data(flow)
-        slots, affine, regions = _analysis(module, flow, data)
+        slots, affine, regions = _analysis(module, flow)
         super().__init__(module, flow, slots, affine, regions, data)
         self.loops = {region.header.key: self._loop(region) for region in regions}
         self.foreseen = {
             loop.region.header.key: ForeseenWriter(self, loop) for loop in self._foreseen()
         }
 
-    def _loop(self, region: Region) -> AloneWriter | AbreastWriter | SweepWriter:
+    def _loop(self, region: Region) -> RetryWriter | AbreastWriter | SweepWriter:
         retry, walk, sweep = retry_of(region), walk_of(region), sweep_of(region)
         if retry is not None:
             return RetryWriter(self, region, retry)
         if walk is not None:
             return AbreastWriter(self, region, walk)
-        return AloneWriter(self, region) if sweep is None else SweepWriter(self, region, sweep)
+        if sweep is not None:
+            return SweepWriter(self, region, sweep)
+        raise InternalError("a loop that channels run apart, of no known kind")
 
     def _foreseen(self) -> Iterable[Foreseen]:
         """Return the loops that are written twice."""
@@ -347,10 +349,10 @@ def _pass_of(region: Region) -> Pass:
         return Pass.CAS_LOOPS
     if walk_of(region) is not None:
         return Pass.INTERLEAVE
-    return Pass.SCALARISE if sweep_of(region) is None else Pass.TRANSPOSE
+    return Pass.TRANSPOSE
 
 
-def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affine, list[Region]]:
+def _analysis(module: ModuleFrame, flow: Flow) -> tuple[Slots, Affine, list[Region]]:
     """Return what is known of a unit before it is written."""
     version = module.version
     slots = Slots(module.kernel, flow, full_entries(module, flow), has_calls=module.has_calls)
@@ -360,7 +362,7 @@ def _analysis(module: ModuleFrame, flow: Flow, data: Data) -> tuple[Slots, Affin
     affine = Affine(slots, inputs, inputs_whole=version.full)
     regions: list[Region] = []
     if not module.flat and not version.looks_inside:
-        found = scattered_loops(affine, data, checked=version.checked)
+        found = scattered_loops(affine, checked=version.checked)
         regions = [one for one in found if version.runs(_pass_of(one))]
     if tear(slots, regions):
         affine = Affine(slots, inputs, inputs_whole=version.full)
