@@ -5,6 +5,7 @@ Run by tests under `visim exec`, as those of `programs` are; each prints what it
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -12,7 +13,9 @@ import struct
 import sys
 import threading
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
+from pathlib import Path
 
+from tests.device.playing import memory_pages, processes_of_vms
 from tests.device.programs import SAXPY, Failed, OpenCL
 from visim.binary.elf import ElfImage
 
@@ -212,6 +215,56 @@ def variables() -> object:
     cl.set(tell, out)
     cl.run(tell, 1)
     return [total, struct.unpack("<i", cl.read(out, 4))[0]]
+
+
+def _held() -> tuple[int, int, int]:
+    """Return pages of memory, open files and pages of shared memory, of all that runs for us."""
+    processes = [os.getpid(), *processes_of_vms()]
+    pages = sum(map(memory_pages, processes))
+    files = [
+        Path(f"/proc/{one}/fd/{name}")
+        for one in processes
+        for name in os.listdir(f"/proc/{one}/fd")
+    ]
+    shared = 0
+    for file in files:
+        with contextlib.suppress(OSError):
+            if "visim device memory" in str(file.readlink()):
+                shared = max(shared, file.stat().st_blocks // 8)
+    return pages, len(files), shared
+
+
+def launches() -> object:
+    """What many launches leave behind, with buffers that come and go: pages, files, shared pages."""
+    cl = OpenCL()
+    kernel = cl.kernel(cl.build(SAXPY), "saxpy")
+
+    def launch(count: int) -> None:
+        for _ in range(count):
+            y = cl.buffer(4096)
+            cl.set(kernel, struct.pack("<f", 2), y, y)
+            cl.run(kernel, 1024)
+            cl.read(y, 4)
+            cl.cl.call("clReleaseMemObject", y)
+
+    count = int(sys.argv[2])
+    launch(max(300, count // 4))
+    before = _held()
+    launch(count)
+    return [after - first for first, after in zip(before, _held(), strict=True)]
+
+
+def waits() -> object:
+    """Says when its device runs, then launches kernels until somebody ends it."""
+    cl = OpenCL()
+    kernel, y = cl.kernel(cl.build(SAXPY), "saxpy"), cl.buffer(4096)
+    cl.set(kernel, struct.pack("<f", 2), y, y)
+    cl.run(kernel, 1024)
+    cl.finish()
+    print(json.dumps([os.getpid(), *processes_of_vms()]), flush=True)
+    while True:
+        cl.run(kernel, 1024)
+        cl.finish()
 
 
 def forked() -> object:

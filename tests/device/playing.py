@@ -210,12 +210,13 @@ def _processor_s(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _memory_pages(process: int) -> int:
+def memory_pages(process: int) -> int:
+    """Return how many pages of memory a process has."""
     with open(f"/proc/{process}/statm") as file:  # noqa: PTH123
         return int(file.read().split()[1])
 
 
-def _of_vms() -> list[int]:
+def processes_of_vms() -> list[int]:
     """Return the numbers of the processes that run this program's batches."""
     found: list[int] = []
     for name in filter(str.isdecimal, os.listdir("/proc")):  # noqa: PTH208
@@ -232,7 +233,7 @@ def idle() -> object:
     for work in works:
         work.run(*store(DATA, 1))
         wait(lambda work=work: work.word() == 1)
-    processes = _of_vms()
+    processes = processes_of_vms()
     before = sum(map(_processor_s, processes))
     time.sleep(1)
     return [len(processes), sum(map(_processor_s, processes)) - before]
@@ -241,7 +242,7 @@ def idle() -> object:
 def many() -> object:
     """What 10,000 batches and 1,000 mappings leave behind: pages, and open files."""
     work = Work(Device())
-    (process,) = (work.run(*store(DATA, 1)), wait(lambda: work.word() == 1), _of_vms())[2]
+    (process,) = (work.run(*store(DATA, 1)), wait(lambda: work.word() == 1), processes_of_vms())[2]
     held: list[tuple[int, int]] = []
     for turn in range(3):
         for number in range(2, 5002 if turn else 102):
@@ -255,7 +256,7 @@ def many() -> object:
         work.run(*store(DATA, 0))
         wait(lambda: work.word() == 0)
         files = len(os.listdir(f"/proc/{process}/fd")) + len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-        held.append((_memory_pages(process), files))
+        held.append((memory_pages(process), files))
     return [held[2][0] - held[1][0], held[2][1] - held[0][1]]
 
 

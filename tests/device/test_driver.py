@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,47 @@ _HOSTS = {
 
 def test_programs_use_the_rest_of_opencl(host: tuple[str, str]) -> None:
     name, device = host
-    words = sys.executable, "-m", "tests.device.hosts", name
-    done = visim_exec(*words, options=("--device", device))
+    done = visim_exec(*host_words(name), options=("--device", device))
     assert json.loads(done.stdout or "null") == _HOSTS[name], done.stderr
+
+
+def test_many_launches_leave_nothing_behind(pytestconfig: pytest.Config) -> None:
+    count = 10_000 if pytestconfig.getoption("thorough") else 400
+    done = visim_exec(sys.executable, "-m", "tests.device.hosts", "launches", str(count))
+    pages, files, shared = json.loads(done.stdout or "null")
+    assert files == 0
+    assert max(pages, shared) < count, "a page for each launch"
+
+
+def test_a_program_that_is_killed_leaves_no_process() -> None:
+    words = [sys.executable, "-m", "visim", "exec", "--", *host_words("waits")]
+    environment = {**os.environ, "VISIM_DRIVER": installed_driver(), "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        line = program.stdout.readline()
+        program.kill()
+    running = [Path(f"/proc/{one}") for one in json.loads(line)]
+    assert len(running) > 1, "it has a process for its kernels"
+    end = time.monotonic() + 60
+    while any(one.exists() for one in running) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not [one for one in running if one.exists()]
+
+
+def host_words(name: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "tests.device.hosts", name
+
+
+def test_programs_that_a_program_starts_see_the_device(tmp_path: Path) -> None:
+    script = tmp_path / "run"
+    script.write_text('#!/bin/sh\nset -e\nreadlink /proc/self/exe\n"$@"\nexec "$@"\n')
+    script.chmod(0o755)
+    code = "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]], check=True)"
+    words = sys.executable, "-c", code, "-m", "tests.device.hosts", "variables"
+    done = visim_exec(str(script), *words)
+    first, *rest = done.stdout.splitlines()
+    assert Path(first).name in {"readlink", "busybox", "coreutils"}, "and not the loader"
+    assert rest == ["[280, 110]"] * 2, done.stderr
 
 
 def test_a_missing_driver_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def exec_program(
     found an error or a warning.
     """
     from visim.device.driver import find_driver
-    from visim.device.environment import command, variables
+    from visim.device.environment import command, program_of, variables
     from visim.device.waiting import run_watched
     from visim.sanitize.kinds import read_sanitize
 
@@ -72,7 +72,8 @@ def exec_program(
         raise ArgumentError("PROGRAM: say which program to run, after --")
     if report is not None:
         Path(report).unlink(missing_ok=True)
-    started, environment = command(words, driver), {**os.environ, **found}
+    started = command(words, driver)
+    environment = {**os.environ, **found, "VISIM_PROGRAM": program_of(started)}
     if not names:
         os.execve(started[0], started, environment)
     return run_watched(started, environment)

@@ -65,6 +65,8 @@ def variables(
         found |= dict.fromkeys(_ALONE, "0") | {"InjectApiBuildOptions": _LINES}
         found["VISIM_OPENCL"] = str(driver.opencl or "")
         found["PYOPENCL_NO_CACHE"] = "1"  # What it has kept knows no lines.
+    if driver.loader is not None:
+        found |= {"VISIM_LOADER": str(driver.loader), "VISIM_LIBRARIES": str(driver.folder)}
     if driver.level_zero is not None:
         found["ZE_ENABLE_ALT_DRIVERS"] = str(driver.level_zero)
     return found
@@ -96,6 +98,11 @@ def command(words: Sequence[str], driver: Driver, search: str | None = None) -> 
         name if rest != list(words[1:]) else words[0],
     ]
     return [str(driver.loader), *start, name, *rest]
+
+
+def program_of(started: Sequence[str]) -> str:
+    """Return the path of the program that the words of `command` start."""
+    return started[started.index("--argv0") + 2] if "--argv0" in started[:5] else started[0]
 
 
 def _with_interpreter(words: list[str], name: str) -> list[str]:

@@ -18,7 +18,10 @@ from visim.device.models import models_header
 from visim.device.protocol import protocol_header
 from visim.errors import ToolMissing
 
-SOURCES = ("devices.c", "interpose.c", "objects.c", "queries.c", "usercopy.c", "vmprocess.c")
+SOURCES = (
+    *("devices.c", "interpose.c", "objects.c", "queries.c", "starting.c", "usercopy.c"),
+    "vmprocess.c",
+)
 _VENDOR_SOURCES = ("vendor.c",)
 _HEADERS = ("device.h", "xe_uapi.h")
 _NATIVE = Path(__file__).with_name("native")

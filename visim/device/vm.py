@@ -6,6 +6,7 @@ program and the file of all memory objects as file descriptors. It ends when the
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -143,8 +144,10 @@ class VirtualMachine:
                 case _:
                     return -22
         except OSError as error:
-            _say(f"0x{message.address:x}: {error}")
-            return -(error.errno or 12)
+            # Before there are queues the library tries another process, with another layout.
+            if error.errno != errno.EEXIST or self._queues:
+                _say(f"0x{message.address:x}: {error}")
+            return -(error.errno or errno.ENOMEM)
         return 0
 
     def _add_queue(self, number: int, file: int) -> None:

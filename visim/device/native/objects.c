@@ -422,6 +422,9 @@ static int start_vm(struct vm *vm, uint32_t id) {
             result = ask_process(&vm->process, &message, -1);
         }
     }
+    if (result == -EEXIST)
+        fprintf(stderr, "visim: no process has room for the program's memory at its addresses; "
+                        "start the program again\n");
     vm->is_running = result == 0;
     vm->is_lost = result != 0;
     return result;
