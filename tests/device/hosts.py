@@ -235,7 +235,7 @@ def _held() -> tuple[int, int, int]:
 
 
 def launches() -> object:
-    """What many launches leave behind, with buffers that come and go: pages, files, shared pages."""
+    """What many launches with buffers leave behind: pages, files, and pages of shared memory."""
     cl = OpenCL()
     kernel = cl.kernel(cl.build(SAXPY), "saxpy")
 
@@ -261,7 +261,8 @@ def waits() -> object:
     cl.set(kernel, struct.pack("<f", 2), y, y)
     cl.run(kernel, 1024)
     cl.finish()
-    print(json.dumps([os.getpid(), *processes_of_vms()]), flush=True)
+    sys.stdout.write(json.dumps([os.getpid(), *processes_of_vms()]) + "\n")
+    sys.stdout.flush()
     while True:
         cl.run(kernel, 1024)
         cl.finish()
