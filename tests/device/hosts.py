@@ -221,11 +221,7 @@ def _held() -> tuple[int, int, int]:
     """Return pages of memory, open files and pages of shared memory, of all that runs for us."""
     processes = [os.getpid(), *processes_of_vms()]
     pages = sum(map(memory_pages, processes))
-    files = [
-        Path(f"/proc/{one}/fd/{name}")
-        for one in processes
-        for name in os.listdir(f"/proc/{one}/fd")
-    ]
+    files = [file for one in processes for file in Path(f"/proc/{one}/fd").iterdir()]
     shared = 0
     for file in files:
         with contextlib.suppress(OSError):
