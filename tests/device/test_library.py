@@ -14,10 +14,10 @@ import pytest
 
 from tools.wheels import c_versions
 from visim.device.driver import Driver
-from visim.device.environment import variables
+from visim.device.environment import command, variables
 from visim.device.library import compile_library, folder_name, library, vendor_library
 from visim.device.models import MODELS
-from visim.errors import ToolMissing
+from visim.errors import ArgumentError, ToolMissing
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None, reason="there is no C compiler to make the device library with"
@@ -49,6 +49,26 @@ def processes_of_vms() -> list[str]:
         if b"visim.device.vm" in words:
             found.append(folder.name)
     return found
+
+
+def test_what_cannot_be_started_is_one_sentence(tmp_path: Path) -> None:
+    driver = Driver(ROOT, None, None, ROOT / "loader")
+    text = tmp_path / "text"
+    text.write_text("no program")
+    with pytest.raises(ArgumentError, match=r"text is not executable; chmod \+x"):
+        command([str(text)], driver)
+    text.chmod(0o755)
+    with pytest.raises(ArgumentError, match="neither a program of this machine nor a script"):
+        command([str(text)], driver)
+    with pytest.raises(FileNotFoundError, match="there is no program nothing-of-this-name"):
+        command(["nothing-of-this-name"], driver)
+
+
+def test_a_misspelt_device_is_corrected() -> None:
+    words = [sys.executable, "-m", "visim", "exec", "--device", "bgm", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "there is no GPU 'bgm' to emulate; did you mean 'bmg'?" in done.stderr
 
 
 def test_the_device_says_what_its_model_is() -> None:

@@ -82,13 +82,16 @@ def exec_program(
 def _models(names: str) -> list[Model]:
     """Return the models that a list names; ArgumentError if there is none such."""
     from visim.device.models import MODELS, model
+    from visim.lex import nearest
 
     found: list[Model] = []
     for name in names.split(","):
         one = model(name.strip().lower())
         if one is None:
-            known = ", ".join(model.name for model in MODELS)
-            raise ArgumentError(f"--device: there is no GPU {name!r} to emulate; known: {known}")
+            known = [model.name for model in MODELS]
+            near = nearest(name, known)
+            hint = f"did you mean {near!r}?" if near else f"known: {', '.join(known)}"
+            raise ArgumentError(f"--device: there is no GPU {name!r} to emulate; {hint}")
         found.append(one)
     return found
 

@@ -85,6 +85,8 @@ def command(words: Sequence[str], driver: Driver, search: str | None = None) -> 
         ArgumentError: it cannot be started.
     """
     program = shutil.which(words[0], path=search)
+    if program is None and Path(words[0]).is_file():
+        raise ArgumentError(f"{words[0]} is not executable; chmod +x {words[0]} makes it so")
     if program is None:
         raise FileNotFoundError(f"there is no program {words[0]}")
     if driver.loader is None:
