@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.writing.anchors import Anchors
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.rows import Rows
 
 _LINE = 64
@@ -38,7 +38,7 @@ class Requests:
     All code behind them comes after them. `anchors` are the rows that others may be near to.
     """
 
-    def __init__(self, unit: UnitFrame, anchors: Anchors) -> None:
+    def __init__(self, unit: FunctionFrame, anchors: Anchors) -> None:
         self._unit = unit
         self._anchors = anchors
         self._made = set[Hashable]()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from visim.engine.jit.ir.text import scalar_type, vector_type
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.general import beyond_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.rows import RowWriter
@@ -22,7 +22,7 @@ class BlockWriter:
     """Writes the blocks that the instruction at `pc` moves."""
 
     def __init__(
-        self, unit: UnitFrame, values: Values, bounds: BoundsWriter, rows: RowWriter, pc: int
+        self, unit: FunctionFrame, values: Values, bounds: BoundsWriter, rows: RowWriter, pc: int
     ) -> None:
         self.unit = unit
         self.text = unit.text

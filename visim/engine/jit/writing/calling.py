@@ -9,7 +9,7 @@ from visim.engine.jit.analysis.callouts import WAIT, CallOut
 from visim.engine.jit.analysis.images import function_of
 from visim.engine.jit.ir.text import scalar_type, vector_type
 from visim.engine.jit.layout import Context, FaultKind, Form
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.operands import Operands
 from visim.sem.effects import Effect, Message, Request, Synchronization, expressions, operands
 from visim.sem.expr import Expr
@@ -29,7 +29,7 @@ _FIELDS = {
 class CallOutWriter:
     """Writes the call-outs of one unit."""
 
-    def __init__(self, unit: UnitFrame) -> None:
+    def __init__(self, unit: FunctionFrame) -> None:
         self.unit = unit
 
     def message(self, values: Operands, effect: Message, effects: Sequence[Effect]) -> None:

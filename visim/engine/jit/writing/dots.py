@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from visim.engine.jit.ir.products import Host, ProductWriter, Signs
 from visim.engine.jit.ir.text import Text
 from visim.engine.jit.ir.weaving import Weaver
-from visim.engine.jit.writing.frame import ModuleFrame
+from visim.engine.jit.writing.functions import ModuleFrame
 from visim.engine.jit.writing.operands import Operands
 from visim.engine.jit.writing.taking import LaneTaker
 from visim.sem.expr import Expr

@@ -12,7 +12,7 @@ from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.forms import Access
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Ready
@@ -26,7 +26,7 @@ class ExchangeWriter:
     """Writes the calls for the messages of one instruction."""
 
     def __init__(
-        self, unit: UnitFrame, values: Values, bounds: BoundsWriter, rows: RowWriter, pc: int
+        self, unit: FunctionFrame, values: Values, bounds: BoundsWriter, rows: RowWriter, pc: int
     ) -> None:
         self.unit = unit
         self.text = unit.text

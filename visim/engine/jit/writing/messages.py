@@ -20,7 +20,7 @@ from visim.engine.jit.writing.blockwise import BlockWriter
 from visim.engine.jit.writing.butterflies import ButterflyWriter
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.neighbours import NeighbourWriter
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Look, Passed, Ready
@@ -48,7 +48,7 @@ class MessageWriter:
 
     def __init__(
         self,
-        unit: UnitFrame,
+        unit: FunctionFrame,
         values: Values,
         bindings: Bindings,
         passed: Passed,
@@ -131,10 +131,7 @@ class MessageWriter:
                 self._atomic(effect, site, returns=bool(readers(effect, nodes)))
 
     def _site(self, effect: MemoryMessage) -> int:
-        sites, number = self.unit.module.sites, self.unit.unit.number
-        if self.unit.second is not None:
-            return sites.number(effect, number)
-        return sites.add(effect, number, self.pc)
+        return self.unit.site(effect, self.pc)
 
     # Vectors of channels
 

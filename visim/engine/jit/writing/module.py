@@ -19,7 +19,7 @@ from visim.engine.jit.ir.text import fences
 from visim.engine.jit.layout import BARRIER_COUNT
 from visim.engine.jit.lift.outlines import know_shapes
 from visim.engine.jit.passes import Pass
-from visim.engine.jit.writing.frame import ModuleFrame, full_entries
+from visim.engine.jit.writing.functions import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
 from visim.engine.jit.writing.versions import ModuleText, Traits
 from visim.errors import UnsupportedError

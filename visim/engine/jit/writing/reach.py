@@ -6,7 +6,7 @@ from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import MemoryMessage
 from visim.engine.jit.layout import CACHE_ENTRY, SLM_MARGIN, SURFACE_ENTRY, Context
 from visim.engine.jit.writing.bounds import Bounds, limit_for, surface_bounds
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.values import Values
 from visim.machine.surfaces import BINDING_TABLE_SIZE
 from visim.sem.effects import Atomic, Load, LoadBlock, Space
@@ -16,7 +16,7 @@ from visim.sem.expr import Expr
 class BoundsWriter:
     """Writes where the messages of one instruction may go."""
 
-    def __init__(self, unit: UnitFrame, values: Values, bindings: Bindings) -> None:
+    def __init__(self, unit: FunctionFrame, values: Values, bindings: Bindings) -> None:
         self.unit = unit
         self.text = unit.text
         self.values = values

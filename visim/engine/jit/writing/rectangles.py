@@ -15,7 +15,7 @@ from visim.engine.jit.ir.arranging import Arrangement, Arranger, arrangement_of
 from visim.engine.jit.ir.text import scalar_type
 from visim.engine.jit.layout import EXCHANGE_DATA, Context
 from visim.engine.jit.writing.calling import CallOutWriter
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.values import Values
 from visim.isa.surfaces import loaded as loaded_of
@@ -66,7 +66,7 @@ class RectangleWriter:
     """Writes the 2D blocks that an instruction moves."""
 
     def __init__(
-        self, unit: UnitFrame, values: Values, bounds: BoundsWriter, callouts: CallOutWriter
+        self, unit: FunctionFrame, values: Values, bounds: BoundsWriter, callouts: CallOutWriter
     ) -> None:
         self.unit = unit
         self.text = unit.text

@@ -21,7 +21,7 @@ from visim.engine.jit.writing.distant import (
     store_lanes,
     storing_function,
 )
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.operands import Operands
 from visim.linker.places import MARGIN
 from visim.sem.effects import WriteIndirect
@@ -34,7 +34,7 @@ MOST_SINGLE = 2
 class RegisterAccess:
     """Writes indirect accesses of one unit."""
 
-    def __init__(self, unit: UnitFrame) -> None:
+    def __init__(self, unit: FunctionFrame) -> None:
         self.unit = unit
 
     def gather(self, values: Operands, expr: Expr) -> str:

@@ -17,7 +17,7 @@ from visim.engine.jit.layout import CACHE_ENTRY, Context
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.butterflies import ButterflyWriter, candidate
 from visim.engine.jit.writing.forms import Access
-from visim.engine.jit.writing.frame import ModuleFrame
+from visim.engine.jit.writing.functions import ModuleFrame
 from visim.engine.jit.writing.general import general_function
 from visim.engine.jit.writing.rows import RowWriter
 from visim.engine.jit.writing.scattered import ScatterWriter

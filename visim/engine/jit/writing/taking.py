@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from visim.engine.jit.ir.text import Text, scalar_bytes, scalar_type
 from visim.engine.jit.ir.weaving import Weaver
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.sem.expr import Expr
 
 _LEAST_RUN = 8
@@ -18,7 +18,7 @@ _LEAST_BYTES = 4
 class LaneTaker:
     """Writes what is taken for one instruction; `unit` has memory for it (None: there is none)."""
 
-    def __init__(self, text: Text, unit: UnitFrame | None) -> None:
+    def __init__(self, text: Text, unit: FunctionFrame | None) -> None:
         self.text = text
         self.unit = unit
         self._left: tuple[Expr, str] | None = None
@@ -42,7 +42,7 @@ class LaneTaker:
         parts = [self._everywhere(scalar, run, place, pick) for pick in picks[::run]]
         return Weaver(self.text).joined(parts, run, scalar)
 
-    def _leave(self, unit: UnitFrame, source: Expr, scalar: str, lanes: int, value: str) -> str:
+    def _leave(self, unit: FunctionFrame, source: Expr, scalar: str, lanes: int, value: str) -> str:
         """Leave a vector in memory, if it is not there yet; return where it is."""
         if self._left is None or self._left[0] is not source:
             place = unit.common_buffer(lanes * scalar_bytes(scalar))

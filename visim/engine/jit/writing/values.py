@@ -24,7 +24,7 @@ from visim.engine.jit.ir.text import (
 )
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.calling import CallOutWriter
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.leaves import LEAF_LOWERINGS
 from visim.engine.jit.writing.operations import OPERATION_LOWERINGS
 from visim.engine.jit.writing.taking import LaneTaker
@@ -48,7 +48,7 @@ class Values:
     that values are needed of, None: of all.
     """
 
-    unit: UnitFrame
+    unit: FunctionFrame
     mode: FloatMode
     active: str
     channels: str

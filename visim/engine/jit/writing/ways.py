@@ -13,7 +13,7 @@ from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.butterflies import candidate
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
-from visim.engine.jit.writing.frame import UnitFrame
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.neighbours import neighbours
 from visim.engine.jit.writing.ready import Look, Passed, Ready, Way
 from visim.engine.jit.writing.rows import Rows
@@ -39,7 +39,7 @@ class WayFinder:
 
     def __init__(
         self,
-        unit: UnitFrame,
+        unit: FunctionFrame,
         values: Values,
         passed: Passed,
         suppositions: Suppositions,
@@ -82,7 +82,7 @@ class WayFinder:
         if shape is None:
             return self._window(look, None, near=False)
         found = self._candidate(shape, access)
-        data = found is not None and self.unit.data.decide(effect.addresses)
+        data = found is not None and self.unit.decides(effect.addresses)
         return self._window(look, shape, near=not data) if found is None or data else found
 
     def _candidate(self, shape: Shape, access: Access) -> Candidate | None:
@@ -195,7 +195,7 @@ class WayFinder:
         if known is None or known.channel not in {None, channel_within(effect.mask)}:
             return None
         far = known.most * shape.form.scale > _MOST_SPAN
-        if far or not self.unit.data.decide(effect.addresses):
+        if far or not self.unit.decides(effect.addresses):
             return None
         most = known.most if access.checked else None
         table = self.windows.table(shape, most, look.bounds, (look.mask, look.bits))
