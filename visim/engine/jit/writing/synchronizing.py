@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from visim.engine.barriers import AHEAD, BOTH, GROUP
 from visim.engine.jit.layout import REFUSED, Context, Status, Thread
+from visim.engine.jit.writing.calling import CallOutWriter
+from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.steps import StepWriter
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import (
@@ -22,30 +24,35 @@ from visim.sem.expr import Expr
 from visim.sem.uops import UOPS
 
 
-class SynchronizationWriter(StepWriter):
-    """Writes the synchronization at the end of a block."""
+class Synchronizer:
+    """Writes synchronizations into a function."""
 
-    def synchronize(self, effect: Synchronization) -> None:
-        """Write what a synchronization does, until the thread goes on."""
+    def __init__(self, unit: FunctionFrame) -> None:
+        self.unit = unit
+        self.text = unit.text
+        self.callouts = CallOutWriter(unit)
+
+    def note_place(self, following: int) -> None:
+        """Leave in the thread's record where it goes on, for those who look at waiting threads."""
+        if self.unit.meeting is None:
+            self.unit.set_thread(Thread.PC, following)
+            self.unit.set_thread(Thread.UNIT, self.unit.unit.number)
+
+    def perform(self, values: Values, effect: Synchronization, following: int) -> None:
+        """Write what a synchronization does, until the thread goes on at `following`."""
         unit = self.unit
-        unit.pc = self.node.block.next - 1
-        if unit.meeting is None:
-            unit.set_thread(Thread.PC, self.node.block.next)
-            unit.set_thread(Thread.UNIT, unit.unit.number)
-        values = self.new_values()
-        self.tracing.effect(values, effect, unit.pc)
         if unit.module.has_host_turns:
-            self._leave_to_host(values, effect)
+            self.callouts.call(values, effect, operands(effect), ())
         elif isinstance(effect, Barrier) and not unit.module.barriers:
-            self._barrier()
+            self._barrier(following)
         else:
             self._meet(values, effect)
 
-    def _barrier(self) -> None:
+    def _barrier(self, following: int) -> None:
         """Wait for all others, where threads signal and wait in one."""
         unit = self.unit
         if unit.meeting is not None:
-            label = unit.meeting.label(self.node.block.next)
+            label = unit.meeting.label(following)
             self.text.jump(label)
             self.text.label(label)
             return
@@ -113,12 +120,22 @@ class SynchronizationWriter(StepWriter):
         self.text.jump(right)
         self.text.label(right)
 
-    def _leave_to_host(self, values: Values, effect: Synchronization) -> None:
-        """Leave a synchronization to the host, which says whether the thread has to wait."""
+
+class SynchronizationWriter(StepWriter):
+    """Writes the synchronization at the end of a block of the traced graph."""
+
+    def synchronize(self, effect: Synchronization) -> None:
+        """Write what a synchronization does, until the thread goes on."""
+        unit, following = self.unit, self.node.block.next
+        unit.pc = following - 1
+        synchronizer = Synchronizer(unit)
+        synchronizer.note_place(following)
+        values = self.new_values()
+        self.tracing.effect(values, effect, unit.pc)
         if isinstance(effect, FusedExchange):
             self._exchange(values, effect)
         else:
-            self.callouts.call(values, effect, operands(effect), ())
+            synchronizer.perform(values, effect, following)
 
     def _exchange(self, values: Values, effect: FusedExchange) -> None:
         """Give the host what the other thread of a fused pair reads, meet it, and go on."""
