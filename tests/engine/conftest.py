@@ -53,7 +53,7 @@ ON_MIR = {
     "test_synchronization",
     "test_turns",
 }
-"""Modules whose tests run on the MIR of kernels as well, behind all passes."""
+"""Modules whose tests run on the MIR of kernels as well, behind all passes: both ways."""
 
 NOT_ON_MIR = {
     "test_a_budget_that_runs_out_names_the_loop",
@@ -67,9 +67,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     module, test = metafunc.module.__name__.rpartition(".")[2], metafunc.function.__name__
     if module in ON_BOTH or test in ALSO_ON_BOTH:
         engines = harness.ENGINES_AND_STARTS if module in ALSO_NATIVELY else harness.ENGINES
-        engines = [name for name in engines if name != harness.MIR]
+        of_mir = [harness.MIR, harness.FROM_MIR]
+        engines = [name for name in engines if name not in of_mir]
         if module in ON_MIR and test not in NOT_ON_MIR:
-            engines.append(harness.MIR)
+            engines += of_mir
         metafunc.parametrize("engine", engines, indirect=True)
 
 

@@ -21,6 +21,7 @@ from visim.diag import Source
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions, SharedStarts, ThreadStart
 from visim.engine.interp import Interpreter, Prepared
+from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.lift import shadow
 from visim.engine.jit.lift.shadow import Shadow
 from visim.engine.jit.mir.pipeline import PASSES, run_passes
@@ -28,6 +29,7 @@ from visim.engine.jit.mir.solver import Facts
 from visim.engine.jit.mir.values import Function
 from visim.engine.jit.mir.values import Value as MirValue
 from visim.engine.jit.mir.verifier import verify
+from visim.engine.jit.passes import Pass
 from visim.errors import Fault
 from visim.linker import link_kernel
 from visim.linker.program import LinkedKernel
@@ -267,6 +269,23 @@ class OnMir:
         return lifted.run([0], dispatch, machine, options), lifted.context.image
 
 
+class OnJitFromMir:
+    """Runs kernels on the JIT, which emits all that it can from MIR."""
+
+    def run(
+        self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
+    ) -> tuple[Exit, Array]:
+        """Run the group; return how it ended and the registers of the last thread."""
+        compiled = kernel.compiled.get(FROM_MIR)
+        if compiled is None:
+            code = KernelCode(kernel.linked, saving=True, off=(Pass.GRAPHS.title,))
+            compiled = jit.Prepared(kernel.linked, saving=True, code=code)
+            kernel.compiled[FROM_MIR] = compiled
+        ended = compiled.run([0], dispatch, machine, options)
+        records = compiled.last.records
+        return ended, records[min(len(records), len(dispatch.starts)) - 1].image
+
+
 class OnJitNatively(OnJit):
     """Runs kernels on the JIT, whose native code starts the threads."""
 
@@ -282,7 +301,7 @@ class OnJitNatively(OnJit):
 class Chosen:
     """The engine on which `Kernel.run` runs."""
 
-    engine: OnInterpreter | OnJit | OnMir = OnInterpreter()
+    engine: OnInterpreter | OnJit | OnJitFromMir | OnMir = OnInterpreter()
 
     def run(
         self, kernel: Kernel, dispatch: Group, machine: Machine, options: RunOptions
@@ -294,7 +313,12 @@ class Chosen:
 ENGINES = {"interpreter": OnInterpreter(), "jit": OnJit()}
 NATIVELY = "jit natively"
 MIR = "mir"
-ENGINES_AND_STARTS = ENGINES | {NATIVELY: OnJitNatively(), MIR: OnMir()}
+FROM_MIR = "jit from mir"
+ENGINES_AND_STARTS = ENGINES | {
+    NATIVELY: OnJitNatively(),
+    MIR: OnMir(),
+    FROM_MIR: OnJitFromMir(),
+}
 CHOSEN = Chosen()
 
 

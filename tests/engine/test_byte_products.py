@@ -13,8 +13,8 @@ from tests.engine.harness import assemble, run
 from tests.engine.test_matrix_products import DEVICES, INTEGERS, integers, multiply
 from tests.model import matrix
 from visim.engine.jit.common import native
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.ir.floats import Library
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 
 SIGNS = list(product(["s8", "u8"], repeat=2))

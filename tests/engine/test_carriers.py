@@ -11,9 +11,9 @@ import pytest
 from visim.engine import jit, running
 from visim.engine.base import TURN, Exit, RunOptions
 from visim.engine.jit.analysis import meetings
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.writing import frame, unit
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText, Way
 
 from . import harness

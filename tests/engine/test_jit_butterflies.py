@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.machine.memory import Memory
 

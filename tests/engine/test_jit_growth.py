@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.robustness.test_growth import MOST_GROWTH, calls_of, each
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 
 from . import harness

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing import frame
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 

@@ -14,9 +14,9 @@ from visim.engine.jit.analysis.blocks import UnitCode
 from visim.engine.jit.analysis.flow import Explorer, Flow, Key, Node
 from visim.engine.jit.analysis.paths import Paths
 from visim.engine.jit.common import native
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.ir import masks
 from visim.engine.jit.ir.cycles import cyclic
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces

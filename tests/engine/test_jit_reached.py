@@ -15,8 +15,8 @@ import pytest
 
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing import frame, strips
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 from visim.machine.memory import Memory

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from visim.engine.base import RunOptions
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.machine.memory import Memory
 

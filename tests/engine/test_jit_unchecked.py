@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from visim.engine import jit
 from visim.engine.base import Machine, RunOptions, SharedStarts
 from visim.engine.jit.analysis.inputs import Inputs
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces

@@ -8,8 +8,8 @@ import pytest
 import visim
 from visim.engine import jit
 from visim.engine.base import Machine, RunOptions, ThreadStart
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch import watching
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces

@@ -13,9 +13,9 @@ from tests.opencl.building import built, built_anew
 from tests.opencl.case import LocalBytes
 from tests.opencl.cases import CASES
 from visim.engine.jit.analysis.blocks import UnitCode
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch.code import KernelCode
 from visim.engine.jit.passes import NAMES, VARIABLE, Pass, left_out
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.errors import ArgumentError
 

@@ -10,9 +10,9 @@ import pytest
 from visim.engine.jit.common import native
 from visim.engine.jit.common.images import images_text
 from visim.engine.jit.common.scheduler import scheduler_text
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.ir.floats import Library
 from visim.engine.jit.launch import code
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.errors import UnsupportedError
 

@@ -10,9 +10,9 @@ import pytest
 import visim.engine.jit as jit
 from visim.engine.base import Machine, RunOptions
 from visim.engine.jit.analysis.runs import Run
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch import code
 from visim.engine.jit.writing import strips
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces

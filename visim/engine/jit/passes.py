@@ -93,6 +93,14 @@ class Pass(Enum):
                "Loops over strips become functions of their own.")
     JAM = ("unroll-and-jam", "writing.jamming",
            "Two threads run side by side between barriers where they only read.")
+    CANONICALISE = ("canonicalise", "mir.canonicalise",
+                    "Values of MIR are rewritten, numbered, folded, and left out if nobody asks.")
+    BLENDS = ("blends", "mir.blends",
+              "In MIR, masked writes do not keep lanes at which nobody looks.")
+    MIR = ("emit-mir", "emit.unit",
+           "Long units are emitted from MIR: values in SSA, no variables in memory.")
+    GRAPHS = ("emit-graphs", "writing.unit",
+              "Other units are emitted from traced graphs; without this, from MIR wherever it can.")
     # fmt: on
 
     def __init__(self, title: str, module: str, summary: str) -> None:

@@ -30,7 +30,7 @@ from tests.unit.engine.jit.storing import (
 from tests.unit.runtime.launching.numbering import MEETING
 from visim.engine.jit.common import ahead
 from visim.engine.jit.common.ahead import AHEAD, Ahead
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import ModuleText
 from visim.errors import ToolMissing, UnsupportedError
 from visim.forks import WRITING_LOCK
@@ -72,7 +72,7 @@ from time import sleep
 from tests.unit.engine.jit.storing import array, bound, check, kernel
 from visim.engine.jit.common import native
 from visim.engine.jit.common.ahead import AHEAD
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 
 os.sched_getaffinity = lambda process: {0, 1}
 held, child, out = Event(), None, array()

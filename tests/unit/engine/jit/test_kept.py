@@ -14,8 +14,8 @@ import visim
 from tests.unit.runtime.launching.numbering import HEAD, STORE
 from visim.diag import Source
 from visim.engine.jit import Prepared
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch import kept
-from visim.engine.jit.writing.module import ModuleWriter
 from visim.errors import InternalError
 from visim.linker import link_kernel
 from visim.target import platform

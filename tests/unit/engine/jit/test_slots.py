@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.engine import harness
-from visim.engine.jit.writing.module import ModuleWriter
+from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.writing.versions import Version
 
 DECLARATIONS = """.version 4.1

@@ -21,13 +21,13 @@ from visim.engine.jit.common.native import (
     vector_lanes,
 )
 from visim.engine.jit.launch.kept import Compiled, Kept
-from visim.engine.jit.passes import left_out
+from visim.engine.jit.passes import Off, left_out
 from visim.engine.jit.writing.versions import ModuleText, Traits, Version
 from visim.forks import RenewedLock, loading
 from visim.linker.program import LinkedKernel
 
 if TYPE_CHECKING:
-    from visim.engine.jit.writing.module import ModuleWriter
+    from visim.engine.jit.emit.module import ModuleWriter
 
 
 _WORTH_IT = 2
@@ -40,6 +40,7 @@ class KernelCode:
     Args:
         kernel: the kernel.
         saving: whether threads keep their registers in memory.
+        off: the passes that are left out; None: those that `VISIM_PASSES` says.
 
     `renewals` counts how often a version that was made quickly has been made better.
 
@@ -48,10 +49,10 @@ class KernelCode:
         ArgumentError: `VISIM_PASSES` names a pass that there is not.
     """
 
-    def __init__(self, kernel: LinkedKernel, *, saving: bool) -> None:
+    def __init__(self, kernel: LinkedKernel, *, saving: bool, off: Off | None = None) -> None:
         self.kernel = kernel
         self.saving = saving
-        self._off = left_out()
+        self._off = left_out() if off is None else off
         self._versions: dict[Version, Compiled] = {}
         self._making = RenewedLock()
         self._runs = Counter[Version]()
@@ -139,5 +140,5 @@ class KernelCode:
 def _module_writer() -> type[ModuleWriter]:
     # What writes code is loaded when there is code to write.
     with loading("the JIT"):
-        from visim.engine.jit.writing.module import ModuleWriter
+        from visim.engine.jit.emit.module import ModuleWriter
     return ModuleWriter

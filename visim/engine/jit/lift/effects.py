@@ -16,6 +16,7 @@ from visim.sem.effects import (
     Load,
     LoadBlock,
     Message,
+    Rectangle,
     RegisterWrite,
     Request,
     Store,
@@ -76,6 +77,9 @@ def _message(values: Values, effect: Message) -> None:
     if isinstance(effect, Request):
         _request(values, effect)
         return
+    rectangle = getattr(effect, "rectangle", None)
+    if isinstance(rectangle, Rectangle) and rectangle.parts:
+        raise NotLifted("2D blocks that are moved register by register, as faults show")
     surface = effect.surface
     count, detail, kind, lanes = 1, "", None, 0
     match effect:
@@ -95,8 +99,19 @@ def _message(values: Values, effect: Message) -> None:
     args = _operands(values, surface, where, *given, effect.mask)
     attribute = Attribute(effect.space, count, surface is not None, effect.mask is not None, detail)
     found = values.draft.make(op, kind, lanes, args, attribute, pc=values.pc)
-    if kind is not None:
-        values.loaded[effect] = found
+    if kind is None:
+        return
+    if rectangle is not None and effect.mask is not None:
+        found = _zero_outside(values, found, effect.mask)
+    values.loaded[effect] = found
+
+
+def _zero_outside(values: Values, found: Value, mask: Expr) -> Value:
+    """Return what a 2D block has loaded: zeros in lanes that are not of its surface."""
+    on, lanes = values.value(mask), found.lanes
+    on = values.take(on, tuple(range(on.lanes)) * (lanes // on.lanes))
+    zeros = values.draft.make("constant", found.type, lanes, attribute=0)
+    return values.draft.make("select", found.type, lanes, (on, found, zeros))
 
 
 def _operands(values: Values, *exprs: Expr | None) -> tuple[Value, ...]:

@@ -293,6 +293,23 @@ class FunctionFrame:
 
     # Turns
 
+    def count(self, block: StaticBlock) -> None:
+        """Count the instructions of a block, at its end; a fault where the budget is spent."""
+        text, version = self.text, self.module.version
+        total = text.let(f"load i64, ptr {self.clock}")
+        total = text.let(f"add i64 {total}, {len(block.forms)}")
+        text.do(f"store i64 {total}, ptr {self.clock}")
+        number = self.module.number(self.unit.number, block)
+        if version.counting:
+            table = self.context_pointer(Context.COUNTS)
+            place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")
+            seen = text.let(f"load i64, ptr {place}, align 8")
+            text.do(f"store i64 {text.let(f'add i64 {seen}, 1')}, ptr {place}, align 8")
+        if version.budgeted:
+            budget = self.context(Context.BUDGET)
+            over = text.let(f"icmp ugt i64 {total}, {budget}")
+            self.fault_if(over, FaultKind.BUDGET, block.start)
+
     def suspend(self, status: Status = Status.PAUSED, phase: str | int = ANYTIME) -> None:
         """Let other threads run, and begin a turn when they have and `phase` is over."""
         self.note_executed()

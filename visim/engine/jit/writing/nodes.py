@@ -93,7 +93,7 @@ class NodeWriter(SynchronizationWriter):
             node, _ = self.uncounted.pop(0)
             self.joint.flush()
             self.stand_in(node)
-            self._count(len(node.block.forms))
+            self._count()
 
     def _runs(self) -> Iterator[Run]:
         steps = [step for _, _, step in self.located]

@@ -22,7 +22,7 @@ from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.shapes import Shape
 from visim.engine.jit.ir.storage import bits_vector
 from visim.engine.jit.ir.text import numbers, scalar_type
-from visim.engine.jit.layout import Context, FaultKind
+from visim.engine.jit.layout import FaultKind
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.asking import Requests
@@ -422,19 +422,8 @@ class StepWriter:
             value = text.let(f"select <{lanes} x i1> {mask}, {vector} {value}, {vector} {old}")
         text.do(f"store {vector} {value}, ptr {pointer}, align 4")
 
-    def _count(self, instructions: int) -> None:
-        text, unit, version = self.text, self.unit, self.unit.module.version
-        total = text.let(f"load i64, ptr {unit.clock}")
-        total = text.let(f"add i64 {total}, {instructions}")
-        text.do(f"store i64 {total}, ptr {unit.clock}")
-        number = unit.module.number(unit.unit.number, self.node.block)
-        self.tracing.block(number)
-        if version.counting:
-            table = unit.context_pointer(Context.COUNTS)
-            place = text.let(f"getelementptr i64, ptr {table}, i64 {number}")
-            seen = text.let(f"load i64, ptr {place}, align 8")
-            text.do(f"store i64 {text.let(f'add i64 {seen}, 1')}, ptr {place}, align 8")
-        if version.budgeted:
-            budget = unit.context(Context.BUDGET)
-            over = text.let(f"icmp ugt i64 {total}, {budget}")
-            unit.fault_if(over, FaultKind.BUDGET, self.node.block.start)
+    def _count(self) -> None:
+        """Count the instructions of the node's block."""
+        unit, block = self.unit, self.node.block
+        self.tracing.block(unit.module.number(unit.unit.number, block))
+        unit.count(block)

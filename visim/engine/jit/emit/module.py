@@ -14,10 +14,14 @@ from visim.engine.jit.analysis.flow import Flow, function_name
 from visim.engine.jit.analysis.inputs import input_rows
 from visim.engine.jit.analysis.meetings import goes_in_step
 from visim.engine.jit.common.scheduler import calls_text
+from visim.engine.jit.emit.choice import optimised, takes_mir
+from visim.engine.jit.emit.errors import NotEmitted
+from visim.engine.jit.emit.unit import MirUnitWriter
 from visim.engine.jit.ir.places import fits_variable
 from visim.engine.jit.ir.text import fences
 from visim.engine.jit.layout import BARRIER_COUNT
 from visim.engine.jit.lift.outlines import know_shapes
+from visim.engine.jit.mir.errors import NotLifted
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.functions import ModuleFrame, full_entries
 from visim.engine.jit.writing.unit import UnitWriter, frame_bytes
@@ -56,7 +60,8 @@ class ModuleWriter(ModuleFrame):
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         if self._has_tallies(flows):
             self.adding = additions(flows.values())
-        functions = [UnitWriter(self, flow).write() for flow in flows.values()]
+        lifts = takes_mir(self.version, _steps(flows.values()))
+        functions = [self._function(flow, lifts=lifts) for flow in flows.values()]
         entry = function_name(0, self.version.cr0)
         text = "\n".join(
             [
@@ -76,6 +81,15 @@ class ModuleWriter(ModuleFrame):
         blocks = self.numbers.places
         read = self.alike_once, self.firsts, self.frame_bytes_in_step
         return ModuleText(text, entry, self.sites, blocks, self.forms, watched, *read)
+
+    def _function(self, flow: Flow, *, lifts: bool) -> str:
+        """Return the text of a unit, from MIR where that `lifts` it and nothing is in its way."""
+        if lifts:
+            try:
+                return MirUnitWriter(self, flow, optimised(self, flow)).write()
+            except (NotLifted, NotEmitted):
+                pass  # The traced graph has all that MIR does not say.
+        return UnitWriter(self, flow).write()
 
     def _has_tallies(self, flows: dict[tuple[int, int], Flow]) -> bool:
         """Whether additions may be tallied: nobody calls, watches or has switched checks off."""
