@@ -6,7 +6,7 @@ wider value; then its shape is that of the operand, extended, and the message te
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from visim.engine.jit.ir.shapes import Shape, ShapeWriter, linear, ragged
 from visim.engine.jit.ir.text import Text, scalar_type, signed
@@ -24,11 +24,25 @@ _ADDRESS_BITS = 64
 
 
 class ShapeFinder:
-    """Finds the shapes of values of one function; `name` gives the vector that a value is."""
+    """Finds the shapes of values of one function.
 
-    def __init__(self, text: Text, facts: Facts, name: Callable[[Value], str]) -> None:
+    Args:
+        text: where scalars are written.
+        facts: what is known of the values.
+        exact: affine values that are known not to wrap.
+        name: gives the vector that a value is.
+    """
+
+    def __init__(
+        self,
+        text: Text,
+        facts: Facts,
+        exact: Container[Value],
+        name: Callable[[Value], str],
+    ) -> None:
         self.text = text
         self.facts = facts
+        self._exact = exact
         self.name = name
         self.writer = ShapeWriter(text)
 
@@ -56,7 +70,8 @@ class ShapeFinder:
         first = fact.lanes[0] if fact.lanes else None
         core = str(signed(first, bits)) if first is not None else self._lane(value, kind)
         # What goes up by a step within a range that is shorter than all numbers does not wrap.
-        exact = not step or (fact.low >= 0 < step and fact.high - fact.low < (1 << bits) - step)
+        short = fact.low >= 0 < step and fact.high - fact.low < (1 << bits) - step
+        exact = not step or short or value in self._exact
         return linear(value.lanes, bits, (core,), step, exact=exact)
 
     def _lane(self, value: Value, kind: DataType) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.emit.effects import EffectWriter
 from visim.engine.jit.emit.errors import NotEmitted
+from visim.engine.jit.emit.inputs import rows_of
 from visim.engine.jit.emit.values import MirValues, kind_of
 from visim.engine.jit.ir.masks import Masks
 from visim.engine.jit.ir.storage import bits_vector
@@ -16,7 +17,7 @@ from visim.engine.jit.layout import FaultKind
 from visim.engine.jit.mir.attributes import Home
 from visim.engine.jit.mir.dominators import reverse_postorder
 from visim.engine.jit.mir.solver import Facts
-from visim.engine.jit.mir.values import PARAM, Block, Edge, End, EndKind, Function, Value
+from visim.engine.jit.mir.values import Block, Edge, End, EndKind, Function, Value
 from visim.engine.jit.writing.functions import FunctionFrame, ModuleFrame
 from visim.engine.jit.writing.prologue import Prologue
 from visim.engine.stops import go_on
@@ -55,7 +56,8 @@ class MirUnitWriter(FunctionFrame):
             raise NotEmitted("observers")
         self.function = function
         blocks = {node.block.start: node.block for node in flow.nodes.values()}
-        self._values = MirValues(self, Facts(function))
+        rows = rows_of(function, module.version) if self.is_kernel else {}
+        self._values = MirValues(self, Facts(function, rows), rows)
         self._effects = EffectWriter(self, self._values, function, blocks)
         self._entrances: dict[int, _Entrance] = {}
         self._loops = _repeated(function)
@@ -221,4 +223,4 @@ def _repeated(function: Function) -> set[int]:
     return found
 
 
-__all__ = ["PARAM", "MirUnitWriter"]
+__all__ = ["MirUnitWriter"]

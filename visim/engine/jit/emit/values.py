@@ -6,7 +6,7 @@ already, so that nothing is written twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from visim.engine.jit.emit.shapes import ShapeFinder
 from visim.engine.jit.ir.shapes import Shape
@@ -33,11 +33,12 @@ class MirValues(Values):
     Args:
         unit: the function.
         facts: what is known of its values.
+        exact: affine ones that are known not to wrap.
     """
 
-    def __init__(self, unit: FunctionFrame, facts: Facts) -> None:
+    def __init__(self, unit: FunctionFrame, facts: Facts, exact: Container[Value]) -> None:
         super().__init__(unit, float_mode(0), "", "", dynamic=False, full=False)
-        self.found = ShapeFinder(self.text, facts, self.name)
+        self.found = ShapeFinder(self.text, facts, exact, self.name)
         self._exprs: dict[Value, Expr] = {}
         self._values: dict[Expr, Value] = {}
         self._control: Value | None = None

@@ -7,6 +7,8 @@ decided lead to one block only. Ranges that still grow after some rounds become 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from visim.engine.jit.mir.dominators import reverse_postorder
 from visim.engine.jit.mir.facts import Fact, anything, joined, limits
 from visim.engine.jit.mir.transfer import transfer
@@ -18,9 +20,15 @@ _MOST_ROUNDS = 4
 
 
 class Facts:
-    """The facts of all values of a function that control comes to."""
+    """The facts of all values of a function that control comes to.
 
-    def __init__(self, function: Function) -> None:
+    Args:
+        function: the function.
+        given: what is known of some values beforehand, such as those that threads start with.
+    """
+
+    def __init__(self, function: Function, given: Mapping[Value, Fact] | None = None) -> None:
+        self._given = given or {}
         self.known: dict[Value, Fact] = {}
         self._rounds: dict[Value, int] = {}
         self._function = function
@@ -52,7 +60,7 @@ class Facts:
         for value in block.body:
             if value.type is None:
                 continue
-            fact = transfer(value, known)
+            fact = self._given.get(value) or transfer(value, known)
             before = known.get(value)
             if before is not None and before != fact:
                 fact = joined(before, fact)
