@@ -45,6 +45,11 @@ class ShapeFinder:
         self._exact = exact
         self.name = name
         self.writer = ShapeWriter(text)
+        self._found: dict[Value, Shape | None] = {}
+
+    def begin_block(self) -> None:
+        """Forget what was found where control may not have come from."""
+        self._found.clear()
 
     def addresses(self, value: Value) -> Shape | None:
         """Return the shape of addresses; those of 32 bits have one in any case."""
@@ -54,7 +59,12 @@ class ShapeFinder:
         return found
 
     def shape(self, value: Value, depth: int) -> Shape | None:
-        """Return the shape of integers, if one is found within so much `depth`."""
+        """Return the shape of integers, if one is found within so much `depth`; it is kept."""
+        if value not in self._found:
+            self._found[value] = self._new(value, depth)
+        return self._found[value]
+
+    def _new(self, value: Value, depth: int) -> Shape | None:
         kind = value.type
         if kind is None or not is_plain(kind) or depth > _MOST_DEPTH:
             return None

@@ -46,6 +46,7 @@ class MirValues(Values):
     def begin_block(self) -> None:
         """Forget what holds only where the last block has been."""
         self.taker = LaneTaker(self.text, self.unit)
+        self.found.begin_block()
 
     def name(self, value: Value) -> str:
         """Return the vector that a value is."""
