@@ -98,6 +98,7 @@ class EffectWriter:
         """Write an operation."""
         if value.pc != NOWHERE:
             self.unit.pc = value.pc
+        self.values.begin_effect()
         _TABLE[value.op.name](self, value)
 
     def _exprs(self, values: Iterable[Value]) -> tuple[Expr, ...]:

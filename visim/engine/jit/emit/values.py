@@ -47,6 +47,11 @@ class MirValues(Values):
         """Forget what holds only where the last block has been."""
         self.taker = LaneTaker(self.text, self.unit)
         self.found.begin_block()
+        self.begin_effect()
+
+    def begin_effect(self) -> None:
+        """Forget masks as numbers, which may have been found where the last message branches."""
+        self._bits_known.clear()
 
     def name(self, value: Value) -> str:
         """Return the vector that a value is."""
