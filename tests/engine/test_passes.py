@@ -127,9 +127,14 @@ def test_threads_that_wait_have_stacks_of_their_own_without_barrier_regions(monk
 
 
 def _sets(rng: random.Random) -> list[str]:
-    """Every pass off, one of them, and a random half."""
+    """Every pass off, all that can be from MIR, one pass off, and a random half."""
     half = rng.sample(NAMES, len(NAMES) // 2)
-    return ["-all", f"-{rng.choice(NAMES)}", ",".join(f"-{name}" for name in half)]
+    return [
+        "-all",
+        f"-{Pass.GRAPHS.title}",
+        f"-{rng.choice(NAMES)}",
+        ",".join(f"-{name}" for name in half),
+    ]
 
 
 @pytest.mark.parametrize("seed", range(300, 303))
