@@ -25,6 +25,7 @@ from visim.engine.claims import (
     WORD_BYTES,
 )
 from visim.engine.jit.ir.floats import Library
+from visim.engine.jit.ir.shapes import Shape, ShapeWriter
 from visim.engine.jit.ir.text import Text, numbers, signed, splat
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Claim, Fill
@@ -33,6 +34,9 @@ _CELLS = 8
 """So many cells are compared at once: as many words as a register of AVX-512 has."""
 _PIECE = 8
 """So many lanes are looked at together where not all are side by side."""
+_MOST_PLACES = 4
+"""So many places that several lanes share are looked at one after another."""
+_ADDRESS_BITS = 64
 _SHIFT_PATTERN = PATTERN_SHIFT + 2
 _ITEMS = (1 << CHANNEL_SHIFT) - 1
 """The marks of a word, below what says whose it is."""
@@ -41,9 +45,9 @@ _ITEMS = (1 << CHANNEL_SHIFT) - 1
 def write_claim(values: Values, effect: Claim) -> None:
     """Write a claim; whether it is suspicious becomes known to the values."""
     text, lanes = values.text, effect.addresses.lanes
-    own, addresses = values.scalar(effect.own), values.value(effect.addresses)
+    own = values.scalar(effect.own)
     mask = values.mask_bits(effect.mask, lanes)
-    shape = _Shape(
+    call = _Call(
         effect.verb,
         effect.is_local,
         lanes,
@@ -53,14 +57,105 @@ def write_claim(values: Values, effect: Claim) -> None:
         effect.bits,
         effect.launch,
     )
-    functions = values.library.functions
-    if shape.name not in functions:
-        functions[shape.name] = _ClaimFunction(shape, values.library).written()
-    vector = f"<{lanes} x i64>"
-    found = text.let(f"call i1 @{shape.name}(i64 {own}, {vector} {addresses}, i64 {mask})")
-    values.loaded[id(effect)] = [
-        text.let(f"insertelement <1 x i1> poison, i1 {found}, i64 0"),
-    ]
+    known = values.shape(effect.addresses, effect.mask)
+    rows = None if known is None else _rows(values, call, known, own, mask)
+    if rows is None:
+        found = _anywhere(values, call, effect, own, mask)
+    elif rows.straight is None:
+        found = rows.write()
+    else:
+        straight, bent, join = text.labels("straight", "bent", "join")
+        values.value(effect.addresses)
+        text.likely(rows.straight, straight, bent)
+        text.label(straight)
+        one, before = rows.write(), text.block
+        text.jump(join)
+        text.label(bent)
+        other, after = _anywhere(values, call, effect, own, mask), text.block
+        text.jump(join)
+        text.label(join)
+        found = text.let(f"phi i1 [ {one}, %{before} ], [ {other}, %{after} ]")
+    values.loaded[id(effect)] = [text.let(f"insertelement <1 x i1> poison, i1 {found}, i64 0")]
+
+
+def _anywhere(values: Values, call: _Call, effect: Claim, own: str, mask: str) -> str:
+    """Write a claim of lanes anywhere; return whether it is suspicious."""
+    call.make(values.library)
+    given = f"<{call.lanes} x i64> {values.value(effect.addresses)}"
+    return values.text.let(f"call i1 @{call.name}(i64 {own}, {given}, i64 {mask})")
+
+
+def _rows(values: Values, call: _Call, shape: Shape, own: str, mask: str) -> _Rows | None:
+    """Return how to write a claim whose lanes are in rows, or all at one place; else None."""
+    form, writer = shape.form, ShapeWriter(values.text)
+    is_one_place = form.step == 0 and call.verb != "store"
+    if form.ragged or form.bits != _ADDRESS_BITS or call.lanes % form.piece:
+        return None
+    if not is_one_place and (form.stride != call.bytes or form.piece < _PIECE):
+        return None
+    if is_one_place and call.lanes // form.piece > _MOST_PLACES:
+        return None
+    tests = [one for core in shape.cores for one in writer.straight(form, core)]
+    if "false" in tests:
+        return None
+    straight = values.text.all_of(tests) if tests else None
+    starts = [writer.first(shape, number) for number in range(len(shape.cores))]
+    return _Rows(values, call, form.piece, starts, own, mask, straight, is_one_place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A claim of rows of `piece` lanes, or of places that so many lanes share.
+
+    `straight` is whether lanes are where `starts` say; None: they are.
+    """
+
+    values: Values
+    call: _Call
+    piece: int
+    starts: list[str]
+    own: str
+    mask: str
+    straight: str | None
+    is_one_place: bool
+
+    def write(self) -> str:
+        """Write the calls; return whether any is suspicious."""
+        text, call, found = self.values.text, self.call, "false"
+        for number, start in enumerate(self.starts):
+            first = number * self.piece
+            own, mask, lanes = self.own, self.mask, self.piece
+            if len(self.starts) > 1:
+                moved = text.let(f"lshr i64 {mask}, {first}")
+                mask = text.let(f"and i64 {moved}, {(1 << self.piece) - 1}")
+            part = replace(call, lanes=lanes, first=None if call.first is None else 0)
+            if call.first is not None:
+                own = text.let(f"or i64 {own}, {call.channel(first) << CHANNEL_SHIFT}")
+            if self.is_one_place and lanes > 1:
+                own, mask = self._shared(own, mask)
+                part = replace(part, lanes=1)
+            part.make_row(self.values.library)
+            given = f"i64 {own}, i64 {start}, i64 {mask}"
+            one = text.let(f"call i1 @{part.name}.row({given})")
+            found = one if found == "false" else text.let(f"or i1 {found}, {one}")
+        return found
+
+    def _shared(self, own: str, mask: str) -> tuple[str, str]:
+        """Return the word and the mask for a place that lanes share: the lowest one's."""
+        text = self.values.text
+        some = text.let(f"zext i1 {text.let(f'icmp ne i64 {mask}, 0')} to i64")
+        if self.call.first is None:
+            return own, some
+        zeros = self.values.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
+        lane = text.let(f"call i64 {zeros}(i64 {mask}, i1 false)")
+        lane = text.let(f"and i64 {lane}, {self.piece - 1}")
+        own = text.let(f"or i64 {own}, {text.let(f'shl i64 {lane}, {CHANNEL_SHIFT}')}")
+        if self.call.verb != "load":
+            return own, some
+        lower = text.let(f"sub i64 {mask}, 1")
+        others = text.let(f"icmp ne i64 {text.let(f'and i64 {mask}, {lower}')}, 0")
+        mark = text.let(f"select i1 {others}, i64 {SEVERAL_ITEMS}, i64 0")
+        return text.let(f"or i64 {own}, {mark}"), some
 
 
 def write_fill(values: Values, effect: Fill) -> None:
@@ -73,8 +168,8 @@ def write_fill(values: Values, effect: Fill) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shape:
-    """What claims have in common that are one function: see `Claim`."""
+class _Call:
+    """What claims have in common that call one function: see `Claim`."""
 
     verb: str
     is_local: bool
@@ -92,8 +187,20 @@ class _Shape:
         whose = "whole" if self.first is None else str(self.first)
         return f"claim.{self.verb}.{memory}.{self.lanes}x{self.bytes}.{whose}"
 
+    def make(self, library: Library) -> None:
+        """Make the function for lanes anywhere, which is given addresses."""
+        if self.name not in library.functions:
+            library.functions[self.name] = _ClaimFunction(self, library).written()
+
+    def make_row(self, library: Library) -> None:
+        """Make the function for lanes side by side, which is given the address of the first."""
+        name = f"{self.name}.row"
+        if name not in library.functions:
+            self.make(library)
+            library.functions[name] = _ClaimFunction(self, library).written_row()
+
     @property
-    def piece(self) -> _Shape:
+    def piece(self) -> _Call:
         """The shape of a part of the lanes, which is given what its channels begin with."""
         return replace(self, lanes=_PIECE, first=None if self.first is None else 0)
 
@@ -130,21 +237,51 @@ class _ClaimFunction:
         many: the word of atomics of several groups.
     """
 
-    def __init__(self, shape: _Shape, library: Library) -> None:
+    def __init__(self, shape: _Call, library: Library) -> None:
         self.shape = shape
         self.text = Text(hint="c")
         self._library = library
         self.base = self.limit = self.oldest = self.many = ""
 
     def written(self) -> str:
-        """Return the function."""
+        """Return the function of lanes anywhere."""
         text, shape = self.text, self.shape
         vector = f"<{shape.lanes} x i64>"
         area = text.let(f"alloca {vector}, align 64")
+        self._begin()
+        if shape.has_rows:
+            start, fits = self._lowest_row()
+            self._row(start, fits)
+        if shape.lanes > _PIECE:
+            self._pieces()
+        else:
+            self._lanes(area)
+        return self._function(shape.name, f"{vector} %addresses")
+
+    def written_row(self) -> str:
+        """Return the function of lanes side by side."""
+        text, shape = self.text, self.shape
+        lanes, vector = shape.lanes, f"<{shape.lanes} x i64>"
+        self._begin()
+        if shape.has_rows:
+            self._row("%start", "true")
+        steps = numbers("i64", [lane * shape.bytes for lane in range(lanes)])
+        addresses = text.let(f"add {vector} {text.spread('i64', lanes, '%start')}, {steps}")
+        given = f"i64 %own, {vector} {addresses}, i64 %mask"
+        text.do(f"ret i1 {text.let(f'call i1 @{shape.name}({given})')}")
+        return self._function(f"{shape.name}.row", "i64 %start")
+
+    def _function(self, name: str, given: str) -> str:
+        head = f"define internal i1 @{name}(i64 %own, {given}, i64 %mask) noinline {{"
+        return "\n".join([head, "entry:", *self.text.lines, "}"])
+
+    def _begin(self) -> None:
+        """Load what words are compared with; return where no lane is on."""
+        text = self.text
         self.base = text.let(f"and i64 %own, {signed(GROUP, 64)}")
         self.limit = text.let(f"and i64 %own, {PHASES}")
         self.oldest, self.many = (
-            text.let(f"load i64, ptr inttoptr (i64 {shape.launch + place} to ptr), align 8")
+            text.let(f"load i64, ptr inttoptr (i64 {self.shape.launch + place} to ptr), align 8")
             for place in (0, WORD_BYTES)
         )
         some, none = text.labels("some", "none")
@@ -152,34 +289,28 @@ class _ClaimFunction:
         text.label(none)
         text.do("ret i1 false")
         text.label(some)
-        if shape.has_rows:
-            self._row()
-        if shape.lanes > _PIECE:
-            self._pieces()
-        else:
-            self._lanes(area)
-        head = f"define internal i1 @{shape.name}(i64 %own, {vector} %addresses, i64 %mask)"
-        return "\n".join([f"{head} noinline {{", "entry:", *text.lines, "}"])
 
     # Lanes side by side
 
-    def _row(self) -> None:
-        """Do lanes side by side, and return; go on where they are not."""
+    def _lowest_row(self) -> tuple[str, str]:
+        """Return where the row begins in which the lowest lane is, and whether all lanes are."""
         text, shape, lanes = self.text, self.shape, self.shape.lanes
-        vector, start, fits = f"<{lanes} x i64>", "", "true"
+        vector = f"<{lanes} x i64>"
         if lanes == 1:
-            start = text.let(f"extractelement {vector} %addresses, i64 0")
-        else:
-            steps = numbers("i64", [lane * shape.bytes for lane in range(lanes)])
-            starts = text.let(f"sub {vector} %addresses, {steps}")
-            start = self._lowest(starts)
-            equal = text.let(f"icmp eq {vector} {starts}, {text.spread('i64', lanes, start)}")
-            off = text.let(f"xor <{lanes} x i1> {self._mask()}, {splat('i1', lanes, 'true')}")
-            every = text.let(f"or <{lanes} x i1> {equal}, {off}")
-            bits = text.let(f"bitcast <{lanes} x i1> {every} to i{lanes}")
-            fits = text.let(f"icmp eq i{lanes} {bits}, -1")
-        least = min(shape.bytes, CELL_BYTES) - 1
-        rest = text.let(f"and i64 {start}, {least}")
+            return text.let(f"extractelement {vector} %addresses, i64 0"), "true"
+        steps = numbers("i64", [lane * shape.bytes for lane in range(lanes)])
+        starts = text.let(f"sub {vector} %addresses, {steps}")
+        start = self._lowest(starts)
+        equal = text.let(f"icmp eq {vector} {starts}, {text.spread('i64', lanes, start)}")
+        off = text.let(f"xor <{lanes} x i1> {self._mask()}, {splat('i1', lanes, 'true')}")
+        every = text.let(f"or <{lanes} x i1> {equal}, {off}")
+        bits = text.let(f"bitcast <{lanes} x i1> {every} to i{lanes}")
+        return start, text.let(f"icmp eq i{lanes} {bits}, -1")
+
+    def _row(self, start: str, fits: str) -> None:
+        """Do lanes side by side, and return; go on where they are not."""
+        text, shape = self.text, self.shape
+        rest = text.let(f"and i64 {start}, {min(shape.bytes, CELL_BYTES) - 1}")
         fits = text.let(f"and i1 {fits}, {text.let(f'icmp eq i64 {rest}, 0')}")
         row, apart = text.labels("row", "apart")
         text.likely(fits, row, apart)
@@ -298,8 +429,7 @@ class _ClaimFunction:
         """Do piece after piece of the lanes, and return: rows of groups are short."""
         text, shape = self.text, self.shape
         piece = shape.piece
-        if piece.name not in self._library.functions:
-            self._library.functions[piece.name] = _ClaimFunction(piece, self._library).written()
+        piece.make(self._library)
         found, vector = "false", f"<{_PIECE} x i64>"
         for first in range(0, shape.lanes, _PIECE):
             lanes = range(first, first + _PIECE)
