@@ -1,7 +1,8 @@
 """The page of benchmarks, from the files of results in `benchmarks/results/`.
 
 A folder there is a machine. Its files are those of `benchmarks.peers`, one for each set, and
-`ablation.json` of `benchmarks.ablate`. `other.md` has what other programs printed.
+`ablation.json` of `benchmarks.ablate`, and `sanitizers.json` of `benchmarks.sanitizers`. `other.md`
+has what other programs printed.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from benchmarks.ablate import EARNS, Kernels, earned
 from benchmarks.peers import INTEL, POCL, ratios
 from benchmarks.pocl import geometric_mean
 from benchmarks.results import RESULTS, Result
+from benchmarks.sanitizers import WITHOUT, mean, ratio
 from benchmarks.sets import SETS, families
 from tools.instruction_pages import GENERATED
 from visim.engine.jit.passes import NAMES
 
-ABLATION = "ablation"
+ABLATION, SANITIZERS = "ablation", "sanitizers"
 DEVICES = ("pvc", "bmg", "dg2")
 PEERS = {POCL: "PoCL", INTEL: "Intel"}
 PROCESSOR, CLOCK = "processor_ms", "clock_ms"
@@ -82,6 +84,8 @@ def _machine(files: dict[str, Result]) -> Iterator[str]:
         yield from _failures(sets)
     if ABLATION in files:
         yield from _passes(files[ABLATION])
+    if SANITIZERS in files:
+        yield from _sanitizers(files[SANITIZERS])
 
 
 def _facts(sets: dict[str, Result]) -> Iterator[str]:
@@ -241,6 +245,27 @@ def _passes(result: Result) -> Iterator[str]:
         mark = "**" if most >= EARNS else ""
         cells = (str(len(tried)), str(changed), f"{mark}{most:.2f}{mark}")
         yield _row(name, *cells, where if most > 1 else "")
+
+
+def _sanitizers(result: Result) -> Iterator[str]:
+    kernels, settings, names = result["kernels"], result["settings"], result["names"]
+    yield ""
+    yield "### Sanitizers"
+    yield ""
+    yield (
+        f"`python -m benchmarks.sanitizers`, code for {settings['device']}, scale "
+        f"{settings['scale']}, visim `{result['versions']['visim']}`, load {result['load'][0]}: "
+        "how many times the processor time of the launches without. Launches with all sanitizers "
+        "have one worker. Goals are 1.3 for bounds, 2.5 for uninit, 4 for races and 5 for all."
+    )
+    yield ""
+    yield _row("Kernel", "Without, ms", *names, "Findings")
+    yield _row("---", *("---:" for _ in range(2 + len(names))))
+    for kernel, one in kernels.items():
+        cells = (f"{ratio(one, name):.1f}" for name in names)
+        yield _row(kernel, f"{one['processor_ms'][WITHOUT]:.2f}", *cells, str(one["findings"]))
+    means = (f"**{mean(kernels, name):.1f}**" for name in names)
+    yield _row("geometric mean", "", *means, "")
 
 
 __all__ = ["page"]

@@ -47,7 +47,7 @@ def write_claim(values: Values, effect: Claim) -> None:
     text, lanes = values.text, effect.addresses.lanes
     own = values.scalar(effect.own)
     mask = values.mask_bits(effect.mask, lanes)
-    call = _Call(
+    call = ClaimCall(
         effect.verb,
         effect.is_local,
         lanes,
@@ -78,14 +78,14 @@ def write_claim(values: Values, effect: Claim) -> None:
     values.loaded[id(effect)] = [text.let(f"insertelement <1 x i1> poison, i1 {found}, i64 0")]
 
 
-def _anywhere(values: Values, call: _Call, effect: Claim, own: str, mask: str) -> str:
+def _anywhere(values: Values, call: ClaimCall, effect: Claim, own: str, mask: str) -> str:
     """Write a claim of lanes anywhere; return whether it is suspicious."""
     call.make(values.library)
     given = f"<{call.lanes} x i64> {values.value(effect.addresses)}"
     return values.text.let(f"call i1 @{call.name}(i64 {own}, {given}, i64 {mask})")
 
 
-def _rows(values: Values, call: _Call, shape: Shape, own: str, mask: str) -> _Rows | None:
+def _rows(values: Values, call: ClaimCall, shape: Shape, own: str, mask: str) -> _Rows | None:
     """Return how to write a claim whose lanes are in rows, or all at one place; else None."""
     form, writer = shape.form, ShapeWriter(values.text)
     is_one_place = form.step == 0 and call.verb != "store"
@@ -111,7 +111,7 @@ class _Rows:
     """
 
     values: Values
-    call: _Call
+    call: ClaimCall
     piece: int
     starts: list[str]
     own: str
@@ -168,7 +168,7 @@ def write_fill(values: Values, effect: Fill) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class ClaimCall:
     """What claims have in common that call one function: see `Claim`."""
 
     verb: str
@@ -200,7 +200,7 @@ class _Call:
             library.functions[name] = _ClaimFunction(self, library).written_row()
 
     @property
-    def piece(self) -> _Call:
+    def piece(self) -> ClaimCall:
         """The shape of a part of the lanes, which is given what its channels begin with."""
         return replace(self, lanes=_PIECE, first=None if self.first is None else 0)
 
@@ -237,7 +237,7 @@ class _ClaimFunction:
         many: the word of atomics of several groups.
     """
 
-    def __init__(self, shape: _Call, library: Library) -> None:
+    def __init__(self, shape: ClaimCall, library: Library) -> None:
         self.shape = shape
         self.text = Text(hint="c")
         self._library = library
@@ -626,4 +626,4 @@ class _Words:
         return self._text.let(f"select {self.bools} {where}, {self.kind} {a}, {self.kind} {b}")
 
 
-__all__ = ["write_claim", "write_fill"]
+__all__ = ["ClaimCall", "write_claim", "write_fill"]
