@@ -18,10 +18,12 @@ from time import monotonic
 from weakref import WeakSet
 
 from visim.engine.jit.common.native import Processor, object_code
-from visim.engine.jit.common.tiers import LONG, Tier
+from visim.engine.jit.common.tiers import Tier
 from visim.engine.stops import go_on
 
 _PATIENCE_S = 0.05
+LONG = 20_000
+"""Modules of more lines are made in a process of its own, which can be ended at any time."""
 _KEPT_FROM_CHILD = ("LD_PRELOAD", "PYTHONSTARTUP", "PYTHONINSPECT")
 """What a program that runs under visim may have set for itself, and the compiler does not want."""
 
