@@ -192,6 +192,7 @@ def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
     default=True,
     help="Whether data go through caches and memory, or messages have fixed latencies.",
 )
+@click.option("--sample", is_flag=True, help="Time some of very many groups for all.")
 @click.option("--listing", is_flag=True, help="Print every line with its cycles.")
 @click.option("--advise", is_flag=True, help="Say why the hottest lines wait, and what to do.")
 @click.option("--perfetto", metavar="FILE", help="Write a timeline for Perfetto or Chrome.")

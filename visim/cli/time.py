@@ -39,6 +39,7 @@ class TimeOptions:
     window: str | None
     caches: bool
     advise: bool
+    sample: bool
 
 
 def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
@@ -64,6 +65,7 @@ def time(options: RunOptions, chosen: TimeOptions, *, as_json: bool) -> None:
         dependency=dependency,
         caches=chosen.caches,
         registers=prepared.kernel.registers,
+        sample=chosen.sample,
     )
     launch(options, prepared, as_json=as_json, observers=(timing,))
     if chosen.compare is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from visim.errors import InternalError
 from visim.isa import Instruction
@@ -26,6 +26,15 @@ from visim.timing.result import (
 from visim.timing.traces import LINE_BYTES
 from visim.timing.traffic import moved
 
+
+@dataclass(frozen=True, slots=True)
+class CacheContent:
+    """The line at each place of each set of the L3, and whether memory has an older one."""
+
+    lines: Sequence[int]
+    dirty: Sequence[int]
+
+
 WHOLE = (0, NEVER)
 """The window that has all cycles."""
 WORTH_COMPILING = 30_000
@@ -42,6 +51,7 @@ def simulate_work(
     window: tuple[int, int] = WHOLE,
     use_compiled: bool | None = None,
     static_counts: Mapping[str, int] | None = None,
+    before: CacheContent | None = None,
 ) -> TimingResult:
     """Return what the threads take on the program's machine.
 
@@ -52,6 +62,7 @@ def simulate_work(
         window: of which cycles, from the first to before the last one.
         use_compiled: whether native code runs it; None decides by the number of instructions.
         static_counts: how many native instructions each way of making them gives.
+        before: what the L3 holds before, None for nothing.
 
     Raises:
         UnsupportedError: the machine has no instruction or message that the program needs, or no
@@ -61,6 +72,8 @@ def simulate_work(
     code = code_arrays(program, work)
     chip = chip_numbers(program.machine, code, work, events=events, window=window)
     state = fresh_state(chip, code)
+    if before is not None and state.l3_line:
+        state = state._replace(l3_line=list(before.lines), l3_dirty=list(before.dirty))
     if use_compiled is None:
         use_compiled = work.native >= WORTH_COMPILING
     if not use_compiled:
@@ -136,7 +149,14 @@ def _result(
         window=_window(chip, events, cycles),
         provenance=tuple(program.machine.provenance(used)),
         notes=tuple(_notes(program)),
+        changed=_changed(state),
     )
+
+
+def _changed(state: State) -> float:
+    """Return the part of the lines in the L3 that memory does not have as they are."""
+    held = sum(line >= 0 for line in state.l3_line)
+    return sum(state.l3_dirty) / held if held else 0.0
 
 
 def _data(scalar: Sequence[int]) -> DataCounters:
@@ -283,4 +303,4 @@ def _notes(program: NativeProgram) -> list[str]:
     return notes
 
 
-__all__ = ["WHOLE", "WORTH_COMPILING", "simulate_work"]
+__all__ = ["WHOLE", "WORTH_COMPILING", "CacheContent", "simulate_work"]

@@ -15,11 +15,13 @@ from visim.timing.arrays import Work
 from visim.timing.genx import listing_of, native_program
 from visim.timing.legaliser import NativeProgram, legalise
 from visim.timing.machine import Machine, find_machine
-from visim.timing.model import WHOLE, cycles_of, simulate_work
-from visim.timing.occupancy import registers_of
+from visim.timing.model import WHOLE, CacheContent, cycles_of, simulate_work
+from visim.timing.occupancy import occupancy, registers_of
 from visim.timing.paths import Paths
 from visim.timing.result import TimingResult
+from visim.timing.sampling import Chosen, Sampler, part_of
 from visim.timing.traces import Traces
+from visim.timing.warming import before_of, lines_of
 
 NATIVES = ("legaliser", "genx")
 TIMELINE_EVENTS = 20_000
@@ -48,9 +50,11 @@ class Timing(Observer):
         caches: whether data messages go through caches and memory by their addresses; else each
             has a fixed latency.
         registers: those of a thread; None is what the kernel says, 128 if it says nothing.
+        sample: time some of the groups for all, where there are very many: `result.sample`.
 
     Raises:
-        ArgumentError: there is no such generation, preset or parameter.
+        ArgumentError: there is no such generation, preset or parameter, or a thread space with a
+            dependency is to be sampled.
     """
 
     sees_prefetches = True
@@ -65,6 +69,7 @@ class Timing(Observer):
         dependency: str | Sequence[tuple[int, int]] = "none",
         caches: bool = True,
         registers: int | None = None,
+        sample: bool = False,
     ) -> None:
         if not isinstance(cast("object", native), str) or native not in NATIVES:
             known = ", ".join(NATIVES)
@@ -78,6 +83,10 @@ class Timing(Observer):
         self._paths = Paths(read_dependency(dependency))
         self._traces = Traces() if caches else None
         self._registers = registers
+        if sample and dependency != "none":
+            raise ArgumentError("timing: threads that wait for others are not sampled")
+        self._samples = sample
+        self._sampler: Sampler | None = None
         self._result: TimingResult | None = None
 
     @property
@@ -92,6 +101,12 @@ class Timing(Observer):
             raise ArgumentError("timing: one Timing object times one kernel; make another one")
         self._kernel = group.kernel
         self._slm_bytes = max(self._slm_bytes, group.slm_bytes)
+        if self._samples:
+            if self._sampler is None:
+                self._sampler = self._new_sampler(group)
+            self._sampler.begin_group(group.group[:2])
+            self._result = None
+            return
         self._paths.begin_group(group.group[:2])
         if self._traces is not None:
             self._traces.begin_group()
@@ -99,10 +114,16 @@ class Timing(Observer):
 
     def thread_end(self, path: ThreadPath) -> None:
         """Note the way of a thread."""
+        if self._sampler is not None:
+            self._sampler.add_path(path)
+            return
         self._paths.add(path)
 
     def accesses(self, accesses: Accesses) -> None:
         """Note what a thread accessed."""
+        if self._sampler is not None:
+            self._sampler.add_accesses(accesses)
+            return
         if self._traces is not None:
             self._traces.add(accesses)
 
@@ -137,6 +158,60 @@ class Timing(Observer):
         """
         if self._kernel is None:
             raise ArgumentError("timing: nothing was launched with this observer")
+        if self._sampler is not None:
+            known = self._sampler.whole
+            if known is None:
+                return self._sampled(self._sampler.chosen(), target, window, ranged=ranged)
+            self._paths, self._traces = known[0], known[1] if self._traces else None
+        return self._timed(target, window, ranged=ranged)
+
+    def _sampled(
+        self, chosen: Chosen, target: Machine, window: tuple[int, int] | None, *, ranged: bool
+    ) -> TimingResult:
+        """Return what a sample takes on a part of a machine, and so the launch on the whole."""
+        has_traces = self._traces is not None
+        self._paths, self._traces = chosen.paths, chosen.traces if has_traces else None
+
+        def timed(whole: Machine) -> TimingResult:
+            part, _ = part_of(whole)
+            result = self._timed(part, window, ranged=False)
+            if self._traces is None:
+                return result
+            lines = lines_of(self._work(result.program), chosen.sizes)
+            part, before = before_of(
+                whole, part, lines, chosen.random, chosen.stretches, result.changed
+            )
+            again = self._timed(part, window, ranged=False, before=before)
+            return again if before is not None else result
+
+        result = timed(target)
+        sample = chosen.estimate(result)
+        if not ranged:
+            return replace(result, sample=sample)
+        ends = [chosen.estimate(timed(target.extreme(end))).cycles for end in (0, 1)]
+        found = sample.cycles, *ends
+        return replace(result, sample=sample, range=(min(found), max(found)))
+
+    def _new_sampler(self, group: GroupStart) -> Sampler:
+        """Return what keeps some groups: in stretches of those that a part has room for."""
+        part, parts = part_of(self.machine)
+        registers = self._registers or registers_of(group.kernel)
+        one = Work((), (), (), (group.threads,), group.slm_bytes, registers=registers)
+        room = occupancy(part, one, has_barriers=group.threads > 1)
+        domains = max(1, part.number("eus") // part.number("cores_per_subslice"))
+        return Sampler(min(room.limits.values()) * domains, parts)
+
+    def _timed(
+        self,
+        target: Machine,
+        window: tuple[int, int] | None,
+        *,
+        ranged: bool,
+        before: CacheContent | None = None,
+    ) -> TimingResult:
+        """Return what the threads that are known take on a machine whose L3 has some content."""
+        if self._kernel is None:
+            raise ArgumentError("timing: nothing was launched with this observer")
         registers = self._registers or registers_of(self._kernel)
         target = replace(target, native=replace(target.native, grfs=registers))
         program = legalise(self._kernel, target)
@@ -150,6 +225,7 @@ class Timing(Observer):
             events=TIMELINE_EVENTS,
             window=WHOLE if window is None else window,
             static_counts=counts,
+            before=before,
         )
         return replace(result, range=self._range(program, result.cycles)) if ranged else result
 

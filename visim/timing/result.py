@@ -148,6 +148,28 @@ class LineTiming:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A launch by a sample of its groups (`visim.timing.sampling`).
+
+    `cycles` are those of the launch, `error` the part by which they may be off: by how much alike
+    groups differ (95 %), and by what parts of machines were measured to be off. `groups` of `of`
+    were timed, on one of `parts` parts of the machine; the others are like them, in `clusters`
+    ways.
+    """
+
+    cycles: int
+    error: float
+    groups: int
+    of: int
+    clusters: int
+    parts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in the form that `--json` prints."""
+        return asdict(self)
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class TimingResult:
     """The timing of a kernel's launches.
@@ -159,7 +181,10 @@ class TimingResult:
     are stretches (slot, begin, end, category, address) of the cycles of `window`, from its first
     to before its last one. `static_counts` are the native instructions in the code, by what made
     them. `data` is what caches and memory did, None where messages have fixed latencies; `room` is
-    how many threads a core can have, `range` the cycles at the ends of what is uncertain.
+    how many threads a core can have, `range` the cycles at the ends of what is uncertain. Of a
+    launch that was sampled all of this is the sample's, on a part of the machine, but for `range`;
+    what the launch takes is in `sample`. `changed` is the part of the lines in the L3 at the end
+    that memory does not have as they are.
     """
 
     machine: Machine
@@ -185,6 +210,8 @@ class TimingResult:
     room: Occupancy
     static_counts: Mapping[str, int] = field(default_factory=dict[str, int])
     range: tuple[int, int] | None = None
+    sample: Sample | None = None
+    changed: float = 0.0
 
     def __repr__(self) -> str:
         return (
@@ -274,15 +301,20 @@ class TimingResult:
             "lines": [line.to_dict() for line in self.lines],
             "provenance": [dict(item) for item in self.provenance],
             "notes": list(self.notes),
+            "sample": None if self.sample is None else self.sample.to_dict(),
             "static_native": dict(self.static_counts),
             "native_error": self.native_error,
         }
 
     def __str__(self) -> str:
         between = "" if self.range is None else f" ({self.range[0]} to {self.range[1]})"
+        found = self.sample
+        cycles = f"{self.cycles} cycles" if found is None else f"about {found.cycles} cycles"
+        off = "" if found is None else f", {found.error:.1%} more or less"
         lines = [
             f"{self.program.kernel.name} on {self.machine.title}, costs of {self.machine.preset}: "
-            f"{self.cycles} cycles{between}",
+            f"{cycles}{off}{between}",
+            *self._said_of_sample(),
             f"  {self.threads} threads on {self.slots} slots, occupancy {self.occupancy:.1%}; "
             f"{self.visa} vISA and {self.native} native instructions",
         ]
@@ -301,6 +333,14 @@ class TimingResult:
             place = f"line {line.line}" if line.line else f"instruction {line.pc}"
             lines.append(f"  {line.cycles / busy:6.1%}  {place}: {line.text.strip()}")
         return "\n".join(lines)
+
+    def _said_of_sample(self) -> Iterator[str]:
+        found = self.sample
+        if found is not None:
+            yield (
+                f"  from {found.groups} of {found.of} groups, which are alike in {found.clusters} "
+                f"ways, on one of {found.parts} parts of the machine; what follows is of these:"
+            )
 
     def _said_of_data(self) -> Iterator[str]:
         found = self.data
@@ -337,6 +377,7 @@ __all__ = [
     "DataCounters",
     "LineData",
     "LineTiming",
+    "Sample",
     "Span",
     "Timeline",
     "TimingResult",

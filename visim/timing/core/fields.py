@@ -162,6 +162,8 @@ RESULTS = (
     "scalar",
     "event",
     "found",
+    "l3_line",
+    "l3_dirty",
 )
 """The fields of the state that say what came of a run."""
 

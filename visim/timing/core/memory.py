@@ -114,12 +114,14 @@ def beyond(
     """Return the cycle in which the L3 or memory has done what the first cache cannot.
 
     Lines leave a subslice in their order: one that its bank, or memory, cannot take yet holds up
-    those behind it. Memory takes as many as it can serve within its latency.
+    those behind it. Both take as many as they can serve within their latency.
     """
     bank = (line + (line >> 5) + (line >> 11)) % chip.l3_banks
-    time = max(time, state.port_ticks[domain], state.bank_ticks[bank])
+    time = max(time, state.port_ticks[domain])
+    time = max(time, state.bank_ticks[bank] - chip.l3_latency * TICKS)
     time = max(time, state.bus_ticks[0] - chip.dram_latency * TICKS)
     state.port_ticks[domain] = time + chip.port_ticks
+    time = max(time, state.bank_ticks[bank])
     state.bank_ticks[bank] = time + chip.bank_ticks
     changes = 0 if kind == LOAD else 1
     scalar = state.scalar

@@ -1,0 +1,145 @@
+"""What the L3 holds when the groups of a sample start: the launch has run for long by then.
+
+How many lines all groups share, and how many are each stretch's own, is estimated from stretches of
+groups that were chosen at random and have lines in common, as catches of fish have marked ones
+(Lincoln and Petersen). Shared lines are there if they fit; what is the stretches' own goes through,
+and where that is more than the L3 holds, it is full of other groups' lines, which have to go first.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from visim.timing.arrays import Work
+from visim.timing.machine import Machine
+from visim.timing.model import CacheContent
+from visim.timing.traces import LINE_BYTES
+
+_ROOM = 0.8
+"""Of an L3 so much holds lines that come again: the rest passes through."""
+_LEAST, _MOST_PAIRS = 3, 12
+"""Stretches that are needed for an estimate, and pairs and threes of them that are looked at."""
+_FOREIGN = 1 << 61
+"""Lines of other groups: no address has such a number."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+"""Scatters line numbers: the golden ratio, as Knuth proposes for hashing."""
+
+_Lines = NDArray[np.int64]
+
+
+def lines_of(work: Work, sizes: Sequence[int]) -> list[_Lines]:
+    """Return the lines that each stretch of groups touches, each once.
+
+    Args:
+        work: the threads.
+        sizes: how many groups each stretch has.
+    """
+    traffic = work.traffic
+    if traffic is None:
+        return [np.zeros(0, np.int64) for _ in sizes]
+    threads = list(itertools.accumulate(work.groups, initial=0))
+    groups = list(itertools.accumulate(sizes, initial=0))
+    ends = [min(one, len(work.groups)) for one in groups]
+    places = [traffic.lines_at[traffic.entry_at[threads[one]]] for one in ends]
+    return [np.unique(traffic.lines[a:b]) for a, b in itertools.pairwise(places)]
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """What stretches of groups touch, in lines.
+
+    Each has `size` of them, of which `common` are of a set of `shared` lines that all stretches
+    choose from; the others are its own.
+    """
+
+    size: float
+    common: float
+    shared: float
+
+
+def footprint_of(stretches: Sequence[_Lines]) -> Footprint:
+    """Return what stretches touch of which some, three at least, were chosen at random.
+
+    Two of them have common**2 / shared lines of the set both, three common**3 / shared**2.
+    """
+    size = sum(map(len, stretches)) / len(stretches)
+    pairs = [np.intersect1d(a, b, assume_unique=True).size for a, b in _some(stretches, 2)]
+    threes = [
+        np.intersect1d(np.intersect1d(a, b, assume_unique=True), c, assume_unique=True).size
+        for a, b, c in _some(stretches, 3)
+    ]
+    two, three = sum(pairs) / len(pairs), sum(threes) / len(threes)
+    if not three:
+        return Footprint(size, 0.0, 0.0)
+    shared = two**3 / three**2
+    return Footprint(size, min(size, math.sqrt(two * shared)), shared)
+
+
+def _some(stretches: Sequence[_Lines], size: int) -> Iterator[tuple[_Lines, ...]]:
+    return itertools.islice(itertools.combinations(stretches, size), _MOST_PAIRS)
+
+
+def before_of(
+    whole: Machine,
+    part: Machine,
+    stretches: Sequence[_Lines],
+    chosen: Sequence[int],
+    count: float,
+    changed: float,
+) -> tuple[Machine, CacheContent | None]:
+    """Return the part of a machine with the L3 that a sample finds, and what that holds.
+
+    Args:
+        whole: the machine.
+        part: the part of it, with its share.
+        stretches: the lines of each stretch of the sample.
+        chosen: which of these were chosen at random.
+        count: how many stretches the launch has.
+        changed: the part of the lines in the L3 that memory does not have as they are.
+    """
+    random = [stretches[number] for number in chosen if stretches[number].size]
+    if len(random) < _LEAST or not whole.number("l3_bytes"):
+        return part, None
+    found = footprint_of(random)
+    room = _ROOM * whole.number("l3_bytes") / LINE_BYTES
+    known = np.unique(np.concatenate(stretches))
+    again = 0.0
+    if found.shared:
+        seldom = found.shared / (found.common * count)
+        again = found.common / found.size * min(1.0, room / found.shared) * max(0.0, 1 - seldom)
+    mixed = (known.astype(np.uint64) * _MIX) >> np.uint64(32)
+    kept = known[mixed < np.uint64(int(again * (1 << 32)))]
+    larger = part.with_facts({"l3_bytes": whole.number("l3_bytes")})
+    is_full = found.shared + (found.size - found.common) * count > room
+    return larger, _content(larger, kept, changed if is_full else None)
+
+
+def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheContent:
+    """Return an L3 that holds some lines; with `changed` the rest is full of others."""
+    ways = machine.number("l3_ways")
+    sets = machine.number("l3_bytes") // LINE_BYTES // ways
+    held = np.full((sets, ways), -1, np.int64)
+    dirty = np.zeros((sets, ways), np.int64)
+    if changed is not None:
+        numbers = np.arange(sets * ways, dtype=np.int64).reshape(sets, ways)
+        held[:] = _FOREIGN + numbers
+        dirty[:] = ((numbers.astype(np.uint64) * _MIX) >> np.uint64(32)) < np.uint64(
+            int(changed * (1 << 32))
+        )
+    places = (lines + (lines >> 7) + (lines >> 14)) % sets
+    order = np.argsort(places, kind="stable")
+    first = np.searchsorted(places[order], places[order])
+    rank = np.arange(order.size) - first
+    fits = rank < ways
+    at = places[order][fits], rank[fits]
+    held[at], dirty[at] = lines[order][fits], 0
+    return CacheContent(held.reshape(-1).tolist(), dirty.reshape(-1).tolist())
+
+
+__all__ = ["Footprint", "before_of", "footprint_of", "lines_of"]
