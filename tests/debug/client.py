@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -24,9 +25,10 @@ class Client:
 
     Args:
         is_process: start `visim dap`.
+        link: talk to an adapter at a port.
     """
 
-    def __init__(self, *, is_process: bool = False) -> None:
+    def __init__(self, *, is_process: bool = False, link: socket.socket | None = None) -> None:
         self._number = 0
         self._waiting: list[dict[str, Any]] = []
         self.output = ""
@@ -34,6 +36,10 @@ class Client:
             command = [sys.executable, "-m", "visim", "dap"]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             self._to, self._from, self._join = process.stdin, process.stdout, process.wait
+            return
+        if link is not None:
+            self._to, self._from = link.makefile("wb"), link.makefile("rb")
+            self._join = lambda _seconds: None
             return
         reads, self._to = _pipe()
         self._from, writes = _pipe()

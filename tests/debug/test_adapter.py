@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import queue
+import socket
+import threading
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +15,9 @@ from tests.debug.client import Client
 from tests.debug.kernels import BARE, DEVICES, SOURCE
 from tests.debug.test_sessions import line_of
 from tests.opencl.building import built
+from visim.cli.debugging import launched
+from visim.debug.fronts.adapter import serve_port
+from visim.runtime.files.run_options import read_options
 
 ITEMS = 256
 
@@ -157,3 +166,62 @@ def test_arrays_are_opened_element_by_element(bare_launch):
             "variables"
         ]
         np.testing.assert_array_equal([int(one["value"]) for one in rows], [45] * 8)
+
+
+class TestPausing:
+    def test_a_launch_that_runs_can_be_paused_and_goes_on(self, tmp_path):
+        path = tmp_path / "count.visaasm"
+        path.write_text(BARE)
+        launch = {"program": str(path), "device": "pvc", "groups": 1}
+        with Client() as client:
+            client.start(**launch, arg={"data": "zeros:u32:8", "limit": 3_000_000})
+            client.request(
+                "setFunctionBreakpoints",
+                breakpoints=[{"name": "visa:24", "condition": "turn == 2999999"}],
+            )
+            client.request("configurationDone")
+            client.request("pause", threadId=1)
+            stop = client.event("stopped", "terminated")["body"]
+            assert stop["reason"] == "pause"
+            frames = client.request("stackTrace", threadId=stop["threadId"])["stackFrames"]
+            answer = client.request("evaluate", expression="turn", frameId=frames[0]["id"])
+            assert int(answer["result"].split()[0]) < 2_999_999
+
+    def test_a_pause_where_nothing_runs_stops_nothing_later(self, bare_launch):
+        with Client() as client:
+            client.start(**bare_launch, stopOnEntry=True)
+            assert client.go("configurationDone")["reason"] == "entry"
+            client.request("pause", threadId=1)
+            assert client.go("continue", threadId=1)["event"] == "terminated"
+
+
+class TestPorts:
+    def test_a_client_debugs_over_a_port(self, bare_launch):
+        chosen = queue.SimpleQueue()
+        server = threading.Thread(target=serve_port, args=(0, launched, chosen.put))
+        server.start()
+        link = socket.create_connection(("127.0.0.1", chosen.get(timeout=20)))
+        with link, Client(link=link) as client:
+            client.start(**bare_launch, stopOnEntry=True)
+            assert client.go("configurationDone")["reason"] == "entry"
+            client.request("disconnect")
+        server.join(20)
+        assert not server.is_alive()
+
+
+def test_the_extension_of_vs_code_names_what_a_launch_takes():
+    folder = Path(__file__).parents[2] / "editors" / "vscode"
+    described = json.loads((folder / "package.json").read_text())
+    assert (folder / described["main"]).is_file()
+    [debugger] = described["contributes"]["debuggers"]
+    assert f"onDebugResolve:{debugger['type']}" in described["activationEvents"]
+    properties = debugger["configurationAttributes"]["launch"]["properties"]
+    assert set(debugger["configurationAttributes"]["launch"]["required"]) <= set(properties)
+    options = set(properties) - {"program", "stopOnEntry", "stopAtEnd", "atFault"}
+    for name, value in {"global": 64, "local": 16, "seed": 1, "device": "bmg"}.items():
+        assert name in options
+        read_options("x.zebin", {name: value})
+    for one in debugger["initialConfigurations"]:
+        assert set(one) <= {"type", "request", "name", *properties}
+    words = {one["language"] for one in described["contributes"]["breakpoints"]}
+    assert set(debugger["languages"]) <= words

@@ -307,3 +307,20 @@ class TestFaults:
         assert session.run_to_fault().reason == "finished"
         out = session.looker.arguments.array("out")
         assert out[100] == 400
+
+
+def test_an_argument_is_shown_as_a_picture():
+    source = (
+        "kernel void ramp(global uchar *out, int w) {\n"
+        "    out[get_global_id(1) * w + get_global_id(0)] = get_global_id(0) * 8; }\n"
+    )
+    program = built(source, "pvc")
+    out = np.zeros((16, 32), np.uint8)
+    session = Session(program["ramp"], [out, 32], {"global_size": (32, 16)})
+    before = say(session, "picture out")
+    say(session, "goto end")
+    after = say(session, "picture out")
+    assert before != after
+    assert len(after.splitlines()) == 8
+    with pytest.raises(visim.ArgumentError, match="no array 'w'"):
+        say(session, "picture w")

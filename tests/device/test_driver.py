@@ -214,6 +214,38 @@ def test_recorded_launches_run_again(tmp_path: Path) -> None:
             assert " is as in " in again.stdout
 
 
+def debug_program(name: str, commands: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run a program under `visim exec --debug` with commands on its standard input."""
+    environment = {**os.environ, "VISIM_DRIVER": installed_driver(), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "visim", "exec", "--debug", *options, "--", *program(name)]
+    return subprocess.run(
+        words,
+        env=environment,
+        cwd=ROOT,
+        input=commands,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_a_kernel_of_a_program_is_debugged() -> None:
+    done = debug_program("saxpy", "break 3\ncontinue\ninfo locals\n", "saxpy")
+    assert done.returncode == 0, done.stderr
+    assert "after 2 launches; this is 0001.toml, of kernel saxpy" in done.stderr
+    assert "float a = 0.1" in done.stdout
+    done = debug_program("saxpy", "", "nothing")
+    assert done.returncode == 2
+    assert "no launch of kernel 'nothing'; there are: saxpy" in done.stderr
+
+
+def test_the_debugger_stands_at_the_fault_of_a_program() -> None:
+    done = debug_program("fault", "backtrace\n")
+    assert "of kernel" in done.stderr
+    assert "out of range" in done.stdout
+
+
 def test_a_fault_loses_the_device_and_names_the_buffer_and_the_line(tmp_path: Path) -> None:
     done = visim_exec(*program("fault"), cwd=tmp_path)
     assert json.loads(done.stdout) == "clEnqueueReadBuffer returned -5"

@@ -36,6 +36,13 @@ _ENGINES = ("jit", "interpreter")
     metavar="DIR",
     help="Write each launch down: DIR/0001.toml, ..., for visim run.",
 )
+@click.option(
+    "--debug",
+    is_flag=False,
+    flag_value="",
+    metavar="[KERNEL]",
+    help="Debug the launch that faults, or the first one; of a kernel, if named.",
+)
 @click.option("--print-env", is_flag=True, help="Print the variables that it sets, and stop.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="PROGRAM [ARGUMENTS]...")
 def exec_program(
@@ -45,6 +52,7 @@ def exec_program(
     report: str | None,
     sanitize: tuple[str, ...],
     record: str | None,
+    debug: str | None,
     print_env: bool,
     words: tuple[str, ...],
 ) -> int:
@@ -61,7 +69,7 @@ def exec_program(
 
     models, driver = _models(device), find_driver()
     names = read_sanitize(",".join(sanitize) if sanitize else None)
-    is_watched = bool(names) or record is not None
+    is_watched = bool(names) or record is not None or debug is not None
     found = variables(models, driver, is_watched=is_watched)
     found |= _chosen(engine, report, record, names)
     if print_env:
@@ -74,6 +82,10 @@ def exec_program(
         Path(report).unlink(missing_ok=True)
     started = command(words, driver)
     environment = {**os.environ, **found, "VISIM_PROGRAM": program_of(started)}
+    if debug is not None:
+        from visim.cli.debugging_programs import debug_program
+
+        return debug_program(started, environment, debug, record, words[0])
     if not names:
         os.execve(started[0], started, environment)
     return run_watched(started, environment)

@@ -69,6 +69,8 @@ class Control:
         self.places = places
         self._before: tuple[Moment, Focus, Place] | None = None
         self._hit: Hit | None = None
+        self.pause: Callable[[], bool] = lambda: False
+        """Says whether somebody wants the launch to stop where it is."""
 
     # Where it stands
 
@@ -138,7 +140,7 @@ class Control:
 
         try:
             singly = everywhere or self.places.watches
-            self._timeline.run(self.places.wanted, look, limit, singly=singly)
+            self._timeline.run(self.places.wanted, look, limit, singly=singly, pause=self.pause)
             if self._hit is None and not found and self.places.watches:
                 self._hit = self._watched()
         finally:
@@ -147,7 +149,10 @@ class Control:
             return self._stop_of(self._hit)
         if found:
             return found[0]
-        return self.ended() or Stop("step", "", (), self.focus)
+        ended = self.ended()
+        if ended is None and self.pause():
+            return Stop("pause", "paused", (), self.focus)
+        return ended or Stop("step", "", (), self.focus)
 
     def _stop_of(self, hit: Hit) -> Stop:
         for number in hit.numbers:

@@ -38,6 +38,10 @@ class NotRecordable(Exception):
     """A launch that no launch.toml can describe; the message says why."""
 
 
+ENDED = "# The launch has ended."
+"""The last line of a launch that came to its end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launched:
     """One launch to record: its kernel, whose binary `code` is, and what the driver gave it."""
@@ -103,9 +107,10 @@ class Recorder:
                 name = one.parameter.name
                 file = self._array(recorded, f"{name}-after", now, one.parameter)
                 lines.append(f"{json.dumps(name)} = {json.dumps(file)}\n")
-        if lines:
-            with recorded.path.open("a") as text:
+        with recorded.path.open("a") as text:
+            if lines:
                 text.writelines(["\n# What the arrays were afterwards.\n[expect]\n", *lines])
+            text.write(f"\n{ENDED}\n")
 
     def _new(self) -> Recorded:
         """Take the next number that nobody has taken."""

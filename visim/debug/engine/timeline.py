@@ -149,16 +149,18 @@ class Timeline:
         limit: Moment | None = None,
         *,
         singly: bool = False,
+        pause: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Execute until `look` says to stop, the limit is reached or nothing is left.
 
-        `look` is asked before each instruction that `wanted` names, and with `singly` before all.
+        `look` is asked before each instruction that `wanted` names, and with `singly` before all,
+        `pause` from time to time.
 
         Returns:
             Whether `look` stopped it.
         """
         while not self.is_finished and self.fault is None:
-            if limit is not None and self.moment >= limit:
+            if (limit is not None and self.moment >= limit) or pause():
                 return False
             with np.errstate(all="ignore"):
                 stopped = self._piece(wanted, look, limit, singly=singly)

@@ -1,12 +1,15 @@
 """`visim dap`: a session spoken to in the Debug Adapter Protocol.
 
 Threads are the hardware threads of the group that stands, channels are scopes, and everything
-goes backwards, too. One launch a connection; requests are answered one after another.
+goes backwards, too. One launch a connection; requests are answered one after another, but for a
+pause, which comes while the launch runs.
 """
 
 from __future__ import annotations
 
+import queue
 import socket
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -31,6 +34,7 @@ _REASONS = {
     "fault": "exception",
     "start": "entry",
     "moment": "goto",
+    "pause": "pause",
 }
 _ENDED = 1
 """The thread that stands for a launch that has ended."""
@@ -66,6 +70,8 @@ class Adapter:
         self._options: Mapping[str, Any] = {}
         self._after: Callable[[], None] | None = None
         self._is_over = False
+        self._messages: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._pause = threading.Event()
 
     @property
     def session(self) -> Session:
@@ -95,26 +101,38 @@ class Adapter:
 
     def serve(self) -> None:
         """Answer until the client goes."""
+        reader = threading.Thread(target=self._read, daemon=True)
+        reader.start()
         while not self._is_over:
-            try:
-                message = self._wire.receive()
-            except Broken as broken:
-                self._wire.event("output", category="stderr", output=f"visim dap: {broken}\n")
-                return
+            message = self._messages.get()
             if message is None:
                 return
-            if message.get("type") == "request":
-                self._request(message)
+            self._request(message)
+
+    def _read(self) -> None:
+        """Take what the client sends, while the launch runs, too; a pause is answered at once."""
+        try:
+            while (message := self._wire.receive()) is not None:
+                if message.get("type") != "request":
+                    continue
+                if message.get("command") == "pause":
+                    self._pause.set()
+                    self._wire.send(_answer_to(message))
+                else:
+                    self._messages.put(message)
+                if message.get("command") == "disconnect":
+                    self._pause.set()
+                    break
+        except Broken as broken:
+            self._wire.event("output", category="stderr", output=f"visim dap: {broken}\n")
+        except (OSError, ValueError):
+            pass  # the client has gone, and with it the connection
+        self._messages.put(None)
 
     def _request(self, message: dict[str, Any]) -> None:
         command = message.get("command")
         given: Any = message.get("arguments") or {}
-        answer: dict[str, Any] = {
-            "type": "response",
-            "request_seq": message.get("seq", 0),
-            "command": command,
-            "success": True,
-        }
+        answer = _answer_to(message)
         handler = _HANDLERS.get(str(command))
         self._after = None
         try:
@@ -127,6 +145,7 @@ class Adapter:
             answer |= {"success": False, "message": str(error)}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             answer |= {"success": False, "message": f"{command}: wrong arguments: {error!r}"}
+        self._pause.clear()
         self._wire.send(answer)
         if self._after is not None:
             self._after()
@@ -149,6 +168,7 @@ class Adapter:
         if self._session_made is not None:
             raise ArgumentError("a connection has one launch; restart begins it again")
         self._session_made = self._make(given, receive)
+        self._session_made.control.pause = self._pause.is_set
         self._after = lambda: self._wire.event("initialized")
 
     def configuration_done(self, given: dict[str, Any]) -> None:
@@ -331,6 +351,16 @@ class Adapter:
             "breakMode": "always",
             "details": {"message": fault.message, "stackTrace": fault.render()},
         }
+
+
+def _answer_to(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request that is done as it asks."""
+    return {
+        "type": "response",
+        "request_seq": message.get("seq", 0),
+        "command": message.get("command"),
+        "success": True,
+    }
 
 
 _Handler = Callable[[Adapter, dict[str, Any]], dict[str, Any] | None]

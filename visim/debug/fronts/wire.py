@@ -6,6 +6,7 @@ Knows no request. Follows the protocol's Base Protocol: `Content-Length`, an emp
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any, BinaryIO, cast
 
 MOST_BYTES = 1 << 24
@@ -28,6 +29,7 @@ class Wire:
         self._reads = reads
         self._writes = writes
         self._number = 0
+        self._lock = threading.Lock()
 
     def receive(self) -> dict[str, Any] | None:
         """Return the next message, None where there are no more.
@@ -62,11 +64,12 @@ class Wire:
         return cast("dict[str, Any]", message)
 
     def send(self, message: dict[str, Any]) -> None:
-        """Write a message; it gets the next number."""
-        self._number += 1
-        data = json.dumps({"seq": self._number, **message}).encode()
-        self._writes.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
-        self._writes.flush()
+        """Write a message; it gets the next number. Threads may do so at the same time."""
+        with self._lock:
+            self._number += 1
+            data = json.dumps({"seq": self._number, **message}).encode()
+            self._writes.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+            self._writes.flush()
 
     def event(self, name: str, **body: Any) -> None:
         """Write an event."""
