@@ -118,6 +118,9 @@ class WayFinder:
         remade = None if shape is None else self.suppositions.cores.get(shape.cores[0])
         if shape is not None and remade is not None:
             shape = replace(shape, cores=(remade.write(),))
+        found = None if shape is None else self._candidate(shape, ready.access)
+        if found is not None:
+            return replace(ready, way=found)
         return self.anywhere(ready, shape, near=True)
 
     def anywhere(self, ready: Ready, shape: Shape | None, *, near: bool) -> Ready:
