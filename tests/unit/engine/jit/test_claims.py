@@ -13,7 +13,7 @@ from llvmlite import binding
 
 from visim.engine.claims import GROUP_SHIFT, PHASE_SHIFT, THREAD_SHIFT
 from visim.engine.jit.ir.floats import Library
-from visim.engine.jit.writing.claims import ClaimCall
+from visim.engine.jit.writing.claimfunctions import ClaimCall
 
 BITS, FIRST, MANY = 10, 5, 900
 WRITERS = np.zeros(2 << BITS, np.uint64)
