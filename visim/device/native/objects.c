@@ -492,14 +492,17 @@ bool queue_is_lost(uint32_t id) {
 }
 
 /* The driver, which knows that a queue is lost, waits for its batches all the same when it takes
- * its objects down, without an end and without asking. The number of the last batch that is done
- * stands so far before the fence. */
+ * its objects down, without an end and without asking; so it does for the other queues of the VM.
+ * The number of the last batch that is done stands so far before the fence. */
 void end_waiting(uint32_t id) {
-    const struct queue *queue = queue_at(id);
+    const struct queue *lost = queue_at(id);
     const uint64_t before = 0x800, most = 0x7fffffff;
-    if (!queue || queue->fence < before) return;
-    copy_to_program(queue->fence - before, &most, sizeof most);
-    copy_to_program(queue->fence, &most, sizeof most);
+    for (uint32_t one = 1; lost && one < MOST_QUEUES; one++) {
+        const struct queue *queue = queue_at(one);
+        if (!queue || queue->vm != lost->vm || queue->fence < before) continue;
+        copy_to_program(queue->fence - before, &most, sizeof most);
+        copy_to_program(queue->fence, &most, sizeof most);
+    }
 }
 
 static bool is_met(const struct xe_wait *wait, uint64_t found) {
