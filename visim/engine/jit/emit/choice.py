@@ -15,10 +15,15 @@ LEAST_STEPS = 3000
 
 
 def takes_mir(version: Version, steps: int) -> bool:
-    """Whether a version of a program of so many instructions is emitted from MIR if it can be."""
+    """Whether a version of a program of so many instructions is emitted from MIR if it can be.
+
+    Not where registers are saved for who looks at them: those of a fault are the first ones.
+    """
     if not version.runs(Pass.MIR) or version.watched or version.in_step:
         return False
-    return steps >= LEAST_STEPS or not version.runs(Pass.GRAPHS)
+    if not version.runs(Pass.GRAPHS):
+        return True
+    return steps >= LEAST_STEPS and not version.saving
 
 
 def optimised(module: ModuleFrame, flow: Flow) -> Function:
