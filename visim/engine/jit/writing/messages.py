@@ -21,7 +21,7 @@ from visim.engine.jit.writing.butterflies import ButterflyWriter
 from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.functions import FunctionFrame
-from visim.engine.jit.writing.neighbours import NeighbourWriter, neighbours
+from visim.engine.jit.writing.neighbours import NeighbourWriter
 from visim.engine.jit.writing.reach import BoundsWriter
 from visim.engine.jit.writing.ready import Look, Passed, Ready
 from visim.engine.jit.writing.rows import Rows, RowWriter, choose
@@ -262,10 +262,7 @@ class MessageWriter:
         return self._or_else(access, found, (far, join), partial(self._load_apart, ready, way))
 
     def _load_apart(self, ready: Ready, way: Candidate) -> list[str]:
-        """Load lanes that are not as a candidate has to be: no butterfly may be neighbours."""
-        near = None if way.near else neighbours(way.shape, ready.access)
-        if near is not None:
-            return self._load(replace(ready, way=near))
+        """Load lanes that are not as a candidate has to be."""
         ready = self.ways.anywhere(ready, way.shape, near=False)
         if way.near and isinstance(ready.way, Window):
             ready = replace(ready, way=replace(ready.way, apart=True))
