@@ -13,7 +13,7 @@ from visim.engine.base import TURN, Exit, RunOptions
 from visim.engine.jit.analysis import meetings
 from visim.engine.jit.emit.module import ModuleWriter
 from visim.engine.jit.launch.code import KernelCode
-from visim.engine.jit.writing import frame, unit
+from visim.engine.jit.writing import functions, prologue
 from visim.engine.jit.writing.versions import ModuleText, Way
 
 from . import harness
@@ -85,7 +85,7 @@ def in_step_at_any_rate(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def turns_of(monkeypatch: pytest.MonkeyPatch, instructions: int) -> None:
-    for module in (running, frame, unit):
+    for module in (running, functions, prologue):
         monkeypatch.setattr(module, "TURN", instructions)
 
 

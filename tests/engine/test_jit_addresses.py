@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from visim.engine import jit
 from visim.engine.base import Machine, RunOptions
-from visim.engine.jit.writing import frame
+from visim.engine.jit.writing import functions
 from visim.isa.lsc_atomics import LSC_ATOMICS
 from visim.machine.memory import Memory
 from visim.machine.surfaces import Surfaces
@@ -298,7 +298,7 @@ def test_code_that_messages_share_gives_the_same(
     text: Text, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_hardware(name, monkeypatch)
-    monkeypatch.setattr(frame, "MOST_APART", 0)
+    monkeypatch.setattr(functions, "MOST_APART", 0)
     shift = min(text.shift, FORMS[text.form].bit_length() - 1)
     compare(replace(text, shift=shift), cases=CASES // 2)
     if name == "none":

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from visim.engine.jit.emit.module import ModuleWriter
-from visim.engine.jit.writing import frame
+from visim.engine.jit.writing import functions
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 
@@ -143,7 +143,7 @@ def test_elements_that_are_written_together_equal_the_interpreter(
 ) -> None:
     """Lanes that come before a fault have been written."""
     use_hardware(hardware, monkeypatch)
-    monkeypatch.setattr(frame, "MOST_REACHING", limit)
+    monkeypatch.setattr(functions, "MOST_REACHING", limit)
     for kind in ("", "_NM"):
         made = harness.assemble(written_singly(value, group=group, kind=kind), "pvc")
         beyond = [*range(0, 44, 4), from_end(made, 0), *range(16)]
@@ -160,7 +160,7 @@ def test_elements_of_private_arrays_equal_the_interpreter(
 ) -> None:
     """Each channel reads one element of 1, 2 and 4 bytes, at an address of its own."""
     use_hardware(hardware, monkeypatch)
-    monkeypatch.setattr(frame, "MOST_REACHING", limit)
+    monkeypatch.setattr(functions, "MOST_REACHING", limit)
     for kind in ("d", "w", "b"):
         read = f"mov (M1, 16) V41(0,0)<1> r[A0(0),0]<1,0>:{kind}"
         start = "addr_add (M1_NM, 16) A0(0)<1> &V40 V43(0,0)<1;1,0>"

@@ -16,7 +16,7 @@ import pytest
 from visim.engine import jit
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.jit.emit.module import ModuleWriter
-from visim.engine.jit.writing import frame, strips
+from visim.engine.jit.writing import functions, strips
 from visim.engine.jit.writing.versions import Version
 from visim.linker.places import MARGIN
 from visim.machine.memory import Memory
@@ -204,7 +204,7 @@ def test_random_programs_in_strips_store_what_the_interpreter_stores(
 def test_lanes_that_share_code_store_what_the_interpreter_stores(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(frame, "MOST_REACHING", 0)
+    monkeypatch.setattr(functions, "MOST_REACHING", 0)
     monkeypatch.setenv("VISIM_CACHE_DIR", "")
     rng = random.Random(seed)
     case = Case(program(rng))
