@@ -151,7 +151,7 @@ class Control:
             return found[0]
         ended = self.ended()
         if ended is None and self.pause():
-            return Stop("pause", "paused", (), self.focus)
+            return Stop("pause", "stopped as asked", (), self.focus)
         return ended or Stop("step", "", (), self.focus)
 
     def _stop_of(self, hit: Hit) -> Stop:

@@ -46,6 +46,8 @@ def test_nothing_is_found_that_counts(case: Case, device: str, engine: str) -> N
     try:
         found = findings_of(case, device, engine)
     except visim.InputError as error:
+        if "unsupported on this platform" in str(error):  # Such as sub-groups of 8 on bmg.
+            pytest.skip(str(error))
         skip_where_compilers_crash(error)
         return
     assert [one for one in found if one.kind not in COMPILERS_OWN.get(case.name, ())] == []

@@ -19,7 +19,8 @@ def builds(monkeypatch, tmp_path):
     asked = []
     zebin = (EXAMPLES / "saxpy" / "saxpy.zebin").read_bytes()
 
-    def build(source, *, device, options, name):
+    def build(source, *, device, options, name, variables):
+        assert not variables
         asked.append((source, device, options, name))
         return visim.load(zebin)
 

@@ -56,7 +56,7 @@ def test_one_that_was_killed_is_replaced():
 def test_it_ends_with_its_user(end):
     pid, folder = run(f"""
         import os, signal
-        worker = ocloc._shared.running("libocloc.so")
+        worker = ocloc._shared.running(("libocloc.so", False))
         print(worker.pid, worker._folder, flush=True)
         {end}
     """).split()
@@ -129,7 +129,7 @@ def test_a_forked_process_has_its_own():
 
 def running():
     """Return the worker of the compiler that builds for pvc."""
-    return ocloc._shared.running(compiler_for("pvc").library)
+    return ocloc._shared.running((compiler_for("pvc").library, False))
 
 
 def run(program: str) -> str:

@@ -50,7 +50,8 @@ def answers(monkeypatch):
     answers = Answers()
     answers.asked = []
 
-    def invoke(library, arguments, source, timeout, files):
+    def invoke(library, arguments, source, timeout, files, *, notes):
+        answers.notes = notes
         answers.asked.append((arguments, source))
         answer = answers.pop(0)
         if isinstance(answer, Exception):
@@ -177,6 +178,7 @@ class TestQuestions:
         answers.append(BUILT)
         build_zebin(SCALE, device="pvc", options=options, lines=lines)
         assert option(answers, "-options") == asked
+        assert answers.notes == ("-g" in options.split())
 
     @pytest.mark.parametrize("spelling", ["-I kernels", "-Ikernels", '-I "kernels"'])
     def test_folders_are_relative_to_the_current_directory(self, answers, spelling):
