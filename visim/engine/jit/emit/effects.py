@@ -7,19 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bindings import Bindings
 from visim.engine.jit.analysis.blocks import StaticBlock
 from visim.engine.jit.analysis.callouts import is_called_out
-from visim.engine.jit.analysis.exploring import callees
-from visim.engine.jit.analysis.flow import function_name
 from visim.engine.jit.emit.errors import NotEmitted
 from visim.engine.jit.emit.values import MirValues, kind_of
 from visim.engine.jit.emit.variables import VariableWriter
 from visim.engine.jit.ir.storage import vector_bits
 from visim.engine.jit.ir.text import scalar_type
 from visim.engine.jit.ir.weaving import Weaver
-from visim.engine.jit.layout import FaultKind, Thread
 from visim.engine.jit.mir.attributes import Ask, Callee, Home
 from visim.engine.jit.mir.attributes import Message as Attribute
 from visim.engine.jit.mir.ops import OPS
@@ -28,6 +24,7 @@ from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.anchors import Anchors
 from visim.engine.jit.writing.asking import Requests
 from visim.engine.jit.writing.calling import CallOutWriter
+from visim.engine.jit.writing.functioncalls import FunctionCaller
 from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.messages import MessageWriter
 from visim.engine.jit.writing.ready import Passed
@@ -35,7 +32,6 @@ from visim.engine.jit.writing.registers import RegisterAccess
 from visim.engine.jit.writing.supposing import Suppositions
 from visim.engine.jit.writing.synchronizing import Synchronizer
 from visim.errors import InternalError
-from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import (
     Atomic,
@@ -250,50 +246,11 @@ class EffectWriter:
             raise InternalError("a call without what is called")
         on = value.args[-1]
         bits = vector_bits(text, self.values.name(on), on.lanes)
-        chosen, done = text.let(f"trunc i64 {bits} to i32"), text.fresh("back")
-        if callee.name is not None:
-            self._deeper(1, value.pc)
-            self._invoke(callees(unit.kernel, callee.name)[0].number, callee, chosen, done)
-        else:
-            self._dispatch(value, callee, chosen, done)
-        text.label(done)
-        self._deeper(-1, value.pc)
-
-    def _deeper(self, change: int, pc: int) -> None:
-        unit = self.unit
-        if not unit.module.counts_depth:
-            return
-        depth = unit.thread(Thread.DEPTH)
-        if change > 0:
-            over = self.text.let(f"icmp uge i64 {depth}, {CALL_DEPTH}")
-            unit.fault_if(over, FaultKind.CALL_DEPTH, pc)
-        unit.set_thread(Thread.DEPTH, self.text.let(f"add i64 {depth}, {change}"))
-
-    def _invoke(self, number: int, callee: Callee, chosen: str, done: str) -> None:
-        name = function_name(number, callee.control)
-        failed = self.text.let(f"call i32 @{name}(ptr %ctx, ptr %thread, i32 {chosen})")
-        wrong = self.text.let(f"icmp ne i32 {failed}, 0")
-        self.text.unlikely(wrong, "failed", done)
-
-    def _dispatch(self, value: Value, callee: Callee, chosen: str, done: str) -> None:
-        """Call the function whose handle is given."""
-        text, unit = self.text, self.unit
-        handle = self.values.scalar(self.values.expr(value.args[0]))
-        functions = callees(unit.kernel, None)
-        labels = [text.fresh("callee") for _ in functions]
-        wrong = text.fresh("nobody")
-        cases = " ".join(
-            f"i32 {FUNCTION_HANDLE + 16 * (function.number - 1)}, label %{label}"
-            for function, label in zip(functions, labels, strict=True)
-        )
-        text.do(f"switch i32 {handle}, label %{wrong} [ {cases} ]")
-        text.label(wrong)
-        wide = text.let(f"zext i32 {handle} to i64")
-        unit.fault(FaultKind.BAD_HANDLE, value.pc, wide)
-        for function, label in zip(functions, labels, strict=True):
-            text.label(label)
-            self._deeper(1, value.pc)
-            self._invoke(function.number, callee, chosen, done)
+        chosen = text.let(f"trunc i64 {bits} to i32")
+        handle = None
+        if callee.name is None:
+            handle = self.values.scalar(self.values.expr(value.args[0]))
+        FunctionCaller(unit, value.pc, callee.control).call(callee.name, handle, chosen)
 
     def refuse(self, value: Value) -> None:
         """Refuse what today's writers of traced graphs do.

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from visim.engine.base import CALL_DEPTH
 from visim.engine.jit.analysis.bitwise import division_loop
 from visim.engine.jit.analysis.blocks import Step
-from visim.engine.jit.analysis.exploring import callees
-from visim.engine.jit.analysis.flow import function_name, is_dynamic, is_uniform, passed
+from visim.engine.jit.analysis.flow import is_dynamic, is_uniform, passed
 from visim.engine.jit.analysis.lanes import Row
 from visim.engine.jit.analysis.leading import leading
 from visim.engine.jit.analysis.runs import Run, RunFinder
 from visim.engine.jit.analysis.truths import Truths
 from visim.engine.jit.ir.text import signed
-from visim.engine.jit.layout import FaultKind, Thread
+from visim.engine.jit.layout import FaultKind
 from visim.engine.jit.passes import Pass
 from visim.engine.jit.writing.bits import BitwiseWriter
 from visim.engine.jit.writing.frame import SecondWay
+from visim.engine.jit.writing.functioncalls import FunctionCaller
 from visim.engine.jit.writing.outlined import strip_writer
 from visim.engine.jit.writing.strips import local_rows, may_have_strips, strip_of
 from visim.engine.jit.writing.synchronizing import SynchronizationWriter
 from visim.engine.jit.writing.values import Values
-from visim.linker.program import FUNCTION_HANDLE
 from visim.sem.effects import (
     Call,
     CallFunction,
@@ -353,21 +351,14 @@ class NodeWriter(SynchronizationWriter):
         text.label(enter)
         return chosen
 
-    def _deeper(self, change: int) -> None:
-        unit = self.unit
-        if not unit.module.counts_depth:
-            return
-        depth = unit.thread(Thread.DEPTH)
-        if change > 0:
-            over = self.text.let(f"icmp uge i64 {depth}, {CALL_DEPTH}")
-            unit.fault_if(over, FaultKind.CALL_DEPTH, self.node.block.next - 1)
-        unit.set_thread(Thread.DEPTH, self.text.let(f"add i64 {depth}, {change}"))
+    def _caller(self) -> FunctionCaller:
+        return FunctionCaller(self.unit, self.node.block.next - 1, self.node.after)
 
     def _call(self, call: Call) -> None:
         text, unit = self.text, self.unit
         target = unit.flow.label(call.label)
         chosen = self._some_chosen(call.mask, call.offset)
-        self._deeper(1)
+        self._caller().change_depth(1)
         if target in unit.flow.recursive:
             unit.push_activation(target)
         site = unit.flow.sites[target][self.node.entry, self.node.block.next]
@@ -381,46 +372,16 @@ class NodeWriter(SynchronizationWriter):
         text.jump(unit.body_label((target, target, self.node.after)))
 
     def _call_function(self, call: CallFunction) -> None:
-        unit, text = self.unit, self.text
+        unit = self.unit
         chosen = self._some_chosen(call.mask, call.offset)
-        done = text.fresh("back")
         unit.pause(self.node.block.next - 1)
-        if call.target is None:
-            self._deeper(1)
-            self._invoke(callees(unit.module.kernel, call.name)[0].number, chosen, done)
-        else:
-            self._dispatch(call.target, chosen, done)
-        text.label(done)
-        self._deeper(-1)
+        handle = None
+        if call.target is not None:
+            unit.pc = self.node.block.next - 1
+            handle = self.new_values().scalar(call.target)
+        self._caller().call(call.name, handle, chosen)
         back = (self.node.entry, self.node.block.next, self.node.returned)
-        text.jump(unit.merge_label(back))
-
-    def _invoke(self, number: int, chosen: str, done: str) -> None:
-        name = function_name(number, self.node.after)
-        failed = self.text.let(f"call i32 @{name}(ptr %ctx, ptr %thread, i32 {chosen})")
-        wrong = self.text.let(f"icmp ne i32 {failed}, 0")
-        self.text.unlikely(wrong, "failed", done)
-
-    def _dispatch(self, target: Expr, chosen: str, done: str) -> None:
-        """Call the function whose handle is given."""
-        text, unit = self.text, self.unit
-        self.unit.pc = self.node.block.next - 1
-        handle = self.new_values().scalar(target)
-        functions = callees(unit.module.kernel, None)
-        labels = [text.fresh("callee") for _ in functions]
-        wrong = text.fresh("nobody")
-        cases = " ".join(
-            f"i32 {FUNCTION_HANDLE + 16 * (function.number - 1)}, label %{label}"
-            for function, label in zip(functions, labels, strict=True)
-        )
-        text.do(f"switch i32 {handle}, label %{wrong} [ {cases} ]")
-        text.label(wrong)
-        wide = text.let(f"zext i32 {handle} to i64")
-        unit.fault(FaultKind.BAD_HANDLE, self.node.block.next - 1, wide)
-        for function, label in zip(functions, labels, strict=True):
-            text.label(label)
-            self._deeper(1)
-            self._invoke(function.number, chosen, done)
+        self.text.jump(unit.merge_label(back))
 
     def _return(self, back: Return | FunctionReturn) -> None:
         text, entry = self.text, self.node.entry
@@ -460,7 +421,7 @@ class NodeWriter(SynchronizationWriter):
         if entry == unit.flow.start[0]:
             text.jump("finish")
             return
-        self._deeper(-1)
+        self._caller().change_depth(-1)
         text.do(f"store i32 {text.let(f'load i32, ptr %resumed.{entry}')}, ptr %active")
         number = text.let(f"load i32, ptr %site.{entry}")
         if entry in unit.flow.recursive:
