@@ -12,6 +12,35 @@ BLOCK_HEAD = SUB_GROUP + "kernel void k(global uint *x, global uint *y, local in
 WORK_GROUP = "memory_scope_work_group"
 DEVICE = "memory_scope_device"
 
+_STORE = f"    atomic_store_explicit(flag, 1, memory_order_release, {DEVICE});"
+_LOAD = f"    int seen = atomic_load_explicit(flag, memory_order_acquire, {DEVICE});"
+
+
+def _either(line: str, order: str) -> str:
+    """Return a line of the mended kernel, and that of the wrong one, which orders nothing."""
+    return f"{line} //+\n{line.replace(f'memory_order_{order}', 'memory_order_relaxed')} //-"
+
+
+def _message(name: str, store: str, load: str) -> Pair:
+    """Return a pair in which a group leaves a number to another one, and raises a flag."""
+    return Pair(
+        name,
+        GLOBAL,
+        ITEM
+        + f"""\
+  volatile global atomic_int *flag = (volatile global atomic_int *)(y + 1000);
+  if (g == 0) {{
+    x[900] = 5; /*1*/
+{store}
+  }} else if (g == 200) {{
+{load}
+    if (seen) y[0] = x[900]; /*2*/
+  }}
+""",
+        options=C20,
+    )
+
+
 FIELD_PAIRS = (
     Pair(
         "partial sums of sub-groups without barrier",
@@ -128,40 +157,8 @@ FIELD_PAIRS = (
 """,
         head=BLOCK_HEAD,
     ),
-    Pair(
-        "message whose reader does not acquire",
-        GLOBAL,
-        ITEM
-        + f"""\
-  volatile global atomic_int *flag = (volatile global atomic_int *)(y + 1000);
-  if (g == 0) {{
-    x[900] = 5; /*1*/
-    atomic_store_explicit(flag, 1, memory_order_release, {DEVICE});
-  }} else if (g == 200) {{
-    int seen = atomic_load_explicit(flag, memory_order_acquire, {DEVICE}); //+
-    int seen = atomic_load_explicit(flag, memory_order_relaxed, {DEVICE}); //-
-    if (seen) y[0] = x[900]; /*2*/
-  }}
-""",
-        options=C20,
-    ),
-    Pair(
-        "message whose writer does not release",
-        GLOBAL,
-        ITEM
-        + f"""\
-  volatile global atomic_int *flag = (volatile global atomic_int *)(y + 1000);
-  if (g == 0) {{
-    x[900] = 5; /*1*/
-    atomic_store_explicit(flag, 1, memory_order_release, {DEVICE}); //+
-    atomic_store_explicit(flag, 1, memory_order_relaxed, {DEVICE}); //-
-  }} else if (g == 200) {{
-    int seen = atomic_load_explicit(flag, memory_order_acquire, {DEVICE});
-    if (seen) y[0] = x[900]; /*2*/
-  }}
-""",
-        options=C20,
-    ),
+    _message("message whose reader does not acquire", _STORE, _either(_LOAD, "acquire")),
+    _message("message whose writer does not release", _either(_STORE, "release"), _LOAD),
     Pair(
         "last group that sums before it has acquired",
         GLOBAL,
