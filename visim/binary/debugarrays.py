@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from visim.binary.dwarf.sections import open_dwarf
+from visim.binary.dwarf.types import type_of
 from visim.records import record
 
 _VARIABLES = frozenset({"DW_TAG_variable", "DW_TAG_formal_parameter"})
@@ -81,30 +82,11 @@ def _array(entry: Any) -> LocalArray | None:
     address = int.from_bytes(octets[1:], "little")
     if address >> _TAG_SHIFT != _LOCAL:
         return None
-    size, element = _sizes(entry.get_DIE_from_attribute("DW_AT_type"))
+    kind = element = type_of(entry)
+    while element.element is not None:
+        element = element.element
     offset = address & (1 << _TAG_SHIFT) - 1
-    return LocalArray(_name(entry), offset, size, element) if size else None
-
-
-def _sizes(kind: Any) -> tuple[int, int]:
-    """Return the bytes of a type, and those of its elements."""
-    size = kind.attributes.get("DW_AT_byte_size")
-    if kind.tag != "DW_TAG_array_type":
-        if size is not None:
-            return int(size.value), int(size.value)
-        return _sizes(kind.get_DIE_from_attribute("DW_AT_type"))
-    _, element = _sizes(kind.get_DIE_from_attribute("DW_AT_type"))
-    count = 1
-    for dimension in kind.iter_children():
-        count *= _count(dimension)
-    return (element * count if size is None else int(size.value)), element
-
-
-def _count(dimension: Any) -> int:
-    count = dimension.attributes.get("DW_AT_count")
-    if count is not None:
-        return int(count.value)
-    return int(dimension.attributes["DW_AT_upper_bound"].value) + 1
+    return LocalArray(_name(entry), offset, kind.size, element.size) if kind.size else None
 
 
 def _is_pointer(entry: Any) -> bool:
