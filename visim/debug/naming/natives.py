@@ -41,6 +41,10 @@ class Natives:
         self._objects = {
             unit.number: named[unit.unit.name] for unit in kernel.units if unit.unit.name in named
         }
+        self._generals = {
+            number: {f"V{one.index}": one for one in kernel.units[number].unit.generals}
+            for number in self._objects
+        }
         self._held: dict[tuple[int, int, int, int], Held | None] = {}
         self._addresses = {number: _addresses(one) for number, one in self._objects.items()}
 
@@ -76,8 +80,7 @@ class Natives:
         known = self._objects.get(unit)
         if known is None:
             return None
-        linked, grf = self._kernel.units[unit], self._kernel.platform.grf_bytes
-        generals = {f"V{one.index}": one for one in linked.unit.generals}
+        generals, grf = self._generals[unit], self._kernel.platform.grf_bytes
         best: tuple[Interval, General, int] | None = None
         for one in known.variables:
             general = generals.get(one.name)
