@@ -20,13 +20,13 @@ from pathlib import Path
 import click
 
 from visim.binary.notes import with_notes
-from visim.device.recording import ENDED
+from visim.device.recording import ENDED, VARIABLE
 from visim.device.waiting import run_watched
 from visim.errors import ArgumentError
+from visim.output import write_file
+from visim.runtime.compiling.opencl_child import ASKING
 
 _NOTES = "notes"
-_ASKING = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": ".*dbg"}
-"""Lets the compiler inside of the driver write down where variables are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ def debug_program(
     """
     folder = Path(record).absolute() if record else Path(tempfile.mkdtemp(prefix="visim-debug-"))
     try:
-        before = {one.file for one in _launches(folder)}
+        before = frozenset(folder.glob("*.toml"))
         notes = folder / _NOTES
         notes.mkdir(parents=True, exist_ok=True)
-        asking = {**_ASKING, "IGC_DumpToCustomDir": str(notes)}
-        code = run_watched(words, {**environment, **asking, "VISIM_RECORD": str(folder)})
+        asking = {**ASKING, "IGC_DumpToCustomDir": str(notes), VARIABLE: str(folder)}
+        code = run_watched(words, {**environment, **asking})
         _keep_notes(folder, notes)
-        found = [one for one in _launches(folder) if one.file not in before]
+        found = _launches(folder, before)
         chosen = _choose(found, kernel)
         click.echo(
             f"visim: {name} has ended with code {code} after {len(found)} launches; "
@@ -80,10 +80,10 @@ def debug_program(
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launches(folder: Path) -> list[Launch]:
-    """Return the launches that are recorded in a folder, in their order."""
+def _launches(folder: Path, before: frozenset[Path]) -> list[Launch]:
+    """Return the launches that are recorded in a folder and were not before, in their order."""
     found: list[Launch] = []
-    for file in sorted(folder.glob("*.toml")):
+    for file in sorted(set(folder.glob("*.toml")) - before):
         text = file.read_text()
         found.append(Launch(file, str(tomllib.loads(text).get("kernel", "")), ENDED in text))
     return found
@@ -104,7 +104,7 @@ def _keep_notes(folder: Path, notes: Path) -> None:
     files = [one.read_bytes() for one in sorted(notes.rglob("*.dbg"))]
     shutil.rmtree(notes, ignore_errors=True)
     for file in folder.glob("code-*.zebin") if files else ():
-        file.write_bytes(with_notes(file.read_bytes(), files))
+        write_file(file, with_notes(file.read_bytes(), files))
 
 
 __all__ = ["debug_program"]

@@ -25,7 +25,7 @@ _ELF = b"\x7fELF"
 _NOTES = b"\x10\xd0\xad\xde"
 """What the compiler's notes on variables begin with; see `visim.binary.debuginfo`."""
 _OUTPUTS = (_ELF, _NOTES)
-_ASKING = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": ".*dbg"}
+ASKING = {"IGC_ShaderDumpEnable": "1", "IGC_ShaderDumpRegexFilter": ".*dbg"}
 """Lets the compiler write its notes. One of 2022 has no filter and writes a dozen files more."""
 
 
@@ -40,7 +40,7 @@ def main(library: str, folder: str, notes: str = "") -> None:
     work.mkdir()
     os.chdir(work)
     if notes:
-        os.environ.update(_ASKING, IGC_DumpToCustomDir=str(work))
+        os.environ.update(ASKING, IGC_DumpToCustomDir=str(work))
     _silence(Path(folder, "stderr"))
     try:
         compiler = ctypes.CDLL(library)
