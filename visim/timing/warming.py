@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.timing.arrays import Work
+from visim.timing.core.memory import set_of
 from visim.timing.machine import Machine
 from visim.timing.model import CacheContent
 from visim.timing.traces import LINE_BYTES
@@ -31,6 +33,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 """Scatters line numbers: the golden ratio, as Knuth proposes for hashing."""
 
 _Lines = NDArray[np.int64]
+_sets_of: Callable[[_Lines, int], _Lines] = cast("Any", set_of)  # Its arithmetic does arrays, too.
 
 
 def lines_of(work: Work, sizes: Sequence[int]) -> list[_Lines]:
@@ -132,7 +135,7 @@ def _content(machine: Machine, lines: _Lines, changed: float | None) -> CacheCon
         dirty[:] = ((numbers.astype(np.uint64) * _MIX) >> np.uint64(32)) < np.uint64(
             int(changed * (1 << 32))
         )
-    places = (lines + (lines >> 7) + (lines >> 14)) % sets
+    places = _sets_of(lines, sets)
     order = np.argsort(places, kind="stable")
     first = np.searchsorted(places[order], places[order])
     rank = np.arange(order.size) - first
