@@ -3,6 +3,9 @@
 Owns the fields of RENDER_SURFACE_STATE that images have, those of SAMPLER_STATE, and the numbers of
 texel formats. Layouts: programmer's reference manuals, volume "Command Reference: Structures".
 Engines want texels without gaps; where a row has some, the image is copied for the kernel.
+
+Images in tiles are laid out in rows, too, as far apart as their pitch says: they take no more
+memory so, and only kernels see inside them.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ STATE_WORDS, SAMPLER_WORDS = 16, 4
 BUFFER, NULL = 4, 7
 RAW = 0x1FF
 TYPE, FORMAT = Field(0, 31, 29), Field(0, 26, 18)
-_IS_ARRAY, _TILING, _ROWS_OF_SLICE = bit(0, 28), Field(0, 13, 12), Field(1, 14, 0)
+_IS_ARRAY, _QPITCH = bit(0, 28), Field(1, 14, 0)
 _WIDTH, _HEIGHT = Field(2, 13, 0), Field(2, 29, 16)
 _PITCH, _DEPTH, _FIRST_SLICE = Field(3, 17, 0), Field(3, 31, 21), Field(4, 28, 18)
 _LEVELS, _Y_OFFSET, _X_OFFSET = Field(5, 3, 0), Field(5, 23, 21), Field(5, 31, 25)
@@ -37,7 +40,8 @@ _KINDS = {
     (2, 0): ImageKind.IMAGE_3D,
 }
 _ADDRESS_BITS = (1 << 48) - 1
-_SLICE_ROWS_UNIT = 4
+_QPITCH_UNIT, _ONE_DIMENSION = 4, 0
+"""Slices are so many rows times QPitch apart, those of one dimension so many texels."""
 
 _MIN_FILTER, _MAG_FILTER, _MIP_FILTER = Field(0, 16, 14), Field(0, 19, 17), Field(0, 21, 20)
 _BORDER = Field(2, 23, 6)
@@ -87,7 +91,7 @@ FORMATS: Mapping[int, TexelFormat] = MappingProxyType(_formats())
 class ImageState:
     """What a surface state says of an image.
 
-    `size` is that in texels, from width on. `row_bytes` and `slice_rows` say how far rows and
+    `size` is that in texels, from width on. `row_bytes` and `slice_bytes` say how far rows and
     slices are apart.
     """
 
@@ -95,15 +99,15 @@ class ImageState:
     format: TexelFormat
     size: tuple[int, ...]
     row_bytes: int
-    slice_rows: int
+    slice_bytes: int
     address: int
 
     @property
     def nbytes(self) -> int:
         """How many bytes there are from the first texel to the end of the last."""
         width, rows, slices = self._extents()
-        before = (slices - 1) * self.slice_rows + rows - 1
-        return before * self.row_bytes + width * self.format.texel_bytes
+        before = (slices - 1) * self.slice_bytes + (rows - 1) * self.row_bytes
+        return before + width * self.format.texel_bytes
 
     def _extents(self) -> tuple[int, int, int]:
         """Return width, rows of a slice, and slices."""
@@ -116,7 +120,7 @@ class ImageState:
         return np.lib.stride_tricks.as_strided(
             host,
             (slices, rows, width * self.format.texel_bytes),
-            (self.slice_rows * self.row_bytes, self.row_bytes, 1),
+            (self.slice_bytes, self.row_bytes, 1),
         )
 
 
@@ -162,8 +166,12 @@ def read_image(words: Sequence[int], name: str) -> ImageState:
     _refuse_rest(words, name)
     extents = _WIDTH.of(words) + 1, _HEIGHT.of(words) + 1, _DEPTH.of(words) + 1
     size = (extents[0], extents[2]) if kind is ImageKind.ARRAY_1D else extents[: kind.axes]
-    slice_rows = _ROWS_OF_SLICE.of(words) * _SLICE_ROWS_UNIT or extents[1]
-    return ImageState(kind, found, size, _PITCH.of(words) + 1, slice_rows, address)
+    row_bytes, is_flat = _PITCH.of(words) + 1, TYPE.of(words) == _ONE_DIMENSION
+    slice_bytes = row_bytes * (1 if is_flat else extents[1])
+    if _QPITCH.of(words):
+        unit = found.texel_bytes if is_flat else row_bytes
+        slice_bytes = _QPITCH.of(words) * _QPITCH_UNIT * unit
+    return ImageState(kind, found, size, row_bytes, slice_bytes, address)
 
 
 def _buffer_entries(words: Sequence[int]) -> int:
@@ -173,7 +181,6 @@ def _buffer_entries(words: Sequence[int]) -> int:
 
 def _refuse_rest(words: Sequence[int], name: str) -> None:
     unknown = {
-        f"tiles of mode {_TILING.of(words)}": _TILING.of(words),
         "smaller levels": _LEVELS.of(words),
         f"slices from {_FIRST_SLICE.of(words)} on": _FIRST_SLICE.of(words),
         "an offset in its tile": _X_OFFSET.of(words) or _Y_OFFSET.of(words),

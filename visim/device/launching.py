@@ -17,6 +17,7 @@ from visim.binary.zebin import ZeKernel
 from visim.binary.zeinfo import PayloadArgument
 from visim.device.address_space import AddressSpace
 from visim.device.arguments import local_extents, named_fault, named_memory, pointers, sizes
+from visim.device.bindless import numbered
 from visim.device.finding import Found, KernelFinder
 from visim.device.rebuilding import PayloadMoves, rebuilt
 from visim.device.recording import Launched, Recorded, Recorder
@@ -180,6 +181,7 @@ class Kernels:
     def _launch(self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
         given = walk.inline + self._space.read(bases.indirect + walk.indirect, walk.indirect_bytes)
         payload, ids = self._payload(prepared, walk, given)
+        payload, states = numbered(prepared.metadata, payload)
         private = self._private(prepared, walk)
         dispatch = WalkDispatch(
             prepared.layout,
@@ -198,7 +200,7 @@ class Kernels:
             if private is not None:
                 own = own if own is not memory else Memory(memory.allocations)
                 own.add(private, "private memory")
-            with bound_surfaces(self._space, prepared.metadata, walk, bases) as surfaces:
+            with bound_surfaces(self._space, prepared.metadata, walk, bases, states) as surfaces:
                 machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
                 recorded = self._record(prepared, around)
                 self._execute(prepared, dispatch, machine, around)

@@ -1,4 +1,4 @@
-"""What a kernel reaches by index: the surfaces of its binding table, and its samplers.
+"""What a kernel reaches by states: the surfaces of its binding table and others, and its samplers.
 
 Owns where the driver has put their states, and the memory of those while a kernel runs.
 """
@@ -12,6 +12,7 @@ from struct import unpack
 
 from visim.binary.zebin import ZeKernel
 from visim.device.address_space import AddressSpace
+from visim.device.bindless import States
 from visim.device.commands import Field
 from visim.device.image_states import (
     BUFFER,
@@ -27,7 +28,6 @@ from visim.device.image_states import (
 )
 from visim.device.streamer import Bases
 from visim.device.walker import ComputeWalk
-from visim.errors import UnsupportedError
 from visim.machine.allocations import Allocation
 from visim.machine.sampling import Address
 from visim.machine.surfaces import Bounds, Surfaces
@@ -40,20 +40,25 @@ _ADDRESS_BITS = (1 << 48) - 1
 
 @contextmanager
 def bound_surfaces(
-    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases
+    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases, states: States
 ) -> Generator[Surfaces]:
-    """Lend the surfaces that a kernel reaches through its binding table, and its samplers.
+    """Lend the surfaces that a kernel reaches through states, and its samplers.
+
+    Args:
+        space: the VM's memory.
+        kernel: the kernel.
+        walk: says where its binding table and its samplers are.
+        bases: where the heaps of states are.
+        states: the states that it finds by offsets in its payload.
 
     Raises:
         UnsupportedError: one of them is of a kind that is not known here.
         PageFault: the table or a state is nowhere.
     """
-    _refuse_bindless(kernel)
     surfaces = Surfaces(Bounds.FAULT)
     images: list[BorrowedImage] = []
-    for index, name in _bound(kernel).items():
-        place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * index
-        words = _words(space, bases.surface + space.load(place), STATE_WORDS)
+    for index, (name, place) in _places(space, kernel, walk, bases, states).items():
+        words = _words(space, place, STATE_WORDS)
         kind = TYPE.of(words)
         if kind == BUFFER and FORMAT.of(words) == RAW:
             surfaces.bind_allocation(index, _buffer(space, words, name))
@@ -61,7 +66,8 @@ def bound_surfaces(
             image = _image(space, words, name)
             surfaces.bind_image(index, image.memory, name)
             images.append(image)
-    _bind_samplers(space, kernel, walk, bases, surfaces)
+    for index, (name, place) in _sampler_places(kernel, walk, bases, states).items():
+        _bind_sampler(space, surfaces, index, name, place, bases.dynamic)
     try:
         yield surfaces
     finally:
@@ -80,14 +86,36 @@ def _bound(kernel: ZeKernel) -> dict[int, str]:
     return found
 
 
-def _refuse_bindless(kernel: ZeKernel) -> None:
-    for entry in kernel.payload:
-        is_picture = bool(entry.image_type) or entry.sampler_index >= 0
-        if is_picture and entry.addrmode == "bindless":
-            raise UnsupportedError(
-                f"kernel {kernel.name!r}: images and samplers without a binding table are not "
-                "supported; run it with visim run, or with Kernel.launch from Python"
-            )
+def _places(
+    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases, states: States
+) -> dict[int, tuple[str, int]]:
+    """Return the names of surfaces, and where their states are, by their numbers."""
+    found: dict[int, tuple[str, int]] = {}
+    for index, name in _bound(kernel).items():
+        place = bases.binding_pool + walk.binding_table + _ENTRY_BYTES * index
+        found[index] = name, bases.surface + space.load(place)
+    for index, state in states.surfaces.items():
+        found[index] = state.name, bases.bindless_surface + state.offset
+    return found
+
+
+def _sampler_places(
+    kernel: ZeKernel, walk: ComputeWalk, bases: Bases, states: States
+) -> dict[int, tuple[str, int]]:
+    """Return the names of samplers, those of the source among them, and where their states are."""
+    indices = {entry.sampler_index for entry in kernel.payload if entry.sampler_index >= 0}
+    indices |= {sampler.sampler_index for sampler in kernel.inline_samplers}
+    found = {
+        index: (
+            f"sampler {index} of {kernel.name!r}",
+            bases.dynamic + walk.samplers + 4 * SAMPLER_WORDS * index,
+        )
+        for index in sorted(indices)
+    }
+    heap = bases.bindless_sampler or bases.dynamic
+    return found | {
+        index: (state.name, heap + state.offset) for index, state in states.samplers.items()
+    }
 
 
 def _words(space: AddressSpace, address: int, count: int) -> Sequence[int]:
@@ -111,17 +139,12 @@ def _image(space: AddressSpace, words: Sequence[int], name: str) -> BorrowedImag
     return BorrowedImage(state, holder.host[first : first + state.nbytes])
 
 
-def _bind_samplers(
-    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, bases: Bases, surfaces: Surfaces
+def _bind_sampler(
+    space: AddressSpace, surfaces: Surfaces, index: int, name: str, place: int, colours: int
 ) -> None:
-    """Bind the samplers of arguments and of the source to their indices."""
-    indices = {entry.sampler_index for entry in kernel.payload if entry.sampler_index >= 0}
-    indices |= {sampler.sampler_index for sampler in kernel.inline_samplers}
-    for index in sorted(indices):
-        name = f"sampler {index} of {kernel.name!r}"
-        place = bases.dynamic + walk.samplers + 4 * SAMPLER_WORDS * index
-        state, border = read_sampler(_words(space, place, SAMPLER_WORDS), name)
-        if state.address is Address.CLAMP:
-            red, green, blue, alpha = unpack("<4f", space.read(bases.dynamic + border, 16))
-            state = replace(state, border=(red, green, blue, alpha))
-        surfaces.bind_sampler(index, state, name)
+    """Bind a sampler; `colours` is the heap in which border colours are."""
+    state, border = read_sampler(_words(space, place, SAMPLER_WORDS), name)
+    if state.address is Address.CLAMP:
+        red, green, blue, alpha = unpack("<4f", space.read(colours + border, 16))
+        state = replace(state, border=(red, green, blue, alpha))
+    surfaces.bind_sampler(index, state, name)

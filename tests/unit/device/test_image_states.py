@@ -17,6 +17,7 @@ def state(kind: int = 1, number: int = R_UINT8, **more: int) -> list[int]:
     """Return the words of an image of 5 by 3 texels whose rows are 8 bytes apart."""
     words = [0] * 16
     words[0] = kind << 29 | more.get("array", 0) << 28 | number << 18 | more.get("tiling", 0) << 12
+    words[1] = more.get("qpitch", 0)
     words[2] = 2 << 16 | 4
     words[3] = more.get("depth", 0) << 21 | more.get("pitch", 8) - 1
     words[5] = more.get("levels", 0)
@@ -49,10 +50,20 @@ def test_kinds_have_their_sizes(
 
 
 @pytest.mark.parametrize(
+    ("kind", "qpitch", "nbytes"),
+    [(0, 0, 8 + 10), (0, 3, 12 * 2 + 10), (1, 0, 24 + 2 * 8 + 10), (1, 1, 4 * 8 + 2 * 8 + 10)],
+)
+def test_slices_are_texels_apart_in_one_dimension_and_rows_in_two(
+    kind: int, qpitch: int, nbytes: int
+) -> None:
+    words = state(kind, number=0x10D, array=1, depth=1, qpitch=qpitch)
+    assert read_image(words, "argument 0").nbytes == nbytes
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (state(number=0x1F0), "texels of format 0x1f0 are not known"),
-        (state(tiling=1), "tiles of mode 1"),
         (state(levels=2), "smaller levels"),
         (state(kind=3), "surfaces of type 3"),
         (state(selects=5 << 9), "R is read from channel 5"),
