@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from visim.campaign.running import Summary
-from visim.campaign.store import read_lines
-from visim.campaign.verdicts import Line, Lines, current
+from visim.campaign.store import Store, read_lines
 
+Line = Mapping[str, Any]
 REPORT = "report.html"
 MOST_ROWS = 20_000
 _MOST_PAST = 16
@@ -36,16 +36,16 @@ class Report:
     of: int
 
 
-def report_of(summary: Summary, lines: Lines, earlier: Path | None = None) -> Report:
+def report_of(summary: Summary, store: Store, earlier: Path | None = None) -> Report:
     """Return the report of a campaign.
 
     Args:
         summary: what came of it.
-        lines: reads the results of its folder.
+        store: the results of its folder.
         earlier: the results that changes are told against; None: those of earlier campaigns of
             the same folder.
     """
-    before = _Before(summary, lines, earlier)
+    before = _Before(summary, store, earlier)
     rows = ((_order(row), row["number"], row) for row in before.rows())
     count = 0
 
@@ -68,25 +68,25 @@ def _order(row: Mapping[str, Any]) -> int:
 class _Before:
     """The results of a campaign beside those of the same cells before it."""
 
-    def __init__(self, summary: Summary, lines: Lines, earlier: Path | None) -> None:
+    def __init__(self, summary: Summary, store: Store, earlier: Path | None) -> None:
         self._summary = summary
-        self._lines = lines
+        self._store = store
         self._past: dict[str, list[dict[str, Any]]] = {}
-        for line in lines() if earlier is None else _readable(earlier):
-            if earlier is not None or line["campaign"] < summary.number:
-                past = self._past.setdefault(line["cell"], [])
-                past.append(_brief(line))
-                del past[:-_MOST_PAST]
+        for line in _earlier(summary, store) if earlier is None else _readable(earlier):
+            past = self._past.setdefault(line["cell"], [])
+            past.append(_brief(line))
+            del past[:-_MOST_PAST]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield what the page has of each cell."""
-        for place, line in current(self._lines, self._summary.places):
+        places = self._summary.places
+        for line in self._store.last(places):
             past = self._past.get(line["cell"], [])
             brief = _brief(line)
             is_old = line["campaign"] < self._summary.number
             yield {
                 **brief,
-                "number": place.number,
+                "number": places[bytes.fromhex(line["key"])].number,
                 "name": line["name"],
                 "message": line["message"][:_MOST_TEXT],
                 "change": "" if is_old else _change(past[-1] if past else None, brief),
@@ -94,8 +94,14 @@ class _Before:
             }
 
 
+def _earlier(summary: Summary, store: Store) -> Iterable[Line]:
+    """Return the results of the campaigns of a folder before one; the first has none."""
+    lines = () if summary.number == 1 else store.lines()
+    return (line for line in lines if line["campaign"] < summary.number)
+
+
 def _readable(file: Path) -> Iterable[Line]:
-    return (line for line in read_lines(file) if line is not None)
+    return (line for _, line in read_lines(file) if line is not None)
 
 
 def _brief(line: Line) -> dict[str, Any]:

@@ -140,9 +140,8 @@ class _Campaign:
     def summary(self) -> Summary:
         self._store.begin(self._digest())
         self._run()
-        lines, accept = self._store.lines, self._matrix.settings.accept
-        verdicts = compare_peers(lines, self._seen)
-        failed = failures(lines, self._seen, accept, MOST_TOLD)
+        verdicts = compare_peers(self._store, self._seen)
+        failed = failures(self._store, self._seen, self._matrix.settings.accept, MOST_TOLD)
         self._store.end()
         return Summary(
             self._matrix.settings,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ class Store:
         self.folder = Path(folder)
         self.known: dict[bytes, Outcome] = {}
         """The outcomes of cells that have run, by their keys."""
+        self._places: dict[bytes, int] = {}
         self.unreadable = 0
         """Lines that are no results; their cells run again."""
         self.state = State()
@@ -69,8 +70,8 @@ class Store:
             self._file = self._opened(RESULTS, opened)
             _cut_off(self._file)
             self.state = _read_state(self.folder / STATE)
-            for line in self.lines():
-                self.known[bytes.fromhex(line["key"])] = Outcome(line["outcome"])
+            for place, line in self._placed_lines():
+                self._keep_place(bytes.fromhex(line["key"]), Outcome(line["outcome"]), place)
             opened.pop_all()
 
     def _opened(self, name: str, opened: ExitStack) -> BinaryIO:
@@ -113,20 +114,37 @@ class Store:
             "name": dict(cell.name),
             **result.to_dict(),
         }
+        place = self._file.tell()
         self._file.write((json.dumps(line) + "\n").encode())
         self._file.flush()
-        self.known[bytes.fromhex(cell.key)] = result.outcome
+        self._keep_place(bytes.fromhex(cell.key), result.outcome, place)
         if monotonic() - self._synced > _SYNC_S:
             self._sync()
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Read all results, in the order of their ends; count the lines that are none."""
+        return (line for _, line in self._placed_lines())
+
+    def last(self, keys: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+        """Read the last result of each of these cells that has one, in the order of their ends."""
+        places = sorted(self._places[key] for key in keys if key in self._places)
+        with (self.folder / RESULTS).open("rb") as stream:
+            for place in places:
+                stream.seek(place)
+                yield json.loads(stream.readline())
+
+    def _keep_place(self, key: bytes, outcome: Outcome, place: int) -> None:
+        self.known[key] = outcome
+        self._places[key] = place
+
+    def _placed_lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Read all results with where they begin in the file."""
         self.unreadable = 0
-        for line in read_lines(self.folder / RESULTS):
+        for place, line in read_lines(self.folder / RESULTS):
             if line is None:
                 self.unreadable += 1
             else:
-                yield line
+                yield place, line
 
     def close(self) -> None:
         """Close the files and let others write."""
@@ -145,23 +163,29 @@ class Store:
         self.state = state
 
 
-def read_lines(file: Path) -> Iterator[dict[str, Any] | None]:
-    """Yield the results in a file of lines, None for a line that is no result."""
+def read_lines(file: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """Yield where each line of a file begins, and its result, None for a line that is none."""
     try:
         stream = file.open("rb")
     except FileNotFoundError:
         return
     with stream:
+        place = 0
         for data in stream:
             if not data.endswith(b"\n"):
                 return
-            try:
-                line = json.loads(data)
-                Result.of(line)
-                bytes.fromhex(line["key"])
-                yield line
-            except (ValueError, KeyError, TypeError):
-                yield None
+            yield place, _read_line(data)
+            place += len(data)
+
+
+def _read_line(data: bytes) -> dict[str, Any] | None:
+    try:
+        line = json.loads(data)
+        Result.of(line)
+        bytes.fromhex(line["key"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return line
 
 
 def _cut_off(file: BinaryIO) -> None:

@@ -5,7 +5,7 @@ Results are read line by line; of each group of cells only the first of the matr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
@@ -13,9 +13,10 @@ from typing import Any
 
 from visim.campaign.cells import named
 from visim.campaign.outcomes import Outcome, Result
+from visim.campaign.store import Store
 
-Line = Mapping[str, Any]
-Lines = Callable[[], Iterable[Line]]
+_Group = tuple[str, str]
+_AGREE, _SLOWER = "agree", "slower"
 SLOWER_BY = 0.02
 """Less than this part more counts as the same."""
 _MEASURED = ("cycles", "native")
@@ -58,61 +59,68 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class _One:
+    key: bytes
     number: int
     name: str
     outcome: str
     facts: Mapping[str, Any]
 
 
-def compare_peers(lines: Lines, places: Mapping[bytes, Place]) -> list[Verdict]:
+def compare_peers(store: Store, places: Mapping[bytes, Place]) -> list[Verdict]:
     """Return what is wrong with cells beside their peers, in the order of the matrix.
 
     Args:
-        lines: reads the results, as the store has them.
+        store: the results.
         places: where the cells are that count, by their keys.
     """
-    if not any(place.agree or place.slower for place in places.values()):
-        return []
-    firsts: dict[tuple[str, str], _One] = {}
-
-    def grouped() -> Iterator[tuple[_One, tuple[str, str]]]:
-        for place, line in current(lines, places):
-            one = _One(place.number, named(line["name"]), line["outcome"], line["facts"])
-            if place.agree is not None:
-                yield one, ("agree", place.agree)
-            if place.slower is not None and one.outcome == Outcome.PASSED:
-                yield one, ("slower", place.slower)
-
-    for one, group in grouped():
-        if group not in firsts or one.number < firsts[group].number:
-            firsts[group] = one
+    first_keys = _firsts(store, places)
+    by_key = {one.key: one for one in _ones(store, places, first_keys.values())}
+    firsts = {group: by_key[key] for group, key in first_keys.items()}
+    grouped = [key for key, place in places.items() if _groups(place, store.known.get(key))]
     found: list[tuple[int, Verdict]] = []
-    for one, group in grouped():
-        judge = _disagreement if group[0] == "agree" else _slower
-        found += [(one.number, verdict) for verdict in judge(firsts[group], one)]
+    for one in _ones(store, places, grouped):
+        for group in _groups(places[one.key], store.known[one.key]):
+            judge = _disagreement if group[0] == _AGREE else _slower
+            found += [(one.number, verdict) for verdict in judge(firsts[group], one)]
     return [verdict for _, verdict in sorted(found, key=itemgetter(0))]
 
 
-def current(lines: Lines, places: Mapping[bytes, Place]) -> Iterator[tuple[Place, Line]]:
-    """Yield the last result of each cell that counts, in the order of their ends."""
-    last = {line["key"]: number for number, line in enumerate(lines())}
-    for number, line in enumerate(lines()):
-        place = places.get(bytes.fromhex(line["key"]))
-        if place is not None and last[line["key"]] == number:
-            yield place, line
+def _firsts(store: Store, places: Mapping[bytes, Place]) -> dict[_Group, bytes]:
+    """Return the first cell of the matrix in each group, of those that have a result."""
+    firsts: dict[_Group, bytes] = {}
+    for key, place in places.items():
+        for group in _groups(place, store.known.get(key)):
+            if group not in firsts or place.number < places[firsts[group]].number:
+                firsts[group] = key
+    return firsts
+
+
+def _groups(place: Place, outcome: Outcome | None) -> list[_Group]:
+    """Return the groups in which a cell is compared that has ended so; None: it has not."""
+    found: list[_Group] = []
+    if outcome is not None and place.agree is not None:
+        found.append((_AGREE, place.agree))
+    if outcome is Outcome.PASSED and place.slower is not None:
+        found.append((_SLOWER, place.slower))
+    return found
+
+
+def _ones(store: Store, places: Mapping[bytes, Place], keys: Iterable[bytes]) -> Iterator[_One]:
+    for line in store.last(keys):
+        key = bytes.fromhex(line["key"])
+        name = named(line["name"])
+        yield _One(key, places[key].number, name, line["outcome"], line["facts"])
 
 
 def failures(
-    lines: Lines, places: Mapping[bytes, Place], accept: Collection[Outcome], most: int
+    store: Store, places: Mapping[bytes, Place], accept: Collection[Outcome], most: int
 ) -> list[tuple[str, Result]]:
     """Return the first cells of the matrix that did not end as accepted, and how they ended."""
-    found = (
-        (place.number, line)
-        for place, line in current(lines, places)
-        if line["outcome"] not in accept
-    )
-    first = nsmallest(most, found, key=itemgetter(0))
-    return [(named(line["name"]), Result.of(line)) for _, line in first]
+    failed = (key for key in places if store.known.get(key, Outcome.PASSED) not in accept)
+    first = nsmallest(most, failed, key=lambda key: places[key].number)
+    found = {bytes.fromhex(line["key"]): line for line in store.last(first)}
+    lines = (found[key] for key in first)
+    return [(named(line["name"]), Result.of(line)) for line in lines]
 
 
 def _disagreement(first: _One, one: _One) -> Iterator[Verdict]:

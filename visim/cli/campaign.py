@@ -124,7 +124,7 @@ def _write(
     """Write what is made of the results; return the report's file."""
     if parquet:
         write_parquet(store.folder / PARQUET, store.lines)
-    report = report_of(summary, store.lines, earlier)
+    report = report_of(summary, store, earlier)
     write_file(store.folder / REPORT, page(report).encode())
     return store.folder / REPORT
 

@@ -53,7 +53,7 @@ def twice(tmp_path):
     with Store(tmp_path / "results") as store:
         ran(store, "old", 100)
         summary = ran(store, "new", 110)
-        return store, report_of(summary, store.lines)
+        return store, report_of(summary, store)
 
 
 def data_of(text):
@@ -75,7 +75,7 @@ def test_rows_have_their_past_and_what_has_changed(twice):
 def test_what_has_not_run_again_has_not_changed(tmp_path):
     with Store(tmp_path / "results") as store:
         ran(store, "old", 100)
-        report = report_of(ran(store, "old", 110), store.lines)
+        report = report_of(ran(store, "old", 110), store)
     assert {row["change"] for row in report.rows} == {""}
 
 
@@ -83,14 +83,14 @@ def test_differences_to_another_folder(tmp_path):
     with Store(tmp_path / "one") as store:
         ran(store, "old", 200)
     with Store(tmp_path / "two") as store:
-        report = report_of(ran(store, "new", 100), store.lines, tmp_path / "one" / "results.jsonl")
+        report = report_of(ran(store, "new", 100), store, tmp_path / "one" / "results.jsonl")
     assert report.rows[0]["change"] == "-50.0 % cycles"
 
 
 def test_of_too_many_rows_those_that_failed_stay(tmp_path, monkeypatch):
     monkeypatch.setattr("visim.campaign.report.MOST_ROWS", 2)
     with Store(tmp_path / "results") as store:
-        report = report_of(ran(store, "old", 100, count=6), store.lines)
+        report = report_of(ran(store, "old", 100, count=6), store)
     assert [row["name"]["seed"] for row in report.rows] == [0, 2]
     assert report.of == 6
 
