@@ -1,4 +1,4 @@
-"""The page of benchmarks, from the files of results in `benchmarks/results/`.
+"""The pages of benchmarks, from the files of results in `benchmarks/results/`.
 
 A folder there is a machine. Its files are those of `benchmarks.peers`, one for each set, and
 `ablation.json` of `benchmarks.ablate`, and `sanitizers.json` of `benchmarks.sanitizers`. `other.md`
@@ -7,7 +7,7 @@ has what other programs printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import results
@@ -17,30 +17,67 @@ from benchmarks.pocl import geometric_mean
 from benchmarks.results import RESULTS, Result
 from benchmarks.sanitizers import WITHOUT, mean, ratio
 from benchmarks.sets import SETS, families
+from tools import paging
 from tools.instruction_pages import GENERATED
+from tools.paging import Entry, in_parts, numbered
 from visim.engine.jit.passes import NAMES
 
 ABLATION, SANITIZERS = "ablation", "sanitizers"
 DEVICES = ("pvc", "bmg", "dg2")
 PEERS = {POCL: "PoCL", INTEL: "Intel"}
 PROCESSOR, CLOCK = "processor_ms", "clock_ms"
+_PAGE, _KERNELS = "benchmarks.md", "benchmarks-kernels"
+_PASSES, _SLOWER = "benchmarks-passes.md", "benchmarks-sanitizers.md"
 ENOUGH, TOO_LITTLE = 0.9, 0.5
 """What nine of ten kernels should reach, and what none should be below."""
 
 
-def page(folder: Path = RESULTS) -> Iterator[str]:
-    """Yield the lines of the page.
+def pages(folder: Path = RESULTS) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and the lines of the pages.
 
     Args:
         folder: where the results are.
     """
+    machines = [path for path in sorted(folder.iterdir()) if path.is_dir()]
+    files = [{one.stem: results.read(one) for one in path.glob("*.json")} for path in machines]
+    yield _PAGE, list(_overview(files, folder / "other.md"))
+    parts = in_parts([entry for one in files for entry in _kernels(_sets(one))])
+    for file, part in numbered(_KERNELS, parts):
+        yield file, [paging.title("Kernels of the benchmarks", part, len(parts)), *_table(part)]
+    yield _PASSES, list(_each(files, ABLATION, "What each pass of the JIT brings", _passes))
+    yield _SLOWER, list(_each(files, SANITIZERS, "What sanitizers cost", _sanitizers))
+
+
+def _overview(files: Sequence[Mapping[str, Result]], other: Path) -> Iterator[str]:
     yield from _introduction()
-    for machine in sorted(path for path in folder.iterdir() if path.is_dir()):
-        yield from _machine({path.stem: results.read(path) for path in machine.glob("*.json")})
-    other = folder / "other.md"
+    for machine in files:
+        sets = _sets(machine)
+        if sets:
+            yield from _facts(sets)
+            yield from _summary(sets)
+            yield from _families(sets)
+            yield from _failures(sets)
     if other.exists():
         yield ""
         yield other.read_text(encoding="utf-8").rstrip("\n")
+
+
+def _sets(machine: Mapping[str, Result]) -> dict[str, Result]:
+    return {name: machine[name] for name in SETS if name in machine}
+
+
+def _each(
+    files: Sequence[Mapping[str, Result]],
+    name: str,
+    heading: str,
+    lines: Callable[[Result], Iterator[str]],
+) -> Iterator[str]:
+    """Yield the lines of a page that has one table for each machine."""
+    yield from (f"# {heading}", "", GENERATED)
+    for machine in files:
+        if name in machine:
+            yield ""
+            yield from lines(machine[name])
 
 
 def _introduction() -> Iterator[str]:
@@ -69,23 +106,14 @@ def _introduction() -> Iterator[str]:
         yield f"- **{name}**: {summary}"
     yield ""
     yield (
+        f"Times of [each kernel]({_KERNELS}.md), of the JIT without [each pass]({_PASSES}), and of "
+        f"launches with [sanitizers]({_SLOWER}) have pages of their own."
+    )
+    yield ""
+    yield (
         "The goals are on the sets *public* and *drawn*: a geometric mean of 3.5 over PoCL and of "
         "2.0 over Intel's runtime, nine of ten kernels at 0.9 or better, none below 0.5."
     )
-
-
-def _machine(files: dict[str, Result]) -> Iterator[str]:
-    sets = {name: files[name] for name in SETS if name in files}
-    if sets:
-        yield from _facts(sets)
-        yield from _summary(sets)
-        yield from _families(sets)
-        yield from _kernels(sets)
-        yield from _failures(sets)
-    if ABLATION in files:
-        yield from _passes(files[ABLATION])
-    if SANITIZERS in files:
-        yield from _sanitizers(files[SANITIZERS])
 
 
 def _facts(sets: dict[str, Result]) -> Iterator[str]:
@@ -177,33 +205,36 @@ def _families(sets: dict[str, Result]) -> Iterator[str]:
         )
 
 
-def _kernels(sets: dict[str, Result]) -> Iterator[str]:
-    yield ""
-    yield (
-        "Every kernel: milliseconds of processor time of all its launches, then ratios. What does "
-        "not run on a device is empty."
-    )
-    yield ""
+def _kernels(sets: dict[str, Result]) -> Iterator[Entry]:
+    """Yield the row of each kernel: times of all sides, then the peers' ratios."""
     sides, heads = (*DEVICES, *PEERS), [(peer, device) for peer in PEERS for device in DEVICES]
-    titles = (PEERS.get(side, side) for side in sides)
-    yield _row(
-        "Family",
-        "Kernel",
-        *(f"{title} ms" for title in titles),
-        *(f"{PEERS[peer]} / {device}" for peer, device in heads),
-    )
-    yield _row("---", "---", *("---:" for _ in range(len(sides) + len(heads))))
     for result in sets.values():
         kernels = result["kernels"]
         found = [ratios(kernels, device, peer, PROCESSOR) for peer, device in heads]
         for name, one in kernels.items():
             times = (one["sides"].get(side) for side in sides)
-            yield _row(
+            row = _row(
                 one["family"],
                 name,
                 *("" if time is None else f"{time[PROCESSOR]:.3g}" for time in times),
                 *(f"{each[name]:.2f}" if name in each else "" for each in found),
             )
+            yield Entry(name, (row,))
+
+
+def _table(part: Sequence[Entry]) -> Iterator[str]:
+    """Yield the lines of a page of kernels below its heading."""
+    heads = [f"{PEERS[peer]} / {device}" for peer in PEERS for device in DEVICES]
+    titles = (PEERS.get(side, side) for side in (*DEVICES, *PEERS))
+    yield from ("", GENERATED, "")
+    yield (
+        "Milliseconds of processor time of all launches of a kernel, then "
+        f"[ratios]({_PAGE}). What does not run on a device is empty."
+    )
+    yield ""
+    yield _row("Family", "Kernel", *(f"{title} ms" for title in titles), *heads)
+    yield _row("---", "---", *("---:" for _ in range(len(DEVICES) + len(PEERS) + len(heads))))
+    yield from (line for entry in part for line in entry.lines)
 
 
 def _failures(sets: dict[str, Result]) -> Iterator[str]:
@@ -224,9 +255,6 @@ def _failures(sets: dict[str, Result]) -> Iterator[str]:
 def _passes(result: Result) -> Iterator[str]:
     kernels: Kernels = result["kernels"]
     settings = result["settings"]
-    yield ""
-    yield "### What each pass of the JIT brings"
-    yield ""
     yield (
         f"`python -m benchmarks.ablate`, code for {settings['device']}, scale {settings['scale']}, "
         f"visim `{result['versions']['visim']}`: a kernel's processor time without the pass over "
@@ -249,9 +277,6 @@ def _passes(result: Result) -> Iterator[str]:
 
 def _sanitizers(result: Result) -> Iterator[str]:
     kernels, settings, names = result["kernels"], result["settings"], result["names"]
-    yield ""
-    yield "### Sanitizers"
-    yield ""
     yield (
         f"`python -m benchmarks.sanitizers`, code for {settings['device']}, scale "
         f"{settings['scale']}, visim `{result['versions']['visim']}`, load {result['load'][0]}: "
@@ -268,4 +293,4 @@ def _sanitizers(result: Result) -> Iterator[str]:
     yield _row("geometric mean", "", *means, "")
 
 
-__all__ = ["page"]
+__all__ = ["pages"]

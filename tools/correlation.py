@@ -1,4 +1,4 @@
-"""The page that holds the timing model against what others published: `docs/timing-correlation.md`.
+"""The pages that hold the timing model against what others published.
 
 `published_points.csv` has what was found published about Intel's GPUs, one row a number, with its
 source. A row that the model can be held against has the model's generation, what is measured, the
@@ -106,14 +106,17 @@ def _of_core(arch: str, measure: str) -> float:
     return probe.operations * len(probe.body) * result.threads / result.cycles
 
 
-def page() -> Iterator[str]:
-    """Yield the lines of the page."""
+def pages() -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and the lines of the pages."""
     known = points()
     compared = [point for point in known if point.measure]
-    yield "# The timing model against measurements"
-    yield ""
-    yield GENERATED
-    yield ""
+    errors = {point: modelled(point) / point.value - 1 for point in compared}
+    yield _PAGE, list(_cores(compared, errors))
+    yield _OTHERS, list(_memory(known, compared, errors))
+
+
+def _cores(compared: Sequence[Point], errors: Mapping[Point, float]) -> Iterator[str]:
+    yield from ("# The timing model against measurements", "", GENERATED, "")
     yield (
         "Rates are operations of one core in a cycle, a multiply-add counting as two, with all "
         "hardware threads busy; latencies are cycles of a chain; bandwidths are those of the whole "
@@ -122,12 +125,42 @@ def page() -> Iterator[str]:
         "instructions, the model's kernels have none."
     )
     yield ""
-    errors = {point: modelled(point) / point.value - 1 for point in compared}
-    yield f"{_summary(compared, errors)} The goal is a median of 15 %."
-    for title, chosen in _GROUPS:
-        rows = [point for point in compared if chosen(point)]
-        yield from ("", f"## {title}", "", _summary(rows, errors), "", *_rows(rows, errors))
+    yield f"All together: {_summary(compared, errors)} The goal is a median of 15 %."
+    yield ""
+    yield f"Bandwidths, a whole kernel, and what is not compared: [the second page]({_OTHERS})."
+    yield from _group("Rates and latencies of cores", compared, errors, _is_of_core)
+
+
+def _memory(
+    known: Sequence[Point], compared: Sequence[Point], errors: Mapping[Point, float]
+) -> Iterator[str]:
+    yield from ("# The timing model's memory against measurements", "", GENERATED, "")
+    yield f"How to read this: [the timing model against measurements]({_PAGE})."
+    yield from _group("Bandwidths", compared, errors, _is_bandwidth)
+    yield from _group("A whole kernel: lattice Boltzmann", compared, errors, _is_kernel)
     yield from ("", "## What is not compared", "", *_reasons(known, len(compared)))
+
+
+def _group(
+    title: str,
+    compared: Sequence[Point],
+    errors: Mapping[Point, float],
+    belongs: Callable[[Point], bool],
+) -> Iterator[str]:
+    rows = [point for point in compared if belongs(point)]
+    yield from ("", f"## {title}", "", _summary(rows, errors), "", *_rows(rows, errors))
+
+
+def _is_of_core(point: Point) -> bool:
+    return point.measure not in STREAMS
+
+
+def _is_kernel(point: Point) -> bool:
+    return point.measure == "lbm"
+
+
+def _is_bandwidth(point: Point) -> bool:
+    return point.measure in STREAMS and not _is_kernel(point)
 
 
 def _summary(rows: Sequence[Point], errors: Mapping[Point, float]) -> str:
@@ -168,11 +201,7 @@ def _reasons(known: Sequence[Point], compared: int) -> Iterator[str]:
 
 _SHOWN = 4
 """So many numbers are named for each reason."""
-_GROUPS: tuple[tuple[str, Callable[[Point], bool]], ...] = (
-    ("Rates and latencies of cores", lambda point: point.measure not in STREAMS),
-    ("Bandwidths", lambda point: point.measure in STREAMS and point.measure != "lbm"),
-    ("A whole kernel: lattice Boltzmann", lambda point: point.measure == "lbm"),
-)
+_PAGE, _OTHERS = "timing-correlation.md", "timing-correlation-memory.md"
 
 
 def _timed(arch: str, probe: Probe, threads: int) -> TimingResult:

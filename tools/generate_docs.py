@@ -15,12 +15,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tools import benchmark_page, correlation, jit_pages
+from tools import benchmark_page, correlation, jit_pages, rule_pages
 from tools.device_page import device_page
 from tools.instruction_pages import GENERATED, coverage_page, group_pages, instructions_page
-from visim.check.catalogue import RULES
-from visim.check.explain import explain
-from visim.check.faults import FAULTS
 from visim.isa import ISA, Op
 from visim.sem.exactness import Exactness
 from visim.serve.tools import TOOLS
@@ -33,16 +30,16 @@ _JIT = DOCS / "jit.md"
 def pages() -> dict[Path, str]:
     """Return the text of each generated page by its path."""
     return {
-        DOCS / "benchmarks.md": "\n".join(benchmark_page.page()) + "\n",
+        **{DOCS / name: "\n".join(page) + "\n" for name, page in benchmark_page.pages()},
         DOCS / "devices.md": "\n".join(device_page()) + "\n",
         DOCS / "coverage.md": "\n".join(coverage_page()) + "\n",
         DOCS / "instructions.md": "\n".join(instructions_page()) + "\n",
         **{DOCS / "instructions" / name: "\n".join(page) + "\n" for name, page in group_pages()},
         DOCS / "jit.md": jit_pages.with_passes(_JIT.read_text(encoding="utf-8")),
-        DOCS / "jit-modules.md": "\n".join(jit_pages.modules_page()) + "\n",
+        **{DOCS / name: "\n".join(page) + "\n" for name, page in jit_pages.modules_pages()},
         DOCS / "fidelity.md": "\n".join(_fidelity()) + "\n",
-        DOCS / "rules.md": "\n\n".join(_rules()) + "\n",
-        DOCS / "timing-correlation.md": "\n".join(correlation.page()) + "\n",
+        **{DOCS / name: "\n\n".join(page) + "\n" for name, page in rule_pages.pages()},
+        **{DOCS / name: "\n".join(page) + "\n" for name, page in correlation.pages()},
         DOCS / "schemas" / "oracle-requests.json": _requests(),
     }
 
@@ -145,19 +142,6 @@ def _unexecuted(ops: Iterable[Op]) -> Iterator[str]:
     yield "| --- | --- |"
     for op in ops:
         yield f"| `{op.mnemonic}` | {op.reason} |"
-
-
-def _rules() -> Iterator[str]:
-    yield "# Rules of the verifier"
-    yield GENERATED
-    yield (
-        "What `visim check` reports. An error is something that no run could give a meaning; a\n"
-        "warning is likely a mistake; a note is what the specification asks for and Intel's own\n"
-        "compiler does not keep to. Behind the rules stand the faults, which stop a run, and what\n"
-        "runs without them keep to. `visim check --explain CODE` prints one of these entries."
-    )
-    for rule in (*RULES, *FAULTS):
-        yield explain(rule)
 
 
 if __name__ == "__main__":

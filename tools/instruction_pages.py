@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from tools.paging import Entry, anchor, in_parts, numbered, title
 from visim.isa.codecs import CodedKind
 from visim.isa.execution_kinds import PredicationKind
 from visim.isa.flow_kinds import JumpTableKind, LifetimeKind
@@ -107,25 +108,38 @@ def instructions_page() -> Iterator[str]:
         "*Stored* says how: numbers by their type, `vector` and `raw` operands as chapter 5 has "
         "them. *Meaning* is what the engines execute for the first example, with `t1`, `t2`, ... "
         "for values that are used twice and `m1`, `m2`, ... for messages. *Worth* says how exact "
-        "results are ([fidelity.md](fidelity.md)); which engine executes an instruction is in "
-        "[coverage.md](coverage.md)."
+        "results are ([fidelity.md](fidelity.md)), *Executed by* which engine takes it "
+        "([coverage.md](coverage.md))."
     )
     yield ""
     yield "| Group | Instructions |"
     yield "| --- | --- |"
-    for category, entries in _groups().items():
-        names = ", ".join(f"`{entry.op.mnemonic}`" for entry in entries)
-        yield f"| [{category.capitalize()}](instructions/{_slug(category)}.md) | {names} |"
+    for category, parts in _parts().items():
+        names = ", ".join(
+            f"[`{entry.name}`](instructions/{file}#{anchor(entry.name)})"
+            for file, part in numbered(_slug(category), parts)
+            for entry in part
+        )
+        yield f"| {category.capitalize()} | {names} |"
 
 
 def group_pages() -> Iterator[tuple[str, list[str]]]:
     """Yield the names and lines of the pages in docs/instructions."""
-    for category, entries in _groups().items():
-        lines = [f"# {category.capitalize()}", "", GENERATED, ""]
-        lines.append("How entries are read: [Instructions](../instructions.md).")
-        for entry in entries:
-            lines += ["", *_instruction(entry)]
-        yield f"{_slug(category)}.md", lines
+    for category, parts in _parts().items():
+        for file, part in numbered(_slug(category), parts):
+            lines = [title(category.capitalize(), part, len(parts)), "", GENERATED, ""]
+            lines.append("How entries are read: [Instructions](../instructions.md).")
+            for entry in part:
+                lines += ["", *entry.lines]
+            yield file, lines
+
+
+def _parts() -> dict[str, list[list[Entry]]]:
+    """Return the entries of each group, in the parts that become pages."""
+    return {
+        category: in_parts([Entry(one.op.mnemonic, tuple(_instruction(one))) for one in entries])
+        for category, entries in _groups().items()
+    }
 
 
 def _groups() -> dict[str, list[Coverage]]:
@@ -163,7 +177,7 @@ def _instruction(entry: Coverage) -> Iterator[str]:
     if op.reason is not None:
         yield f"- Not executed: {op.reason}"
         return
-    yield f"- Worth: {worth(op)}"
+    yield f"- Executed by: {', '.join(entry.engines) or 'none'}. Worth: {worth(op)}"
     if entry.effects:
         yield "- Meaning:"
         yield ""
@@ -188,34 +202,46 @@ def _has_vectors(op: Op) -> bool:
 def coverage_page() -> Iterator[str]:
     """Return the lines of docs/coverage.md."""
     found = coverage()
-    counts = [sum(engine in entry.engines for entry in found) for engine in (INTERPRETER, JIT)]
     yield "# Coverage"
     yield ""
     yield GENERATED
     yield ""
     yield (
-        f"What visim does with each of {len(found)} instructions: all of them are read from text "
-        f"and objects, written and verified; the interpreter executes {counts[0]}, the JIT "
-        f"{counts[1]}. Reaching another one stops the run as unsupported, with the reason. What "
-        "an engine executes was found by giving it the first example of the instruction; other "
-        "types or options may be refused when they are met. `visim info --instructions` prints "
-        "the same, for programs with `--json`."
+        f"visim reads {len(found)} instructions from text and objects, writes and verifies them. "
+        "Most of them are executed; reaching another one stops the run as unsupported, with the "
+        "reason. What an engine executes was found by giving it the first example of the "
+        "instruction; other types or options may be refused when they are met. The pages of "
+        "[instructions](instructions.md) say it of each; `visim info --instructions` prints it, "
+        "for programs with `--json`."
     )
-    for category in dict.fromkeys(entry.op.category for entry in found):
-        yield ""
-        yield f"## {category.value.capitalize()}"
-        yield ""
-        yield "| Instruction | Opcode | Interpreter | JIT | Results | Otherwise |"
-        yield "| --- | --- | --- | --- | --- | --- |"
-        for entry in found:
-            if entry.op.category is category:
-                yield _row(entry)
+    yield ""
+    yield f"| Group | Instructions | {' | '.join(_ENGINES.values())} |"
+    yield f"| --- | ---: |{' ---: |' * len(_ENGINES)}"
+    groups = _groups()
+    for category, entries in groups.items():
+        yield _counts(category.capitalize(), entries)
+    yield _counts("All", found)
+    yield ""
+    yield "## Not executed"
+    yield ""
+    yield "| Instruction | Opcode | Not executed by | Why |"
+    yield "| --- | --- | --- | --- |"
+    for entry in found:
+        missing = [name for engine, name in _ENGINES.items() if engine not in entry.engines]
+        if missing:
+            yield _row(entry, missing)
 
 
-def _row(entry: Coverage) -> str:
+_ENGINES = {INTERPRETER: "Interpreter", JIT: "JIT"}
+
+
+def _counts(name: str, entries: Sequence[Coverage]) -> str:
+    counts = [len(entries), *(sum(one in entry.engines for entry in entries) for one in _ENGINES)]
+    return f"| {name} | {' | '.join(map(str, counts))} |"
+
+
+def _row(entry: Coverage, missing: Sequence[str]) -> str:
     op = entry.op
     sub = "" if op.sub is None else f".{op.sub:02x}"
-    engines = ["yes" if engine in entry.engines else "no" for engine in (INTERPRETER, JIT)]
-    results = worth(op) if entry.engines else ""
-    cells = [f"`{op.mnemonic}`", f"0x{op.code:02x}{sub}", *engines, results, entry.reason or ""]
-    return f"| {' | '.join(cells)} |"
+    who = "either" if len(missing) == len(_ENGINES) else missing[0]
+    return f"| `{op.mnemonic}` | 0x{op.code:02x}{sub} | {who} | {entry.reason or ''} |"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tools.instruction_pages import GENERATED
+from tools.paging import Entry, anchor, in_parts, numbered, title
 from visim.engine import jit
 from visim.engine.jit.passes import Pass
 
@@ -33,24 +34,28 @@ def _passes() -> Iterator[str]:
         yield f"| `{one.title}` | {one.summary} | `{one.module}` |"
 
 
-def modules_page() -> Iterator[str]:
-    """Yield the lines of the page that lists the modules."""
-    yield "# The modules of the JIT"
-    yield ""
-    yield GENERATED
-    yield ""
-    yield "A package imports only from those that stand behind it (`.importlinter`)."
-    for package in ORDER:
-        yield ""
-        yield f"## {package}"
-        yield ""
-        yield _summary(PACKAGE / package / "__init__.py")
-        yield ""
-        yield "| module | what it has |"
-        yield "|---|---|"
-        for path in sorted((PACKAGE / package).glob("*.py")):
-            if path.stem != "__init__":
-                yield f"| `{path.stem}` | {_summary(path)} |"
+def modules_pages() -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and the lines of the pages that list the modules."""
+    parts = in_parts([Entry(package, tuple(_package(package))) for package in ORDER])
+    for file, part in numbered("jit-modules", parts):
+        lines = [title("The modules of the JIT", part, len(parts)), "", GENERATED, ""]
+        lines.append("A package imports only from those that stand behind it (`.importlinter`):")
+        lines.append(f"{', '.join(_linked(parts))}.")
+        yield file, [*lines, *(line for entry in part for line in entry.lines)]
+
+
+def _linked(parts: Sequence[Sequence[Entry]]) -> Iterator[str]:
+    for file, part in numbered("jit-modules", parts):
+        yield from (f"[{entry.name}]({file}#{anchor(entry.name)})" for entry in part)
+
+
+def _package(package: str) -> Iterator[str]:
+    yield from ("", f"## {package}", "")
+    yield _summary(PACKAGE / package / "__init__.py")
+    yield from ("", "| module | what it has |", "|---|---|")
+    for path in sorted((PACKAGE / package).glob("*.py")):
+        if path.stem != "__init__":
+            yield f"| `{path.stem}` | {_summary(path)} |"
 
 
 def _summary(path: Path) -> str:
@@ -59,4 +64,4 @@ def _summary(path: Path) -> str:
     return " ".join(found.partition("\n\n")[0].split()).replace("|", "\\|")
 
 
-__all__ = ["ORDER", "PACKAGE", "modules_page", "with_passes"]
+__all__ = ["ORDER", "PACKAGE", "modules_pages", "with_passes"]

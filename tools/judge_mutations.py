@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.mutations.mutate import mutations
 from tests.mutations.peer import CRASH, PROGRAM, verdict
 from tests.mutations.stored import Judged, judge, stored, texts, write
+from tools import rule_pages
 from visim.check.catalogue import BY_CODE
 
 SEED, EACH = 1, 12
@@ -93,10 +94,8 @@ def _only_visim(entries: Iterable[Judged]) -> Iterator[str]:
     for code, group in sorted(by_code.items()):
         rule = BY_CODE.get(code)
         message = group[0].found[1] if group[0].found else ""
-        yield (
-            f"| [{code}](rules.md#{code}) | {rule.passage if rule else ''} | {len(group)} "
-            f"| {message} |"
-        )
+        linked = rule_pages.link(code) if rule else code
+        yield f"| {linked} | {rule.passage if rule else ''} | {len(group)} | {message} |"
 
 
 def _only_peer(entries: Iterable[Judged]) -> Iterator[str]:

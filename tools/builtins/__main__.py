@@ -1,4 +1,4 @@
-"""`python -m tools.builtins`: measure OpenCL's built-in functions and write docs/builtins.md."""
+"""`python -m tools.builtins`: measure OpenCL's built-in functions, write docs/builtins*.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 from tools.builtins.catalogue import FREE, FUNCTIONS, ROUNDED
 from tools.builtins.measure import Measured, measure
 
-PAGE = Path(__file__).parents[2] / "docs" / "builtins.md"
+DOCS = Path(__file__).parents[2] / "docs"
+GENERATED = "<!-- Made by `python -m tools.builtins --write`. -->"
 KINDS = ("float", "double", "half")
 SHOWN_WRONG = 3
 
@@ -25,7 +26,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--engine", default="jit", help="engine of visim")
     parser.add_argument("--kinds", nargs="*", default=KINDS, choices=KINDS)
     parser.add_argument("--only", nargs="*", default=[], help="names of functions")
-    parser.add_argument("--write", action="store_true", help="write docs/builtins.md")
+    parser.add_argument("--write", action="store_true", help="write the pages in docs/")
     options = parser.parse_args(words)
     found: list[Measured] = []
     for kind in options.kinds:
@@ -42,8 +43,8 @@ def main(words: Sequence[str]) -> int:
             found.append(one)
             print(line(one), flush=True)
     if options.write:
-        text = "\n".join(page(found, options.points, options.device)) + "\n"
-        PAGE.write_text(text, encoding="utf-8")
+        for name, lines in pages(found, options.points, options.device):
+            (DOCS / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0 if all(one.is_within for one in found) else 1
 
 
@@ -58,11 +59,18 @@ def line(one: Measured) -> str:
     )
 
 
-def page(found: Sequence[Measured], count: int, device: str) -> Iterator[str]:
-    """Return the lines of docs/builtins.md."""
-    yield from ("# OpenCL's built-in functions", "")
-    yield "<!-- Made by `python -m tools.builtins --write`. -->"
-    yield ""
+def pages(found: Sequence[Measured], count: int, device: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the names and the lines of the pages: what holds for all, then one for each type."""
+    yield "builtins.md", list(_overview(count, device))
+    for kind in KINDS:
+        head = [f"# OpenCL's built-in functions in {kind}", "", GENERATED, ""]
+        head.append("What the columns mean: [OpenCL's built-in functions](builtins.md).")
+        some = [one for one in found if one.kind == kind]
+        yield f"builtins-{kind}.md", [*head, *_table(some)]
+
+
+def _overview(count: int, device: str) -> Iterator[str]:
+    yield from ("# OpenCL's built-in functions", "", GENERATED, "")
     yield (
         f"What Intel's compiler (ocloc, IGC 1.0.12504) makes of the mathematical functions for "
         f"{device}, run by visim and compared with mpmath on {datetime.date.today():%Y-%m-%d}: the "
@@ -80,14 +88,12 @@ def page(found: Sequence[Measured], count: int, device: str) -> Iterator[str]:
         "result is a denormal number. What is **beyond** its limit is so in the compiler's library "
         "([spec-notes.md](spec-notes-compiler.md#bugs-of-the-compiler))."
     )
-    for kind in KINDS:
-        yield from _table([one for one in found if one.kind == kind], kind)
+    yield ""
+    yield f"The tables: {', '.join(f'[{kind}](builtins-{kind}.md)' for kind in KINDS)}."
 
 
-def _table(found: Sequence[Measured], kind: str) -> Iterator[str]:
-    if not found:
-        return
-    yield from ("", f"## {kind}", "")
+def _table(found: Sequence[Measured]) -> Iterator[str]:
+    yield ""
     yield "| Function | Error | Limit | Where the error is greatest | Denormals |"
     yield "| --- | --- | --- | --- | --- |"
     for one in found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from visim.check import (
     abi,
     calls,
@@ -22,21 +24,38 @@ from visim.check.rule import Rule, Scope, by_scope
 from visim.errors import ArgumentError
 from visim.lex import nearest
 
-RULES: tuple[Rule, ...] = (
-    *files.RULES,
-    *reading.RULES,
-    *variables.rules.declared,
-    *unwritten.rules.declared,
-    *flow.rules.declared,
-    *calls.rules.declared,
-    *instructions.rules.declared,
-    *classes.rules.declared,
-    *regions.rules.declared,
-    *messages.rules.declared,
-    *scattered.rules.declared,
-    *payloads.rules.declared,
-    *abi.RULES,
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """Rules that look at one thing; the documentation has a page for each."""
+
+    name: str
+    title: str
+    rules: tuple[Rule, ...]
+
+
+TOPICS = (
+    Topic("files", "Files, compilers and texts", (*files.RULES, *reading.RULES)),
+    Topic("variables", "Variables and inputs", tuple(variables.rules.declared)),
+    Topic(
+        "flow",
+        "Control flow and calls",
+        (*unwritten.rules.declared, *flow.rules.declared, *calls.rules.declared),
+    ),
+    Topic(
+        "instructions",
+        "Instructions and their operands",
+        (*instructions.rules.declared, *classes.rules.declared, *regions.rules.declared),
+    ),
+    Topic(
+        "messages",
+        "Messages to memory and samplers",
+        (*messages.rules.declared, *scattered.rules.declared, *payloads.rules.declared),
+    ),
+    Topic("abi", "What a zebin says of its kernels", abi.RULES),
 )
+RULES: tuple[Rule, ...] = tuple(rule for topic in TOPICS for rule in topic.rules)
+FAULT_TOPIC = Topic("faults", "Faults", FAULTS)
 MODULE_RULES = by_scope(RULES, Scope.MODULE)
 UNIT_RULES = by_scope(RULES, Scope.UNIT)
 INSTRUCTION_RULES = by_scope(RULES, Scope.INSTRUCTION)

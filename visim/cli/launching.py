@@ -202,7 +202,8 @@ def run(file: str, *, as_json: bool, with_arrays: bool, **given: Any) -> int:
 def time(file: str, *, as_json: bool, **given: Any) -> None:
     """Say how many cycles a kernel takes on a generation, and where they go.
 
-    Runs the kernel as visim run does. The numbers are estimates: docs/timing.md says of what.
+    Runs the kernel as visim run does. The numbers are estimates: docs/timing-accuracy.md says of
+    what.
     """
     from dataclasses import fields
 

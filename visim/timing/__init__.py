@@ -1,6 +1,7 @@
 """Where the time goes: cycle-approximate timing of kernels on Intel's generations.
 
-`Timing` is an observer of launches. docs/timing.md says what is exact, approximate and unknown.
+`Timing` is an observer of launches. docs/timing-accuracy.md says what is exact, approximate and
+unknown.
 """
 
 from visim.timing.machine import ARCHITECTURES, Machine, find_machine

@@ -3,7 +3,8 @@
 A register that an operand still holds from the instruction before is not read again, unless it has
 been written since; a register that several operands want is read once. What is left to be read
 conflicts in the same bundle of a bank, or where a bank has more than two of them. A compressed
-instruction is two, one after the other. That is how Intel's finalizer counts (docs/timing.md).
+instruction is two, one after the other. That is how Intel's finalizer counts
+(docs/timing-accuracy.md).
 """
 
 from __future__ import annotations

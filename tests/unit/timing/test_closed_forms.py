@@ -1,4 +1,4 @@
-"""The core's behaviour where algebra says what it must be (docs/timing.md, closed forms)."""
+"""The core's behaviour where algebra says what it must be (docs/timing-accuracy.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Pairs of instructions that others timed on Ivy Bridge and Haswell, against preset `measured`.
 
 The cycles are those of an instruction alone, and with a move that waits for it (Mesa's notes on
-scheduling; docs/timing.md). Moves take 2 cycles. Bank conflicts are made by the registers given.
+scheduling; docs/timing-accuracy.md). Moves take 2 cycles. Bank conflicts are made by the
+registers given.
 """
 
 from __future__ import annotations
