@@ -1,4 +1,4 @@
-"""A client of the Debug Adapter Protocol, as editors are."""
+"""A client of the Debug Adapter Protocol, as editors are; it refuses what the protocol does."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import Any, Self
 
+from tests.debug.protocol import check
 from visim.cli.debugging import launched
 from visim.debug.fronts.adapter import serve
 from visim.debug.fronts.wire import Wire
@@ -77,7 +78,9 @@ class Client:
             name, _, value = line.partition(b":")
             if name == b"Content-Length":
                 length = int(value)
-        return json.loads(self._from.read(length))
+        found = json.loads(self._from.read(length))
+        check(found)
+        return found
 
     def request(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Send a request; return the body of its answer, AssertionError if it has failed."""

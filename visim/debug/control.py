@@ -5,15 +5,14 @@ Knows the timeline and places; nothing of how users type or see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from visim.debug.engine.memory import HOST, Access
 from visim.debug.engine.timeline import Moment, Timeline
 from visim.debug.looking.lines import Lines, Place
 from visim.debug.looking.stopped import Focus, Looker
-from visim.debug.places import Breakpoint, Places, Watchpoint
+from visim.debug.places import Breakpoint, Places
+from visim.debug.watcher import Executed, Hit, Watcher
 from visim.module import SourceLine
 
 _GROUPS_AT_ONCE = 64
@@ -22,8 +21,10 @@ _GROUPS_AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why the launch stands: one of start, breakpoint, watchpoint, step, fault, finished, back.
+    """Why the launch stands.
 
+    `reason` is one of start, breakpoint, watchpoint, scope (what is watched is no more), step,
+    fault, finding (of a sanitizer), finished, back, moment and pause.
     `numbers` are those of the breakpoints, `focus` who stands there (None: the launch has ended).
     """
 
@@ -31,16 +32,6 @@ class Stop:
     message: str = ""
     numbers: tuple[int, ...] = ()
     focus: Focus | None = None
-
-
-class Hit(NamedTuple):
-    """What has been met at a moment."""
-
-    moment: Moment
-    message: str
-    numbers: tuple[int, ...]
-    focus: Focus
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +58,8 @@ class Control:
         self._lines = lines
         self._looker = looker
         self.places = places
-        self._before: tuple[Moment, Focus, Place] | None = None
+        self._watcher = Watcher(timeline, lines, looker, places)
+        self._before: Executed | None = None
         self._hit: Hit | None = None
         self.pause: Callable[[], bool] = lambda: False
         """Says whether somebody wants the launch to stop where it is."""
@@ -108,7 +100,14 @@ class Control:
         ended = self.ended()
         if ended is not None:
             return ended
-        return self._forward(lambda: None, limit, everywhere=False)
+        group = self._timeline.group
+        lost = self._watcher.goes_with(group)
+        if not lost:
+            return self._forward(lambda: None, limit, everywhere=False)
+        stop = self._forward(lambda: None, Moment(group + 1, 0), everywhere=False)
+        if stop.reason != "step":
+            return stop
+        return Stop("scope", f"group {group} has ended, and with it {lost}", (), self.focus)
 
     def met_here(self) -> Stop | None:
         """Return the stop where a breakpoint is met before the next instruction."""
@@ -121,7 +120,7 @@ class Control:
     ) -> Stop:
         """Execute the next instruction, and go on until something is met or `arrived` says so."""
         self._hit = None
-        self._start_watching()
+        self._watcher.begin()
         self._note_before()
         self._timeline.step()
         found: list[Stop] = []
@@ -139,12 +138,12 @@ class Control:
             return False
 
         try:
-            singly = everywhere or self.places.watches
-            self._timeline.run(self.places.wanted, look, limit, singly=singly, pause=self.pause)
-            if self._hit is None and not found and self.places.watches:
-                self._hit = self._watched()
+            wanted = self._watcher.wanted
+            self._timeline.run(wanted, look, limit, singly=everywhere, pause=self.pause)
+            if self._hit is None and not found:
+                self._hit = self._watcher.hit(self._before)
         finally:
-            self._timeline.log.is_on = False
+            self._watcher.end()
         if self._hit is not None:
             return self._stop_of(self._hit)
         if found:
@@ -161,72 +160,28 @@ class Control:
                 self.places.delete(number)
         return Stop(hit.reason, hit.message, hit.numbers, hit.focus)
 
-    def _start_watching(self) -> None:
-        self._timeline.log.is_on = self.places.watches
-        self._timeline.log.accesses.clear()
-        for one in self.places.watchpoints.values():
-            one.before = None
-            if one.is_variable and not self._timeline.is_finished:
-                self.places.changed(one, self._timeline.stepper, self._timeline.group)
-
     def _note_before(self) -> None:
         focus, place = self.focus, self.place
         if focus is not None and place is not None:
-            self._before = self._timeline.moment, focus, place
+            self._before = Executed(self._timeline.moment, focus, place)
 
     def _met(self, *, count: bool = True) -> Hit | None:
         """Return what is met before the next instruction, or by the last one."""
-        if self.places.watches:
-            hit = self._watched()
-            if hit is not None:
-                return hit
+        hit = self._watcher.hit(self._before, count=count)
+        if hit is not None:
+            return hit
         focus, place = self.focus, self.place
         if focus is None or place is None:
             return None
         found = self.places.met(place, focus, count=count)
         if not found:
             return None
-        lane = found[0][1]
         numbers = tuple(one.number for one, _ in found)
         names = ", ".join(f"breakpoint {one.number}" for one, _ in found)
-        at = Focus(focus.group, focus.thread, lane)
-        return Hit(self._timeline.moment, names, numbers, at, "breakpoint")
-
-    def _watched(self) -> Hit | None:
-        """Return which watchpoint the last instruction has met."""
-        log, before = self._timeline.log, self._before
-        accesses = log.accesses[:]
-        log.accesses.clear()
-        if before is None:
-            return None
-        moment, focus, place = before
-        for one in self.places.watchpoints.values():
-            if not one.enabled:
-                continue
-            lane = self._touched(one, accesses)
-            if lane is None:
-                continue
-            one.hits += 1
-            channel = self._lines.channel(place, lane) if lane >= 0 else focus.lane
-            who = Focus(focus.group, focus.thread, channel)
-            where = self._lines.where(place)
-            what = self._lines.instruction(place)
-            text = (
-                f"watchpoint {one.number}: {one.name} by thread {focus.thread} at {where}: {what}"
-            )
-            return Hit(moment, text, (one.number,), who, "watchpoint")
-        return None
-
-    def _touched(self, one: Watchpoint, accesses: Sequence[Access]) -> int | None:
-        """Return the lane that has met a watchpoint, -1 if that is not known; None: nobody has."""
-        stepper = self._timeline.stepper
-        if one.is_variable:
-            return -1 if self.places.changed(one, stepper, self._timeline.group) else None
-        for access in accesses:
-            if one.met_by(access):
-                lane = one.lane_of(access)
-                return -1 if lane is None else lane
-        return None
+        doubts = "; ".join(verdict.doubt for _, verdict in found if verdict.doubt)
+        at = Focus(focus.group, focus.thread, found[0][1].lane or 0)
+        message = f"{names}; {doubts}" if doubts else names
+        return Hit(self._timeline.moment, message, numbers, at, "breakpoint")
 
     # Steps
 
@@ -398,9 +353,7 @@ class Control:
     def back_cont(self) -> Stop:
         """Go back to the last time that a breakpoint or watchpoint was met, or to the start."""
         self._before = None
-        found = self._backwards(
-            lambda: self._met(count=False), singly=self.places.watches, watch=True
-        )
+        found = self._backwards(lambda: self._met(count=False), singly=False, watch=True)
         if found is None:
             self._timeline.go_to(Moment(0, 0))
             return Stop("start", "this is where the launch begins", (), self.focus)
@@ -440,8 +393,8 @@ class Control:
         timeline, end = self._timeline, self._timeline.moment
         groups = 1
         while True:
-            if watch:
-                end = self._end_of_writer(end)
+            if watch and self.places.watching:
+                end = self._watcher.last_group(end)
             start = self._window(end, groups, stop_at)
             if start is None:
                 return None
@@ -449,8 +402,10 @@ class Control:
                 groups = min(2 * groups, _GROUPS_AT_ONCE)
             hits: list[Hit] = []
             self._before = None
-            if watch:
-                self._start_watching()
+            if watch and not self._watcher.begin() and start.tick:
+                start = Moment(start.group, 0)
+                timeline.go_to(start)
+                self._watcher.begin()
 
             def note(hits: list[Hit] = hits, end: Moment = end) -> bool:
                 hit = look()
@@ -459,34 +414,16 @@ class Control:
                 self._note_before()
                 return False
 
-            timeline.run(self.places.wanted if not singly else None, note, end, singly=singly)
-            if watch and self.places.watches:
-                hit = self._watched()
-                if hit is not None and hit.moment < end:
-                    hits.append(hit)
-            timeline.log.is_on = False
+            timeline.run(self._watcher.wanted if watch else None, note, end, singly=singly)
+            hit = self._watcher.hit(self._before, count=False) if watch else None
+            if hit is not None and hit.moment < end:
+                hits.append(hit)
+            self._watcher.end()
             if hits:
                 last = max(hits, key=lambda one: one.moment)
                 timeline.go_to(last.moment)
                 return last
             end = start
-
-    def _end_of_writer(self, end: Moment) -> Moment:
-        """Return where to search from: behind the last group that can have met a watchpoint.
-
-        Only where nothing but writes of memory is to be met, and the launch has to be run again
-        anyway. At the JIT's speed.
-        """
-        timeline, places = self._timeline, self.places
-        watched = [one for one in places.watchpoints.values() if one.enabled]
-        is_memory = all(one.space == HOST and "load" not in one.kinds for one in watched)
-        has_breakpoints = any(one.enabled for one in places.breakpoints.values())
-        if not is_memory or has_breakpoints or timeline.checkpoint_before(end) is not None:
-            return end
-        before = end.group if end.tick == 0 else end.group + 1
-        found = [timeline.last_writer(one.start, one.size, before) for one in watched]
-        groups = [group for group in found if group is not None]
-        return min(end, Moment(max(groups) + 1, 0)) if groups else Moment(0, 0)
 
     def _window(self, end: Moment, groups: int, stop_at: int) -> Moment | None:
         """Go to a moment before `end` from which it is not far; None: there is none."""

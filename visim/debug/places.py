@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from visim.debug.engine.memory import HOST, SCRATCH, SLM, Access
-from visim.debug.engine.stepping import Stepper, Stretch
+from visim.debug.engine.stepping import Stretch
 from visim.debug.looking.expressions import Expression
 from visim.debug.looking.lines import Lines, Place
 from visim.debug.looking.stopped import Focus, Looker
+from visim.debug.watching import Memory, Variable, Watchpoint, watched
 from visim.errors import ArgumentError
 from visim.lex import nearest
 
 _NUMBER = re.compile(r"\d{1,9}")
 _FILE_LINE = re.compile(r"(.+):(\d{1,9})")
 _OFFSET = re.compile(r"(?:(.+)\+|pc:|\*)(\d{1,9})")
-_ELEMENT = re.compile(r"([A-Za-z_]\w*)\s*\[(.+)\]")
 
 
 def find_places(text: str, lines: Lines) -> tuple[frozenset[Place], str]:
@@ -113,109 +111,15 @@ class Breakpoint:
         return f"{self.number}: {self.name}{count}{condition}{hits}{more}{state}"
 
 
-@dataclass(slots=True)
-class Watchpoint:
-    """Bytes that are watched: of memory, or a variable of a thread.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a condition holds: the first channel for which it does, None if there is none.
 
-    `kinds` are the accesses that count. A variable has `thread` and `group`, and its bytes in the
-    register image begin at `start`.
+    `doubt` says why that cannot be told; then who asks stops, as if it held.
     """
 
-    number: int
-    name: str
-    space: str
-    start: int
-    size: int
-    kinds: frozenset[str]
-    thread: int = 0
-    group: int = 0
-    condition: Expression | None = None
-    hits: int = 0
-    enabled: bool = True
-    before: bytes | None = field(default=None, repr=False)
-
-    @property
-    def is_variable(self) -> bool:
-        """Whether a variable is watched, and not memory."""
-        return self.space == REGISTER
-
-    def describe(self) -> str:
-        """Return the watchpoint in one line."""
-        how = "read or written" if "load" in self.kinds else "written"
-        hits = f", hit {self.hits} time{'s' * (self.hits != 1)}" if self.hits else ""
-        condition = f" if {self.condition}" if self.condition is not None else ""
-        state = "" if self.enabled else ", disabled"
-        return f"{self.number}: {self.name} is {how}{condition}{hits}{state}"
-
-    def met_by(self, access: Access) -> bool:
-        """Whether an access touches what is watched, in a way that counts."""
-        if access.kind not in self.kinds or access.space != self.space:
-            return False
-        if self.space == SCRATCH and access.owner != self.thread:
-            return False
-        return access.touches(self.start, self.size)
-
-    def lane_of(self, access: Access) -> int | None:
-        """Return the lane that touches what is watched."""
-        for address in range(self.start, self.start + min(self.size, 64)):
-            lane = access.lane_at(address)
-            if lane is not None:
-                return lane
-        return None
-
-
-REGISTER = "register"
-
-
-def watched(text: str, looker: Looker, focus: Focus | None) -> tuple[str, str, int, int, int, int]:
-    """Return what a user wants to watch: name, space, first byte, bytes, thread and group.
-
-    `out[1027]` and `out[8:16]` are elements of an argument, `out` all of it, `slm:64,4` bytes of
-    local memory; everything else is a variable of the thread that is looked at.
-
-    Raises:
-        ArgumentError: there is no such thing.
-    """
-    text = text.strip()
-    element = _ELEMENT.fullmatch(text)
-    array = looker.arguments.array(element[1] if element else text)
-    if array is not None:
-        part = array if element is None else _elements(array, element[2], text, looker, focus)
-        start = int(part.ctypes.data)
-        last = start + sum(
-            (size - 1) * stride for size, stride in zip(part.shape, part.strides, strict=True)
-        )
-        return text, HOST, start, last - start + part.itemsize, 0, 0
-    local = re.fullmatch(r"slm:(\d+)(?:,(\d+))?", text)
-    if local is not None:
-        return text, SLM, int(local[1]), int(local[2] or 4), 0, 0
-    if focus is None:
-        raise ArgumentError(f"{text}: the launch has ended, no thread has variables now")
-    start, size = looker.place_of(text, focus)
-    return text, REGISTER, start, size, focus.thread, focus.group
-
-
-def _elements(
-    array: NDArray[Any], index: str, text: str, looker: Looker, focus: Focus | None
-) -> NDArray[Any]:
-    """Return an element, or several, as an array that shares their memory."""
-    chosen: list[int | slice] = []
-    for part in index.split(","):
-        bounds = [
-            None if not one.strip() else int(np.max(looker.evaluate(Expression(one), focus)))
-            for one in part.split(":")
-        ]
-        if len(bounds) > 3:
-            raise ArgumentError(f"{text}: a part of an array is begin:end")
-        chosen.append(slice(*bounds) if len(bounds) > 1 else (bounds[0] or 0))
-    whole = array if len(chosen) == array.ndim else array.reshape(-1)
-    places = tuple(slice(n, n + 1) if isinstance(n, int) and n >= 0 else n for n in chosen)
-    if len(places) > whole.ndim:
-        raise ArgumentError(f"{text}: the array has {array.ndim} dimensions")
-    found = whole[places]
-    if not found.size:
-        raise ArgumentError(f"{text}: there is no such element; the array has {array.shape}")
-    return found
+    lane: int | None
+    doubt: str = ""
 
 
 class Places:
@@ -252,31 +156,70 @@ class Places:
         return found
 
     def add_watchpoint(
-        self, text: str, focus: Focus | None, kinds: frozenset[str], condition: str | None = None
+        self,
+        text: str,
+        focus: Focus | None,
+        kinds: frozenset[str],
+        condition: str | None = None,
+        *,
+        ignore: int = 0,
     ) -> Watchpoint:
         """Add a watchpoint; see `watched` for what `text` may be."""
-        name, space, start, size, thread, group = watched(text, self._looker, focus)
-        if space == REGISTER and "load" in kinds:
-            raise ArgumentError(f"{text}: reads of variables are not watched, only writes (watch)")
+        what = watched(text, self._looker, focus)
+        return self.watch(text.strip(), what, kinds, condition, ignore=ignore)
+
+    def watch(
+        self,
+        name: str,
+        what: Memory | Variable,
+        kinds: frozenset[str],
+        condition: str | None = None,
+        *,
+        ignore: int = 0,
+    ) -> Watchpoint:
+        """Add a watchpoint on what `watched` has returned.
+
+        A variable is that of the work-item which the condition names, if it does.
+        """
         expression = None if condition is None else Expression(condition)
-        found = Watchpoint(self._next, name, space, start, size, kinds, thread, group, expression)
+        if isinstance(what, Variable):
+            if "load" in kinds:
+                raise ArgumentError(f"{name}: reads of variables are not watched, only writes")
+            what = self._of_item(what, expression)
+        found = Watchpoint(self._next, name, what, kinds, expression, ignore)
         self._next += 1
         self.watchpoints[found.number] = found
         return found
 
+    def _of_item(self, what: Variable, condition: Expression | None) -> Variable:
+        items = self._looker.items
+        numbers = [n for name, n in condition.equalities if name == "item"] if condition else []
+        if not numbers or items is None:
+            return what
+        found = items.numbered(numbers[0])
+        index = None if found is None else self._looker.debuggee.index_of(found.group)
+        if found is None or index is None:
+            raise ArgumentError(f"there is no work-item {numbers[0]}")
+        return replace(what, group=index, thread=found.thread)
+
     def delete(self, number: int) -> None:
         """Delete a breakpoint or watchpoint."""
-        self._checked(number)
+        self.numbered(number)
         self.breakpoints.pop(number, None)
         self.watchpoints.pop(number, None)
         self._wanted.clear()
 
     def set_enabled(self, number: int, *, enabled: bool) -> None:
         """Enable or disable a breakpoint or watchpoint."""
-        self._checked(number).enabled = enabled
+        self.numbered(number).enabled = enabled
         self._wanted.clear()
 
-    def _checked(self, number: int) -> Breakpoint | Watchpoint:
+    def numbered(self, number: int) -> Breakpoint | Watchpoint:
+        """Return a breakpoint or watchpoint.
+
+        Raises:
+            ArgumentError: there is none of that number.
+        """
         found = self.breakpoints.get(number) or self.watchpoints.get(number)
         if found is None:
             raise ArgumentError(f"there is no breakpoint {number}; 'info breakpoints' lists all")
@@ -284,12 +227,16 @@ class Places:
 
     def condition(self, number: int, text: str | None) -> None:
         """Give a breakpoint another condition, or none."""
-        self._checked(number).condition = None if text is None else Expression(text)
+        self.numbered(number).condition = None if text is None else Expression(text)
 
     @property
-    def watches(self) -> bool:
-        """Whether anything is watched."""
-        return any(one.enabled for one in self.watchpoints.values())
+    def watching(self) -> list[Watchpoint]:
+        """The watchpoints that are enabled."""
+        return [one for one in self.watchpoints.values() if one.enabled]
+
+    def watches(self, group: int) -> bool:
+        """Whether anything is watched that can be met in a group."""
+        return any(isinstance(one.what, Memory) or one.what.group == group for one in self.watching)
 
     def wanted(self, stretch: Stretch) -> frozenset[int]:
         """Return the instructions of a stretch at which a breakpoint is."""
@@ -303,12 +250,16 @@ class Places:
         return found[1]
 
     def groups(self, group_of: Callable[[str, int], int | None]) -> list[int] | None:
-        """Return the groups in which a breakpoint may be met; None: it may be in any.
+        """Return the groups in which something may be met; None: it may be in any.
 
         Args:
             group_of: says in which group alone a name can have a value.
         """
         found: list[int] = []
+        for one in self.watching:
+            if isinstance(one.what, Memory):
+                return None
+            found.append(one.what.group)
         for one in self.breakpoints.values():
             if not one.enabled:
                 continue
@@ -322,53 +273,48 @@ class Places:
 
     def met(
         self, place: Place, focus: Focus, *, count: bool = True
-    ) -> list[tuple[Breakpoint, int]]:
-        """Return the breakpoints that are met by a thread before an instruction, with a lane each.
+    ) -> list[tuple[Breakpoint, Verdict]]:
+        """Return the breakpoints that are met by a thread before an instruction, and for whom.
 
         Args:
             place: the instruction.
             focus: the thread; its lane is the first that is on.
             count: whether hits are counted and ignored as users have asked.
         """
-        found: list[tuple[Breakpoint, int]] = []
+        found: list[tuple[Breakpoint, Verdict]] = []
         for one in self.breakpoints.values():
             if not one.enabled or place not in one.places:
                 continue
-            lane = self._lane(one.condition, focus)
-            if lane is None:
-                continue
-            if count:
-                one.hits += 1
-                if one.ignore:
-                    one.ignore -= 1
-                    continue
-            found.append((one, lane))
+            verdict = self.verdict(one.condition, focus, self._looker.lanes_on(focus))
+            if verdict.lane is not None and not (count and ignored(one)):
+                found.append((one, verdict))
         return found
 
-    def _lane(self, condition: Expression | None, focus: Focus) -> int | None:
-        """Return the first lane that is on for which a condition holds, None if there is none."""
-        lanes = self._looker.lanes_on(focus)
+    def verdict(
+        self, condition: Expression | None, focus: Focus, lanes: NDArray[np.bool_]
+    ) -> Verdict:
+        """Return for which of some channels of a thread a condition holds first."""
         if not lanes.any():
-            return None
-        if condition is not None:
-            holds = np.asarray(self._looker.evaluate(condition, focus)).astype(np.bool_)
-            lanes = lanes & (holds if holds.ndim and holds.size == lanes.size else holds.any())
-        return int(np.argmax(lanes)) if lanes.any() else None
-
-    def holds(self, one: Watchpoint, focus: Focus) -> bool:
-        """Whether a watchpoint's condition holds."""
-        return one.condition is None or self._lane(one.condition, focus) is not None
-
-    def changed(self, one: Watchpoint, stepper: Stepper, group: int) -> bool:
-        """Whether a watched variable holds something else than when this was last asked."""
-        if one.group != group or one.thread not in stepper.group.threads:
-            one.before = None
-            return False
-        data = stepper.image(one.thread)[one.start : one.start + one.size].tobytes()
-        before, one.before = one.before, data
-        return before is not None and before != data
+            return Verdict(None)
+        first = int(np.argmax(lanes))
+        if condition is None:
+            return Verdict(first)
+        try:
+            value = self._looker.evaluate(condition, focus)
+        except ArgumentError as error:
+            return Verdict(first, f"whether {condition} holds is not known: {error}")
+        holds = np.asarray(value).astype(np.bool_)
+        lanes = lanes & (holds if holds.ndim and holds.size == lanes.size else holds.any())
+        return Verdict(int(np.argmax(lanes)) if lanes.any() else None)
 
 
-Look = Callable[[], bool]
+def ignored(one: Breakpoint | Watchpoint) -> bool:
+    """Count a hit; return whether it is one of those that users have asked to pass."""
+    one.hits += 1
+    if not one.ignore:
+        return False
+    one.ignore -= 1
+    return True
 
-__all__ = ["REGISTER", "Breakpoint", "Places", "Watchpoint", "find_places", "watched"]
+
+__all__ = ["Breakpoint", "Places", "Verdict", "find_places", "ignored"]

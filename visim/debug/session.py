@@ -5,7 +5,6 @@ All fronts use this; it neither reads commands nor prints.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -95,7 +94,7 @@ class Session:
 
     def host_bytes(self, address: int, size: int) -> bytes:
         """Return what memory holds now."""
-        return ctypes.string_at(address, size)
+        return self.timeline.host_bytes(address, size)
 
     def element(self, address: int) -> tuple[str, np.dtype[Any]] | None:
         """Return the name of an argument's element and its type, None if no argument is there."""
@@ -166,8 +165,6 @@ class Session:
 
     def _next_group(self) -> int | None:
         """Return the first group behind this one in which something may be met; None: unknown."""
-        if self.places.watches:
-            return None
         groups = self.places.groups(self._group_of)
         if groups is None:
             return None
@@ -180,10 +177,7 @@ class Session:
         if name == "group" and all(g == 1 for g in self._group_counts()[1:]):
             return self.debuggee.index_of((value, 0, 0))
         if name == "item" and items is not None:
-            width, height, _ = items.whole
-            relative = value - items.first[0]
-            x, y, z = relative % width, relative // width % height, relative // (width * height)
-            found = items.find((x + items.first[0], y + items.first[1], z + items.first[2]))
+            found = items.numbered(value)
             return None if found is None else self.debuggee.index_of(found.group)
         return None
 

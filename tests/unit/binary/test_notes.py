@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import visim
 from tests.opencl.building import built
 from visim.binary.notes import read_notes, with_notes
-from visim.debug.naming.operations import Piece, Unplaced, pieces_of
+from visim.debug.naming.operations import Origin, Piece, Unplaced, pieces_of
 
 NOTES = Path(__file__).parents[2] / "corpus" / "debug" / "rec_pvc.dbg"
 SOURCE = "kernel void one(global int *out) { out[get_global_id(0)] = 1; }"
@@ -62,11 +62,15 @@ LIT3, LIT4, LIT7, LIT15 = 0x33, 0x34, 0x37, 0x3F
 class TestOperations:
     def test_a_register_of_a_channel_as_compilers_of_2026_write_it(self):
         code = bytes([LANE, LIT3, SHR, 0x23, 26, LANE, LIT7, AND, 0x08, 32, MUL, 0xFE, 32, 0x9F])
-        assert pieces_of(code, 10, Machine()) == [Piece(value=100 * 11 + 2)]
+        origin = Origin(register=11, bit=64)
+        assert pieces_of(code, 10, Machine()) == [Piece(value=100 * 11 + 2, origin=origin)]
 
     def test_a_register_of_a_channel_as_compilers_of_2022_write_it(self):
         code = [LANE, LIT4, SHR, 0x23, 20, 0xEB, LANE, LIT15, AND, 0x08, 32, MUL, 0x08, 32, 0xEC]
-        assert pieces_of(bytes([*code, 0x9F]), 17, Machine()) == [Piece(value=100 * 5 + 1)]
+        origin = Origin(register=5, bit=32)
+        assert pieces_of(bytes([*code, 0x9F]), 17, Machine()) == [
+            Piece(value=100 * 5 + 1, origin=origin)
+        ]
 
     def test_halves_of_32_channels_are_chosen_by_a_branch(self):
         low, high = [0x23, 1, 0x2F, 2, 0], [0x23, 2]

@@ -44,9 +44,13 @@ class Access:
 
     def touches(self, start: int, size: int) -> bool:
         """Whether any lane accesses a byte of a stretch."""
+        return bool(self.lanes_touching(start, size).size)
+
+    def lanes_touching(self, start: int, size: int) -> NDArray[np.intp]:
+        """Return the lanes that access a byte of a stretch."""
         first = np.uint64(max(0, start - self.size + 1))
         inside = (self.addresses >= first) & (self.addresses < np.uint64(start + size))
-        return bool(inside.any())
+        return self.lanes[inside]
 
     def lane_at(self, address: int) -> int | None:
         """Return the last lane that accesses the byte at an address."""

@@ -8,6 +8,7 @@ the JIT runs the launch again from a copy of memory.
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -129,6 +130,10 @@ class Timeline:
             if start <= address and address + size <= start + len(data):
                 return data[address - start : address - start + size]
         return None
+
+    def host_bytes(self, address: int, size: int) -> bytes:
+        """Return what host memory holds now."""
+        return ctypes.string_at(address, size)
 
     # Forward
 

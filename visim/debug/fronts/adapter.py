@@ -31,11 +31,15 @@ MakeSession = Callable[[Mapping[str, Any], Callable[[str], None]], Session]
 _REASONS = {
     "breakpoint": "breakpoint",
     "watchpoint": "data breakpoint",
+    "scope": "data breakpoint",
     "fault": "exception",
+    "finding": "exception",
     "start": "entry",
     "moment": "goto",
     "pause": "pause",
 }
+_REFUSED = 1
+"""The number of all errors; their texts tell them apart."""
 _ENDED = 1
 """The thread that stands for a launch that has ended."""
 _CAPABILITIES = (
@@ -138,13 +142,11 @@ class Adapter:
         try:
             if handler is None or not isinstance(given, dict):
                 raise ArgumentError(f"visim dap does not know the request {command!r}")
-            body = handler(self, cast("dict[str, Any]", given))
-            if body is not None:
-                answer["body"] = body
+            answer["body"] = handler(self, cast("dict[str, Any]", given)) or {}
         except VisimError as error:
-            answer |= {"success": False, "message": str(error)}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            answer |= {"success": False, "message": f"{command}: wrong arguments: {error!r}"}
+            answer |= _refusal(str(error))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            answer |= _refusal(f"{command}: wrong arguments: {error!r}")
         self._pause.clear()
         self._wire.send(answer)
         if self._after is not None:
@@ -318,7 +320,7 @@ class Adapter:
             "id": self.tree.frame(view.focus),
             "name": view.name if view.call is None else f"{view.name} (inlined)",
             "line": line,
-            "column": 1,
+            "column": 0 if source is None else 1,
             "instructionPointerReference": reference(view.place),
         }
         return found if source is None else {**found, "source": source}
@@ -342,7 +344,14 @@ class Adapter:
     def exception_info(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what the fault is."""
         del given
-        fault = self.session.fault
+        fault, stop = self.session.fault, self.session.stop
+        if fault is None and stop.reason == "finding":
+            return {
+                "exceptionId": "sanitizer",
+                "description": stop.message,
+                "breakMode": "always",
+                "details": {"message": stop.message},
+            }
         if fault is None:
             raise ArgumentError("the launch does not stand at a fault")
         return {
@@ -358,9 +367,16 @@ def _answer_to(message: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "response",
         "request_seq": message.get("seq", 0),
-        "command": message.get("command"),
+        "command": str(message.get("command")),
         "success": True,
+        "body": {},
     }
+
+
+def _refusal(reason: str) -> dict[str, Any]:
+    """Return what the answer to a request that fails has in addition."""
+    error = {"id": _REFUSED, "format": reason, "showUser": False}
+    return {"success": False, "message": reason, "body": {"error": error}}
 
 
 _Handler = Callable[[Adapter, dict[str, Any]], dict[str, Any] | None]

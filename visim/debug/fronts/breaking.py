@@ -7,8 +7,9 @@ from typing import Any
 
 from visim.debug.fronts.sourcing import place_at
 from visim.debug.fronts.tree import Tree
-from visim.debug.places import Breakpoint, Watchpoint, watched
+from visim.debug.places import Breakpoint
 from visim.debug.session import Session
+from visim.debug.watching import Memory, Variable, Watchpoint, watched
 from visim.errors import VisimError
 
 Given = dict[str, Any]
@@ -27,6 +28,7 @@ class Breaking:
         self.session = session
         self.tree = tree
         self._breakpoints: dict[str, list[int]] = {}
+        self._watchable: dict[str, tuple[str, Memory | Variable]] = {}
 
     def _replace(self, kind: str, add: list[_Set]) -> dict[str, Any]:
         """Set the breakpoints of a kind anew; what is wrong with one is told with it."""
@@ -59,10 +61,8 @@ class Breaking:
         return lambda: self._breakpoint(place, given)
 
     def _breakpoint(self, place: str, given: Given) -> Breakpoint:
-        hits = str(given.get("hitCondition") or "1").strip(" =>")
-        ignore = max(0, int(hits) - 1) if hits.isdigit() else 0
         return self.session.places.add_breakpoint(
-            place, given.get("condition") or None, ignore=ignore
+            place, given.get("condition") or None, ignore=_ignored(given)
         )
 
     def set_breakpoints(self, given: Given) -> dict[str, Any]:
@@ -90,16 +90,23 @@ class Breaking:
         return self._replace("instructions", add)
 
     def data_breakpoint_info(self, given: Given) -> dict[str, Any]:
-        """Say whether something can be watched."""
-        name = str(given["name"])
-        focus = self.tree.focus(given.get("frameId"))
+        """Say whether something can be watched: an expression, or what stands below a node."""
+        name, focus = str(given["name"]), self.tree.focus(given.get("frameId"))
         try:
-            _, space, _, size, _, _ = watched(name, self.session.looker, focus)
+            if given.get("variablesReference"):
+                name, focus = self.tree.named(int(given["variablesReference"]), name)
+            what = watched(name, self.session.looker, focus)
         except VisimError as error:
             return {"dataId": None, "description": str(error)}
-        types = ["write"] if space == "register" else ["write", "readWrite"]
-        text = f"{name}, {size} bytes of {space}"
-        return {"dataId": name, "description": text, "accessTypes": types}
+        if isinstance(what, Memory):
+            self._watchable[name] = name, what
+            text = f"{name}, {what.size} bytes of {what.space}"
+            types = ["write", "readWrite"]
+            return {"dataId": name, "description": text, "accessTypes": types, "canPersist": True}
+        text = f"{name} of thread {what.thread} in group {what.group}"
+        number = f"{text}, depth {what.depth}"
+        self._watchable[number] = name, what
+        return {"dataId": number, "description": text, "accessTypes": ["write"]}
 
     def set_data_breakpoints(self, given: Given) -> dict[str, Any]:
         """Set what is watched."""
@@ -109,15 +116,25 @@ class Breaking:
 
     def _watching(self, given: Given) -> _Set:
         kinds = frozenset({"store", "atomic"})
-        if given.get("accessType") == "readWrite":
+        if given.get("accessType") in {"readWrite", "read"}:
             kinds |= {"load"}
-        session, name = self.session, str(given["dataId"])
-        condition = given.get("condition") or None
-        return lambda: session.places.add_watchpoint(name, session.focus, kinds, condition)
+        number, places = str(given["dataId"]), self.session.places
+        condition, ignore = given.get("condition") or None, _ignored(given)
+        if number not in self._watchable:
+            focus = self.session.focus
+            return lambda: places.add_watchpoint(number, focus, kinds, condition, ignore=ignore)
+        name, what = self._watchable[number]
+        return lambda: places.watch(name, what, kinds, condition, ignore=ignore)
 
     def set_exception_breakpoints(self, given: Given) -> dict[str, Any]:
         """Accept the filters: a fault always stops the launch."""
         return {"breakpoints": [{"verified": True} for _ in given.get("filters") or ()]}
+
+
+def _ignored(given: Given) -> int:
+    """Return how many hits do not count before the one that a client has asked for."""
+    hits = str(given.get("hitCondition") or "1").strip(" =>")
+    return max(0, int(hits) - 1) if hits.isdigit() else 0
 
 
 __all__ = ["Breaking"]

@@ -93,9 +93,7 @@ def condition(session: Session, text: str) -> Reply:
 def ignore(session: Session, text: str) -> Reply:
     """Let a breakpoint be passed some times."""
     number, _, rest = text.partition(" ")
-    found = session.places.breakpoints.get(_number(number, "a breakpoint's number"))
-    if found is None:
-        raise ArgumentError(f"there is no breakpoint {number}")
+    found = session.places.numbered(_number(number, "a breakpoint's number"))
     found.ignore = _number(rest, "a count")
     return Reply([found.describe()])
 

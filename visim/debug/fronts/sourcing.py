@@ -73,6 +73,8 @@ class Sourcing:
         """Return instructions around one; where there are none, empty ones."""
         lines = self._lines
         unit, pc = place_at(str(given["memoryReference"]), int(given.get("offset") or 0))
+        if not 0 <= unit < len(lines.kernel.units):
+            raise ArgumentError(f"{given['memoryReference']} is no address of an instruction")
         body = lines.kernel.units[unit].body
         places = [n for n in range(len(body)) if lines.is_instruction((unit, n))]
         here = next((n for n, one in enumerate(places) if one >= pc), len(places))
@@ -80,7 +82,10 @@ class Sourcing:
         found: list[Given] = []
         for number in range(first, first + int(given["instructionCount"])):
             inside = 0 <= number < len(places)
-            found.append(self._instruction((unit, places[number])) if inside else _nothing(number))
+            beyond = number if number < 0 else len(body) + number - len(places)
+            found.append(
+                self._instruction((unit, places[number])) if inside else _nothing((unit, beyond))
+            )
         return {"instructions": found}
 
     def _instruction(self, place: Place) -> dict[str, Any]:
@@ -93,11 +98,12 @@ class Sourcing:
 
 
 _UNIT = 1 << 24
+"""Addresses of a function begin at its number times this, from 1 on: none is negative."""
 
 
 def reference(place: Place) -> str:
     """Return the address that stands for an instruction."""
-    return hex(place[0] * _UNIT + place[1])
+    return hex((place[0] + 1) * _UNIT + place[1])
 
 
 def place_at(text: str, offset: int) -> Place:
@@ -106,12 +112,11 @@ def place_at(text: str, offset: int) -> Place:
         number = int(text, 0) + offset
     except ValueError:
         raise ArgumentError(f"{text!r} is no address of an instruction") from None
-    return number // _UNIT, number % _UNIT
+    return number // _UNIT - 1, number % _UNIT
 
 
-def _nothing(number: int) -> dict[str, Any]:
-    address = hex(number) if number >= 0 else f"-{hex(-number)}"
-    return {"address": address, "instruction": "", "presentationHint": "invalid"}
+def _nothing(place: Place) -> dict[str, Any]:
+    return {"address": reference(place), "instruction": "", "presentationHint": "invalid"}
 
 
 __all__ = ["Sourcing", "place_at", "reference"]

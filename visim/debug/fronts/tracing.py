@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from visim.debug.engine.memory import HOST, SLM
+from visim.debug.engine.memory import SCRATCH
 from visim.debug.fronts.replies import Reply, short_file
-from visim.debug.places import REGISTER, watched
+from visim.debug.looking.expressions import Expression
+from visim.debug.looking.variables import type_named
+from visim.debug.naming.values import SourceValue
 from visim.debug.session import Session
 from visim.debug.slicing.chains import REGISTERS, Chain, Node, Slicer, Where
 from visim.debug.slicing.sources import ADDRESS, BRANCH
+from visim.debug.watching import Memory, watched
 from visim.errors import ArgumentError
 from visim.operands import General, PredicateVariable
+from visim.types import DataType
 
 _LANE = re.compile(r"(%?[A-Za-z_]\w*)\s*\[\s*(\d+)\s*\]")
 _MOST_BYTES = 16
 
 
-def where_of(session: Session, text: str) -> Where:
+class Asked(NamedTuple):
+    """Bytes of which a user asks why, and their type as far as that is known."""
+
+    where: Where
+    kind: DataType | None = None
+
+
+def asked_of(session: Session, text: str) -> Asked:
     """Return the bytes of which a user asks why: an element, or a variable's element.
 
     Raises:
@@ -26,17 +37,63 @@ def where_of(session: Session, text: str) -> Where:
     """
     text = text.strip()
     lane = _LANE.fullmatch(text)
-    is_array = session.looker.arguments.array(lane[1] if lane else text) is not None
-    if (lane is not None and not is_array) or (lane is None and _is_variable(session, text)):
-        return _variable(session, lane[1] if lane else text, None if lane is None else int(lane[2]))
-    _, space, start, size, _, _ = watched(text, session.looker, session.focus)
-    if space == REGISTER or size > _MOST_BYTES:
+    name = lane[1] if lane else text
+    if session.looker.arguments.array(name) is None:
+        found = _of_source(session, text)
+        if found is not None:
+            return found
+        if lane is not None or _is_variable(session, text):
+            return Asked(_variable(session, name, None if lane is None else int(lane[2])))
+    what = watched(text, session.looker, session.focus)
+    if not isinstance(what, Memory) or what.size > _MOST_BYTES:
         raise ArgumentError(f"why {text}: name one element, such as {text.partition('[')[0]}[0]")
-    return Where(HOST if space == HOST else SLM, 0, start, size)
+    return Asked(Where(what.space, 0, what.start, what.size))
+
+
+def _of_source(session: Session, text: str) -> Asked | None:
+    """Return where a variable of the source is, for a channel; None: the text names none."""
+    focus = session.focus
+    if focus is None:
+        return None
+    expression = Expression(text)
+    found = session.looker.located(expression, focus)
+    if found is None:
+        return None
+    value, lane = found
+    lane = focus.lane if lane is None else lane
+    if not value.is_scalar:
+        parts = ", ".join(f"{text}{one}" for one, _ in value.parts()[:3])
+        raise ArgumentError(f"why {text}: name one value of this {value.type.name}: {parts}")
+    if not 0 <= lane < value.width:
+        raise ArgumentError(f"why {text}: there are channels 0 to {value.width - 1}")
+    spots = value.spots.of(lane)
+    if not spots:
+        raise ArgumentError(
+            f"why {text}: the compiler keeps no {text} here; it knows that its value is "
+            f"{value.text(lane)}"
+        )
+    if len(spots) > 1:
+        raise ArgumentError(f"why {text}: it is in {len(spots)} places; ask why of its parts")
+    [spot] = spots
+    if spot.space == REGISTERS and session.looker.is_set_aside(focus):
+        raise ArgumentError(
+            f"why {text}: the function has called itself, and its registers are set aside; "
+            "go back to where it goes on: finish"
+        )
+    owner = focus.thread if spot.space in {REGISTERS, SCRATCH} else 0
+    return Asked(Where(spot.space, owner, spot.start, spot.size), _type_of(value))
+
+
+def _type_of(value: SourceValue) -> DataType | None:
+    """Return the vISA type that has a number of the source; None where there is none."""
+    row = value.row()
+    if row is None or row.dtype.kind not in "iuf":
+        return None
+    return type_named(f"{row.dtype.kind}{8 * row.dtype.itemsize}")
 
 
 def _is_variable(session: Session, text: str) -> bool:
-    if session.focus is None or session.looker.arguments.array(text) is not None:
+    if session.focus is None:
         return False
     scope = session.looker.names(session.focus).scope
     return scope is not None and scope.find(text) is not None
@@ -66,14 +123,14 @@ def _variable(session: Session, name: str, element: int | None) -> Where:
 def why(session: Session, text: str) -> Reply:
     """Say what made a value."""
     if not text.strip():
-        raise ArgumentError("why what? out[7], or a variable such as V57[3]")
-    chain = Slicer(session).why(where_of(session, text))
+        raise ArgumentError("why what? out[7], or a variable such as sum or V57[3]")
+    chain = Slicer(session).why(*asked_of(session, text))
     return Reply(show_chain(session, text.strip(), chain), chain_data(session, chain))
 
 
 def who_wrote(session: Session, text: str) -> Reply:
     """Say who has written a value last."""
-    chain = Slicer(session).why(where_of(session, text))
+    chain = Slicer(session).why(*asked_of(session, text))
     first = chain.nodes[0]
     lines = _node_lines(session, first, None)
     if first.record is not None:
@@ -152,4 +209,4 @@ def _node_data(session: Session, node: Node) -> dict[str, Any]:
     }
 
 
-__all__ = ["chain_data", "show_chain", "where_of", "who_wrote", "why"]
+__all__ = ["Asked", "asked_of", "chain_data", "show_chain", "who_wrote", "why"]

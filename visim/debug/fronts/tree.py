@@ -17,7 +17,7 @@ from visim.debug.looking.views import show_mask, show_number, show_value
 from visim.debug.naming.operations import Unplaced
 from visim.debug.naming.values import SourceValue
 from visim.debug.session import Session
-from visim.errors import VisimError
+from visim.errors import ArgumentError, VisimError
 
 _MOST = 256
 Rows = list[dict[str, Any]]
@@ -32,7 +32,7 @@ class Tree:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._nodes: dict[int, Callable[[], Rows]] = {}
+        self._nodes: dict[int, tuple[Callable[[], Rows], Focus | None]] = {}
         self._focuses: dict[int, Focus] = {}
 
     def clear(self) -> None:
@@ -40,15 +40,26 @@ class Tree:
         self._nodes.clear()
         self._focuses.clear()
 
-    def _node(self, rows: Callable[[], Rows]) -> int:
+    def _node(self, rows: Callable[[], Rows], focus: Focus | None) -> int:
         number = len(self._nodes) + 1
-        self._nodes[number] = rows
+        self._nodes[number] = rows, focus
         return number
 
     def open(self, number: int) -> Rows:
         """Return what is below a node; nothing where the number is an old one."""
-        rows = self._nodes.get(number)
-        return [] if rows is None else rows()
+        rows, _ = self._nodes.get(number, (list, None))
+        return rows()
+
+    def named(self, number: int, name: str) -> tuple[str, Focus | None]:
+        """Return the expression of what a name below a node stands for, and whose it is.
+
+        Raises:
+            ArgumentError: there is no such name, or it stands for no variable.
+        """
+        for row in self.open(number):
+            if row["name"] == name and "evaluateName" in row:
+                return row["evaluateName"], self._nodes[number][1] or self._session.focus
+        raise ArgumentError(f"{name} is no variable that can be watched")
 
     # Frames and scopes
 
@@ -65,9 +76,9 @@ class Tree:
     def scopes(self, focus: Focus) -> Rows:
         """Return the scopes of a function: the arguments, all channels, and each that is on."""
         found = [
-            self._scope("Arguments", self._arguments, "arguments"),
-            self._scope("All channels", lambda: self._all(focus), "locals"),
-            self._scope("Thread", lambda: self._thread(focus), "registers"),
+            self._scope("Arguments", self._arguments, "arguments", None),
+            self._scope("All channels", lambda: self._all(focus), "locals", focus),
+            self._scope("Thread", lambda: self._thread(focus), "registers", focus),
         ]
         on = np.flatnonzero(self._session.looker.lanes_on(focus))
         lanes = sorted(on.tolist(), key=lambda lane: (lane != focus.lane, lane))
@@ -77,21 +88,25 @@ class Tree:
             item, items = self._session.looker.item(one), self._session.looker.items
             if item is not None and items is not None:
                 name += f": work-item {items.show(item)}"
-            found.append(self._scope(name, lambda one=one: self._channel(one), "locals"))
+            found.append(self._scope(name, lambda one=one: self._channel(one), "locals", one))
         return found
 
-    def _scope(self, name: str, rows: Callable[[], Rows], hint: str) -> dict[str, Any]:
+    def _scope(
+        self, name: str, rows: Callable[[], Rows], hint: str, focus: Focus | None
+    ) -> dict[str, Any]:
         return {
             "name": name,
-            "variablesReference": self._node(rows),
+            "variablesReference": self._node(rows, focus),
             "expensive": hint == "registers",
             "presentationHint": hint,
         }
 
     # Variables
 
-    def row(self, name: str, value: Any, focus: Focus | None, kind: str = "") -> dict[str, Any]:
-        """Return a variable; an array can be opened."""
+    def row(
+        self, name: str, value: Any, focus: Focus | None, kind: str = "", path: str = ""
+    ) -> dict[str, Any]:
+        """Return a variable; an array can be opened. `path` is the expression, if not the name."""
         lanes = None if focus is None else self._session.looker.lanes_on(focus)
         shown = show_value(value, lanes=lanes, most=16)
         text = " ".join(part.strip() for part in shown)
@@ -100,16 +115,25 @@ class Tree:
             "name": name,
             "value": text,
             "type": kind or str(getattr(value, "dtype", type(value).__name__)),
-            "variablesReference": self._node(lambda: self._elements(value)) if is_array else 0,
+            "variablesReference": self._opened(path or name, value, 0, focus) if is_array else 0,
             "indexedVariables": len(value) if is_array else 0,
-            "evaluateName": name,
+            "evaluateName": path or name,
         }
 
-    def _elements(self, value: Any) -> Rows:
-        rows = [self.row(f"[{n}]", one, None) for n, one in enumerate(value[:_MOST])]
-        if len(value) > _MOST:
-            left = value[_MOST:]
-            rows.append({**self.row(f"[{_MOST}...]", left, None), "evaluateName": None})
+    def _opened(self, path: str, value: Any, first: int, focus: Focus | None) -> int:
+        """Return a number for the elements of an array from one on."""
+        return self._node(lambda: self._elements(path, value, first, focus), focus)
+
+    def _elements(self, path: str, value: Any, first: int, focus: Focus | None) -> Rows:
+        shown, left = value[first : first + _MOST], value[first + _MOST :]
+        rows = [
+            self.row(f"[{n}]", one, None, path=f"{path}[{n}]") for n, one in enumerate(shown, first)
+        ]
+        if len(left):
+            more = self.row(f"[{first + _MOST}...]", left, None)
+            del more["evaluateName"]
+            more["variablesReference"] = self._opened(path, value, first + _MOST, focus)
+            rows.append(more)
         return rows
 
     def _arguments(self) -> Rows:
@@ -138,7 +162,8 @@ class Tree:
         for name, value in self._values(focus):
             is_row = np.shape(value) == (width,)
             one = value[focus.lane] if is_row else value[0] if np.shape(value) == (1,) else value
-            rows.append({**self.row(name, one, None), "evaluateName": f"{name}[{focus.lane}]"})
+            path = f"{name}[{focus.lane}]" if is_row else name
+            rows.append(self.row(name, one, None, path=path))
         return rows
 
     def _sourced(self, focus: Focus, lane: int | None) -> Rows:
@@ -176,7 +201,7 @@ class Tree:
             "name": name,
             "value": text,
             "type": value.type.name,
-            "variablesReference": self._node(rows) if parts else 0,
+            "variablesReference": self._node(rows, focus) if parts else 0,
             "evaluateName": path if lane is None or parts else f"{path}[{lane}]",
         }
 

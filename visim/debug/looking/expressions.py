@@ -144,6 +144,53 @@ class Expression:
                     pass
         return found
 
+    @property
+    def root(self) -> str | None:
+        """The name of the variable that this names, or names a part of; None: it is no such."""
+        tree = self._tree
+        while isinstance(tree, ast.Attribute | ast.Subscript):
+            tree = tree.value
+        return tree.id.replace("_percent_", "%") if isinstance(tree, ast.Name) else None
+
+    @property
+    def element(self) -> int | None:
+        """The number in brackets behind the name, None where there is none."""
+        match self._tree:
+            case ast.Subscript(ast.Name(), ast.Constant(value=int() as number)):
+                return number
+            case _:
+                return None
+
+    def part_of(self, whole: SourceValue) -> tuple[SourceValue, int | None]:
+        """Return the part of a variable that this names, and the channel if it names one.
+
+        `p.at[2]` is a part; a number in brackets behind what is no array is a channel.
+
+        Raises:
+            ArgumentError: there is no such part.
+        """
+        return self._part_of(self._tree, whole)
+
+    def _part_of(self, tree: ast.expr, whole: SourceValue) -> tuple[SourceValue, int | None]:
+        match tree:
+            case ast.Name():
+                return whole, None
+            case ast.Attribute(base, name):
+                value, lane = self._part_of(base, whole)
+                return self._member_of(value, name), lane
+            case ast.Subscript(base, ast.Constant(value=int() as number)):
+                value, lane = self._part_of(base, whole)
+                if value.is_scalar:
+                    return value, number
+                try:
+                    return value.element(number), lane
+                except IndexError as error:
+                    raise ArgumentError(f"{self.text}: {error}") from None
+            case _:
+                raise ArgumentError(
+                    f"{self.text}: name a variable, a member, or an element by a number"
+                )
+
     def evaluate(self, names: Names) -> Any:
         """Return the value: an array with a value for each channel or element, or a number.
 
@@ -206,15 +253,18 @@ class Expression:
         return numbers
 
     def _member(self, value: Any, name: str) -> Any:
-        found = value.member(name) if isinstance(value, SourceValue) else None
-        if found is not None:
-            return _opened(found)
         if isinstance(value, SourceValue):
-            known = ", ".join(part for part, _ in value.parts()[:_MOST_PARTS])
-            raise ArgumentError(f"{value.type.name} has no member {name!r}; it has {known}")
+            return _opened(self._member_of(value, name))
         if isinstance(value, tuple) and name in {"x", "y", "z"}:
             return cast("tuple[Any, ...]", value)["xyz".index(name)]
         raise ArgumentError(f"{self.text}: .{name} has no meaning here")
+
+    def _member_of(self, value: SourceValue, name: str) -> SourceValue:
+        found = value.member(name)
+        if found is None:
+            known = ", ".join(part for part, _ in value.parts()[:_MOST_PARTS])
+            raise ArgumentError(f"{value.type.name} has no member {name!r}; it has {known or None}")
+        return found
 
     def _element(self, value: Any, index: Any) -> Any:
         if not isinstance(value, SourceValue):

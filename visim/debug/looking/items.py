@@ -82,6 +82,13 @@ class WorkItems:
         thread, lane = divmod(int(places[0]), self._simd)
         return Channel(group, thread, lane)
 
+    def numbered(self, number: int) -> Channel | None:
+        """Return which channel the work-item with a flat global id is; None: there is none."""
+        width, height, _ = self.whole
+        relative = number - self.first[0]
+        x, y, z = relative % width, relative // width % height, relative // (width * height)
+        return self.find((x + self.first[0], y + self.first[1], z + self.first[2]))
+
     def show(self, item: Triple) -> str:
         """Return a global id without the dimensions that the launch does not have."""
         dimensions = max((n + 1 for n in range(3) if self.whole[n] > 1), default=1)

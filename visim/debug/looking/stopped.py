@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.binary.dwarf.scopes import SourceVariable
 from visim.debug.engine.debuggee import Debuggee
 from visim.debug.engine.stepping import Stepper
 from visim.debug.engine.timeline import Timeline
@@ -31,7 +32,8 @@ from visim.debug.looking.variables import (
     variables_of,
 )
 from visim.debug.naming.operations import Unplaced
-from visim.engine.frames import Thread
+from visim.debug.naming.values import SourceValue
+from visim.engine.frames import Frame, Thread
 from visim.errors import ArgumentError
 from visim.linker.program import LinkedUnit
 
@@ -170,17 +172,25 @@ class Looker:
 
         A function that has been called again by what it called has its variables in a frame.
         """
-        found = self.stepper.image(focus.thread)
-        if not focus.frame:
+        found, frame = self.stepper.image(focus.thread), self._setting_aside(focus)
+        if frame is None or frame.callee is None:
             return found
-        unit = self.kernel.units[self.place(focus)[0]]
-        for frame in self.thread(focus).frames[-focus.frame :]:
-            if frame.callee is unit:
-                found = found.copy()
-                for (start, end), kept in zip(unit.spans, frame.saved, strict=True):
-                    found[start:end] = np.frombuffer(kept, np.uint8)
-                break
+        found = found.copy()
+        for (start, end), kept in zip(frame.callee.spans, frame.saved, strict=True):
+            found[start:end] = np.frombuffer(kept, np.uint8)
         return found
+
+    def is_set_aside(self, focus: Focus) -> bool:
+        """Whether the function that is looked at has been called again by what it called."""
+        return self._setting_aside(focus) is not None
+
+    def _setting_aside(self, focus: Focus) -> Frame | None:
+        """Return the frame that has the variables of a function that was called again."""
+        if not focus.frame:
+            return None
+        unit = self.kernel.units[self.place(focus)[0]]
+        frames = self.thread(focus).frames[-focus.frame :]
+        return next((one for one in frames if one.callee is unit), None)
 
     def place_of(self, name: str, focus: Focus) -> tuple[int, int]:
         """Return where in the register image a variable stands, and its size."""
@@ -189,6 +199,22 @@ class Looker:
         if scope is None or found is None:
             raise ArgumentError(f"there is no argument and no variable {name!r} here")
         return scope.place(*found)
+
+    def located(
+        self, expression: Expression, focus: Focus
+    ) -> tuple[SourceValue, int | None] | None:
+        """Return the variable of the source that an expression names, or a part of one.
+
+        Returns:
+            The value, and the channel if the expression names one; None: it names no variable of
+            the source.
+
+        Raises:
+            ArgumentError: there is no such part, or where it is cannot be said.
+        """
+        root = expression.root
+        whole = None if root is None else self.names(focus).source(root)
+        return None if whole is None else expression.part_of(whole)
 
     def variables(self, focus: Focus) -> list[tuple[Variable, LinkedUnit]]:
         """Return the variables of the function that is looked at."""
@@ -236,26 +262,38 @@ class Names:
             found = self._looker.arguments.all.get(name)
         return found
 
-    def _sourced(self, name: str) -> Any:
-        """Return what a variable of the source holds; None if there is none of that name.
+    def variable(self, name: str) -> SourceVariable | None:
+        """Return the variable of the source that a name stands for, None if it is none.
 
         A parameter of the kernel that is an array stands for the array that was passed.
         """
         focus, looker = self._focus, self._looker
         if focus is None or name in SPECIAL:
             return None
-        variable = looker.sourced.variables(focus).get(name)
-        if variable is None:
-            return None
-        is_own = looker.sourced.is_own_parameter(focus, variable)
-        if is_own and looker.arguments.array(name) is not None:
+        found = looker.sourced.variables(focus).get(name)
+        if found is None or looker.arguments.array(name) is None:
+            return found
+        return None if looker.sourced.is_own_parameter(focus, found) else found
+
+    def source(self, name: str) -> SourceValue | None:
+        """Return what a variable of the source holds; None if there is none of that name.
+
+        Raises:
+            ArgumentError: where it is cannot be said.
+        """
+        focus, looker, variable = self._focus, self._looker, self.variable(name)
+        if focus is None or variable is None:
             return None
         try:
-            value = looker.sourced.value(focus, variable)
+            return looker.sourced.value(focus, variable)
         except Unplaced as reason:
+            is_own = looker.sourced.is_own_parameter(focus, variable)
             passed = looker.arguments.all.get(name) if is_own else None
             raise explained(name, reason, passed) from None
-        row = value.row() if value.is_scalar else None
+
+    def _sourced(self, name: str) -> Any:
+        value = self.source(name)
+        row = value.row() if value is not None and value.is_scalar else None
         return value if row is None else row
 
     def _special(self, name: str) -> Any:

@@ -36,11 +36,21 @@ class Unplaced(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a number was read, as it is: a `register` from bit `bit` on, or an `address`."""
+
+    register: int | None = None
+    bit: int = 0
+    address: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a variable: `bits` from bit `skip` on of what is at a place.
+    """A part of a variable: `bits` of it.
 
     One of: a `value`, a `register` from bit `bit` on, an `address`, or nothing where the compiler
-    has removed this part. `bits` 0: as many as the variable has.
+    has removed this part. `bits` 0: as many as the variable has. `origin` is where a value was
+    read; None where it was computed.
     """
 
     bits: int = 0
@@ -48,14 +58,19 @@ class Piece:
     register: int | None = None
     bit: int = 0
     address: int | None = None
+    origin: Origin | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    """The stack; a register's number on it is told apart from a value."""
+    """The stack; a register's number on it is told apart from a value.
+
+    `origins` are the places on the stack of numbers that were read and not changed.
+    """
 
     stack: list[int] = field(default_factory=list[int])
     registers: set[int] = field(default_factory=set[int])
+    origins: dict[int, Origin] = field(default_factory=dict[int, Origin])
     is_value: bool = False
     pieces: list[Piece] = field(default_factory=list[Piece])
 
@@ -66,7 +81,21 @@ class _State:
         if not self.stack:
             raise Unplaced("the compiler's description of its place makes no sense")
         self.registers.discard(len(self.stack) - 1)
+        self.origins.pop(len(self.stack) - 1, None)
         return self.stack.pop()
+
+    def read_register(self, machine: Machine, number: int, bit: int, bits: int) -> None:
+        """Push what a register, by DWARF's number, holds."""
+        register = number - _GRF_BASE
+        value = machine.register(register, bit, bits)
+        self.origins[len(self.stack)] = Origin(register=register, bit=bit)
+        self.push(value)
+
+    def read_memory(self, machine: Machine, address: int, size: int) -> None:
+        """Push what memory holds."""
+        value = machine.memory(address, size)
+        self.origins[len(self.stack)] = Origin(address=address)
+        self.push(value)
 
     def push_register(self, number: int) -> None:
         self.registers.add(len(self.stack))
@@ -106,7 +135,8 @@ def _top(state: _State, bits: int, bit: int) -> Piece:
     """Return what is on the stack as a piece."""
     if state.is_value:
         state.is_value = False
-        return Piece(bits, value=state.pop())
+        origin = state.origins.get(len(state.stack) - 1)
+        return Piece(bits, value=state.pop(), origin=origin)
     if state.has_register:
         return Piece(bits, register=state.pop() - _GRF_BASE, bit=bit)
     return Piece(bits, address=state.pop() + bit // 8)
@@ -190,7 +220,7 @@ def _with_number(op: int, number: int, state: _State, machine: Machine) -> None:
             state.pieces.append(_top(state, 8 * number, 0) if state.stack else Piece(8 * number))
         case _:
             bit, register = state.pop(), state.pop()
-            state.push(machine.register(register - _GRF_BASE, bit, number))
+            state.read_register(machine, register, bit, number)
 
 
 def _with_more(op: int, code: bytes, at: int, state: _State, machine: Machine) -> int:
@@ -198,9 +228,9 @@ def _with_more(op: int, code: bytes, at: int, state: _State, machine: Machine) -
     if op == _DEREF_SIZE:
         size = _take(code, at, 1)[0]
         if state.has_register:
-            state.push(machine.register(state.pop() - _GRF_BASE, 0, 8 * size))
+            state.read_register(machine, state.pop(), 0, 8 * size)
         else:
-            state.push(machine.memory(state.pop(), size))
+            state.read_memory(machine, state.pop(), size)
         return at + 1
     number, at = _leb(code, at)
     if op == _IMPLICIT:
@@ -221,11 +251,11 @@ def _plain(op: int, state: _State, lane: int, machine: Machine) -> None:
             state.push_register(state.pop())
         case 0xEC:
             bits, bit, register = state.pop(), state.pop(), state.pop()
-            state.push(machine.register(register - _GRF_BASE, bit, bits))
+            state.read_register(machine, register, bit, bits)
         case 0x9F:
             state.is_value = True
         case 0x06:
-            state.push(machine.memory(state.pop(), 8))
+            state.read_memory(machine, state.pop(), 8)
         case 0x12:
             state.push(state.stack[-1] if state.stack else state.pop())
         case 0x13:
@@ -269,4 +299,4 @@ def _leb(code: bytes, at: int, *, signed: bool = False) -> tuple[int, int]:
     return value, at
 
 
-__all__ = ["Machine", "Piece", "Unplaced", "pieces_of"]
+__all__ = ["Machine", "Origin", "Piece", "Unplaced", "pieces_of"]

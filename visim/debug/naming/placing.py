@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.dwarf.scopes import SourceVariable
+from visim.debug.engine.memory import HOST, SCRATCH, SLM
 from visim.debug.naming.natives import Natives
 from visim.debug.naming.operations import Piece, Unplaced, pieces_of
-from visim.debug.naming.values import SourceValue
+from visim.debug.naming.values import REGISTERS, SourceValue, Spot, Spots
 from visim.linker.program import LinkedKernel
 from visim.operands import General
 
@@ -89,7 +90,7 @@ class Registers:
 
     def bytes_of(self, general: General) -> NDArray[np.uint8]:
         """Return what a vISA variable holds."""
-        start = self.kernel.offset(self.kernel.units[self.place[0]], general)
+        start = self._offset(general)
         return self._image[start : start + general.bytes]
 
     def register(self, number: int, bit: int, bits: int) -> int:
@@ -148,7 +149,7 @@ class Registers:
         if not size:
             raise Unplaced(f"its type, {variable.type.name}, has no size")
         octets = np.zeros((width, size), np.uint8)
-        known = np.zeros(size, np.bool_)
+        known, spots = np.zeros(size, np.bool_), Spots.nowhere(width, size)
         self._short, self._end = None, end
         if end is not None and not _reads_registers(code):
             raise Unplaced(ENDED)
@@ -158,19 +159,20 @@ class Registers:
                 pieces = pieces_of(code, lane, self)
             except _Whole as whole:
                 return self._vector(variable, whole)
-            self._fill(octets[lane], known, pieces, variable)
+            self._fill(octets[lane], known, spots, pieces, variable)
         if not known.any():
             raise Unplaced("optimised away")
-        return SourceValue(variable.type, octets, known)
+        return SourceValue(variable.type, octets, known, spots)
 
     def _fill(
         self,
         octets: NDArray[np.uint8],
         known: NDArray[np.bool_],
+        spots: Spots,
         pieces: list[Piece],
         variable: SourceVariable,
     ) -> None:
-        """Put pieces into the bytes of a channel."""
+        """Put pieces into the bytes of the channel."""
         at = 0
         for piece in pieces:
             size = piece.bits // 8 if piece.bits else len(octets) - at
@@ -179,6 +181,9 @@ class Registers:
             if data is not None:
                 octets[at : at + size] = np.frombuffer(data, np.uint8)
                 known[at : at + size] = True
+                spot = self._spot(piece, size, is_local=variable.is_local)
+                if spot is not None:
+                    spots.put(self._lane, at, spot)
             at += size
 
     def _piece(self, piece: Piece, size: int, variable: SourceVariable) -> bytes | None:
@@ -189,6 +194,24 @@ class Registers:
         if piece.address is not None:
             return self._load(piece.address, size, is_local=variable.is_local).tobytes()
         return None
+
+    def _spot(self, piece: Piece, size: int, *, is_local: bool) -> Spot | None:
+        """Return where a piece is; None for what is computed or a constant."""
+        origin = piece if piece.value is None else piece.origin
+        if origin is None:
+            return None
+        if origin.register is not None:
+            general, inside = self.variable(origin.register, origin.bit // 8)
+            return Spot(REGISTERS, self._offset(general) + inside, size)
+        if origin.address is None:
+            return None
+        if is_local and piece.value is None:
+            return Spot(SLM, origin.address & (1 << _LOCAL_BITS) - 1, size)
+        return Spot(HOST if self._short is None else SCRATCH, origin.address, size)
+
+    def _offset(self, general: General) -> int:
+        """Return where a vISA variable begins in the register image."""
+        return self.kernel.offset(self.kernel.units[self.place[0]], general)
 
     def _vector(self, variable: SourceVariable, whole: _Whole) -> SourceValue:
         """Return a variable that has all of a vISA variable: for each element a row of channels.
@@ -203,7 +226,12 @@ class Registers:
             raise whole
         parts = self.bytes_of(general).reshape(size // element, width, element)
         octets = np.ascontiguousarray(parts.transpose(1, 0, 2)).reshape(width, size)
-        return SourceValue(variable.type, octets, np.ones(size, np.bool_))
+        spots, start = Spots.nowhere(width, size), self._offset(general)
+        for lane in range(width):
+            for number in range(size // element):
+                place = start + (number * width + lane) * element
+                spots.put(lane, number * element, Spot(REGISTERS, place, element))
+        return SourceValue(variable.type, octets, np.ones(size, np.bool_), spots)
 
 
 def _reads_registers(code: bytes) -> bool:

@@ -6,16 +6,75 @@ scalar type is.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.dwarf.types import Kind, SourceType
+from visim.debug.engine.memory import HOST, SCRATCH, SLM
 
 _LETTERS = "biuf"
 _SCALARS = {Kind.SIGNED: "i", Kind.UNSIGNED: "u", Kind.FLOAT: "f", Kind.POINTER: "u"}
 _SIZES = {"i": {1, 2, 4, 8}, "u": {1, 2, 4, 8}, "f": {2, 4, 8}}
+
+
+REGISTERS = "registers"
+"""The space of what stands in a thread's registers: addresses are offsets in its image."""
+_SPACES = ("", REGISTERS, HOST, SCRATCH, SLM)
+
+
+class Spot(NamedTuple):
+    """Bytes side by side that have a part of a value: a space, and the first one's address."""
+
+    space: str
+    start: int
+    size: int
+
+
+class Spots:
+    """Where the bytes of a value are: a space and an address for each [channel, byte].
+
+    What is computed, a constant or not known is nowhere.
+    """
+
+    def __init__(self, spaces: NDArray[np.uint8], starts: NDArray[np.int64]) -> None:
+        self._spaces = spaces
+        self._starts = starts
+
+    @classmethod
+    def nowhere(cls, channels: int, size: int) -> Spots:
+        """Return those of a value that is nowhere yet."""
+        return cls(np.zeros((channels, size), np.uint8), np.zeros((channels, size), np.int64))
+
+    def put(self, lane: int, byte: int, spot: Spot) -> None:
+        """Say where some bytes of a channel are, from a byte of the value on."""
+        end = byte + spot.size
+        self._spaces[lane, byte:end] = _SPACES.index(spot.space)
+        self._starts[lane, byte:end] = np.arange(spot.start, spot.start + spot.size)
+
+    def part(self, start: int, end: int) -> Spots:
+        """Return those of some bytes of the value."""
+        return Spots(self._spaces[:, start:end], self._starts[:, start:end])
+
+    def of(self, lane: int) -> list[Spot]:
+        """Return where a channel's bytes are, as few spots as there can be."""
+        found: list[Spot] = []
+        spaces: list[int] = self._spaces[lane].tolist()
+        starts: list[int] = self._starts[lane].tolist()
+        for space, start in zip(spaces, starts, strict=True):
+            last, name = found[-1] if found else None, _SPACES[space]
+            if last is not None and last.space == name and last.start + last.size == start:
+                found[-1] = last._replace(size=last.size + 1)
+            elif name:
+                found.append(Spot(name, start, 1))
+        return found
+
+    @property
+    def spaces(self) -> frozenset[str]:
+        """The spaces in which any byte is."""
+        numbers: list[int] = np.unique(self._spaces).tolist()
+        return frozenset(_SPACES[one] for one in numbers if one)
 
 
 class SourceValue:
@@ -28,14 +87,31 @@ class SourceValue:
         kind: its type.
         octets: its bytes [channel, byte].
         known: which of them are known.
+        spots: where they are.
     """
 
     def __init__(
-        self, kind: SourceType, octets: NDArray[np.uint8], known: NDArray[np.bool_]
+        self, kind: SourceType, octets: NDArray[np.uint8], known: NDArray[np.bool_], spots: Spots
     ) -> None:
         self.type = kind
         self._octets = octets
         self._known = known
+        self._spots = spots
+
+    @property
+    def octets(self) -> NDArray[np.uint8]:
+        """Its bytes [channel, byte]; those that are not known are 0."""
+        return self._octets
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which bytes of the type are known."""
+        return self._known
+
+    @property
+    def spots(self) -> Spots:
+        """Where its bytes are."""
+        return self._spots
 
     @property
     def width(self) -> int:
@@ -98,7 +174,8 @@ class SourceValue:
 
     def _part(self, kind: SourceType, offset: int) -> SourceValue:
         end = offset + kind.size
-        return SourceValue(kind, self._octets[:, offset:end], self._known[offset:end])
+        spots = self._spots.part(offset, end)
+        return SourceValue(kind, self._octets[:, offset:end], self._known[offset:end], spots)
 
     def parts(self) -> list[tuple[str, SourceValue]]:
         """Return members and elements with what is written behind the name to reach them."""
@@ -144,4 +221,4 @@ class SourceValue:
 
 _MOST = 16
 
-__all__ = ["SourceValue"]
+__all__ = ["REGISTERS", "SourceValue", "Spot", "Spots"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from visim.debug.engine.memory import HOST, SCRATCH, SLM, Access
 from visim.debug.engine.timeline import Moment
+from visim.debug.looking.sourced import scratch_of
 from visim.debug.looking.variables import typed
 from visim.debug.session import Session
 from visim.debug.slicing.flow import Branches
@@ -85,30 +86,43 @@ class Slicer:
         self._nodes: dict[Any, Node] = {}
         self._chain = Chain([])
         self._questions: deque[_Question] = deque()
+        self._lesser: deque[_Question] = deque()
 
-    def why(self, where: Where) -> Chain:
-        """Return what made some bytes what they are now."""
+    def why(self, where: Where, kind: DataType | None = None) -> Chain:
+        """Return what made some bytes what they are now; `kind` is their type, if it is known."""
         now = self._timeline.moment
         self._nodes, self._chain = {}, Chain([])
         self._recordings = {}
         try:
             self._ask_first(where, now)
-            while self._questions:
-                self._answer(self._questions.popleft())
+            while self._questions or self._lesser:
+                self._answer((self._questions or self._lesser).popleft())
             self._number()
+            if kind is not None and self._chain.nodes:
+                self._chain.nodes[0].kind = kind
             self._read_values()
         finally:
             self._questions.clear()
+            self._lesser.clear()
             self._timeline.go_to(now)
         return self._chain
+
+    def _later(self, question: _Question) -> None:
+        """Keep a question.
+
+        What a value was computed from comes before what says where and whether: where there are
+        too many steps, those that matter most are told.
+        """
+        is_lesser = question.role in {ADDRESS, BRANCH}
+        (self._lesser if is_lesser else self._questions).append(question)
 
     def _ask_first(self, where: Where, now: Moment) -> None:
         group = now.group
         if not self._timeline.is_finished and group < len(self._session.debuggee.order):
             recording = self._recording(now)
-            self._questions.append(_Question(where, group, len(recording.records), VALUE, None))
+            self._later(_Question(where, group, len(recording.records), VALUE, None))
             return
-        self._questions.append(_Question(where, len(self._session.debuggee.order), 0, VALUE, None))
+        self._later(_Question(where, len(self._session.debuggee.order), 0, VALUE, None))
 
     def _recording(self, end: Moment) -> Recording:
         found = self._recordings.get(end.group)
@@ -244,7 +258,7 @@ class Slicer:
                 self._ask_of(node, number, record, value, lane, VALUE)
         if isinstance(message, Atomic):
             where = node.wrote._replace(owner=access.owner)
-            self._questions.append(_Question(where, node.group, number, MEMORY, node))
+            self._later(_Question(where, node.group, number, MEMORY, node))
         if address is not None:
             self._ask_of(node, number, record, address, min(lane, address.lanes - 1), ADDRESS)
         if message.mask is not None and not access.is_picture:
@@ -298,14 +312,14 @@ class Slicer:
         match source:
             case Bytes(start, size):
                 where = Where(REGISTERS, record.thread, start, size)
-                self._questions.append(_Question(where, node.group, number, role, node))
+                self._later(_Question(where, node.group, number, role, node))
             case Gathered(expr, lane):
                 addresses = record.known.get(expr.args[0])
                 self._ask_of(node, number, record, expr.args[0], lane, ADDRESS)
                 if addresses is not None and lane < addresses.size:
                     size = max(1, expr.type.bytes)
                     where = Where(REGISTERS, record.thread, int(addresses[lane]), size)
-                    self._questions.append(_Question(where, node.group, number, role, node))
+                    self._later(_Question(where, node.group, number, role, node))
             case Loaded():
                 self._ask_loaded(node, number, record, source, role)
 
@@ -317,7 +331,7 @@ class Slicer:
         effect = source.effect
         where = loaded_from(record, facts, source)
         if where is not None:
-            self._questions.append(_Question(where, node.group, number, role, node))
+            self._later(_Question(where, node.group, number, role, node))
         address = address_of(effect) if isinstance(effect, Message) else None
         if address is not None:
             at = min(source.lane, address.lanes - 1)
@@ -363,7 +377,7 @@ class Slicer:
             return False
         recording = self._whole(group)
         again = _Question(part, group, len(recording.records), question.role, question.asked_by)
-        self._questions.append(again)
+        self._later(again)
         return True
 
     def _whole(self, group: int) -> Recording:
@@ -439,15 +453,22 @@ class Slicer:
         """Return what a node has written, which has just been executed."""
         where, stepper = node.wrote, self._timeline.stepper
         if where.space == HOST:
-            return self._shown(where.start, self._session.host_bytes(where.start, where.size))
-        if self._timeline.group != node.group or self._timeline.is_finished:
+            data = self._session.host_bytes(where.start, where.size)
+            shown = self._shown(where.start, data)
+            if shown or node.kind is None:
+                return shown
+            data = np.frombuffer(data, np.uint8)
+        elif self._timeline.group != node.group or self._timeline.is_finished:
             return ""
-        if where.space == SLM:
+        elif where.space == SLM:
             data = stepper.slm[where.start : where.start + where.size]
-        elif record.thread in stepper.group.threads and where.space == REGISTERS:
+        elif record.thread not in stepper.group.threads:
+            return ""
+        elif where.space == REGISTERS:
             data = stepper.image(record.thread)[where.start : where.start + where.size]
         else:
-            return ""
+            scratch = scratch_of(stepper.group.threads[record.thread])
+            data = scratch[where.start : where.start + where.size]
         if node.kind is None:
             return ""
         if node.kind.bits < 8:

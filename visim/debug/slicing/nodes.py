@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from visim.debug.naming.values import REGISTERS
 from visim.debug.slicing.recording import Record
 from visim.types import DataType
-
-REGISTERS = "registers"
 
 
 class Where(NamedTuple):
