@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from visim.check import (
@@ -59,7 +60,18 @@ FAULT_TOPIC = Topic("faults", "Faults", FAULTS)
 MODULE_RULES = by_scope(RULES, Scope.MODULE)
 UNIT_RULES = by_scope(RULES, Scope.UNIT)
 INSTRUCTION_RULES = by_scope(RULES, Scope.INSTRUCTION)
+_MOST_HINTS = 4
 BY_CODE = {rule.code: rule for rule in (*RULES, *FAULTS)}
+
+
+def near_codes(code: str, known: Iterable[str]) -> str:
+    """Return a hint at the codes that somebody may have meant."""
+    codes = sorted(known)
+    near = nearest(code, codes)
+    alike = [near] if near else [one for one in codes if code and code in one][:_MOST_HINTS]
+    if alike:
+        return f"did you mean {' or '.join(alike)}?"
+    return "visim check prints codes in brackets, and docs/rules.md lists all"
 
 
 def find_rule(name: str) -> Rule:
@@ -70,7 +82,5 @@ def find_rule(name: str) -> Rule:
     code = name.rpartition("/")[2]
     found = BY_CODE.get(code)
     if found is None:
-        near = nearest(code, BY_CODE)
-        hint = f"did you mean {near}?" if near else f"known: {', '.join(sorted(BY_CODE))}"
-        raise ArgumentError(f"there is no rule {code!r}; {hint}")
+        raise ArgumentError(f"there is no rule {code!r}; {near_codes(code, BY_CODE)}")
     return found

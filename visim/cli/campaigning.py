@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from visim.cli.conventions import INPUT, json_option
+from visim.errors import ArgumentError, Correction
+from visim.lex import nearest
 
 PRESETS = ("fuzz", "sanitize", "conform", "compilers", "sweep", "split")
 
@@ -21,6 +23,10 @@ class _CampaignFile(click.Path):
         """Return the name, or say which one was probably meant."""
         if value in PRESETS and not Path(value).is_file():
             return value
+        near = None if Path(value).exists() else nearest(str(value), PRESETS)
+        if near is not None:
+            message = f"there is no file {value}; did you mean the preset {near}?"
+            raise ArgumentError(message, Correction(misspelt=((str(value), near),)))
         return INPUT.convert(value, param, ctx)
 
 

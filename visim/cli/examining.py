@@ -17,6 +17,7 @@ from visim.cli.conventions import (
     print_json,
     strict_option,
 )
+from visim.errors import ArgumentError
 
 if TYPE_CHECKING:
     from visim.diag import Diagnostics
@@ -60,7 +61,7 @@ def check(
             click.echo(text)
         return
     if not files:
-        raise click.UsageError("Missing argument 'FILE...'.")
+        raise click.UsageError("visim check needs FILE...")
     verify = partial(visim.verify, strict=True) if strict else visim.verify
     found = {file: verify(read_source(file), platform=platform) for file in dict.fromkeys(files)}
     if as_sarif:
@@ -102,7 +103,7 @@ def info(
         _show_instructions(as_json=as_json)
         return
     if file is None:
-        raise click.UsageError("Missing argument 'FILE'.")
+        raise click.UsageError("visim info needs FILE")
     from visim.cli.files import load_program
 
     if debug:
@@ -182,9 +183,18 @@ def _show_instructions(*, as_json: bool) -> None:
 
 
 def _explanation(code: str) -> str:
-    from visim.check.catalogue import find_rule
+    """Return what a rule, a fault or a sanitizer's finding means."""
+    from visim.check.catalogue import BY_CODE, find_rule, near_codes
     from visim.check.explain import explain
+    from visim.sanitize.kinds import KINDS
 
+    kind = KINDS.get(code)
+    if kind is not None:
+        found_by = f"{str(kind.severity).capitalize()}. Found by sanitize={kind.detector!r}."
+        return f"## {kind.name}\n\n{found_by}\n\n{kind.sentence}: {kind.advice}"
+    if code.rpartition("/")[2] not in BY_CODE:
+        hint = near_codes(code, (*BY_CODE, *KINDS))
+        raise ArgumentError(f"there is no rule, fault or finding {code!r}; {hint}")
     return explain(find_rule(code))
 
 

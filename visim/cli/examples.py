@@ -54,7 +54,7 @@ def title_of(name: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def examples() -> None:
     """List and copy the examples; visim run example:NAME runs one."""
 

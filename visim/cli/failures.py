@@ -7,6 +7,7 @@ or arguments, or a missing file; 3 a tool is missing; 4 a bug in visim.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -146,9 +147,47 @@ def _usage(error: click.UsageError) -> str:
         near = nearest(error.option_name, error.possibilities or ())
         hint = f"did you mean {near}?" if near else f"{path} --help lists all"
         return f"there is no option {error.option_name}; {hint}"
-    message = error.format_message().rstrip(".")
+    message = _of_parameter(error, path).rstrip(".")
     message = message[:1].lower() + message[1:]
     return message if "?" in message else f"{message}; {path} --help says what it takes"
+
+
+def _of_parameter(error: click.UsageError, path: str) -> str:
+    """Return what is wrong with a parameter, by the name that it has on the command line."""
+    match error:
+        case click.MissingParameter(param=click.Argument() as argument):
+            return f"{path} needs {argument.human_readable_name}"
+        case click.BadOptionUsage(option_name=str() as name):
+            return f"{name} needs a value"
+        case click.UsageError(message="Missing command.", ctx=click.Context(command=group)):
+            assert isinstance(group, click.Group)
+            return f"{path} needs one of: {', '.join(group.commands)}"
+        case click.BadParameter(param=click.Option() as option):
+            return f"{option.opts[0]}: {_in_plain_words(error.message)}"
+        case click.BadParameter():
+            return _in_plain_words(error.message)
+        case _:
+            return error.format_message()
+
+
+_PLAIN = (
+    (re.compile(r"('.*') is not a valid integer(?: range)?"), r"expected an integer, found \1"),
+    (re.compile(r"('.*') is not a valid float(?: range)?"), r"expected a number, found \1"),
+    (re.compile(r"(\S+) is not in the range (\d+)<=x<=(\d+)"), r"expected \2 to \3, found \1"),
+    (re.compile(r"(\S+) is not in the range x>=(\d+)"), r"expected \2 or more, found \1"),
+    (re.compile(r"('.*') is not one of (.*)"), r"expected one of \2, found \1"),
+    (re.compile(r"File '(.*)' is a directory"), r"\1 is a folder, expected a file"),
+    (re.compile(r"Path '(.*)' does not exist"), r"there is no file or folder \1"),
+)
+"""What click says of values, and how visim says it."""
+
+
+def _in_plain_words(message: str) -> str:
+    for pattern, words in _PLAIN:
+        found = pattern.fullmatch(message.rstrip("."))
+        if found is not None:
+            return found.expand(words)
+    return message
 
 
 def _text(error: BaseException) -> str:

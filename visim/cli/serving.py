@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from visim.errors import ArgumentError
+from visim.errors import ArgumentError, Correction
 
 if TYPE_CHECKING:
     from visim.serve.http import HttpFront
@@ -40,12 +40,12 @@ def _limited(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @click.option("--socket", "path", metavar="PATH", help="The Unix socket; in $XDG_RUNTIME_DIR.")
 @click.option("--port", type=click.IntRange(0, 65535), help="A TCP port instead; 0 chooses it.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address of the port.")
+@click.option("--host", metavar="ADDRESS", help="The address of the port; 127.0.0.1.")
 @_limited
 def serve(
     path: str | None,
     port: int | None,
-    host: str,
+    host: str | None,
     workers: int | None,
     seconds: float | None,
     memory: int | None,
@@ -59,6 +59,10 @@ def serve(
 
     if path is not None and port is not None:
         raise ArgumentError("--socket and --port exclude each other: give one of them")
+    if host is not None and port is None:
+        message = "--host is the address of a port: say which with --port"
+        raise ArgumentError(message, Correction(missing=(("port", "8080"),)))
+    host = host or _LOOPBACK[0]
     token = None if port is None else _token(host)
     place: Path | None = None
     if port is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEFAULT = ("compiler", "driver")
 
 
-@click.group()
+@click.group(no_args_is_help=False)
 def toolchain() -> None:
     """Install, list and remove Intel's compilers and drivers, in a folder of yours.
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file", type=INPUT)
 @required_device_option
-@click.option("-o", "output", metavar="OUT", help="Where to; FILE.isa if not given.")
+@click.option("-o", "output", metavar="OUT", help="The file to write; FILE.isa.")
 @version_option
 @strict_option
 @json_option
@@ -60,7 +60,7 @@ def asm(
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+@click.option("-o", "output", default="-", metavar="OUT", help="The file to write; stdout.")
 @click.option("--unit", metavar="NAME", help="Only this kernel or function.")
 @platform_option
 @options_option
@@ -103,7 +103,7 @@ def dis(
 @click.option("-I", "include", multiple=True, metavar="DIR", help="Where included files are, too.")
 @click.option("--lines/--no-lines", default=True, help="Keep source lines; they are kept.")
 @click.option("--compiler", metavar="C", help="A version, toolchain or libocloc; the newest.")
-@click.option("-o", "output", metavar="OUT", help="Where to; FILE.zebin if not given.")
+@click.option("-o", "output", metavar="OUT", help="The file to write; FILE.zebin.")
 @json_option
 def cl(
     files: tuple[str, ...],
@@ -180,7 +180,7 @@ def link(
 
 @click.command()
 @click.argument("file", type=INPUT)
-@click.option("-o", "folder", required=True, metavar="DIR", help="Where to; made if missing.")
+@click.option("-o", "folder", required=True, metavar="DIR", help="The folder; made if missing.")
 @json_option
 def extract(file: str, folder: str, *, as_json: bool) -> None:
     """Write the Gen code in an .isa object to files, one for each kernel and device."""
@@ -242,7 +242,7 @@ def smith(
 @click.option("--keep", required=True, metavar="COMMAND", help="What fails; {} is the file.")
 @click.option("--seconds", default=30.0, help="How long the command may take each time; 30.")
 @click.option("--jobs", type=int, metavar="N", help="Candidates at a time; one for each core.")
-@click.option("-o", "output", default="-", metavar="OUT", help="Where to; stdout if not given.")
+@click.option("-o", "output", default="-", metavar="OUT", help="The file to write; stdout.")
 def reduce_program(file: str, keep: str, seconds: float, jobs: int | None, output: str) -> None:
     """Shrink a vISA text while COMMAND still finds the same bug in it.
 

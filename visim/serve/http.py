@@ -386,7 +386,10 @@ def listen_unix(path: Path) -> socket.socket:
         listening.bind(str(path))
     except OSError as error:
         listening.close()
-        raise ArgumentError(f"socket: {path}: {error.strerror or error}") from None
+        reason = error.strerror or error
+        if not path.parent.is_dir():
+            reason = f"there is no folder {path.parent}; make it first"
+        raise ArgumentError(f"socket: {path}: {reason}") from None
     finally:
         os.umask(before)
     listening.listen(128)

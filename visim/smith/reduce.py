@@ -65,8 +65,9 @@ def reduce(
         told: is called after each step.
 
     Raises:
-        ArgumentError: the command cannot be run, or does not fail on the program; or it has no
-            time, or more than a day; or `jobs` is no such number.
+        ArgumentError: the command cannot be run, or does not fail on the program, or fails in the
+            same way on an empty one; or it has no time, or more than a day; or `jobs` is no such
+            number.
     """
     if not 0 < seconds <= _DAY:
         raise ArgumentError(f"--seconds: expected a number above 0, up to {_DAY}, found {seconds}")
@@ -100,6 +101,10 @@ class _Reducer:
         wanted = self._outcome(self._lines)
         if not wanted.has_failed:
             raise ArgumentError("--keep: the command does not fail on the whole program")
+        if self._outcome([]).is_same_bug(wanted):
+            raise ArgumentError(
+                f"--keep: the command finds {wanted} in an empty file, too; look at the command"
+            )
         with ThreadPoolExecutor(self._jobs) as pool:
 
             def is_same(lines: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, cast
 
 from visim.errors import ArgumentError, InternalError, UnsupportedError, shown
+from visim.lex import nearest
 from visim.target import ARCHITECTURES, known_names, platform, timed
 
 ORIGINS = ("derived", "published", "measured by others", "assumed")
@@ -257,8 +258,9 @@ _LEAST = {
 
 def _check_fact(name: str, value: int | str, facts: Mapping[str, Fact]) -> None:
     if name not in facts:
-        known = ", ".join(facts)
-        raise ArgumentError(f"timing: there is no parameter {shown(name)}; known: {known}")
+        near = nearest(name, facts)
+        hint = f"did you mean {near!r}?" if near else f"known: {', '.join(facts)}"
+        raise ArgumentError(f"timing: there is no parameter {shown(name)}; {hint}")
     if name == "policy":
         if not isinstance(value, str) or value not in POLICIES:
             known = ", ".join(POLICIES)

@@ -62,4 +62,4 @@ def test_a_shell_gets_its_script(capsys, shell):
 
 def test_other_shells_are_refused(capsys):
     assert main(["completion", "tcsh"]) == 2
-    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in capsys.readouterr().err
+    assert "expected one of 'bash', 'zsh', 'fish', found 'tcsh'" in capsys.readouterr().err

@@ -42,4 +42,4 @@ def test_the_command_line_lists_them(capsys):
 
 def test_info_needs_a_file_or_the_option(capsys):
     assert main(["info"]) != 0
-    assert "missing argument 'FILE'" in capsys.readouterr().err
+    assert "visim info needs FILE" in capsys.readouterr().err
