@@ -276,6 +276,33 @@ def forked() -> object:
     return [first, code, _saxpy(cl, program)]
 
 
+SLOW = """
+kernel void slow(global int *x) {
+    int found = *x;
+    for (int i = 0; i < 1000000; i++) found = found * 3 + (found >> 3);
+    *x = found;
+}
+"""
+
+
+def released() -> object:
+    """A kernel and its program are released while a slow kernel before it still runs."""
+    cl = OpenCL()
+    slow, x = cl.kernel(cl.build(SLOW), "slow"), cl.buffer(4)
+    cl.write(x, bytes(4))
+    cl.set(slow, x)
+    program, y = cl.build(SAXPY), cl.buffer(400)
+    cl.write(y, struct.pack("<100f", *range(100)))
+    kernel = cl.kernel(program, "saxpy")
+    cl.set(kernel, struct.pack("<f", 2), y, y)
+    cl.run(slow, 1)
+    cl.run(kernel, 100)
+    cl.cl.call("clFlush", cl.queue)
+    cl.cl.call("clReleaseKernel", kernel)
+    cl.cl.call("clReleaseProgram", program)
+    return float(struct.unpack("<100f", cl.read(y, 400))[99])
+
+
 def misuse() -> object:
     """The errors of calls that are wrong, as OpenCL's specification names them."""
     cl = OpenCL()

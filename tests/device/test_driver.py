@@ -90,6 +90,7 @@ _HOSTS = {
     "threads": [32, True],
     "events": 26,
     "forked": [297.0, 3, 297.0],
+    "released": 297.0,
     "odd_sizes": [[0, 70], [601, 18], [1601, 192]],
     "variables": [280, 110],
     "misuse": {

@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from visim.device.driver import Driver
-from visim.device.library import cache_folder, library, vendor_library
+from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
+from visim.device.kept_programs import remove_damaged
+from visim.device.library import cache_folder, library, programs_folder, vendor_library
 from visim.device.models import ADDRESS_BITS, Model
 from visim.errors import ArgumentError
 
@@ -27,6 +29,8 @@ _ALONE = (
 )
 """Options of the driver that are 0 where each buffer is to have memory of its own."""
 _MOST_SHEBANGS = 4
+_MOST_PROGRAM_BYTES = 256 << 20
+"""Of programs that the driver has compiled so much is kept, those that are used last."""
 
 
 def variables(
@@ -46,7 +50,8 @@ def variables(
     opencl = driver.opencl
     if is_watched and opencl is not None:
         opencl = vendor_library()
-    tree = device_tree(models, opencl)
+    tree, programs = device_tree(models, opencl), programs_folder()
+    remove_damaged(programs)
     found = {
         "VISIM_DEVICE": ",".join(model.name for model in models),
         "VISIM_DEVICE_TREE": str(tree),
@@ -55,7 +60,10 @@ def variables(
         "OCL_ICD_VENDORS": str(tree / "vendors"),
         "NEOReadDebugKeys": "1",
         "InjectInternalBuildOptions": _KEPT_VISA,
-        "IGC_ExtraOCLInternalOptions": _KEPT_VISA,  # The driver hands nothing to linking.
+        "VISIM_COMPILER_OPTIONS": _KEPT_VISA,  # The driver hands nothing to linking.
+        "NEO_CACHE_PERSISTENT": "1",
+        KEPT_PROGRAMS: str(programs),
+        "NEO_CACHE_MAX_SIZE": str(_MOST_PROGRAM_BYTES),
         "EnableDirectSubmission": "0",
         "EnableDeferredDeleter": "0",
         "ForceLinearImages": "1",

@@ -1,8 +1,8 @@
 """Which kernel the GPU is asked to run: from machine code back to the binary with its vISA.
 
 A driver loads only the machine code of a kernel. The binary that it came from, which has the vISA
-text and the metadata, is somewhere in the program's memory, since programs can ask for it. It is
-found by looking for ELF files whose code is the one that was loaded.
+text and the metadata, is somewhere in the program's memory, since programs can ask for it, or on
+disk. It is found by looking for ELF files whose code is the one that was loaded.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ import numpy as np
 
 from visim.binary.compat import platform_of_notes
 from visim.binary.elf import MACHINE, MAGIC, ElfImage, Section, SectionType
+from visim.binary.extent import HEADER_BYTES, end_of_file
 from visim.binary.zeinfo import KernelInfo, read_ze_info
 from visim.device.address_space import AddressSpace, PageFault
 from visim.device.hostmemory import Bytes, ProgramMemory
+from visim.device.kept_programs import KeptPrograms
 from visim.errors import InputError
 from visim.target import Platform
 
 _CODE = ".text."
-_ELF_HEADER, _LARGEST_BINARY = 64, 1 << 29
+_LARGEST_BINARY = 1 << 29
 _CHUNK = 16 << 20
 _RELOCATED_BYTES = 8
 _WHOLE, _LOW, _HIGH = 1, 2, 3
@@ -127,10 +129,18 @@ class KernelFinder:
         space: the VM's memory, where code is loaded.
         program: the program's memory.
         platform: the device family of its binaries; those of others may have the same code.
+        kept: the binaries that the driver keeps on disk.
     """
 
-    def __init__(self, space: AddressSpace, program: ProgramMemory, platform: Platform) -> None:
+    def __init__(
+        self,
+        space: AddressSpace,
+        program: ProgramMemory,
+        platform: Platform,
+        kept: KeptPrograms | None = None,
+    ) -> None:
         self._platform = platform
+        self._kept = kept
         self._space = space
         self._program = program
         self._digests: set[str] = set()
@@ -140,8 +150,9 @@ class KernelFinder:
     def find(self, entry: int) -> Found | None:
         """Return the kernel that is entered at an address, None if its binary is nowhere.
 
-        A binary with vISA is preferred to one without. Files that are mapped, such as the driver
-        with its own kernels, are searched last.
+        A binary with vISA is preferred to one without. A program may have released its binary
+        before its kernels run; then the driver has it on disk. Files that are mapped, such as the
+        driver with its own kernels, are searched last.
         """
         last = self._last.get(entry)
         if last is not None and last.section.is_at(self._space, last.start):
@@ -150,6 +161,8 @@ class KernelFinder:
         if found is None or not found.binary.has_visa:
             self._search(of_files=False)
             found = self._known(entry) or found
+        if found is None:
+            found = self._released(entry)
         if found is None:
             self._search(of_files=True)
             found = self._known(entry)
@@ -174,6 +187,15 @@ class KernelFinder:
                         return found
         return found
 
+    def _released(self, entry: int) -> Found | None:
+        """Return the kernel at an address from a binary on disk."""
+        for data in () if self._kept is None else self._kept.unseen():
+            if self._add(data):
+                found = self._known(entry)
+                if found is not None:
+                    return found
+        return None
+
     def _search(self, *, of_files: bool) -> None:
         """Look through the program's memory for binaries that are not known yet."""
         for start, end in _regions(self._program.process, of_files=of_files):
@@ -182,21 +204,23 @@ class KernelFinder:
                 if data is not None:
                     self._add(data)
 
-    def _add(self, data: bytes) -> None:
+    def _add(self, data: bytes) -> bool:
+        """Note a binary; return whether it is one for this device that was not known."""
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._digests:
-            return
+            return False
         self._digests.add(digest)
         binary = read_binary(data)
         if binary is None or binary.platform not in {None, self._platform}:
-            return
+            return False
         for section in binary.sections:
             head = section.code[:_HEAD_BYTES].tobytes()
             self._by_head.setdefault(head, []).append((binary, section))
+        return True
 
     def _places(self, start: int, end: int) -> Iterator[int]:
         """Yield where in a region binaries of GPU programs seem to begin."""
-        room = np.empty(_CHUNK + _ELF_HEADER, np.uint8)
+        room = np.empty(_CHUNK + HEADER_BYTES, np.uint8)
         while start < end:
             count = min(room.size, end - start)
             if not self._program.is_touched(start, count):
@@ -216,23 +240,13 @@ class KernelFinder:
 
     def _binary_at(self, start: int, end: int) -> bytes | None:
         """Return a whole ELF file, as its section headers say where it ends."""
-        header = self._read(start, _ELF_HEADER)
-        if header is None:
-            return None
-        table = int.from_bytes(header[40:48], "little")
-        entry_bytes, entries = (int.from_bytes(header[i : i + 2], "little") for i in (58, 60))
-        size = table + entry_bytes * entries
-        if not entries or size > _LARGEST_BINARY or start + size > end:
-            return None
-        headers = self._read(start + table, entry_bytes * entries)
-        for i in range(entries if headers is not None and entry_bytes == 64 else 0):
-            assert headers is not None
-            one = headers[64 * i : 64 * i + 64]
-            kind, offset, length = one[4:8], one[24:32], one[32:40]
-            if int.from_bytes(kind, "little") != SectionType.NOBITS:
-                last = int.from_bytes(offset, "little") + int.from_bytes(length, "little")
-                size = max(size, last)
-        return None if size > _LARGEST_BINARY or start + size > end else self._read(start, size)
+
+        def read(offset: int, size: int) -> bytes | None:
+            is_inside = size <= _LARGEST_BINARY and start + offset + size <= end
+            return self._read(start + offset, size) if is_inside else None
+
+        size = end_of_file(read)
+        return None if size is None else read(0, size)
 
     def _read(self, start: int, size: int) -> bytes | None:
         room = np.empty(size, np.uint8)

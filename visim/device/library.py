@@ -38,6 +38,13 @@ def cache_folder() -> Path:
     return Path(base) / "visim" / "device"
 
 
+def programs_folder() -> Path:
+    """Return the folder in which the driver keeps what it has compiled; it is made if need be."""
+    folder = cache_folder() / "programs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def library(options: tuple[str, ...] = ()) -> Path:
     """Return the path of the library: the package's, or one that is compiled if it was not before.
 

@@ -21,6 +21,8 @@ from visim.device.address_space import AddressSpace
 from visim.device.commands import GENERATIONS
 from visim.device.finding import KernelFinder
 from visim.device.hostmemory import ProgramMemory, keep_layout
+from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
+from visim.device.kept_programs import KeptPrograms
 from visim.device.launching import Kernels
 from visim.device.models import Model, model
 from visim.device.protocol import (
@@ -68,7 +70,10 @@ class VirtualMachine:
         self._space = AddressSpace(file, memory)
         self.report = ProgramReport(model.name)
         engine = os.environ.get("VISIM_ENGINE") or None
-        finder = KernelFinder(self._space, memory, model.family)
+        kept = os.environ.get(KEPT_PROGRAMS)
+        finder = KernelFinder(
+            self._space, memory, model.family, KeptPrograms(Path(kept)) if kept else None
+        )
         found = os.environ.get(FOUND_VARIABLE)
         folder = os.environ.get(recording.VARIABLE)
         self._kernels = Kernels(
