@@ -14,9 +14,10 @@ import pytest
 
 from tools.wheels import c_versions
 from visim.device.driver import Driver
-from visim.device.environment import command, variables
+from visim.device.environment import variables
 from visim.device.library import compile_library, folder_name, library, vendor_library
 from visim.device.models import MODELS
+from visim.device.programs import command
 from visim.errors import ArgumentError, ToolMissing
 
 pytestmark = pytest.mark.skipif(
@@ -62,6 +63,27 @@ def test_what_cannot_be_started_is_one_sentence(tmp_path: Path) -> None:
         command([str(text)], driver)
     with pytest.raises(FileNotFoundError, match="there is no program nothing-of-this-name"):
         command(["nothing-of-this-name"], driver)
+
+
+def test_programs_that_take_no_library_are_refused_in_words(tmp_path: Path) -> None:
+    driver = Driver(ROOT, None, None, None)
+    own = Path(sys.executable).resolve().read_bytes()[:64]
+    programs = {
+        "static": (own[:56] + bytes(8), r"static is linked statically \(/.*link it dynamically"),
+        "small": (own[:4] + b"\1" + own[5:], "a program of 32 bits"),
+        "other": (own[:18] + b"\x08\0" + own[20:], "bits for machine 8 of the ELF list"),
+    }
+    for name, (data, message) in programs.items():
+        (tmp_path / name).write_bytes(data)
+        (tmp_path / name).chmod(0o755)
+        with pytest.raises(ArgumentError, match=message):
+            command([str(tmp_path / name)], driver)
+    privileged = tmp_path / "privileged"
+    shutil.copy(Path(sys.executable).resolve(), privileged)
+    assert command([str(privileged), "-c", ""], driver) == [str(privileged), "-c", ""]
+    privileged.chmod(0o4755)
+    with pytest.raises(ArgumentError, match="privileged has the set-user-ID"):
+        command([str(privileged)], driver)
 
 
 def test_a_misspelt_device_is_corrected() -> None:

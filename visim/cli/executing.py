@@ -63,7 +63,8 @@ def exec_program(
     found an error or a warning.
     """
     from visim.device.driver import find_driver
-    from visim.device.environment import command, program_of, variables
+    from visim.device.environment import variables
+    from visim.device.programs import command, program_of
     from visim.device.waiting import run_watched
     from visim.sanitize.kinds import read_sanitize
 

@@ -8,8 +8,9 @@ import sys
 from typing import Any
 
 from visim.device.driver import Driver, find_driver
-from visim.device.environment import command, run_environment
+from visim.device.environment import run_environment
 from visim.device.models import MODELS
+from visim.device.programs import command
 from visim.errors import VisimError
 from visim.runtime.doctor import Finding, State
 

@@ -1,4 +1,4 @@
-"""What a program needs around it to see visim's devices: variables, files, and its loader.
+"""What a program needs around it to see visim's devices: variables and files.
 
 Owns the small tree that stands for /sys and /dev/dri. The program itself stays as it is.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from visim.device.kept_programs import VARIABLE as KEPT_PROGRAMS
 from visim.device.kept_programs import remove_damaged
 from visim.device.library import cache_folder, library, programs_folder, vendor_library
 from visim.device.models import ADDRESS_BITS, Model
-from visim.errors import ArgumentError
 
 _FIRST_MINOR = 128
 _KEPT_VISA = "-ze-emit-zebin-visa-sections"
@@ -28,7 +26,6 @@ _ALONE = (
     *("EnableHostUsmAllocationPool", "EnableUsmAllocationPoolManager"),
 )
 """Options of the driver that are 0 where each buffer is to have memory of its own."""
-_MOST_SHEBANGS = 4
 _MOST_PROGRAM_BYTES = 256 << 20
 """Of programs that the driver has compiled so much is kept, those that are used last."""
 
@@ -78,60 +75,6 @@ def variables(
     if driver.level_zero is not None:
         found["ZE_ENABLE_ALT_DRIVERS"] = str(driver.level_zero)
     return found
-
-
-def command(words: Sequence[str], driver: Driver, search: str | None = None) -> list[str]:
-    """Return the words that start a program, with the driver's own loader if it has one.
-
-    Args:
-        words: the program and its arguments, as a shell has them.
-        driver: the driver.
-        search: the folders in which programs are looked for; None takes PATH.
-
-    Raises:
-        FileNotFoundError: there is no such program.
-        ArgumentError: it cannot be started.
-    """
-    program = shutil.which(words[0], path=search)
-    if program is None and Path(words[0]).is_file():
-        raise ArgumentError(f"{words[0]} is not executable; chmod +x {words[0]} makes it so")
-    if program is None:
-        raise FileNotFoundError(f"there is no program {words[0]}")
-    if driver.loader is None:
-        return [program, *words[1:]]
-    interpreted = _with_interpreter([program, *words[1:]], words[0])
-    name, *rest = interpreted
-    start = [
-        "--library-path",
-        str(driver.folder),
-        "--argv0",
-        name if rest != list(words[1:]) else words[0],
-    ]
-    return [str(driver.loader), *start, name, *rest]
-
-
-def program_of(started: Sequence[str]) -> str:
-    """Return the path of the program that the words of `command` start."""
-    return started[started.index("--argv0") + 2] if "--argv0" in started[:5] else started[0]
-
-
-def _with_interpreter(words: list[str], name: str) -> list[str]:
-    """Return a script's words after those of its interpreter, an ELF program's as they are."""
-    for _ in range(_MOST_SHEBANGS):
-        with Path(words[0]).open("rb") as file:
-            first = file.readline(256)
-        if first.startswith(b"\x7fELF"):
-            return words
-        if not first.startswith(b"#!"):
-            break
-        interpreter, *option = first[2:].decode(errors="replace").strip().split(maxsplit=1)
-        words = [interpreter, *option, *words]
-        if Path(interpreter).name == "env" and option:
-            found = shutil.which(option[0])
-            if found is None:
-                break
-            words = [found, *words[2:]]
-    raise ArgumentError(f"{name} is neither a program of this machine nor a script of one")
 
 
 def device_tree(models: Sequence[Model], opencl: Path | None) -> Path:
