@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,9 @@ _CONTINUED = re.compile(r"\\\s*\n\s*//\s*RUN:")
 _FOREIGN = re.compile(r"-igc_opts\s+('[^']*'|\S+)")
 
 
+T = TypeVar("T")
+
+
 @dataclass
 class Examination:
     """What came of one file: the steps that it passed, those that it failed and why, and remarks.
@@ -56,7 +59,7 @@ class Examination:
         reasons = "; ".join(f"{step}: {reason}" for step, reason in self.failed.items())
         return f"{self.file}: {reasons or 'passed'}"
 
-    def check(self, step: str, action: Callable[[], Any]) -> Any:
+    def check(self, step: str, action: Callable[[], T]) -> T | None:
         """Do a step; return its result, None if it failed."""
         try:
             found = action()
@@ -107,11 +110,11 @@ def _program(path: Path, device: str, outcome: Examination) -> tuple[bytes, str 
     build = wanted_build(source, device)
     if build.remark:
         outcome.remarks.append(build.remark)
-    zebin = outcome.check(
+    built = outcome.check(
         "build",
         lambda: build_zebin(source, device=build.device, options=build.options, name=str(path)),
     )
-    return None if zebin is None else (zebin, None)
+    return None if built is None else (built.zebin, None)
 
 
 def wanted_build(source: str, device: str) -> Build:

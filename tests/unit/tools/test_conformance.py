@@ -10,6 +10,7 @@ import pytest
 
 from tools import conformance
 from visim.campaign import conforming
+from visim.runtime.compiling.compilers import compilers
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 KERNEL = """.version 4.1
@@ -41,6 +42,16 @@ def test_programs_pass_all_steps_and_others_say_where_they_stop(tmp_path, capsys
     assert "return" in files["broken.visaasm"]["failed"]["read"]
     assert found["score"]["read"] == {"passed": 2, "failed": 2}
     assert found["score"]["agree"] == {"passed": 2, "failed": 0}
+
+
+def test_a_source_is_built_and_taken_through_the_others(tmp_path, capsys):
+    if not compilers():
+        pytest.skip("libocloc is not installed")
+    (tmp_path / "twice.cl").write_text("kernel void twice(global int *x) { x[0] *= 2; }\n")
+    assert conformance.main([str(tmp_path), "--device", "pvc", "--json"]) == 0
+    [file] = json.loads(capsys.readouterr().out)["files"]
+    assert file["failed"] == {}
+    assert file["passed"] == list(conformance.STEPS)
 
 
 def test_a_folder_without_failures_is_fine(tmp_path, capsys):
