@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,6 +30,8 @@ Main = Callable[[Sequence[str]], int]
 """The command line of visim, as a function."""
 _SPEAKS_JSON = frozenset({"asm", "check", "dis", "info", "link", "run", "smith", "time"})
 _CRASHED = 70
+_LOADED = "loaded"
+_PACKAGE = __name__.partition(".")[0]
 
 
 class Runner(Protocol):
@@ -165,7 +168,12 @@ class Forked:
         return outcome(code, *_texts(out, err), lines)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process.
+
+        It is told to: others that were forked later hold copies of this side's end.
+        """
+        with suppress(OSError):
+            self._connection.send(False)
         self._connection.close()
         self._process.join(timeout=5)
         self._candidates.close()
@@ -187,18 +195,21 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         try:
-            connection.recv()
+            if not connection.recv():
+                return
         except (EOFError, OSError):
             return
         child = os.fork()
         if not child:
             _run_here(words, folder, main)
         connection.send(_awaited(child, seconds))
+        _load_what_was_loaded(folder / _LOADED)
 
 
 def _run_here(words: Sequence[str], folder: Path, main: Main) -> None:
     """Run visim in this process, which ends with its exit code."""
     code = _CRASHED
+    before = set(sys.modules)
     try:
         os.setsid()
         for number, name, flags in (
@@ -211,8 +222,23 @@ def _run_here(words: Sequence[str], folder: Path, main: Main) -> None:
         code = main(words)
         sys.stdout.flush()
         sys.stderr.flush()
+        (folder / _LOADED).write_text("\n".join(one for one in sys.modules if one not in before))
     finally:
         os._exit(code)
+
+
+def _load_what_was_loaded(names: Path) -> None:
+    """Load the modules of visim that a candidate has loaded: the next one finds them.
+
+    The verbs load what they need when they need it, which takes longer than most candidates.
+    """
+    if not names.exists():
+        return
+    for name in names.read_text().split():
+        if name.partition(".")[0] == _PACKAGE:
+            with suppress(ImportError):
+                import_module(name)
+    names.unlink()
 
 
 def _awaited(child: int, seconds: float) -> int | None:
