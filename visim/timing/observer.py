@@ -127,6 +127,9 @@ class Timing(Observer):
         if self._traces is not None:
             self._traces.add(accesses)
 
+    def __repr__(self) -> str:
+        return f"<Timing on {self.machine.title}>"
+
     @property
     def result(self) -> TimingResult:
         """What the launches took.

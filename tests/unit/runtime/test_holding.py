@@ -55,6 +55,7 @@ def test_representations_are_short(program):
     things += [timing, *watcher.seen]
     for thing in things:
         assert len(repr(thing)) <= MOST, type(thing)
+        assert "object at 0x" not in repr(thing)
         assert type(thing).__name__.lower().strip("_") in repr(thing).lower()
 
 
