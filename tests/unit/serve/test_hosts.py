@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +16,8 @@ import pytest
 
 from tests.unit.children import is_gone
 from visim import messages
-from visim.serve.hosts.confinement import available
+from visim.serve.hosts.confinement import Limits, available
+from visim.serve.hosts.forkserver import ForkServer, Work, _Channel
 
 ROOT = Path(__file__).parents[3]
 MOST = 1 << 24
@@ -169,3 +172,35 @@ def _new_children(pid, before):
             return found
         time.sleep(0.05)
     return []
+
+
+@pytest.fixture
+def server_and_channel():
+    """A host in this process, and a channel of it that nobody reads."""
+    sockets = [*socket.socketpair(), *socket.socketpair()]
+    server = ForkServer(sockets[0], Work(lambda head, body, handles: (head, body), ()), Limits())
+    channel = _Channel(sockets[2])
+    server._channels.add(channel)
+    server._selector.register(channel.socket, 1)
+    yield server, channel
+    server._selector.close()
+    shutil.rmtree(server._folder)
+    for one in sockets:
+        one.close()
+
+
+def test_events_that_come_with_the_end_of_a_process_are_late(server_and_channel):
+    server, channel = server_and_channel
+    server._fork(channel, {}, b"")
+    [child] = server._children
+    assert select.select([child.exit], [], [], 60)[0]
+    server._reap(child)
+    assert child.reply
+    assert not server._collect(child)
+
+
+def test_events_that_come_with_the_end_of_a_channel_are_late(server_and_channel):
+    server, channel = server_and_channel
+    server._drop(channel)
+    server._serve(channel, 1)
+    assert not server._channels

@@ -68,7 +68,10 @@ class _Channel:
 
 @dataclass(eq=False)
 class _Child:
-    """A forked process; `cause` says why the host has ended it, None while it has not."""
+    """A forked process; `cause` says why the host has ended it, None while it has not.
+
+    `is_over` says that its descriptors are closed; events of the same moment may still name them.
+    """
 
     pid: int
     exit: int
@@ -78,6 +81,7 @@ class _Child:
     begin: float
     reply: bytearray = field(default_factory=bytearray)
     cause: str | None = None
+    is_over: bool = False
 
 
 class ForkServer:
@@ -151,6 +155,8 @@ class ForkServer:
         self._selector.register(channel.socket, events, partial(self._serve, channel))
 
     def _serve(self, channel: _Channel, events: int) -> None:
+        if channel not in self._channels:  # dropped by another event of the same moment
+            return
         try:
             if events & selectors.EVENT_WRITE:
                 sent = channel.socket.send(channel.outgoing[:_PART])
@@ -217,6 +223,8 @@ class ForkServer:
 
     def _collect(self, child: _Child, _events: int = 0) -> bool:
         """Take what a process has answered; return whether there may be more."""
+        if child.is_over:
+            return False
         try:
             piece = os.read(child.replies, _PART)
         except BlockingIOError:
@@ -233,6 +241,7 @@ class ForkServer:
     def _reap(self, child: _Child, _events: int = 0) -> None:
         while self._collect(child):
             pass
+        child.is_over = True
         _, status, usage = os.wait4(child.pid, 0)
         _kill_group(child.pid)
         for descriptor in (child.replies, child.exit):
