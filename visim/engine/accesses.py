@@ -54,6 +54,10 @@ WATCH = "watch"
 """The kind of what `Watch` effects tell; entries without channels are left out."""
 
 
+SURFACE_SHIFT = 48
+"""Of an access to a surface that a watch tells of, the index stands from this bit on."""
+
+
 @dataclass(frozen=True, slots=True)
 class AccessSite:
     """An instruction whose accesses are reported.
@@ -210,6 +214,7 @@ def where(effect: Effect) -> tuple[Expr | None, Expr | None, Expr | None]:
 
 
 __all__ = [
+    "SURFACE_SHIFT",
     "WATCH",
     "Access",
     "AccessSite",

@@ -96,6 +96,11 @@ class LinkedKernel:
         """What adds to the effects of instructions: nothing here."""
         return ()
 
+    @property
+    def tells(self) -> frozenset[str]:
+        """The names of what `Watch` effects tell anywhere in the program: nothing here."""
+        return frozenset()
+
     def effects(
         self, unit: LinkedUnit, pc: int, block_shape: int | None = None
     ) -> tuple[Effect, ...]:

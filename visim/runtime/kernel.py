@@ -277,6 +277,7 @@ class Kernel:
             else:
                 engine = form.engine.name
                 executables = self._pool(form.engine, wanted, taint=chosen.tracks_taint)
+        wanted = wanted.on(engine)
         sanitizing = None
         if wanted:
             sanitizing = Sanitizing(
@@ -366,6 +367,7 @@ class Kernel:
             wanted: the sanitizers that watch it.
             taint: whether the engine follows inexact values.
         """
+        wanted = wanted.on(engine.name)
         with self._lock.lock:
             key = engine.name, taint, wanted
             executables = self._executables.get(key)

@@ -34,14 +34,15 @@ _MOST_KEPT = 100_000
 class Area:
     """Flat memory that a launch gives a kernel: where it begins, its size, and its name.
 
-    `kind` is "buffer" for what a caller passed or bound, "private" for memory of work-items, and
-    "hidden" for what visim itself added.
+    `writable` says whether kernels may write it. `kind` is "buffer" for what a caller passed or
+    bound, "private" for memory of work-items, and "hidden" for what visim itself added.
     """
 
     start: int
     size: int
     name: str
     kind: str = "buffer"
+    writable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,13 @@ class InstrumentedKernel(LinkedKernel):
         """The instruments' names, which say what their effects are made of."""
         return tuple(one.name for one in self.instruments)
 
-    @cached_property
+    @property
     def tells(self) -> frozenset[str]:
         """The names of what `Watch` effects tell anywhere in the program."""
+        return self._tells
+
+    @cached_property
+    def _tells(self) -> frozenset[str]:
         return frozenset(
             effect.name
             for unit in self.units

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from visim.engine.prefetches import PrefetchInstrument
 from visim.linker.program import LinkedKernel
@@ -12,6 +12,7 @@ from visim.sanitize.barriers import NAME as BARRIER
 from visim.sanitize.barriers import BarrierDetector, BarrierInstrument
 from visim.sanitize.bounds.detector import BoundsDetector
 from visim.sanitize.bounds.instrument import BoundsInstrument, Reach
+from visim.sanitize.bounds.suspecting import BoundsSuspects
 from visim.sanitize.bounds.table import ExtentTable, extent_table
 from visim.sanitize.collecting import Collector
 from visim.sanitize.detecting import (
@@ -43,7 +44,10 @@ from visim.sanitize.uninit.memory import ShadowSpace, shadow_space
 from visim.sanitize.uninit.suspecting import UninitSuspects
 from visim.sem.effects import Space
 
-_FREE = (BoundsDetector, UndefinedDetector, SuspicionDetector, UninitSuspects)
+_FREE = (
+    *(BoundsDetector, UndefinedDetector),
+    *(BoundsSuspects, SuspicionDetector, UninitSuspects),
+)
 """Detectors that need not know where groups begin."""
 
 
@@ -59,6 +63,7 @@ class Wanted:
         prefetches: whether an observer wants to see them, which is no sanitizer's business.
         is_quick: whether races, barriers, and uses of what nothing has written are only suspected,
             by native code.
+        is_native: whether native code runs the kernel.
     """
 
     names: tuple[str, ...] = ()
@@ -66,9 +71,14 @@ class Wanted:
     strict: bool = False
     prefetches: bool = False
     is_quick: bool = False
+    is_native: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.names)
+
+    def on(self, engine: str) -> Wanted:
+        """Return the same on an engine."""
+        return replace(self, is_native=bool(self) and engine == "jit")
 
     @property
     def space(self) -> ShadowSpace | None:
@@ -107,7 +117,10 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
     instruments: list[Instrument] = []
     space, table = wanted.space, wanted.table
     if table is not None:
-        instruments.append(BoundsInstrument(kernel, reach, table))
+        # Detectors of more than bounds have to see which lanes are out of range.
+        alone = not {"races", "uninit", "barriers"} & {*wanted.names}
+        native = wanted.is_native and (wanted.is_quick or alone)
+        instruments.append(BoundsInstrument(kernel, reach, table, native=native))
     if "undefined" in wanted.names:
         prints = Prints(kernel, reach.flat, reach.printf, reach.printf_bytes)
         instruments.append(UndefinedInstrument(prints, has_groups=reach.has_groups))
@@ -164,7 +177,10 @@ def sanitizer(
         detectors.append(UndefinedDetector(surroundings, collector))
     space, table = wanted.space, wanted.table
     if table is not None:
-        detectors.append(BoundsDetector(surroundings, collector, reach, table))
+        if cells is None:
+            detectors.append(BoundsDetector(surroundings, collector, reach, table))
+        else:
+            detectors.append(BoundsSuspects(surroundings, reach, table))
     tells = watched.tells if isinstance(watched, InstrumentedKernel) else frozenset[str]()
     if space is not None and cells is not None:
         marks = Marks(surroundings, space, undefined)
@@ -177,8 +193,8 @@ def sanitizer(
     if is_free and reach.has_groups:
         return FreeSanitizer(surroundings, collector, detectors, is_hasty=is_hasty)
     is_precise = "races" in wanted.names and not wanted.is_quick
-    kind = Sanitizer if is_precise else WatchingSanitizer
-    return kind(surroundings, collector, detectors)
+    made = Sanitizer if is_precise else WatchingSanitizer
+    return made(surroundings, collector, detectors)
 
 
 def needs_groups(watched: LinkedKernel, wanted: Wanted) -> bool:

@@ -136,6 +136,24 @@ class Rectangle:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Within:
+    """Where an access has to stay: lanes outside read 0 or write nothing, which a watch tells.
+
+    `extent` is the address of a table's entry: where the memory starts, and how many bytes of it
+    reads and writes reach (UQ each). None: the memory is the access's surface. Of each lane so many
+    bytes have to be inside as are `needed`. `name` and `group` are those of the `Watch`.
+
+    Instructions have none by themselves, and only native code keeps to it: by the comparison that
+    every access has there.
+    """
+
+    extent: int | None
+    needed: int
+    name: str
+    group: tuple[Expr, Expr, Expr] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """Read `components` successive elements at each address; results are `loaded` leaves.
 
@@ -152,6 +170,7 @@ class Load:
     mask: Expr | None
     rectangle: Rectangle | None = None
     shape: Place | None = None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +186,7 @@ class LoadBlock:
     type: DataType
     count: int
     mask: Expr | None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,6 +200,7 @@ class Store:
     mask: Expr | None
     rectangle: Rectangle | None = None
     shape: Place | None = None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,6 +212,7 @@ class StoreBlock:
     address: Expr
     value: Expr
     mask: Expr | None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,6 +226,7 @@ class Atomic:
     type: DataType
     operands: tuple[Expr, ...]
     mask: Expr | None
+    within: Within | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -419,6 +442,8 @@ def operands(effect: Effect) -> tuple[Expr, ...]:
     found: list[Expr] = []
     for name in effect.__slots__:
         value: object = getattr(effect, name)
+        if isinstance(value, Within):
+            value = value.group
         parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
         found += [part for part in parts if isinstance(part, Expr)]
     return tuple(found)

@@ -35,8 +35,7 @@ from visim.engine.jit.launch.tables import Contents
 from visim.engine.jit.launch.teams import Teams, traits
 from visim.engine.jit.launch.work import private_memory
 from visim.engine.jit.launch.workers import SMALL_STEPS, Team, available_workers
-from visim.engine.jit.writing.tracing import noted
-from visim.engine.jit.writing.versions import Traits, Version, Way
+from visim.engine.jit.writing.versions import Traits, Version, Way, noted
 from visim.engine.observers import BlockCounts, BlockPlace, Observers
 from visim.engine.stops import Stopped, stoppable
 from visim.linker.program import LinkedKernel
@@ -225,7 +224,7 @@ class Prepared:
             saving=self.saving,
             inputs=inputs,
             checked=options.checked,
-            watched=noted(Observers(options.observers)),
+            watched=noted(Observers(options.observers), self.kernel),
             payload=None if stacks else payload,
             filled=filled if stacks else None,
             in_step=way is Way.IN_STEP,

@@ -231,7 +231,8 @@ class Thread(IntEnum):
     observers are written at `TRACE` (blocks) and `LOG` (accesses), up to the ends of the buffers.
 
     `MARKS` are what the thread has done at each barrier (`Mark`). `LINK` is the next one of those
-    that wait for the same barrier, or were put aside.
+    that wait for the same barrier, or were put aside. From `GROUP` on are the three coordinates of
+    its group, where it asks Python for an access that observers may be told of.
     """
 
     IMAGE = 0
@@ -270,6 +271,7 @@ class Thread(IntEnum):
     LOG_END = 34
     MARKS = 35
     LINK = 36
+    GROUP = 37
     SIZE = 40
 
 

@@ -90,7 +90,7 @@ class Sanitizing:
         """Return what watches one run of a plan; `errors` are kinds that count as errors."""
         machine = plan.parts[0].machine
         areas = tuple(
-            Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"))
+            Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"), one.writable)
             for one in machine.memory.allocations
             if one.name not in OWN_MEMORY
         )

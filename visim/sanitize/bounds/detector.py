@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from visim.engine.accesses import Accesses, AccessSite
+from visim.engine.accesses import SURFACE_SHIFT, Accesses, AccessSite
 from visim.engine.observers import GroupStart
 from visim.engine.provenance import NOBODY, Owners, Provenance
 from visim.errors import Fault
@@ -13,7 +13,6 @@ from visim.machine.extents import Extent
 from visim.sanitize.bounds.instrument import (
     OWN_LOCAL,
     PREFIX,
-    SURFACE_SHIFT,
     Access,
     Reach,
     access_bytes,
@@ -49,17 +48,9 @@ class BoundsDetector:
         self._collector = collector
         self._sites: dict[tuple[int, int, str], _Site] = {}
         self._extents = {extent.name: extent for extent in surroundings.extents}
-        table.clear()
-        for number, name in enumerate(reach.names):
-            extent = self._extents.get(name)
-            start, size = (0, EVERYWHERE) if extent is None else (extent.start, extent.size)
-            table.put(table.named(number), start, size)
-        for index, area in surroundings.bound.items():
-            table.put(table.surfaces + 16 * index, 0, area.size)
-        local = [extent.end for extent in surroundings.extents if extent.is_local]
-        self._local_bytes = max(local, default=surroundings.local_bytes)
-        table.put(table.local, 0, self._local_bytes)
-        self._table, self._reach = table, reach
+        fill_table(table, surroundings, reach)
+        self._local_bytes = local_bytes(surroundings)
+        self._reach = reach
 
     @cached_property
     def _flat(self) -> Provenance:
@@ -185,4 +176,27 @@ class BoundsDetector:
         return _Site(access, owners, first)
 
 
-__all__ = ["BoundsDetector"]
+def fill_table(table: ExtentTable, surroundings: Surroundings, reach: Reach) -> None:
+    """Let a table have the extents of a launch."""
+    extents = {extent.name: extent for extent in surroundings.extents}
+    table.clear()
+    for number, name in enumerate(reach.names):
+        extent = extents.get(name)
+        if extent is None:
+            table.put(table.named(number), 0, EVERYWHERE)
+            continue
+        area = None if extent.is_local else surroundings.area(extent.start)
+        writable = area is None or area.writable
+        table.put(table.named(number), extent.start, extent.size, writable=writable)
+    for index, area in surroundings.bound.items():
+        table.put(table.surface(index), 0, area.size)
+    table.put(table.local, 0, local_bytes(surroundings))
+
+
+def local_bytes(surroundings: Surroundings) -> int:
+    """Return how many bytes of local memory a launch has."""
+    ends = [extent.end for extent in surroundings.extents if extent.is_local]
+    return max(ends, default=surroundings.local_bytes)
+
+
+__all__ = ["BoundsDetector", "fill_table", "local_bytes"]

@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from visim.engine.accesses import SURFACE_SHIFT
 from visim.engine.provenance import UNSURE, Owners, PointerPlace, Provenance
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.arrays import OwnArrays
 from visim.sanitize.bounds.needed import NeededBytes
-from visim.sanitize.bounds.table import MOST_NAMES, ExtentTable
+from visim.sanitize.bounds.table import ENTRY_SHIFT, MOST_NAMES, ExtentTable
 from visim.sem.effects import (
     FIRST_COUNTER,
     Atomic,
@@ -26,6 +27,7 @@ from visim.sem.effects import (
     Store,
     StoreBlock,
     Watch,
+    Within,
     operands,
 )
 from visim.sem.expr import (
@@ -40,12 +42,12 @@ from visim.sem.expr import (
 from visim.types import UD, UQ
 
 PREFIX = "bounds "
-SURFACE_SHIFT = 48
-"""Of an access to a surface its index stands from this bit on."""
 OWN_LOCAL = "the kernel's own local memory"
 Access = Load | LoadBlock | Store | StoreBlock | Atomic
 _GROUP_FIELDS = (4, 24, 28)
 """Where r0 has the coordinates of the group, in bytes."""
+_MOST_LANES = 64
+"""So many addresses of a message native code looks at by itself."""
 _PADDED = 4
 """Elements of a vector of three as a block that all channels share is loaded."""
 
@@ -94,14 +96,23 @@ class Reach:
 class BoundsInstrument:
     """Masks what is out of range, and tells of it.
 
+    Where the engine is `native`, accesses have only to say in which one extent they stay: native
+    code compares every address with where it may be in any case, and all that its passes do with
+    that comparison (leave it out, hoist it, merge it) is done with the extent's.
+
     Args:
         kernel: the kernel without instruments.
         reach: what it reaches.
         table: where the extents are.
+        native: whether native code runs the kernel, and every pointer of it has an extent.
     """
 
-    def __init__(self, kernel: LinkedKernel, reach: Reach, table: ExtentTable) -> None:
-        self.name = f"bounds at {table.address:x} {reach.own.key}"
+    def __init__(
+        self, kernel: LinkedKernel, reach: Reach, table: ExtentTable, *, native: bool
+    ) -> None:
+        way = "native bounds" if native else "bounds"
+        self.name = f"{way} at {table.address:x} {reach.own.key}"
+        self.native = native
         self._kernel = kernel
         self._table = table
         self._numbers = {name: number for number, name in enumerate(reach.names)}
@@ -133,8 +144,8 @@ class BoundsInstrument:
             case Space.SURFACE if effect.surface is not None:
                 index = known_integer(effect.surface)
                 if index is None:
-                    return ((effect.surface.to(UQ) & 0xFF) << 4) + table.surfaces
-                return () if index >= FIRST_COUNTER else (table.surfaces + 16 * (index & 0xFF),)
+                    return ((effect.surface.to(UQ) & 0xFF) << ENTRY_SHIFT) + table.surfaces
+                return () if index >= FIRST_COUNTER else (table.surface(index & 0xFF),)
             case _:
                 return ()
 
@@ -151,7 +162,7 @@ class _Instruction:
         self._instrument = instrument
         self._unit, self._pc = unit, pc
         self._found: list[Effect] = []
-        self._loaded: dict[int, tuple[Access, Expr]] = {}
+        self._loaded: dict[int, tuple[Access, Expr | None]] = {}
         self._known: dict[Expr, Expr] = {}
         self._given: tuple[Effect, ...] = ()
 
@@ -170,6 +181,11 @@ class _Instruction:
         extents = self._instrument.extents(self._unit, self._pc, effect)
         if extents == ():
             return effect
+        within = self._within(old, effect, extents, number)
+        if within is not None:
+            kept = replace(effect, within=within)
+            self._loaded[id(old)] = kept, None
+            return kept
         where = address_of(effect)
         wide = where.to(UQ)
         each = extents if isinstance(extents, tuple) else (extents,)
@@ -191,6 +207,19 @@ class _Instruction:
             found = replace(effect, mask=mask)
         self._loaded[id(old)] = found, inside
         return found
+
+    def _within(
+        self, old: Effect, effect: Access, extents: tuple[int, ...] | Expr, number: int
+    ) -> Within | None:
+        """Return where native code keeps an access by itself; None: it has to be masked."""
+        instrument = self._instrument
+        if not instrument.native or not isinstance(extents, tuple) or len(extents) != 1:
+            return None
+        if address_of(effect).lanes > _MOST_LANES or getattr(effect, "rectangle", None):
+            return None
+        extent = None if effect.space is Space.SURFACE else extents[0]
+        name, needed = f"{PREFIX}{number}", self._needed(old, effect)
+        return Within(extent, needed, name, instrument.group)
 
     def _needed(self, old: Effect, effect: Access) -> int:
         """Return the bytes of an access that have to be there.
@@ -251,6 +280,8 @@ class _Instruction:
                 return expr
             load, inside = masked
             fresh = replace(expr, attribute=(load, component))
+            if inside is None:
+                return fresh
             zero = constant(0, expr.type, expr.lanes)
             return select(broadcast(inside, expr.lanes), fresh, zero)
         args = tuple(self._new(arg) for arg in expr.args)
@@ -310,7 +341,6 @@ def access_bytes(effect: Access) -> int:
 __all__ = [
     "OWN_LOCAL",
     "PREFIX",
-    "SURFACE_SHIFT",
     "Access",
     "BoundsInstrument",
     "Reach",

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from visim.machine.allocations import aligned_zeros
 
-_ENTRY = 16
+ENTRY_SHIFT = 5
+_ENTRY = 1 << ENTRY_SHIFT
 MOST_NAMES, _SURFACES = 255, 256
 _SLM = MOST_NAMES
 EVERYWHERE = 1 << 63
@@ -21,16 +22,17 @@ EVERYWHERE = 1 << 63
 
 
 class ExtentTable:
-    """Extents, two 64-bit numbers each: where memory starts, and its bytes.
+    """Extents, four 64-bit numbers each: where memory starts, its bytes, those that can be written.
 
-    First come named ones, then local memory as a whole, then surfaces by binding table index.
+    The last one is 0. First come named ones, then local memory as a whole, then surfaces by binding
+    table index.
     """
 
     def __init__(self) -> None:
         self.bytes: NDArray[np.uint8] = aligned_zeros(_ENTRY * (_SLM + 1 + _SURFACES))
         self.address = int(self.bytes.ctypes.data)
         self.lock = threading.RLock()
-        self._entries = self.bytes.view(np.uint64).reshape(-1, 2)
+        self._entries = self.bytes.view(np.uint64).reshape(-1, _ENTRY // 8)
 
     def named(self, number: int) -> int:
         """Return the address of a named extent."""
@@ -43,17 +45,22 @@ class ExtentTable:
 
     @property
     def surfaces(self) -> int:
-        """The address of the extent of the surface with index 0; others follow, 16 bytes each."""
-        return self.named(_SLM + 1)
+        """The address of the extent of the surface with index 0; others follow it."""
+        return self.surface(0)
+
+    def surface(self, index: int) -> int:
+        """Return the address of the extent of a surface."""
+        return self.named(_SLM + 1 + index)
 
     def clear(self) -> None:
         """Let everything named be empty, and surfaces be without bounds."""
-        self._entries[:] = (0, 0)
-        self._entries[_SLM:] = (0, EVERYWHERE)
+        self._entries[:] = 0
+        self._entries[_SLM:] = (0, EVERYWHERE, EVERYWHERE, 0)
 
-    def put(self, address: int, start: int, size: int) -> None:
+    def put(self, address: int, start: int, size: int, *, writable: bool = True) -> None:
         """Set the extent at an address of the table."""
-        self._entries[(address - self.address) // _ENTRY] = (start, size)
+        found = start, size, size if writable else 0, 0
+        self._entries[(address - self.address) // _ENTRY] = found
 
 
 @cache
@@ -62,4 +69,4 @@ def extent_table() -> ExtentTable:
     return ExtentTable()
 
 
-__all__ = ["EVERYWHERE", "MOST_NAMES", "ExtentTable", "extent_table"]
+__all__ = ["ENTRY_SHIFT", "EVERYWHERE", "MOST_NAMES", "ExtentTable", "extent_table"]

@@ -32,7 +32,8 @@ def packed_form(
         size: the bytes of an element: 1, 2, 4 or 8.
         parts: how many elements each lane has.
         vector_bytes: the size of a vector of elements in the exchange area.
-        flat: whether addresses are looked up among the allocations, and where they were last.
+        flat: whether addresses are looked up among the allocations, and where they were last;
+            then `%start` is the extent in which they have to be, 0: in any allocation.
         writes: whether the memory has to be writable.
         aligned: whether addresses have to be multiples of the size.
     """
@@ -118,7 +119,7 @@ refused:
   br i1 %is.flat, label %look, label %ask
 look:
   %known = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %area, i64 %mask,
-                                     i64 %reached.bytes, i64 %writes)
+                                     i64 %reached.bytes, i64 %writes, i64 %start)
   br i1 %known, label %begin, label %ask
 found:
   %delta = sub i64 %base, %from

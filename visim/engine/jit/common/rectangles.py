@@ -85,7 +85,7 @@ find:
   store i64 %first, ptr %numbers
   %stores.wide = zext i1 %stores to i64
   %known = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %numbers, i64 1, i64 1,
-                                     i64 %stores.wide)
+                                     i64 %stores.wide, i64 0)
   br i1 %known, label %test, label %bad
 copy:
   %i = phi i64 [ 0, %place ], [ 0, %test ], [ %next, %copy ]

@@ -146,7 +146,7 @@ attributes #0 = { nounwind }
 """
 
 _CALLS = rf"""
-declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64)
+declare i1 @visim_flat_check(ptr, ptr, ptr, i64, i64, i64, i64)
 declare i1 @visim_padded(ptr, i64, ptr, i64)
 declare i1 @visim_rectangle({RECTANGLE_TYPES})
 declare i32 @visim_pause_$WAY$(ptr, ptr, i64, i64)
@@ -159,9 +159,9 @@ declare void @visim_clear_memory(ptr, ptr)
 declare void @visim_tally(ptr, i64)
 
 define internal i1 @flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
-                               i64 %write) alwaysinline #0 {{
+                               i64 %write, i64 %extent) alwaysinline #0 {{
   %found = call i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
-                                     i64 %write)
+                                     i64 %write, i64 %extent)
   ret i1 %found
 }}
 
@@ -196,15 +196,28 @@ define internal void @fault(ptr %thread, i64 %kind, i64 %pc, i64 %unit) alwaysin
 }
 
 define i1 @visim_flat_check(ptr %ctx, ptr %cache, ptr %addresses, i64 %mask, i64 %size,
-                            i64 %write) #0 {
+                            i64 %write, i64 %extent) #0 {
 entry:
   %tp = getelementptr i64, ptr %ctx, i64 $C_TABLE$
-  %table = load ptr, ptr %tp
+  %all = load ptr, ptr %tp
   %np = getelementptr i64, ptr %ctx, i64 $C_TABLE_ENTRIES$
-  %n = load i64, ptr %np
+  %many = load i64, ptr %np
+  %anywhere = icmp eq i64 %extent, 0
+  br i1 %anywhere, label %any, label %one
+one:
+  %own = inttoptr i64 %extent to ptr
+  %own.bytes.at = getelementptr i64, ptr %own, i64 1
+  %own.bytes = load i64, ptr %own.bytes.at
+  %unknown = icmp slt i64 %own.bytes, 0
+  br i1 %unknown, label %any, label %begin
+any:
+  br label %begin
+begin:
+  %table = phi ptr [ %own, %one ], [ %all, %any ]
+  %n = phi i64 [ 1, %one ], [ %many, %any ]
   br label %lanes
 lanes:
-  %left = phi i64 [ %mask, %entry ], [ %rest, %found ]
+  %left = phi i64 [ %mask, %begin ], [ %rest, %found ]
   %none = icmp eq i64 %left, 0
   br i1 %none, label %good, label %lane
 lane:
@@ -294,7 +307,8 @@ define internal i32 @visim_ask(ptr %ctx, ptr %thread, i64 %site, i64 %mask, i64 
 - `fault` notes in a thread's record why and where it stops.
 - `visim_flat_check` looks up, for each active lane, an allocation that has `size` bytes at the
   lane's address and, if `write` is 1, can be written. The message remembers in `cache` where the
-  last of them is. False: a lane is in none.
+  last of them is. False: a lane is in none. With an `extent`, which has the form of an allocation's
+  entry, lanes have to be in that one, unless nobody knows its size.
 - `run_kernel` runs a thread to its end; `run_threads` runs `n` of them, one after the other, and
   returns the number of the one that has failed, `n` if none has.
 - `visim_ask` calls Python, which answers 0 if the thread may go on.

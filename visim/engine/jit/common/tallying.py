@@ -79,9 +79,8 @@ adds:
   br label %out
 compare:
 {_fields(bytes="TALLY_BYTES", start="TALLY_START")}
-  %some = icmp ne i64 %bytes, 0
-  %same = icmp eq i64 %start, %base
-  %ends = and i1 %some, %same
+  %away = sub i64 %base, %start
+  %ends = icmp ult i64 %away, %bytes
   br i1 %ends, label %end, label %out
 end:
   call void @add_up(ptr %ctx)
@@ -136,7 +135,8 @@ site:
   %cache = getelementptr i8, ptr %caches, i64 %cache.byte
   %base = load i64, ptr %cache
   %other = icmp eq i64 %offset, {OTHER}
-  %same = icmp eq i64 %base, %start
+  %away = sub i64 %base, %start
+  %same = icmp ult i64 %away, %bytes
   %reads = and i1 %other, %same
   br i1 %reads, label %no, label %site.next
 site.next:

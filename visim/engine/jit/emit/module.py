@@ -60,7 +60,8 @@ class ModuleWriter(ModuleFrame):
         self.library.intrinsic("llvm.cttz.i64", "i64", "i64", "i1")
         if self._has_tallies(flows):
             self.adding = additions(flows.values())
-        lifts = takes_mir(self.version, _steps(flows.values()))
+        # MIR does not have what instruments add.
+        lifts = not self.kernel.made_by and takes_mir(self.version, _steps(flows.values()))
         functions = [self._function(flow, lifts=lifts) for flow in flows.values()]
         entry = function_name(0, self.version.cr0)
         text = "\n".join(

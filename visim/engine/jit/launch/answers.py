@@ -14,10 +14,12 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.engine.accesses import SURFACE_SHIFT, WATCH, AccessSite
 from visim.engine.barriers import BarrierMisuse, Barriers
 from visim.engine.base import Dispatch, Lookout, Machine, SharedStarts
 from visim.engine.context import Context
 from visim.engine.faults import Stop, fault_at, memory_fault
+from visim.engine.jit.analysis.blocks import MemoryMessage
 from visim.engine.jit.analysis.callouts import WAIT, CallOut
 from visim.engine.jit.launch.endings import Endings
 from visim.engine.jit.launch.hosting import FusedApart, Host, Meetings
@@ -32,7 +34,7 @@ from visim.linker.program import LinkedKernel
 from visim.machine.allocations import Allocation, MemoryViolation
 from visim.machine.memory import Space
 from visim.machine.surfaces import SharedLocalMemory, Window
-from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Yield
+from visim.sem.effects import Atomic, Load, LoadBlock, Message, Store, StoreBlock, Within, Yield
 from visim.sem.effects import Space as SpaceKind
 
 _IMPLICIT = "implicit arguments"
@@ -270,14 +272,16 @@ class Answers:
     def _perform(self, site: SiteInfo, mask: int, surface: int, thread: ThreadRecord) -> None:
         """Do a message to memory; its operands and answers are in the exchange area."""
         effect, data = site.effect, self._exchange[EXCHANGE_DATA:]
+        if effect.within is not None:
+            mask = self._inside(site, effect.within, mask, surface, thread)
         space = self._space(effect.space, thread)
         index = (surface,) if effect.space is SpaceKind.SURFACE else ()
         if isinstance(effect, LoadBlock | StoreBlock):
             address = int(self._exchange[:8].view(np.uint64)[0])
             if isinstance(effect, LoadBlock):
                 size = effect.count * effect.type.bytes
-                data[:size] = space.load_block(*index, address, size)
-            else:
+                data[:size] = space.load_block(*index, address, size) if mask else 0
+            elif mask:
                 size = effect.value.lanes * effect.value.type.bytes
                 space.store_block(*index, address, data[:size].copy())
             return
@@ -304,6 +308,36 @@ class Answers:
                 ]
                 found = self._atomic(space, index, effect, addresses, on, dtype, operands)
                 _put(data, found)
+
+    def _inside(
+        self, site: SiteInfo, within: Within, mask: int, surface: int, thread: ThreadRecord
+    ) -> int:
+        """Return the lanes that stay where they have to; observers are told of the others."""
+        lanes, effect = _lanes_of(site.effect), site.effect
+        places = self._exchange[: 8 * lanes].view(np.uint64)
+        start, size = self._reached(within, surface)
+        offsets = [(int(place) - start) % (1 << 64) for place in places]
+        inside = sum(
+            1 << lane for lane, offset in enumerate(offsets) if offset + within.needed <= size
+        )
+        outside = mask & ~inside
+        if outside:
+            values = places
+            if effect.surface is not None:
+                values = places | np.uint64(surface << SURFACE_SHIFT)
+            watch = AccessSite(site.unit, site.pc, WATCH, lanes=lanes, operation=within.name)
+            group = None if within.group is None else thread.group
+            self._watcher.tell(thread, watch, outside, values, group)
+        return mask & inside
+
+    def _reached(self, within: Within, surface: int) -> tuple[int, int]:
+        """Return where the memory starts in which an access has to stay, and its bytes."""
+        machine = self._run.target.machine
+        if within.extent is None:
+            known = surface in machine.surfaces
+            return 0, machine.surfaces[surface].size if known else 1 << 64
+        entry = machine.memory.load_block(within.extent, 24).view(np.uint64)
+        return int(entry[0]), int(entry[1])
 
     @staticmethod
     def _atomic(
@@ -342,6 +376,11 @@ class Answers:
             data = machine.implicit_arguments
             parts.append(Allocation(_IMPLICIT, data, False, machine.implicit_base))
         return Window("scratch", parts)
+
+
+def _lanes_of(effect: MemoryMessage) -> int:
+    """Return how many addresses a message has."""
+    return 1 if isinstance(effect, LoadBlock | StoreBlock) else effect.addresses.lanes
 
 
 def _vector(data: NDArray[np.uint8], position: int, dtype: str, lanes: int) -> NDArray[Any]:

@@ -47,6 +47,12 @@ class ThreadRecord:
     def __post_init__(self) -> None:
         self.octets = octets_of(self.image)
 
+    @property
+    def group(self) -> tuple[int, int, int]:
+        """The coordinates of its group, as it has left them for what it asks."""
+        x, y, z = (int(one) for one in self.fields[Thread.GROUP : Thread.GROUP + 3])
+        return x, y, z
+
     def clear(self) -> None:
         """Make everything zero, as in a new record."""
         self.fields[Thread.SCRATCH_BASE :] = 0

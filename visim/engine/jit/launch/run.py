@@ -52,7 +52,7 @@ from visim.engine.jit.layout import (
     Thread,
 )
 from visim.engine.jit.writing.versions import Traits, Way
-from visim.engine.observers import NOBODY, BlockPlace
+from visim.engine.observers import NOBODY, BlockPlace, Observers
 from visim.errors import Fault
 from visim.linker.program import LinkedKernel
 from visim.machine.allocations import aligned_zeros
@@ -476,7 +476,9 @@ def _local_memory(size: int) -> SharedLocalMemory:
 
 def looks_inside(options: RunOptions) -> bool:
     """Return whether somebody wants to know more of threads than their memory and their count."""
-    return options.budget is not None or options.count_forms or bool(options.observers)
+    observers = Observers(options.observers)
+    follows = bool(options.observers) and (observers.is_ordered or not observers.watches_only)
+    return options.budget is not None or options.count_forms or follows
 
 
 def weakly(dispatch: Dispatch) -> Dispatch:

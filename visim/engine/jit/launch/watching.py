@@ -17,7 +17,7 @@ from visim.engine.accesses import Accesses, AccessSite, Words
 from visim.engine.base import Dispatch
 from visim.engine.jit.launch.records import ThreadRecord
 from visim.engine.jit.layout import Status, Thread
-from visim.engine.jit.writing.tracing import ACCESSES, PATHS
+from visim.engine.jit.writing.versions import ACCESSES, PATHS
 from visim.engine.observers import (
     NOBODY,
     BlockPlace,
@@ -120,7 +120,7 @@ class Watcher:
 
     def drain(self, record: ThreadRecord) -> None:
         """Empty the buffers of a thread that runs, after those of the threads before it."""
-        while not self.takes_groups and self._turn[0] is not record:
+        while not self.takes_groups and self._turn and self._turn[0] is not record:
             self._report(self._turn.pop(0))
         self._take(record)
 
@@ -132,6 +132,29 @@ class Watcher:
                 break
             self._report(record)
         self._turn = []
+
+    def tell(
+        self,
+        record: ThreadRecord,
+        watch: AccessSite,
+        lanes: int,
+        values: Words,
+        group: Triple | None,
+    ) -> None:
+        """Report what a thread that runs has to tell at a watch, behind what it has noted.
+
+        Args:
+            record: the thread.
+            watch: the site.
+            lanes: those of which it tells, as bits.
+            values: a number for each lane.
+            group: the thread's group; None: that which has begun last.
+        """
+        self.drain(record)
+        masks = [lanes >> first & (1 << 64) - 1 for first in range(0, watch.lanes, 64)]
+        words = np.array([0, *masks, *values.tolist()], np.uint64)
+        for observe in self.observers.accesses:
+            observe(Accesses(group or self._group, record.number, (watch,), words))
 
     # Groups that native code runs by itself
 

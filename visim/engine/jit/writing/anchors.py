@@ -71,7 +71,9 @@ class Anchors:
             signed(core - anchor.cores, anchor.bits),
             signed(base - anchor.bases, form.bits),
         )
-        if anchor.bits < form.core_bits and not _is_within(anchor.bounds, anchor.bits):
+        end = anchor.bounds.end
+        if anchor.bits < form.core_bits and (end is None or end > 1 << anchor.bits):
+            # Sums that wrap may be in range.
             return None
         return Near(anchor, away, rest, away * form.scale + rest)
 
@@ -105,11 +107,6 @@ class Anchors:
             base_root, base = (base_root, base), 0
         kind = (form.bits, form.core_bits, form.signed, form.scale)
         return (kind, root, base_root, where), core, base
-
-
-def _is_within(bounds: Bounds, bits: int) -> bool:
-    """Whether what is in range has so many bits: sums that wrap are never in range then."""
-    return bounds.limit.isdigit() and int(bounds.limit) <= 1 << bits
 
 
 def start_near(text: Text, form: Form, near: Near) -> tuple[str, str]:

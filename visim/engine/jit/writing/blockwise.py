@@ -10,11 +10,12 @@ from visim.engine.jit.ir.text import scalar_type, vector_type
 from visim.engine.jit.layout import EXCHANGE_DATA, Context, FaultKind
 from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.general import beyond_function
-from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.reach import BoundsWriter, extent_of
 from visim.engine.jit.writing.rows import RowWriter
+from visim.engine.jit.writing.telling import leave_group
 from visim.engine.jit.writing.values import Values
 from visim.machine.allocations import LARGEST_ELEMENT
-from visim.sem.effects import LoadBlock, Space, StoreBlock
+from visim.sem.effects import LoadBlock, Space, StoreBlock, Within
 from visim.sem.expr import Expr
 
 
@@ -58,7 +59,13 @@ class BlockWriter:
         place = text.at(self.unit.context_pointer(Context.EXCHANGE), EXCHANGE_DATA)
         size = effect.count * effect.type.bytes
         block = f"i64 {self._address}, ptr {place}, i64 {size}"
-        if effect.surface is not None:
+        within = effect.within
+        if within is not None:
+            if not extent_of(effect) or size <= LARGEST_ELEMENT or within.needed >= size:
+                self._refer(effect, site, None)
+                return place
+            call = self._if_needed_is_there(within, place, size)
+        elif effect.surface is not None:
             function = beyond_function(self.unit.module.library)
             call = f"@{function}(ptr {self.bounds.entry(effect.surface)}, {block})"
         elif effect.space in {Space.FLAT, Space.SHADOW} and size > LARGEST_ELEMENT:
@@ -73,6 +80,15 @@ class BlockWriter:
         text.jump(done)
         text.label(done)
         return place
+
+    def _if_needed_is_there(self, within: Within, place: str, size: int) -> str:
+        """Return the call that loads a block that ends behind its extent, if nobody reads there."""
+        text = self.text
+        bounds = self.unit.surfaces.extent(within.extent or 0, within.needed, None, reads=True)
+        offset = text.let(f"sub i64 {self._address}, {bounds.start}")
+        inside = text.let(f"icmp ult i64 {offset}, {bounds.limit}")
+        wanted = text.let(f"select i1 {inside}, i64 {size}, i64 0")
+        return f"@visim_padded(ptr %ctx, i64 {self._address}, ptr {place}, i64 {wanted})"
 
     def store(self, effect: StoreBlock, site: int) -> None:
         """Store a block."""
@@ -112,7 +128,7 @@ class BlockWriter:
             write, cache = int(isinstance(effect, StoreBlock)), self.bounds.cache(site)
             known = text.let(
                 f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, "
-                f"i64 {size}, i64 {write})"
+                f"i64 {size}, i64 {write}, i64 {extent_of(effect)})"
             )
             text.branch(known, fast, slow)
         text.label(fast)
@@ -126,6 +142,7 @@ class BlockWriter:
         text.do(f"store i64 {self._address}, ptr {area}, align 8")
         if given is not None:
             text.do(f"store {given[1]} {given[0]}, ptr {text.at(area, EXCHANGE_DATA)}, align 1")
+        leave_group(self.values, effect.within)
         surface = self.bounds.surface(effect)
         failed = text.let(
             f"call i32 @host(ptr %ctx, ptr %thread, i64 {site}, i64 1, i64 {surface}) cold"

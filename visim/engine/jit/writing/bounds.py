@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from visim.engine.jit.ir.text import Text
-from visim.engine.jit.layout import LOOP_NOTES, SURFACE_ENTRY, Context, Thread
+from visim.engine.jit.layout import LOOP_NOTES, SLM_MARGIN, SURFACE_ENTRY, Context, Thread
 from visim.machine.surfaces import BINDING_TABLE_SIZE
 
 
@@ -15,20 +15,23 @@ class Bounds:
     """Where a message goes, as names of i64: `start` is subtracted from addresses.
 
     The differences below `limit` are in range; `host` is added to them. So many bytes in front of
-    what is in range and behind it can be read as well, by channels that are off: `margin`.
+    what is in range and behind it can be read as well, by channels that are off: `margin`. All
+    addresses in range are below `end`, if anything is known of them.
     """
 
     start: str
     limit: str
     host: str
     margin: int = 0
+    end: int | None = None
 
 
 class SurfaceWriter:
     """Writes once, where the function starts, what stays while it runs.
 
-    That are the bounds of surfaces with known numbers, and where shared local memory is: LLVM does
-    not know that stores leave it where it is, and would add it to each address again. `thread` is
+    That are the bounds of surfaces with known numbers and of extents, and where shared local memory
+    is: LLVM does not know that stores leave it where it is, and would add it to each address again.
+    `thread` is
     written where a thread starts, or goes on behind a barrier: where its scratch memory is.
     """
 
@@ -37,6 +40,7 @@ class SurfaceWriter:
         self.text = Text(hint="s")
         self.thread = Text(hint="scratch")
         self._known: dict[tuple[int, int, bool], Bounds] = {}
+        self._extents: dict[tuple[int, int, bool], Bounds] = {}
         self._rooms: dict[int, str] = {}
 
     @cached_property
@@ -68,10 +72,36 @@ class SurfaceWriter:
     def scratch(self, size: int) -> Bounds:
         """Return the bounds of messages to scratch memory; each lane reaches `size` bytes."""
         if self._known_scratch is not None:
-            return Bounds("0", str(max(0, self._known_scratch - size + 1)), self._scratch_host)
+            limit = max(0, self._known_scratch - size + 1)
+            return Bounds("0", str(limit), self._scratch_host, end=limit)
         if size not in self._rooms:
             self._rooms[size] = limit_for(self.text, self._scratch_bytes, size)
         return Bounds(self._scratch_start, self._rooms[size], self._scratch_host)
+
+    def extent(self, entry: int, size: int, slm_bytes: int | None, *, reads: bool) -> Bounds:
+        """Return the bounds of messages that stay in an extent; each lane reaches `size` bytes.
+
+        Its entry of a table is at the address `entry`: see `visim.sem.effects.Within`. With
+        `slm_bytes` it is in shared local memory, which has so many.
+        """
+        key = entry, size, reads
+        if key not in self._extents:
+            text = self.text
+            start, room = (
+                text.let(f"load i64, ptr inttoptr (i64 {place} to ptr), align 8")
+                for place in (entry, entry + (8 if reads else 16))
+            )
+            if slm_bytes is None:
+                found = Bounds(start, limit_for(text, room, size), start)
+            else:
+                rest = text.let(f"sub i64 {slm_bytes}, {start}")
+                less = text.let(f"icmp ult i64 {room}, {rest}")
+                room = text.let(f"select i1 {less}, i64 {room}, i64 {rest}")
+                host = text.let(f"add i64 {self.shared_memory}, {start}")
+                limit = limit_for(text, room, size)
+                found = Bounds(start, limit, host, SLM_MARGIN, end=slm_bytes)
+            self._extents[key] = found
+        return self._extents[key]
 
     def bounds(self, number: int, size: int, *, reads: bool) -> Bounds:
         """Return the bounds of messages to a surface of which each lane reaches `size` bytes."""

@@ -14,10 +14,11 @@ from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.general import general_function
-from visim.engine.jit.writing.reach import BoundsWriter
+from visim.engine.jit.writing.reach import BoundsWriter, extent_of
 from visim.engine.jit.writing.ready import Ready
 from visim.engine.jit.writing.rows import Rows, RowWriter
 from visim.engine.jit.writing.shared import Distant, known_facts, shared_function
+from visim.engine.jit.writing.telling import leave_group
 from visim.engine.jit.writing.values import Values
 from visim.sem.effects import Atomic, Load, Store
 
@@ -79,6 +80,7 @@ class ExchangeWriter:
         """Call the function that does a message whatever its addresses and mask are."""
         area = self._filled(access, values)
         self._leave_addresses(area, effect, shape)
+        leave_group(self.values, effect.within)
         function = general_function(self.unit.module.library, access, self.unit.module.way)
         given = self._given(access, effect, bounds, *known)
         self.unit.failed_unless(self.text.let(f"call preserve_mostcc i1 @{function}({given})"))
@@ -92,6 +94,7 @@ class ExchangeWriter:
         else:
             bits, vector = 32, shape.cores[0]
         self.text.do(f"store <{lanes} x i{bits}> {vector}, ptr {area}, align 8")
+        leave_group(self.values, effect.within)
         module, surface = self.unit.module, self.bounds.surface(effect)
         place = self.pc | self.unit.unit.number << 32
         known = ready.site | EXCHANGE_DATA << 32, place, access.form
@@ -100,7 +103,7 @@ class ExchangeWriter:
         bounds = ready.bounds
         others = [bounds.start, bounds.limit, bounds.host, surface]
         if access.flat:
-            others = ["poison"] * 4
+            others = [str(extent_of(effect)), *["poison"] * 3]
         given = ", ".join(f"i64 {number}" for number in (way.offset, *others))
         well = self.text.let(
             f"call i1 @{function}(ptr %ctx, ptr %thread, i64 {ready.bits}, ptr {facts}, {given})"
@@ -128,7 +131,7 @@ class ExchangeWriter:
         surface = self.bounds.surface(effect)
         known = (bounds.start, bounds.limit, bounds.host)
         if access.flat:
-            known = ("0", "0" if access.checked else "-1", "0")
+            known = (str(extent_of(effect)), "0", "0") if access.checked else ("0", "-1", "0")
         elif not access.checked:
             known = (bounds.start, "-1", bounds.host)
         place = self.pc | self.unit.unit.number << 32

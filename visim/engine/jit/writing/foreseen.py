@@ -20,6 +20,7 @@ from visim.engine.jit.writing.attempts import Attempt
 from visim.engine.jit.writing.bounds import Bounds
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.ramps import WORD, RampWriter
+from visim.engine.jit.writing.reach import extent_of
 from visim.sem.effects import Space, Store
 
 _MOST_TURNS = 1 << 20
@@ -222,7 +223,8 @@ class ForeseenWriter(Attempt):
             effect = access.effect
             cache = self._bounds_writer(access.node, effect).cache(self._site(effect))
             text.do(f"store i64 {first}, ptr {area}, align 8")
-            what = f"{access_bytes(effect)}, i64 {int(isinstance(effect, Store))}"
+            writes = int(isinstance(effect, Store))
+            what = f"{access_bytes(effect)}, i64 {writes}, i64 {extent_of(effect)}"
             text.let(f"call i1 @flat_check(ptr %ctx, ptr {cache}, ptr {area}, i64 1, i64 {what})")
 
     def _left(self, test: Test, ramps: RampWriter, corners: _Corners) -> str:

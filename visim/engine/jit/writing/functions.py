@@ -231,7 +231,9 @@ class FunctionFrame:
             return False
         if effect.space is Space.SHADOW:
             return False
-        return self.module.version.checked or effect.space is Space.SURFACE
+        if effect.within is not None or effect.space is Space.SURFACE:
+            return True
+        return self.module.version.checked
 
     def site(self, effect: MemoryMessage, pc: int) -> int:
         """Return the number of a message of the instruction at `pc`."""

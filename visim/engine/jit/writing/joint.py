@@ -67,7 +67,7 @@ class JointWriter:
         self.unit = unit
         self.text = unit.text
         version = unit.module.version
-        watched = bool(version.watched) or not version.runs(Pass.GUARDS)
+        watched = version.is_followed or not version.runs(Pass.GUARDS)
         self._never = unit.module.flat or version.saving or watched
         self._waiting: list[_Waiting] = []
         self._touched = set[int]()

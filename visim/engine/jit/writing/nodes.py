@@ -65,7 +65,7 @@ class NodeWriter(SynchronizationWriter):
         """Leave out turns of a loop that divides, where nobody looks at each of them."""
         module = self.unit.module
         version = module.version
-        if module.flat or version.budgeted or version.counting or version.watched:
+        if module.flat or version.budgeted or version.counting or version.is_followed:
             return
         if not self.runs(Pass.DIVISION_LOOPS):
             return
@@ -120,7 +120,7 @@ class NodeWriter(SynchronizationWriter):
         Between blocks instructions are counted, which a fault would show.
         """
         version = self.unit.module.version
-        if version.saving or version.watched:
+        if version.saving or version.is_followed:
             return False
         return self.located[position][0] is self.located[first][0]
 

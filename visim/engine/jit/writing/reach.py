@@ -28,9 +28,13 @@ class BoundsWriter:
         match effect.space:
             case Space.FLAT | Space.SHADOW:
                 return self._flat(site)
+            case Space.SLM if effect.within is not None and effect.within.extent is not None:
+                reads, extent = _reads(effect), effect.within.extent
+                return unit.surfaces.extent(extent, size, unit.slm_bytes, reads=reads)
             case Space.SLM:
                 limit = max(0, unit.slm_bytes - size + 1)
-                return Bounds("0", str(limit), unit.surfaces.shared_memory, SLM_MARGIN)
+                memory = unit.surfaces.shared_memory
+                return Bounds("0", str(limit), memory, SLM_MARGIN, end=limit)
             case Space.SCRATCH:
                 return unit.surfaces.scratch(size)
             case Space.ARGUMENT:
@@ -77,7 +81,7 @@ class BoundsWriter:
     def _surface(self, effect: MemoryMessage, size: int) -> Bounds:
         if effect.surface is None:
             raise TypeError("a surface message without a surface")
-        reads = isinstance(effect, Load | LoadBlock) or _only_reads(effect)
+        reads = _reads(effect)
         number = self.bindings.number(effect.surface)
         self.unit.module.sites.reach(number)
         if number is not None:
@@ -85,5 +89,14 @@ class BoundsWriter:
         return surface_bounds(self.text, self.entry(effect.surface), size, reads=reads)
 
 
-def _only_reads(effect: MemoryMessage) -> bool:
-    return isinstance(effect, Atomic) and effect.operation.value == "load"
+def extent_of(effect: MemoryMessage) -> int:
+    """Return where the extent is in which a message in flat memory has to stay; 0: anywhere."""
+    within = effect.within if effect.space is Space.FLAT else None
+    return 0 if within is None or within.extent is None else within.extent
+
+
+def _reads(effect: MemoryMessage) -> bool:
+    """Whether a message only reads."""
+    if isinstance(effect, Atomic):
+        return effect.operation.value == "load"
+    return isinstance(effect, Load | LoadBlock)

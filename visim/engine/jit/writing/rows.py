@@ -437,9 +437,9 @@ def _supposing_again(text: Text, again: Callable[[], Rows], tests: Sequence[str]
 
 def _is_straight_within(form: Form, offset: str, bounds: Bounds) -> bool:
     """Whether a row that goes up and is in range is linear: cores that wrap are out of range."""
-    if form.signed is not False or offset != "0" or bounds.start != "0" or form.stride < 0:
+    if form.signed is not False or offset != "0" or bounds.end is None or form.stride < 0:
         return False
-    return bounds.limit.isdigit() and int(bounds.limit) <= form.scale << form.core_bits
+    return bounds.end <= form.scale << form.core_bits
 
 
 def _nowhere(bounds: Bounds, stride: int) -> int:

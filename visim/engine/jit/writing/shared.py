@@ -28,7 +28,8 @@ _PARAMETERS = (
     "ptr %ctx, ptr %thread, i64 %mask, ptr %facts, i64 %offset, "
     "i64 %start, i64 %limit, i64 %host, i64 %surface"
 )
-"""What all functions here take: few in flat memory, where the last four are left undefined."""
+"""What all functions here take. In flat memory `%start` is where the extent is in which a message
+has to stay, and the last three are left undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class _FunctionWriter:
         function = general_function(self.module.library, access, self.module.way)
         where, place, form = (self._fact(number) for number in range(3))
         surface = "0"
-        known = "0, i64 0, i64 0" if access.checked else "0, i64 -1, i64 0"
+        known = "%start, i64 0, i64 0" if access.checked else "0, i64 -1, i64 0"
         if not access.flat:
             surface = "%surface"
             known = f"%start, i64 {'%limit' if access.checked else -1}, i64 %host"

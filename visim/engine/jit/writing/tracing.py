@@ -13,24 +13,9 @@ from visim.engine.jit.ir.text import numbers, scalar_type
 from visim.engine.jit.layout import DRAIN, Thread
 from visim.engine.jit.writing.frame import UnitFrame
 from visim.engine.jit.writing.values import Values
-from visim.engine.observers import Observers
+from visim.engine.jit.writing.versions import ACCESSES, GROUPS, PATHS, WATCHES
 from visim.sem.effects import Effect, Watch
 from visim.sem.expr import Expr
-
-PATHS, ACCESSES, WATCHES, GROUPS = "thread_end", "accesses", "watches", "groups"
-"""What native code takes notes for: paths, and accesses, or those that `Watch` effects tell only;
-with `GROUPS` two words with the coordinates of the group are in front of each."""
-
-
-def noted(observers: Observers) -> tuple[str, ...]:
-    """Return what observers want that native code takes notes for."""
-    found = sorted(observers.wants & {PATHS, ACCESSES})
-    if not observers.watches_only:
-        return tuple(found)
-    if not observers.is_ordered:
-        return (GROUPS, WATCHES)
-    return tuple(sorted({*found, WATCHES} - {ACCESSES}))
-
 
 _GROUP_WORDS = 2
 _ROOM = f"""
@@ -177,4 +162,4 @@ class TraceWriter:
         return target, name if kind == "i64" else text.let(f"zext {source} {name} to {target}")
 
 
-__all__ = ["ACCESSES", "GROUPS", "PATHS", "WATCHES", "TraceWriter", "noted"]
+__all__ = ["TraceWriter"]

@@ -14,10 +14,26 @@ from visim.engine.jit.analysis.inputs import InputRow
 from visim.engine.jit.analysis.payload import Payload, Span
 from visim.engine.jit.passes import Off, Pass
 from visim.engine.jit.writing.sites import Sites
-from visim.engine.observers import BlockPlace
+from visim.engine.observers import BlockPlace, Observers
+from visim.linker.program import LinkedKernel
 
 _MOST_IN_LOOP = 1000
 """So many instructions of a kernel that may wait stand in a loop over threads at most."""
+
+
+PATHS, ACCESSES, WATCHES, GROUPS = "thread_end", "accesses", "watches", "groups"
+"""What native code takes notes for: paths, and accesses, or those that `Watch` effects tell only;
+with `GROUPS` two words with the coordinates of the group are in front of each."""
+
+
+def noted(observers: Observers, kernel: LinkedKernel) -> tuple[str, ...]:
+    """Return what observers want that native code of a kernel takes notes for."""
+    found = sorted(observers.wants & {PATHS, ACCESSES})
+    if not observers.watches_only:
+        return tuple(found)
+    if not observers.is_ordered:
+        return (GROUPS, WATCHES) if kernel.tells else ()
+    return tuple(sorted({*found, WATCHES} - {ACCESSES}))
 
 
 class Way(Enum):
@@ -82,7 +98,12 @@ class Version:
     @property
     def looks_inside(self) -> bool:
         """Whether somebody wants to know more of a thread than its memory and its count."""
-        return self.budgeted or self.counting or self.saving or bool(self.watched)
+        return self.budgeted or self.counting or self.saving or self.is_followed
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether observers want more than what watches tell in any order."""
+        return bool(self.watched) and GROUPS not in self.watched
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The checks of a way are written here, which branch nowhere; `messages` moves wha
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from visim.engine.jit.analysis.lanes import channel_within
@@ -15,6 +16,7 @@ from visim.engine.jit.writing.exchanging import ExchangeWriter
 from visim.engine.jit.writing.forms import Access
 from visim.engine.jit.writing.functions import FunctionFrame
 from visim.engine.jit.writing.neighbours import neighbours
+from visim.engine.jit.writing.reach import extent_of
 from visim.engine.jit.writing.ready import Look, Passed, Ready, Way
 from visim.engine.jit.writing.rows import Rows
 from visim.engine.jit.writing.scattered import MOST_PARTS, ScatterWriter, Table, has_window
@@ -146,7 +148,9 @@ class WayFinder:
         effect, access, bounds = look.effect, look.access, look.bounds
         # Only those that are on are stored, in rows that do not wrap where 64 bits say where.
         stores = access.verb == "store" and not access.checked and shape.form.bits == 64
-        where = (access.verb, access.size) if access.flat else (bounds.host, bounds.limit)
+        where: Hashable = bounds.host, bounds.limit
+        if access.flat:
+            where = access.verb, access.size, extent_of(effect)
         rows = self.rows.rows(
             shape,
             bounds,
