@@ -186,14 +186,16 @@ class Observers:
     """Several observers as one: for each event those that want it, in their order."""
 
     def __init__(self, observers: Iterable[Observer]) -> None:
-        watching = tuple(observers)
-        self.wants = frozenset[str]().union(*(o.wants for o in watching))
-        self.group_begin = tuple(o.group_begin for o in watching if "group_begin" in o.wants)
-        self.thread_end = tuple(o.thread_end for o in watching if "thread_end" in o.wants)
-        self.block_counts = tuple(o.block_counts for o in watching if "block_counts" in o.wants)
-        self.accesses = tuple(o.accesses for o in watching if "accesses" in o.wants)
-        self.fault = tuple(o.fault for o in watching if "fault" in o.wants)
-        told = [o.watches_only for o in watching if "accesses" in o.wants]
+        watching = [(one, one.wants) for one in observers]
+        self.wants = frozenset[str]().union(*(wants for _, wants in watching))
+        self.group_begin = tuple(o.group_begin for o, wants in watching if "group_begin" in wants)
+        self.thread_end = tuple(o.thread_end for o, wants in watching if "thread_end" in wants)
+        self.block_counts = tuple(
+            o.block_counts for o, wants in watching if "block_counts" in wants
+        )
+        self.accesses = tuple(o.accesses for o, wants in watching if "accesses" in wants)
+        self.fault = tuple(o.fault for o, wants in watching if "fault" in wants)
+        told = [o.watches_only for o, wants in watching if "accesses" in wants]
         self.watches_only = bool(told) and all(told)
 
     @property

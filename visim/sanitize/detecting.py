@@ -68,7 +68,7 @@ class Sizes:
         return (x, y, z)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Surroundings:
     """What detectors have to know of a launch.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from visim.binary.debugarrays import debug_variables
@@ -14,7 +14,6 @@ from visim.errors import Fault
 from visim.linker import LinkedKernel
 from visim.machine.extents import Extent
 from visim.machine.surfaces import Surface
-from visim.records import record
 from visim.runtime.arguments.parameters import parameters
 from visim.runtime.arguments.uninitialised import Uninitialised
 from visim.runtime.payload.bare import BareLayout
@@ -50,7 +49,7 @@ _KINDS = {
 """Memory that visim adds to that of callers, by its name in faults."""
 
 
-@record
+@dataclass(eq=False)
 class Sanitizing:
     """The sanitizers that a launch asks for, the kernel that they watch, and its arguments.
 
@@ -64,6 +63,7 @@ class Sanitizing:
     reach: Reach
     uninitialised: tuple[Uninitialised, ...]
     texts: SourceTexts
+    _last: _Found | None = field(default=None, init=False)
 
     def prepare(self, plan: LaunchPlan) -> None:
         """Let a kernel reach the shadows of its memory."""
@@ -88,6 +88,21 @@ class Sanitizing:
         self, plan: LaunchPlan, errors: Iterable[str], *, is_hasty: bool
     ) -> Sanitizer | FreeSanitizer:
         """Return what watches one run of a plan; `errors` are kinds that count as errors."""
+        undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
+        collector = Collector(Places(self.kernel, self.texts.text), frozenset(errors))
+        around = self._around(plan)
+        given = around, self.watched, self.wanted, undefined, self.reach, collector
+        return sanitizer(*given, is_hasty=is_hasty)
+
+    def _around(self, plan: LaunchPlan) -> Surroundings:
+        """Return what detectors have to know of a plan; launches of one plan have the same."""
+        count = plan.parts[0].machine.memory.allocation_count
+        last = self._last
+        if last is None or last.plan is not plan or last.allocations != count:
+            last = self._last = _Found(plan, count, self._surroundings(plan))
+        return last.surroundings
+
+    def _surroundings(self, plan: LaunchPlan) -> Surroundings:
         machine = plan.parts[0].machine
         areas = tuple(
             Area(one.address, one.size, one.name, _KINDS.get(one.name, "buffer"), one.writable)
@@ -105,13 +120,18 @@ class Sanitizing:
         if self.reach.own_local:
             extents.append(Extent(OWN_LOCAL, 0, self.reach.own_local, is_local=True))
         local = plan.parts[0].dispatch.slm_bytes
-        around = Surroundings(
+        return Surroundings(
             self.kernel, areas, surfaces, bound, tuple(extents), sizes, scratch, local
         )
-        undefined = [Undefined(one.address, one.bits) for one in self.uninitialised]
-        collector = Collector(Places(self.kernel, self.texts.text), frozenset(errors))
-        given = around, self.watched, self.wanted, undefined, self.reach, collector
-        return sanitizer(*given, is_hasty=is_hasty)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was found of a plan whose memory had so many allocations."""
+
+    plan: LaunchPlan
+    allocations: int
+    surroundings: Surroundings
 
 
 @dataclass(frozen=True, slots=True)

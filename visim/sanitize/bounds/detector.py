@@ -178,6 +178,8 @@ class BoundsDetector:
 
 def fill_table(table: ExtentTable, surroundings: Surroundings, reach: Reach) -> None:
     """Let a table have the extents of a launch."""
+    if table.is_held_by(surroundings):
+        return
     extents = {extent.name: extent for extent in surroundings.extents}
     table.clear()
     for number, name in enumerate(reach.names):

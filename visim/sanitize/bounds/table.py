@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from visim.machine.allocations import aligned_zeros
+from visim.sanitize.detecting import Surroundings
 
 ENTRY_SHIFT = 5
 _ENTRY = 1 << ENTRY_SHIFT
@@ -32,6 +34,7 @@ class ExtentTable:
         self.bytes: NDArray[np.uint8] = aligned_zeros(_ENTRY * (_SLM + 1 + _SURFACES))
         self.address = int(self.bytes.ctypes.data)
         self.lock = threading.RLock()
+        self._holder: ref[Surroundings] | None = None
         self._entries = self.bytes.view(np.uint64).reshape(-1, _ENTRY // 8)
 
     def named(self, number: int) -> int:
@@ -51,6 +54,12 @@ class ExtentTable:
     def surface(self, index: int) -> int:
         """Return the address of the extent of a surface."""
         return self.named(_SLM + 1 + index)
+
+    def is_held_by(self, surroundings: Surroundings) -> bool:
+        """Return whether the table has the extents of a launch; if not, it is to get them now."""
+        held = self._holder is not None and self._holder() is surroundings
+        self._holder = ref(surroundings)
+        return held
 
     def clear(self) -> None:
         """Let everything named be empty, and surfaces be without bounds."""

@@ -71,7 +71,7 @@ class Watcher:
 
     `places` and `sites` are what the numbers in notes stand for, in the code that threads run.
     `is_ordered` says whether somebody wants events in the order of execution, `takes_groups` that
-    nobody does, and what threads note says their groups.
+    nobody does, and what threads note, if they note anything, says their groups.
     """
 
     def __init__(self, kernel: LinkedKernel, dispatch: Dispatch) -> None:
@@ -120,6 +120,8 @@ class Watcher:
 
     def drain(self, record: ThreadRecord) -> None:
         """Empty the buffers of a thread that runs, after those of the threads before it."""
+        if record.address not in self._notes:
+            return
         while not self.takes_groups and self._turn and self._turn[0] is not record:
             self._report(self._turn.pop(0))
         self._take(record)
@@ -159,9 +161,9 @@ class Watcher:
     # Groups that native code runs by itself
 
     def begin_free_range(self, records: Sequence[ThreadRecord]) -> None:
-        """Give threads buffers that they use in all groups."""
-        self._records = list(records)
-        for record in records:
+        """Give threads buffers that they use in all groups, if they note anything."""
+        self._records = list(records) if self.sites else []
+        for record in self._records:
             self.begin_thread(record)
 
     def end_free_range(self) -> None:
