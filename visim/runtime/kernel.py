@@ -313,7 +313,8 @@ class Kernel:
             return None
         if len(plan.parts) > 1 or not can_suspect(self._linked, self._reach):
             return None
-        wanted = dataclasses.replace(sanitizing.wanted, is_quick=True)
+        apart = sanitizing.is_apart(plan)
+        wanted = dataclasses.replace(sanitizing.wanted, is_quick=True, is_apart=apart)
         watched = self._watched_kernel(wanted)
         looks = dataclasses.replace(sanitizing, watched=watched, wanted=wanted)
         looks.prepare(plan)

@@ -64,6 +64,7 @@ class Wanted:
         is_quick: whether races, barriers, and uses of what nothing has written are only suspected,
             by native code.
         is_native: whether native code runs the kernel.
+        is_apart: whether it is known that no two arguments share memory.
     """
 
     names: tuple[str, ...] = ()
@@ -72,6 +73,7 @@ class Wanted:
     prefetches: bool = False
     is_quick: bool = False
     is_native: bool = False
+    is_apart: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -91,8 +93,12 @@ class Wanted:
 
     @property
     def table(self) -> ExtentTable | None:
-        """Where the extents of memory are that the launch needs, if it does."""
-        return extent_table() if "bounds" in self.names else None
+        """Where the extents of memory are that the launch needs, if it does.
+
+        Quick looks at races leave out what does not race while accesses stay in their memory.
+        """
+        needs = "bounds" in self.names or (self.is_quick and "races" in self.names)
+        return extent_table() if needs else None
 
     @property
     def cells(self) -> CellSpace | None:
@@ -135,11 +141,15 @@ def watched_kernel(kernel: LinkedKernel, wanted: Wanted, reach: Reach) -> Linked
         instruments.append(UninitInstrument(kernel, tracking, space))
     cells = wanted.cells
     if "races" in wanted.names:
-        quick = None if cells is None else SuspicionInstrument(kernel, reach, cells)
-        instruments.append(quick or RaceInstrument())
-    if "barriers" in wanted.names:
-        instruments.append(BarrierInstrument() if cells is None else MeetingInstrument(cells))
+        if cells is None:
+            instruments.append(RaceInstrument())
+        else:
+            apart = wanted.is_apart
+            instruments.append(SuspicionInstrument(kernel, reach, cells, is_apart=apart))
+    if "barriers" in wanted.names and cells is None:
+        instruments.append(BarrierInstrument())
     if cells is not None:
+        instruments.append(MeetingInstrument(cells))
         instruments.append(GroupInstrument(kernel, cells, space))
     if wanted.prefetches:
         instruments.append(PrefetchInstrument())

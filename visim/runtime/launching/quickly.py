@@ -3,15 +3,16 @@
 The first run keeps who accessed what in memory, in a few words, how threads came to barriers, and
 what nothing has written. If it finds nothing suspicious, what it did and found else is the launch.
 If it does, all memory becomes again what it was before, and the launch runs once more under the
-precise detectors.
+precise detectors. Nothing stops the first run before its time: native code is done soon, and asking
+it in pieces whether it has to stop would take most of a small launch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from visim.engine.base import RunOptions, StopFlag
+from visim.engine.base import RunOptions
 from visim.engine.claims import MOST_GROUPS
 from visim.records import record
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
@@ -50,8 +51,7 @@ class QuickLook:
             with self.sanitizing.wanted.turn():
                 watcher = self.sanitizing.begin(plan, errors, is_hasty=True)
                 looks = [one for one in watcher.detectors if isinstance(one, Suspects)]
-                stop = _Suspicious(looks, options.stop)
-                options = replace(options, observers=(watcher,), workers=1, stop=stop)
+                options = replace(options, observers=(watcher,), workers=1)
                 try:
                     found = run_plan(plan, executable, options, printed.append)
                 except BaseException:
@@ -67,19 +67,6 @@ class QuickLook:
         for text in printed:
             receiver(text)
         return found, findings
-
-
-class _Suspicious:
-    """Stops a run once something is suspicious, or when `other` does."""
-
-    def __init__(self, looks: Sequence[Suspects], other: StopFlag | None) -> None:
-        self._looks, self._other = looks, other
-
-    def is_set(self) -> bool:
-        """Return whether the run has to stop."""
-        return any(one.is_suspicious for one in self._looks) or (
-            self._other is not None and self._other.is_set()
-        )
 
 
 class _Before:

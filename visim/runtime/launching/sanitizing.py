@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from visim.binary.debugarrays import debug_variables
@@ -83,6 +84,17 @@ class Sanitizing:
         """Return how many groups a launch with metadata has, 0 for others."""
         sizes = _sizes(plan.geometry)
         return 0 if sizes is None else math.prod(sizes.groups)
+
+    def is_apart(self, plan: LaunchPlan) -> bool:
+        """Return whether no two arguments or surfaces of a plan share memory.
+
+        Where an argument is a surface, too, both have the same name.
+        """
+        around = self._around(plan)
+        known = [(one.name, one.start, one.size) for one in around.extents if not one.is_local]
+        known += [(area.name, area.start, area.size) for area in around.bound.values()]
+        areas = sorted({(start, size, name) for name, start, size in known if size})
+        return all(one[0] + one[1] <= other[0] for one, other in pairwise(areas))
 
     def begin(
         self, plan: LaunchPlan, errors: Iterable[str], *, is_hasty: bool

@@ -16,6 +16,7 @@ from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.arrays import OwnArrays
 from visim.sanitize.bounds.needed import NeededBytes
 from visim.sanitize.bounds.table import ENTRY_SHIFT, MOST_NAMES, ExtentTable
+from visim.sanitize.words import loaded, word_at
 from visim.sem.effects import (
     FIRST_COUNTER,
     Atomic,
@@ -243,9 +244,9 @@ class _Instruction:
 
     def _number(self, at: Expr) -> Expr:
         """Return a number of the table."""
-        load = Load(Space.SHADOW, None, at, UQ, 1, None)
-        self._found.append(load)
-        return Expr(UOPS["loaded"], UQ, 1, (), (load, 0))
+        word = word_at(at)
+        self._found.append(word)
+        return loaded(word)
 
     # What was loaded
 

@@ -13,7 +13,8 @@ from visim.predefined import BY_NAME, GENERALS
 from visim.sanitize.bounds.instrument import group_of_thread
 from visim.sanitize.races.cells import THREAD_BYTES, CellSpace
 from visim.sanitize.uninit.memory import SCRATCH_BITS, ShadowSpace
-from visim.sem.effects import Effect, Fill, Load, Place, Space, Store
+from visim.sanitize.words import kept, loaded, word_at
+from visim.sem.effects import Effect, Fill, LoadBlock, Place
 from visim.sem.expr import UOPS, Expr, constant, select
 from visim.sem.tracer import Tracer
 from visim.types import UD, UQ
@@ -53,11 +54,10 @@ class GroupInstrument:
 
     def _starting(self) -> Iterator[Effect]:
         space = self._space
-        strides, first = known(space.strides, 2), known(space.launch)
-        yield strides
-        yield first
+        row, plane, first = map(word_at, (space.strides, space.strides + 8, space.launch))
+        yield from (row, plane, first)
         x, y, z = (one.to(UQ) for one in group_of_thread())
-        number = x + y * loaded(strides, 0) + z * loaded(strides, 1)
+        number = x + y * loaded(row) + z * loaded(plane)
         word = loaded(first) + (number << GROUP_SHIFT)
         mask = Expr(UOPS["mask_bits"], UD, 1, (Tracer.execution(0, self._lanes),)).to(UQ)
         zero = constant(0, UQ, 1)
@@ -71,16 +71,15 @@ class GroupInstrument:
     def _marks(self, shadows: ShadowSpace, word: Expr) -> Iterator[Effect]:
         """Mark what the thread finds unwritten; the first of a group that of the group, too."""
         space = self._space
-        group, marks, scratch = known(space.group), known(space.marks, 3), known(space.marks + 24)
-        yield group
-        yield marks
-        yield scratch
+        group = word_at(space.group)
+        own, start, size, scratch = (word_at(space.marks + 8 * number) for number in range(4))
+        yield from (group, own, start, size, scratch)
         is_first, zero = loaded(group).ne(word), constant(0, UQ, 1)
-        local, private = (select(is_first, loaded(marks, place), zero) for place in (0, 2))
+        local, private = (select(is_first, loaded(one), zero) for one in (own, size))
         yield Fill(constant(shadows.slm, UQ, 1), local, _UNDEFINED)
-        yield Fill(loaded(marks, 1), private, _UNDEFINED)
-        own = (thread_number() << SCRATCH_BITS) + shadows.scratch
-        yield Fill(own, loaded(scratch), _UNDEFINED)
+        yield Fill(loaded(start), private, _UNDEFINED)
+        of_thread = (thread_number() << SCRATCH_BITS) + shadows.scratch
+        yield Fill(of_thread, loaded(scratch), _UNDEFINED)
         yield kept(constant(space.group, UQ, 1), word)
 
 
@@ -107,9 +106,9 @@ def head_at(space: CellSpace, memory: int) -> Expr:
     return _slot(space, 8 * memory)
 
 
-def start_mask(space: CellSpace) -> Load:
+def start_mask(space: CellSpace) -> LoadBlock:
     """Return what loads the channels that the thread has started with."""
-    return Load(Space.SHADOW, None, _slot(space, _START), UQ, 1, None)
+    return word_at(_slot(space, _START))
 
 
 def barrier_count(space: CellSpace) -> Expr:
@@ -121,30 +120,12 @@ def _slot(space: CellSpace, offset: int) -> Expr:
     return thread_number() * THREAD_BYTES + (space.heads + offset)
 
 
-def known(address: int, count: int = 1) -> Load:
-    """Return what loads words at an address that is known."""
-    return Load(Space.SHADOW, None, constant(address, UQ, 1), UQ, count, None)
-
-
-def kept(where: Expr, value: Expr) -> Store:
-    """Return what stores a word."""
-    return Store(Space.SHADOW, None, where, (value,), None)
-
-
-def loaded(load: Load, component: int = 0) -> Expr:
-    """Return what a message has loaded."""
-    return Expr(UOPS["loaded"], UQ, load.addresses.lanes, (), (load, component))
-
-
 __all__ = [
     "GLOBAL",
     "LOCAL",
     "GroupInstrument",
     "barrier_count",
     "head_at",
-    "kept",
-    "known",
-    "loaded",
     "start_mask",
     "thread_word",
 ]

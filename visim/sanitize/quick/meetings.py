@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from visim.engine.claims import GROUP, PHASE_SHIFT, PHASES
 from visim.linker.program import LinkedKernel, LinkedUnit
 from visim.sanitize.bounds.instrument import group_of_thread
-from visim.sanitize.quick.groups import GLOBAL, barrier_count, head_at, kept, loaded, start_mask
+from visim.sanitize.quick.groups import GLOBAL, barrier_count, head_at, start_mask
 from visim.sanitize.quick.suspects import suspicion
 from visim.sanitize.races.cells import CellSpace
-from visim.sem.effects import Barrier, Effect, Load, Space
+from visim.sanitize.words import kept, loaded, word_at
+from visim.sem.effects import Barrier, Effect
 from visim.sem.expr import UOPS, Expr
 from visim.sem.tracer import Tracer
 from visim.types import UD, UQ
@@ -41,10 +42,9 @@ class MeetingInstrument:
     def _arrival(self, lanes: int, place: int) -> Iterator[Effect]:
         space = self._space
         started, at = start_mask(space), barrier_count(space)
-        count = Load(Space.SHADOW, None, at, UQ, 1, None)
-        head = Load(Space.SHADOW, None, head_at(space, GLOBAL), UQ, 1, None)
+        count, head = word_at(at), word_at(head_at(space, GLOBAL))
         where = ((loaded(count) & 1) << 3) + space.meetings
-        seen = Load(Space.SHADOW, None, where, UQ, 1, None)
+        seen = word_at(where)
         yield from (started, count, head, seen)
         now = Expr(UOPS["mask_bits"], UD, 1, (Tracer.execution(0, lanes),)).to(UQ)
         number = (loaded(count) << PHASE_SHIFT) & PHASES

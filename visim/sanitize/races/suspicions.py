@@ -21,10 +21,12 @@ from visim.sanitize.bounds.instrument import (
     element_bytes,
     group_of_thread,
 )
-from visim.sanitize.quick.groups import GLOBAL, LOCAL, head_at, kept, loaded, thread_word
+from visim.sanitize.quick.groups import GLOBAL, LOCAL, head_at, thread_word
 from visim.sanitize.quick.suspects import suspicion
 from visim.sanitize.races.cells import CellSpace
+from visim.sanitize.races.needless import Needless
 from visim.sanitize.uninit.memory import FLAT_BITS, SLM_BITS
+from visim.sanitize.words import kept, loaded, word_at
 from visim.sem.effects import (
     FIRST_COUNTER,
     Atomic,
@@ -76,10 +78,15 @@ class SuspicionInstrument:
         kernel: the kernel without instruments.
         reach: what it reaches.
         space: where the words are.
+        is_apart: whether no two arguments share memory.
     """
 
-    def __init__(self, kernel: LinkedKernel, reach: Reach, space: CellSpace) -> None:
-        self.name = f"race suspicions at {space.base:x}"
+    def __init__(
+        self, kernel: LinkedKernel, reach: Reach, space: CellSpace, *, is_apart: bool
+    ) -> None:
+        apart = ", arguments apart" if is_apart else ""
+        self.name = f"race suspicions at {space.base:x}{apart}"
+        self._needless = Needless(kernel, reach, is_apart=is_apart)
         self.space = space
         self._kernel, self._hidden = kernel, reach.hidden
         self._flat = Provenance(kernel, reach.flat)
@@ -96,7 +103,7 @@ class SuspicionInstrument:
             if isinstance(effect, Barrier):
                 for memory in _fenced_before(self._kernel, self._kernel.units[unit.number], pc):
                     found += self._next_phase(memory)
-            looked = self._is_looked_at(unit, effect)
+            looked = self._is_looked_at(unit, pc, effect)
             if looked and isinstance(effect, Access):
                 execution = getattr(unit.body[pc], "exec", None)
                 size = (0, 0) if execution is None else (execution.size, execution.offset)
@@ -104,8 +111,10 @@ class SuspicionInstrument:
             found.append(effect)
         return (*found, *(effect for effect in effects if isinstance(effect, RegisterWrite)))
 
-    def _is_looked_at(self, unit: LinkedUnit, effect: Effect) -> bool:
+    def _is_looked_at(self, unit: LinkedUnit, pc: int, effect: Effect) -> bool:
         if not isinstance(effect, Access) or effect.space not in _MEMORY:
+            return False
+        if self._needless(unit, pc, effect):
             return False
         if effect.surface is not None:
             index = known_integer(effect.surface)
@@ -122,11 +131,11 @@ class SuspicionInstrument:
         memory, address = _MEMORY[effect.space], address_of(effect).to(UQ)
         if effect.surface is not None:
             entry = ((effect.surface.to(UQ) & 0xFF) << 3) + self.space.table
-            start = Load(Space.SHADOW, None, entry, UQ, 1, None)
+            start = word_at(entry)
             yield start
             address = address + broadcast(loaded(start), address.lanes)
         is_own = address.lanes > 1 and size == address.lanes
-        head = Load(Space.SHADOW, None, head_at(self.space, memory), UQ, 1, None)
+        head = word_at(head_at(self.space, memory))
         yield head
         own = loaded(head) | thread_word()
         claim = Claim(
@@ -148,7 +157,7 @@ class SuspicionInstrument:
     def _next_phase(self, memory: int) -> Iterator[Effect]:
         """Count a barrier with a fence for a memory."""
         where = head_at(self.space, memory)
-        load = Load(Space.SHADOW, None, where, UQ, 1, None)
+        load = word_at(where)
         yield load
         head = loaded(load)
         more = (head & PHASES).ne(PHASES)

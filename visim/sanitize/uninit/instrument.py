@@ -12,6 +12,7 @@ from visim.sanitize.uninit.dirty import Name, dirty_variables
 from visim.sanitize.uninit.layout import shadow_of, shadow_of_predicate
 from visim.sanitize.uninit.memory import FLAT_BITS, SCRATCH_BITS, SLM_BITS, ShadowSpace
 from visim.sanitize.uninit.rules import Shadow, Shadows, any_of, as_bits, whole
+from visim.sanitize.words import loaded, word_at
 from visim.sem.atomics import AtomicOperation
 from visim.sem.effects import (
     FIRST_COUNTER,
@@ -372,27 +373,32 @@ class _Instruction:
         wide, lanes, space = place.to(UQ), place.lanes, self._instrument.space
         match effect.space:
             case Space.FLAT:
-                return (wide & (1 << FLAT_BITS) - 1) + space.base
+                return _low(place, FLAT_BITS) + space.base
             case Space.SLM:
-                return (wide & (1 << SLM_BITS) - 1) + space.slm
+                return _low(place, SLM_BITS) + space.slm
             case Space.SCRATCH:
                 own = (self._thread() << SCRATCH_BITS) + space.scratch
-                return (wide & (1 << SCRATCH_BITS) - 1) + broadcast(own, lanes)
+                return _low(place, SCRATCH_BITS) + broadcast(own, lanes)
             case _:
                 index = effect.surface
                 if index is None:
                     raise TypeError("a surface message without a surface")
                 entry = ((index.to(UQ) & 0xFF) << 3) + space.table
-                start = Load(Space.SHADOW, None, entry, UQ, 1, None)
+                start = word_at(entry)
                 self._added.append(start)
-                base = Expr(UOPS["loaded"], UQ, 1, (), (start, 0))
-                return wide + broadcast(base, lanes)
+                return wide + broadcast(loaded(start), lanes)
 
     @staticmethod
     def _thread() -> Expr:
         r0 = GENERALS[BY_NAME["%r0"].index]
         place = Place(r0, _THREAD_FIELD, UD, 1, 1, 0, UD.bytes)
         return (Expr(UOPS["read"], UD, 1, (), place) & 0xFF).to(UQ)
+
+
+def _low(place: Expr, bits: int) -> Expr:
+    """Return the low bits of an address; rows of those that have no others stay rows."""
+    wide = place.to(UQ)
+    return wide if place.type.bits <= bits else wide & (1 << bits) - 1
 
 
 def _defined(shadow: Shadow, kind: DataType, lanes: int) -> Expr:

@@ -20,7 +20,8 @@ from visim.machine.allocations import NO_RESERVE
 
 FLAT_BITS = 40
 """So many low bits of an address say where its shadow is."""
-SLM_BITS, SCRATCH_BITS = 24, 24
+SLM_BITS, SCRATCH_BITS = 32, 24
+"""The same of local memory, whose addresses have no more, and of a thread's scratch memory."""
 _THREADS = 1 << 10
 _TABLE = 1 << 12
 _HINT = 0x1000_0000_0000

@@ -278,7 +278,7 @@ class ShapeWriter:
         if bits < form.bits:
             return self._narrowed(a, bits)
         if form.signed is not None:
-            return None
+            return _widened(a, bits, signed=signed)
         if is_uniform(a) or (form.exact and not signed):
             word = "sext" if signed else "zext"
             cores = _each(a.cores, lambda core: self._cast(word, form.bits, core, bits))
@@ -459,6 +459,19 @@ class ShapeWriter:
         if word == "zext":
             known &= (1 << before) - 1
         return str(signed(known, after))
+
+
+def _widened(a: Shape, bits: int, *, signed: bool) -> Shape | None:
+    """Return numbers that have been made wider before, made wider again.
+
+    That is one conversion where zeros are in front of them: nothing wraps that is below that.
+    """
+    form = a.form
+    end = form.scale << form.core_bits
+    zeros = form.signed is False and all(offset == "0" for offset in a.offsets)
+    if not zeros or not 0 < end <= 1 << (form.bits - int(signed)):
+        return None
+    return replace(a, form=replace(form, bits=bits))
 
 
 def _each(scalars: Iterable[_Scalars], find: Callable[[_Scalars], str]) -> tuple[str, ...]:
