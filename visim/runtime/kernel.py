@@ -48,6 +48,7 @@ from visim.runtime.payload import abi, bare, geometry
 from visim.runtime.payload.layout import PayloadLayout
 from visim.runtime.payload.threads import LaunchPlan, Tables
 from visim.sanitize.bounds.instrument import Reach
+from visim.sanitize.races.needless import written_memory
 from visim.sanitize.races.suspicions import can_suspect
 from visim.sanitize.watching import Wanted, needs_groups, watched_kernel
 from visim.target import PLATFORMS, Platform
@@ -318,7 +319,8 @@ class Kernel:
         watched = self._watched_kernel(wanted)
         looks = dataclasses.replace(sanitizing, watched=watched, wanted=wanted)
         looks.prepare(plan)
-        return QuickLook(self._pool(form.engine or make_engine(engine), wanted), looks)
+        written = written_memory(self._linked, self._reach) if apart else None
+        return QuickLook(self._pool(form.engine or make_engine(engine), wanted), looks, written)
 
     def _wanted(self, options: LaunchOptions, undefined: Sequence[Uninitialised]) -> Wanted:
         """Return which sanitizers are to watch a launch, and what they have to look at."""

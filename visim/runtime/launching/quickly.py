@@ -10,11 +10,12 @@ it in pieces whether it has to stop would take most of a small launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from visim.engine.base import RunOptions
 from visim.engine.claims import MOST_GROUPS
-from visim.records import record
 from visim.runtime.launching.running import ExecutablePool, Outcome, run_plan
 from visim.runtime.launching.sanitizing import OWN_MEMORY, Sanitizing
 from visim.runtime.payload.threads import LaunchPlan
@@ -24,12 +25,14 @@ from visim.sanitize.quick.suspects import Suspects
 Receiver = Callable[[str], object]
 
 
-@record
+@dataclass(eq=False)
 class QuickLook:
-    """The kernel as it looks for suspicions, and what watches it."""
+    """The kernel as it looks for suspicions, and what watches it; `written` as `_Before` has it."""
 
     executables: ExecutablePool
     sanitizing: Sanitizing
+    written: frozenset[str] | None
+    _before: _Before | None = field(default=None, init=False)
 
     def run(
         self,
@@ -44,7 +47,7 @@ class QuickLook:
         """
         if self.sanitizing.groups(plan) > MOST_GROUPS:
             return None
-        before = _Before(plan, self.sanitizing)
+        before = self._kept(plan)
         printed: list[str] = []
         executable = self.executables.borrow()
         try:
@@ -68,17 +71,42 @@ class QuickLook:
             receiver(text)
         return found, findings
 
+    def _kept(self, plan: LaunchPlan) -> _Before:
+        """Return what memory is now; launches of one plan keep it in the same place."""
+        before, count = self._before, plan.parts[0].machine.memory.allocation_count
+        if before is None or before.plan is not plan or before.allocations != count:
+            before = self._before = _Before(plan, self.sanitizing, self.written)
+        before.keep()
+        return before
+
 
 class _Before:
-    """What memory was before a run."""
+    """What memory was before a run.
 
-    def __init__(self, plan: LaunchPlan, sanitizing: Sanitizing) -> None:
-        self._kept = [
-            (one.host, one.host.copy())
-            for one in plan.parts[0].machine.memory.allocations
+    Args:
+        plan: the launch.
+        sanitizing: what watches it.
+        written: the names of the memory that the kernel may write; None: any.
+    """
+
+    def __init__(
+        self, plan: LaunchPlan, sanitizing: Sanitizing, written: frozenset[str] | None
+    ) -> None:
+        memory = plan.parts[0].machine.memory
+        self.plan, self.allocations = plan, memory.allocation_count
+        arrays = [
+            one.host
+            for one in memory.allocations
             if one.name not in OWN_MEMORY and one.host.flags.writeable
+            if written is None or one.name in written
         ]
-        self._kept += [(one.bits, one.bits.copy()) for one in sanitizing.uninitialised]
+        arrays += [one.bits for one in sanitizing.uninitialised]
+        self._kept = [(one, np.empty_like(one)) for one in arrays]
+
+    def keep(self) -> None:
+        """Keep what memory is now."""
+        for now, kept in self._kept:
+            np.copyto(kept, now)
 
     def restore(self) -> None:
         """Let memory be that again."""

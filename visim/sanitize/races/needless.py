@@ -59,6 +59,62 @@ class _Waiting:
     is_load: bool
 
 
+def written_memory(kernel: LinkedKernel, reach: Reach) -> frozenset[str] | None:
+    """Return the names of all memory that a kernel may write; None: any, or also by surfaces."""
+    written = _Program(kernel, reach).written()
+    names = frozenset(one for one in written if isinstance(one, str))
+    if _ANY in written or len(names) < len(written):
+        return None
+    return names | reach.hidden
+
+
+class _Program:
+    """The accesses of a kernel, and what memory of arguments they may reach."""
+
+    def __init__(self, kernel: LinkedKernel, reach: Reach) -> None:
+        self._kernel, self._reach = kernel, reach
+        self._flat = Provenance(kernel, reach.flat)
+
+    def accesses(self) -> Iterator[tuple[LinkedUnit, int, Access]]:
+        """Yield the accesses to memory, each with its unit and its program counter."""
+        for unit in self._kernel.units:
+            for pc in range(len(unit.body)):
+                for effect in self.effects(unit, pc):
+                    if isinstance(effect, Access):
+                        yield unit, pc, effect
+
+    def effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
+        """Return what an instruction does; nothing where visim does not execute it."""
+        if unit.body[pc].op.meaning is None:
+            return ()
+        try:
+            return self._kernel.effects(unit, pc)
+        except Unexecutable:
+            return ()
+
+    def memory(self, unit: LinkedUnit, effect: Access) -> set[_Memory]:
+        """Return what memory of arguments an access may reach."""
+        match effect.space:
+            case Space.SURFACE if effect.surface is not None:
+                index = known_integer(effect.surface)
+                return {_ANY if index is None else index}
+            case Space.FLAT:
+                owners: Owners = self._flat.of(unit, address_of(effect))
+                if owners and owners <= self._reach.hidden:
+                    return set()
+                return set(owners) or {_ANY}
+            case _:
+                return set()
+
+    def written(self) -> set[_Memory]:
+        """Return what memory of arguments is written."""
+        found = set[_Memory]()
+        for unit, _, effect in self.accesses():
+            if not isinstance(effect, Load | LoadBlock):
+                found |= self.memory(unit, effect)
+        return found
+
+
 class Needless:
     """Tells which accesses of a kernel need not be kept.
 
@@ -69,8 +125,7 @@ class Needless:
     """
 
     def __init__(self, kernel: LinkedKernel, reach: Reach, *, is_apart: bool) -> None:
-        self._kernel, self._reach = kernel, reach
-        self._flat = Provenance(kernel, reach.flat)
+        self._kernel, self._program = kernel, _Program(kernel, reach)
         self._found: set[tuple[_Key, Space]] = set()
         if is_apart:
             self._read_only()
@@ -85,34 +140,17 @@ class Needless:
 
     def _read_only(self) -> None:
         """Note loads of memory that nothing writes."""
-        written = set[_Memory]()
-        for unit, _, effect in self._accesses():
-            if not isinstance(effect, Load | LoadBlock):
-                written |= self._memory(unit, effect)
+        written = self._program.written()
         spaces = {Space.SURFACE if isinstance(one, int) else Space.FLAT for one in written}
         if _ANY in written or len(spaces) > 1:
             return
-        for unit, pc, effect in self._accesses():
-            known = self._memory(unit, effect)
+        for unit, pc, effect in self._program.accesses():
+            known = self._program.memory(unit, effect)
             other = {Space.FLAT, Space.SURFACE} - {effect.space}
             if not isinstance(effect, Load | LoadBlock) or effect.space is Space.SLM:
                 continue
             if _ANY not in known and not known & written and not spaces & other:
                 self._found.add(((unit.number, pc), effect.space))
-
-    def _memory(self, unit: LinkedUnit, effect: Access) -> set[_Memory]:
-        """Return what memory of arguments an access may reach."""
-        match effect.space:
-            case Space.SURFACE if effect.surface is not None:
-                index = known_integer(effect.surface)
-                return {_ANY if index is None else index}
-            case Space.FLAT:
-                owners: Owners = self._flat.of(unit, address_of(effect))
-                if owners and owners <= self._reach.hidden:
-                    return set()
-                return set(owners) or {_ANY}
-            case _:
-                return set()
 
     # Between barriers
 
@@ -123,7 +161,7 @@ class Needless:
         unit = self._kernel.units[0]
         regions = _Regions(len(unit.body) + 1)
         for pc in range(len(unit.body)):
-            effects = self._effects(unit, pc)
+            effects = self._program.effects(unit, pc)
             if any(isinstance(one, Call | CallFunction | Switch) for one in effects):
                 return
             if not (_is_barrier(effects) and self._is_fenced(unit, pc)):
@@ -131,10 +169,10 @@ class Needless:
                     regions.join(pc, target)
         written = {
             regions.of(pc)
-            for _, pc, effect in self._accesses()
+            for _, pc, effect in self._program.accesses()
             if effect.space is Space.SLM and not isinstance(effect, Load | LoadBlock)
         }
-        for _, pc, effect in self._accesses():
+        for _, pc, effect in self._program.accesses():
             if effect.space is Space.SLM and regions.of(pc) not in written:
                 self._found.add(((0, pc), Space.SLM))
 
@@ -143,7 +181,7 @@ class Needless:
         for place in range(pc - 1, -1, -1):
             if isinstance(unit.body[place], LabelMark | SubroutineMark):
                 return False
-            for effect in self._effects(unit, place):
+            for effect in self._program.effects(unit, place):
                 if isinstance(effect, Fence):
                     if effect.memory in {None, Space.SLM}:
                         return True
@@ -158,7 +196,7 @@ class Needless:
         for unit in self._kernel.units:
             waiting: list[_Waiting] = []
             for pc in range(len(unit.body)):
-                effects = self._effects(unit, pc)
+                effects = self._program.effects(unit, pc)
                 ends = isinstance(unit.body[pc], LabelMark | SubroutineMark)
                 if ends or any(isinstance(one, _ENDS) for one in effects):
                     waiting = []
@@ -212,23 +250,6 @@ class Needless:
             elif isinstance(effect, RegisterWrite):
                 return None
         return found
-
-    # The program
-
-    def _accesses(self) -> Iterator[tuple[LinkedUnit, int, Access]]:
-        for unit in self._kernel.units:
-            for pc in range(len(unit.body)):
-                for effect in self._effects(unit, pc):
-                    if isinstance(effect, Access):
-                        yield unit, pc, effect
-
-    def _effects(self, unit: LinkedUnit, pc: int) -> tuple[Effect, ...]:
-        if unit.body[pc].op.meaning is None:
-            return ()
-        try:
-            return self._kernel.effects(unit, pc)
-        except Unexecutable:
-            return ()
 
 
 _ENDS = (*Synchronization.__args__, *Transfer.__args__, Fence)

@@ -39,6 +39,7 @@ from visim.sem.effects import (
     LoadBlock,
     NamedBarrierSignal,
     RegisterWrite,
+    Request,
     Space,
     Store,
     StoreBlock,
@@ -50,17 +51,24 @@ from visim.sem.expr import (
     known_integer,
     select,
 )
+from visim.sem.requests import BlockStore, TexelAtomic, TexelStore
 from visim.types import BOOL, UQ
 
 _MEMORY = {Space.SLM: LOCAL, Space.FLAT: GLOBAL, Space.SURFACE: GLOBAL}
 _FENCED = {Space.SLM: (LOCAL,), Space.FLAT: (GLOBAL,), None: (LOCAL, GLOBAL)}
 _PHASE = 1 << PHASE_SHIFT
+_PAINTS = {TexelStore, BlockStore}
+"""What writes pictures and reads nothing of them."""
 
 
 def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
-    """Whether all that orders the threads of a kernel are plain barriers, and it has groups."""
+    """Whether all that orders the threads of a kernel are plain barriers, and it has groups.
+
+    It must not read pictures that it writes: these do not become again what they were before.
+    """
     if not reach.has_groups:
         return False
+    asked = set[type]()
     for unit in kernel.units:
         for pc in range(len(unit.body)):
             for effect in _effects(kernel, unit, pc):
@@ -68,7 +76,9 @@ def can_suspect(kernel: LinkedKernel, reach: Reach) -> bool:
                     return False
                 if isinstance(effect, Load | Store) and effect.shape is not None:
                     return False
-    return True
+                if isinstance(effect, Request):
+                    asked.add(type(effect.operation))
+    return TexelAtomic not in asked and not (asked & _PAINTS and asked - _PAINTS)
 
 
 class SuspicionInstrument:
