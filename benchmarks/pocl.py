@@ -95,11 +95,11 @@ def _aligned(array: Any) -> NDArray[Any]:
     return found
 
 
-def visim_side(bench: Benchmark, values: dict[str, Any], device: str) -> Side:
-    """Prepare a benchmark for visim."""
+def visim_side(bench: Benchmark, values: dict[str, Any], device: str, **options: Any) -> Side:
+    """Prepare a benchmark for visim; `options` are those of launches."""
     program, arrays = built(bench, device), copied(values)
     start = time.perf_counter()
-    bound = bound_launches(bench, program, arrays)
+    bound = bound_launches(bench, program, arrays, **options)
 
     def run() -> None:
         for launch in bound:

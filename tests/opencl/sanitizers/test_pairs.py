@@ -13,13 +13,14 @@ from tests.opencl.building import built, built_by_current
 from tests.opencl.sanitizers.pairs import LOCAL, PAIRS, SIZE, Pair
 from tests.opencl.sanitizers.pairs_bounds import BOUNDS_PAIRS
 from tests.opencl.sanitizers.pairs_field import FIELD_PAIRS
+from tests.opencl.sanitizers.pairs_kinds import KINDS_PAIRS
 from tests.opencl.sanitizers.pairs_more import MORE_PAIRS
 from tests.opencl.sanitizers.pairs_undefined import UNDEFINED_PAIRS
 from tests.shares import share
 
 DEVICES = ("pvc", "tgllp", "bmg")
 SHARE = 24
-EVERY = (*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS)
+EVERY = (*PAIRS, *BOUNDS_PAIRS, *UNDEFINED_PAIRS, *MORE_PAIRS, *FIELD_PAIRS, *KINDS_PAIRS)
 
 
 def launched(pair: Pair, device: str, engine: str, *, mended: bool) -> tuple[visim.Finding, ...]:

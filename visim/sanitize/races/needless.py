@@ -136,6 +136,9 @@ class Needless:
         """Return whether an access need not be kept."""
         return ((unit.number, pc), effect.space) in self._found
 
+    def __len__(self) -> int:
+        return len(self._found)
+
     # What nobody writes
 
     def _read_only(self) -> None:

@@ -169,7 +169,9 @@ class _Again:
         if not value.startswith("%") or value in self._lines:
             return True
         let = self._body.lets.get(value)
-        if let is None or value in self._open or len(self._lines) >= _MOST_AGAIN:
+        if let is None or value in self._open:
+            return False
+        if len(self._lines) + len(self._open) >= _MOST_AGAIN:
             return False
         self._open.add(value)  # nothing that needs itself is made of what stays
         made = self._made(value, let)

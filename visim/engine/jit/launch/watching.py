@@ -52,6 +52,8 @@ class _Buffer:
     def take(self, fields: Words) -> NDArray[Any]:
         """Return what the thread has appended, and empty the buffer."""
         used = (int(fields[self._field]) - self._start) // self._array.itemsize
+        if not used:
+            return self._array[:0]
         fields[self._field] = self._start
         return self._array[:used].copy()
 
@@ -164,7 +166,8 @@ class Watcher:
         """Give threads buffers that they use in all groups, if they note anything."""
         self._records = list(records) if self.sites else []
         for record in self._records:
-            self.begin_thread(record)
+            if not record.fields[Thread.LOG_END]:  # what is empty again stays where it is
+                self.begin_thread(record)
 
     def end_free_range(self) -> None:
         """Report what is left in the buffers."""
@@ -211,7 +214,8 @@ class Watcher:
     def _take(self, record: ThreadRecord) -> None:
         """Take what a thread has noted out of its buffers."""
         notes, fields = self._notes[record.address], record.fields
-        notes.path.append(notes.trace.take(fields))
+        if self.observers.thread_end:
+            notes.path.append(notes.trace.take(fields))
         if not self.observers.accesses:
             return
         log = notes.log.take(fields)

@@ -64,7 +64,7 @@ class ClaimWords:
         read = self._meets_readers(reader)
         if self._accessor.verb == "store":
             return self._or(met, read), self._op("or", self._own, PLAIN)
-        plain = self._is("eq", self._op("and", writer, ATOMIC), 0)
+        plain = self._marked(writer, PLAIN)
         return self._or(self._and(met, plain), read), self._new_atomic(writer)
 
     def _meets(self, word: str) -> str:
@@ -111,11 +111,18 @@ class ClaimWords:
         return self._chosen(stays, word, new)
 
     def _new_atomic(self, word: str) -> str:
-        """Return the word of atomics: all of a group are one, and so are several groups."""
+        """Return the word of atomics: all of a group are one, and so are several groups.
+
+        A plain store stays marked in front of which there was no barrier: it is in order with the
+        atomic of the same work-item, but not with those of others.
+        """
         new = self._op("or", self._own, EVERYBODY | ATOMIC)
+        behind = self._op("sub", word, self._base)
+        stored = self._and(self._since(behind), self._marked(word, PLAIN))
+        stored = self._counts(stored, behind, word)
+        new = self._op("or", new, self._mark(stored, PLAIN))
         if self._accessor.is_local:
             return new
-        behind = self._op("sub", word, self._base)
         apart = self._is("uge", behind, 1 << GROUP_SHIFT)
         apart = self._and(apart, self._marked(word, ATOMIC))
         apart = self._and(apart, self._is("uge", word, self._oldest))
