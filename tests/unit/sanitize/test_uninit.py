@@ -120,6 +120,14 @@ def test_registers_that_nothing_writes_are_private_variables(engine: str):
 
 
 @ENGINES
+def test_what_of_a_register_is_not_written_is_not_defined(engine: str):
+    half = "mov (M1, 8) V35(0,0)<1> 0x3:ud\n"
+    (finding,) = findings(half + STORE, engine)
+    assert (finding.kind, finding.actors[0].channel) == ("uninit-private", 8)
+    assert findings(half + "mov (M1, 8) V35(0,8)<1> 0x4:ud\n" + STORE, engine) == ()
+
+
+@ENGINES
 def test_buffers_keep_which_bytes_are_written(engine: str):
     load = "mov (M1, 16) V36(0,0)<1> V34(0,0)<1;1,0>\n"
     load += "add (M1, 16) V36(0,0)<1> V36(0,0)<1;1,0> V32(0,0)<0;1,0>\n"

@@ -3,9 +3,9 @@
 A variable can if its value comes from memory whose shadow is looked at, or from a variable that
 can; or if something may read it before it was written. That is any variable that indirect operands
 reach, and in programs that no compiler of visim's made any whose first access in the program's
-order is a read. Variables that are never written are what compilers leave undefined on purpose,
-unless they are copied to what indirect operands reach: these are arrays with elements that the
-program has not written.
+order is a read, or does not write all of it. Variables that are never written are what compilers
+leave undefined on purpose, unless they are copied to what indirect operands reach: these are arrays
+with elements that the program has not written.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from visim.sem.effects import (
     WriteIndirect,
     WritePredicate,
     WriteRegister,
+    expressions,
     operands,
 )
 from visim.sem.expr import Expr, below
@@ -37,13 +38,16 @@ _REACHED = "reached"
 class _Flow:
     """What an instruction writes, and what of: names, and whether memory is among it.
 
-    `copied` are those of its sources that it writes as they are.
+    `copied` are those of its sources that it writes as they are, `partial` the targets that it does
+    not write as a whole. `read` is all that the instruction looks at, for whatever it does.
     """
 
     targets: set[Name] = field(default_factory=set[Name])
     sources: set[Name] = field(default_factory=set[Name])
     from_memory: bool = False
     copied: set[Name] = field(default_factory=set[Name])
+    partial: set[Name] = field(default_factory=set[Name])
+    read: set[Name] = field(default_factory=set[Name])
 
 
 def dirty_variables(
@@ -74,8 +78,8 @@ def dirty_variables(
     written, seen = set[Name](), set[Name]()
     for flow in flows:
         if strict:
-            dirty |= {name for name in flow.sources if name not in seen}
-        seen |= flow.sources | flow.targets
+            dirty |= (flow.read | flow.partial) - seen
+        seen |= flow.read | flow.targets
         written |= flow.targets
     if not strict:
         dirty &= written
@@ -119,13 +123,19 @@ def _executable(kernel: LinkedKernel, unit: LinkedUnit) -> Iterable[int]:
 def _flow(
     effects: Sequence[Effect], reached: frozenset[int], is_tracked: Callable[[Effect], bool]
 ) -> _Flow:
-    flow = _Flow()
+    flow, looks = _Flow(), _Flow()
+    for leaf in expressions(effects):
+        _add_source(looks, leaf, reached, is_tracked)
+    flow.read = looks.sources
     for effect in effects:
         if not isinstance(effect, RegisterWrite):
             continue
         match effect:
             case WriteRegister(place, value):
-                flow.targets.add(_named(place.variable, reached))
+                name = _named(place.variable, reached)
+                flow.targets.add(name)
+                if place.lanes * place.type.bytes < place.variable.bytes:
+                    flow.partial.add(name)
                 if value.uop.name == "read" and not value.attribute.variable.is_shared:
                     flow.copied.add(_named(value.attribute.variable, reached))
             case WritePredicate(variable):
