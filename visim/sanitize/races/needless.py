@@ -159,9 +159,9 @@ class Needless:
 
     def _between_barriers(self) -> None:
         """Note loads of local memory that no store is between the same barriers with."""
-        if len(self._kernel.units) > 1:
+        unit, *functions = self._kernel.units
+        if functions:
             return
-        unit = self._kernel.units[0]
         regions = _Regions(len(unit.body) + 1)
         for pc in range(len(unit.body)):
             effects = self._program.effects(unit, pc)

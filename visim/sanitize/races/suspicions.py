@@ -50,6 +50,7 @@ from visim.sem.expr import (
     broadcast,
     known_integer,
     select,
+    take,
 )
 from visim.sem.requests import BlockStore, TexelAtomic, TexelStore
 from visim.types import BOOL, UQ
@@ -57,6 +58,8 @@ from visim.types import BOOL, UQ
 _MEMORY = {Space.SLM: LOCAL, Space.FLAT: GLOBAL, Space.SURFACE: GLOBAL}
 _FENCED = {Space.SLM: (LOCAL,), Space.FLAT: (GLOBAL,), None: (LOCAL, GLOBAL)}
 _PHASE = 1 << PHASE_SHIFT
+_MOST_LANES = 64
+"""Claims have masks of 64 bits; the 2D blocks that a thread moves as a whole have more lanes."""
 _PAINTS = {TexelStore, BlockStore}
 """What writes pictures and reads nothing of them."""
 
@@ -148,21 +151,22 @@ class SuspicionInstrument:
         head = word_at(head_at(self.space, memory))
         yield head
         own = loaded(head) | thread_word()
-        claim = Claim(
-            verb_of(effect),
-            memory == LOCAL,
-            address,
-            element_bytes(effect) * _elements(effect),
-            effect.mask,
-            own,
-            first if is_own else None,
-            self.space.slm if memory == LOCAL else self.space.flat,
-            SLM_BITS if memory == LOCAL else FLAT_BITS,
-            self.space.launch,
-        )
-        yield claim
-        is_suspicious = Expr(UOPS["loaded"], BOOL, 1, (), (claim, 0))
-        yield suspicion(is_suspicious, group_of_thread())
+        for some, mask in _parts(address, effect.mask):
+            claim = Claim(
+                verb_of(effect),
+                memory == LOCAL,
+                some,
+                element_bytes(effect) * _elements(effect),
+                mask,
+                own,
+                first if is_own else None,
+                self.space.slm if memory == LOCAL else self.space.flat,
+                SLM_BITS if memory == LOCAL else FLAT_BITS,
+                self.space.launch,
+            )
+            yield claim
+            is_suspicious = Expr(UOPS["loaded"], BOOL, 1, (), (claim, 0))
+            yield suspicion(is_suspicious, group_of_thread())
 
     def _next_phase(self, memory: int) -> Iterator[Effect]:
         """Count a barrier with a fence for a memory."""
@@ -172,6 +176,16 @@ class SuspicionInstrument:
         head = loaded(load)
         more = (head & PHASES).ne(PHASES)
         yield kept(where, select(more, head + _PHASE, head))
+
+
+def _parts(addresses: Expr, mask: Expr | None) -> Iterator[tuple[Expr, Expr | None]]:
+    """Yield addresses and their mask in parts of so many lanes as a claim has at most."""
+    if addresses.lanes <= _MOST_LANES:
+        yield addresses, mask
+        return
+    for first in range(0, addresses.lanes, _MOST_LANES):
+        lanes = tuple(range(first, min(first + _MOST_LANES, addresses.lanes)))
+        yield take(addresses, lanes), None if mask is None else take(mask, lanes)
 
 
 def verb_of(effect: Access) -> str:
