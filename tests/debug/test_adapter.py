@@ -217,7 +217,7 @@ def test_the_extension_of_vs_code_names_what_a_launch_takes():
     assert f"onDebugResolve:{debugger['type']}" in described["activationEvents"]
     properties = debugger["configurationAttributes"]["launch"]["properties"]
     assert set(debugger["configurationAttributes"]["launch"]["required"]) <= set(properties)
-    options = set(properties) - {"program", "stopOnEntry", "stopAtEnd", "atFault"}
+    options = set(properties) - {"program", "stopOnEntry", "stopAtEnd", "atFault", "notes"}
     for name, value in {"global": 64, "local": 16, "seed": 1, "device": "bmg"}.items():
         assert name in options
         read_options("x.zebin", {name: value})

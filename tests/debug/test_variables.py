@@ -6,6 +6,8 @@ why. Without optimisation all of them are shown.
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,9 @@ from tests.debug.client import Client
 from tests.debug.kernels import say
 from tests.debug.variables import ITEMS, LOCAL, SOURCE, TURNS, line, model, session
 from tests.opencl.building import built
+from visim.binary.elf import ElfImage
+from visim.binary.notes import PREFIX, notes_on
+from visim.cli import main
 from visim.debug.fronts.commands import execute
 from visim.debug.naming.operations import Unplaced
 from visim.debug.session import Session
@@ -182,12 +187,58 @@ def test_a_file_without_notes_shows_what_is_in_memory_and_says_so_of_registers(t
     found = session("pvc", "-g")
     found.looker.sourced._natives._objects.clear()
     say(found, f"break {line('sum += h')}", "continue")
-    with pytest.raises(ArgumentError, match="no notes of the compiler"):
+    with pytest.raises(ArgumentError, match="the compiler's notes"):
         say(found, "print sum")
     whole = session("pvc", "-g -cl-opt-disable")
     whole.looker.sourced._natives._objects.clear()
     say(whole, f"break {line('sum += h')} if item == {ITEM}", "continue")
     assert execute(whole, "print i").data["value"][6] == ITEM
+
+
+class TestZebinsOfOcloc:
+    """Files that lack the compiler's notes, as those that `ocloc` itself writes."""
+
+    @pytest.fixture
+    def files(self, tmp_path):
+        made = session("bmg", "-g", current=True).looker.facts.zebin
+        [notes] = [one.data for one in ElfImage(made, "x").sections if one.name == f"{PREFIX}sums"]
+        zebin, folder = tmp_path / "sums.bin", tmp_path / "notes"
+        zebin.write_bytes(made.replace(f"{PREFIX}sums".encode(), b".nothing.visa.su"))
+        folder.mkdir()
+        (folder / "sums.dbg").write_bytes(notes)
+        return zebin, folder
+
+    def launch(self, zebin, *notes):
+        arguments = ["out=zeros:128", "x=iota:128", "scale=2.5", f"n={TURNS}", "shared=local:256"]
+        commands = [f"break {line('sum += h')} if item == 70", "continue", "continue", "print k"]
+        return [
+            *("debug", str(zebin), "--global", "128", "--local", "64", *notes, "--json"),
+            *(word for one in arguments for word in ("--arg", one)),
+            *(word for one in commands for word in ("-c", one)),
+        ]
+
+    def last(self, capsys):
+        return json.loads(capsys.readouterr().out)["commands"][-1]
+
+    def test_without_notes_a_value_of_another_place_is_not_shown(self, files, capsys):
+        assert main(self.launch(files[0])) == 2
+        assert "give --notes" in self.last(capsys)["error"]
+
+    def test_with_notes_variables_are_shown(self, files, capsys):
+        assert main(self.launch(files[0], "--notes", str(files[1]))) == 0
+        assert self.last(capsys)["data"]["value"][6] == 1
+
+    def test_what_is_no_note_on_the_kernel_is_an_error(self, files, capsys, tmp_path):
+        (tmp_path / "other.dbg").write_bytes(b"hello")
+        assert main(self.launch(files[0], "--notes", str(tmp_path / "other.dbg"))) == 2
+        assert "is on the kernel sums" in capsys.readouterr().out
+        (tmp_path / "empty").mkdir()
+        assert main(self.launch(files[0], "--notes", str(tmp_path / "empty"))) == 2
+        assert "no notes of a compiler" in capsys.readouterr().out
+
+    def test_notes_of_another_text_are_an_error(self, files):
+        with pytest.raises(ArgumentError, match="take those of the compiler's run"):
+            notes_on({"sums": 10}, [(files[1] / "sums.dbg").read_bytes()])
 
 
 def test_lines_alone_name_no_variables():

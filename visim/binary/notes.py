@@ -8,11 +8,11 @@ The notes say which vISA variable that is. A compiler leaves them in a file for 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from visim.binary.debuginfo import DebugObject, is_debug_information, read_debug_information
 from visim.binary.elf import ElfImage
-from visim.errors import InputError
+from visim.errors import ArgumentError, InputError
 
 PREFIX = ".debug_visa."
 _PROGBITS = 1
@@ -57,6 +57,32 @@ def read_notes(zebin: bytes, kernel: str) -> tuple[DebugObject, ...]:
     return read_debug_information(bytes(section.data), section.name)
 
 
+def notes_on(names: Mapping[str, int], files: Iterable[bytes]) -> tuple[DebugObject, ...]:
+    """Return the notes of files that are on a kernel and the functions linked with it.
+
+    Args:
+        names: the kernel, which is first, and the functions: how many instructions each has.
+        files: files that a compiler left; those that are no notes are passed over.
+
+    Raises:
+        ArgumentError: none is on the kernel, or one that is belongs to another text.
+        InputError: one is damaged.
+    """
+    kernel = next(iter(names))
+    for data in files:
+        objects = read_debug_information(data, "notes") if is_debug_information(data) else ()
+        if objects and objects[0].name == kernel:
+            for one in objects:
+                last = max((pair.visa for pair in one.by_index), default=0)
+                if last > names.get(one.name, last):
+                    raise ArgumentError(
+                        f"the notes on {one.name} tell of instruction {last}, and it has "
+                        f"{names[one.name]}: take those of the compiler's run that made it"
+                    )
+            return objects
+    raise ArgumentError(f"no file of notes (*.dbg) is on the kernel {kernel}")
+
+
 def _with_sections(elf: bytes, added: dict[str, bytes]) -> bytes:
     """Return an ELF file of 64 bits with more sections; what is there stays where it is."""
     (table,) = _TABLE.unpack_from(elf, _TABLE_AT)
@@ -87,4 +113,4 @@ def _pad(data: bytearray) -> None:
     data += bytes(-len(data) % _ALIGN)
 
 
-__all__ = ["PREFIX", "read_notes", "with_notes"]
+__all__ = ["PREFIX", "notes_on", "read_notes", "with_notes"]

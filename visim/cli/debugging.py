@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _OF_CLIENTS = {
     *("type", "request", "name", "program", "stopOnEntry", "stopAtEnd", "atFault", "noDebug"),
+    "notes",
     *("preLaunchTask", "postDebugTask", "internalConsoleOptions", "presentation", "cwd"),
 }
 """Keys of a client's launch request that are not options of visim run."""
@@ -28,10 +29,12 @@ _OF_CLIENTS = {
 @click.option("--command", "-c", "commands", multiple=True, metavar="C", help="A command; repeat.")
 @click.option("--script", metavar="FILE", help="Commands, one a line; - is the standard input.")
 @click.option("--at-fault", is_flag=True, help="Run at full speed to where the launch faults.")
+@click.option("--notes", metavar="DIR", help="The compiler's notes on variables (*.dbg).")
 @json_option
 def debug(
     file: str,
     *,
+    notes: str | None,
     as_json: bool,
     commands: tuple[str, ...],
     script: str | None,
@@ -54,7 +57,7 @@ def debug(
     def receive(text: str) -> None:
         click.echo(text, nl=False, err=as_json)
 
-    session = session_of(options, prepared, receive)
+    session = session_of(options, prepared, receive, notes)
     talk = Talk(session, (lambda _: None) if as_json else click.echo)
     lines = [*commands]
     if script is not None:
@@ -105,7 +108,10 @@ def launched(given: Mapping[str, Any], receive: Callable[[str], None]) -> Sessio
         if key not in _OF_CLIENTS and not key.startswith("__")
     }
     options = read_options(given["program"], chosen)
-    return session_of(options, prepare(options, variables=True), receive)
+    notes = given.get("notes")
+    if notes is not None and not isinstance(notes, str):
+        raise ArgumentError("launch: notes is the name of a folder")
+    return session_of(options, prepare(options, variables=True), receive, notes)
 
 
 @click.command("diff-trace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from visim.cli.files import check_target, write_text
@@ -11,17 +12,43 @@ from visim.cli.run import Prepared
 from visim.debug.engine.timeline import Moment
 from visim.debug.session import Session
 from visim.debug.tracing import Chosen, Difference, Tracer, Write
+from visim.errors import ArgumentError
 from visim.runtime.files.run_options import RunOptions
 
 
-def session_of(options: RunOptions, prepared: Prepared, receive: Callable[[str], None]) -> Session:
-    """Return a session of a launch; `receive` gets what the kernel prints."""
+def session_of(
+    options: RunOptions,
+    prepared: Prepared,
+    receive: Callable[[str], None],
+    notes: str | None = None,
+) -> Session:
+    """Return a session of a launch.
+
+    Args:
+        options: what was asked for.
+        prepared: the kernel and its arguments.
+        receive: gets what the kernel prints.
+        notes: a folder or file with the compiler's notes on variables.
+    """
     launch: dict[str, Any] = dict(options.launch)
     if prepared.surfaces:
         launch["surfaces"] = prepared.surfaces
     if prepared.samplers:
         launch["samplers"] = prepared.samplers
-    return Session(prepared.kernel, prepared.values, launch, receive)
+    return Session(prepared.kernel, prepared.values, launch, receive, _read_notes(notes))
+
+
+def _read_notes(place: str | None) -> list[bytes]:
+    if place is None:
+        return []
+    path = Path(place)
+    files = sorted(path.rglob("*.dbg")) if path.is_dir() else [path]
+    if not files:
+        raise ArgumentError(f"{place}: there are no notes of a compiler (*.dbg) in it")
+    try:
+        return [one.read_bytes() for one in files]
+    except OSError as error:
+        raise ArgumentError(f"{place}: {error.strerror}") from None
 
 
 def write_trace(options: RunOptions, prepared: Prepared, file: str) -> None:

@@ -66,6 +66,7 @@ class Session:
         values: its arguments in order; arrays are changed as by a launch.
         options: those of `Kernel.launch`; the engine is of no concern.
         receiver: gets what the kernel prints.
+        notes: the compiler's notes on variables, where the program has none: files.
 
     Raises:
         VisimError: what `Kernel.bind` finds wrong.
@@ -77,10 +78,11 @@ class Session:
         values: Sequence[object],
         options: Mapping[str, Any],
         receiver: Callable[[str], None] = lambda _: None,
+        notes: Sequence[bytes] = (),
     ) -> None:
         self.debuggee = Debuggee(kernel, values, options)
         self.timeline = Timeline(self.debuggee, receiver)
-        self.looker = Looker(self.debuggee, self.timeline)
+        self.looker = Looker(self.debuggee, self.timeline, notes)
         self.lines = Lines(self.debuggee.linked, self.looker.facts.texts)
         self.places = Places(self.lines, self.looker)
         self.control = Control(self.timeline, self.lines, self.looker, self.places)

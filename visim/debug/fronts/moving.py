@@ -39,7 +39,14 @@ def add_break(session: Session, text: str, *, temporary: bool = False) -> Reply:
         unit, pc = session.looker.place(focus)
         place = f"{session.lines.unit_name(unit)}+{pc}"
     found = session.places.add_breakpoint(place, condition, temporary=temporary)
-    return Reply([f"breakpoint {found.describe()}"], {"number": found.number, "place": found.name})
+    lines = [f"breakpoint {found.describe()}"]
+    is_zebin = session.looker.facts.zebin is not None
+    if re.fullmatch(r"\s*\d+\s*", place) and is_zebin and not session.lines.has_sources:
+        lines.append(
+            "  the program has no source lines, so this is a line of its vISA text; compile with "
+            "-g for those of the source"
+        )
+    return Reply(lines, {"number": found.number, "place": found.name})
 
 
 def add_temporary(session: Session, text: str) -> Reply:

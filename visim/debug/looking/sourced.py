@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from visim.binary.debuginfo import DebugObject
 from visim.binary.dwarf.scopes import Located, SourceVariable, functions_of
-from visim.binary.notes import read_notes
+from visim.binary.notes import notes_on, read_notes
 from visim.debug.naming.functions import Functions, Level
 from visim.debug.naming.natives import Natives
 from visim.debug.naming.operations import Unplaced
-from visim.debug.naming.placing import ENDED, FRAME_POINTER, Registers, in_memory
+from visim.debug.naming.placing import ENDED, FRAME_POINTER, NO_NOTES, Registers, in_memory
 from visim.debug.naming.values import SourceValue
 from visim.engine.frames import Thread
 from visim.errors import ArgumentError, InputError
@@ -37,10 +38,12 @@ class Sourced:
 
     Args:
         looker: the launch.
+        notes: the compiler's notes where the program itself has none: files.
     """
 
-    def __init__(self, looker: Looker) -> None:
+    def __init__(self, looker: Looker, notes: Sequence[bytes] = ()) -> None:
         self._looker = looker
+        self._notes = self._given(notes) if notes else ()
         self._frame_writes: dict[int, list[int]] = {}
         self._source_lines: dict[int, tuple[SourceLine | None, ...]] = {}
 
@@ -51,7 +54,11 @@ class Sourced:
             notes = () if zebin is None else read_notes(zebin, kernel.name)
         except InputError:
             notes = ()
-        return Natives(kernel, notes)
+        return Natives(kernel, self._notes or notes)
+
+    def _given(self, files: Sequence[bytes]) -> tuple[DebugObject, ...]:
+        units = self._looker.kernel.units
+        return notes_on({one.unit.name: len(one.body) for one in units}, files)
 
     @cached_property
     def _functions(self) -> Functions:
@@ -89,7 +96,7 @@ class Sourced:
             raise Unplaced("optimised away")
         registers, address = self._registers(focus, place), self._natives.address(*place)
         if not self._natives.knows(place[0]):
-            return registers.read(variable, variable.places[0].code)
+            return self._without_notes(focus, variable, registers)
         for one in variable.places:
             if one.range is None:
                 self._check_line(focus, variable, one.code)
@@ -100,6 +107,16 @@ class Sourced:
         if last is None or last.range is None:
             raise Unplaced(ENDED)
         return registers.read(variable, last.code, last.range[1])
+
+    def _without_notes(
+        self, focus: Focus, variable: SourceVariable, registers: Registers
+    ) -> SourceValue:
+        """Return a variable where native addresses are not known: only if it has one place."""
+        [*always] = (one for one in variable.places if one.range is None)
+        if not always:
+            raise Unplaced(NO_NOTES)
+        self._check_line(focus, variable, always[0].code)
+        return registers.read(variable, always[0].code)
 
     def _check_line(self, focus: Focus, variable: SourceVariable, code: bytes) -> None:
         """Raise Unplaced where a place without a range does not hold the variable yet.

@@ -6,7 +6,7 @@ that it is in. A `Looker` evaluates expressions there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,15 +67,16 @@ class Looker:
     Args:
         debuggee: the launch.
         timeline: where it stands.
+        notes: the compiler's notes on variables, where the program has none: files.
     """
 
-    def __init__(self, debuggee: Debuggee, timeline: Timeline) -> None:
+    def __init__(self, debuggee: Debuggee, timeline: Timeline, notes: Sequence[bytes] = ()) -> None:
         self.debuggee = debuggee
         self.timeline = timeline
         self.kernel = debuggee.linked
         self.facts = debuggee.kernel.debug_facts()
         self.arguments = Arguments(debuggee.kernel.args, debuggee.values)
-        self.sourced = Sourced(self)
+        self.sourced = Sourced(self, notes)
 
     @cached_property
     def items(self) -> WorkItems | None:

@@ -25,6 +25,10 @@ _ADDRESS, _IMPLICIT = 0x03, 0x9E
 _STACK_VALUE, _BIT_PIECE, _REGS = b"\x9f", 0x9D, range(0x50, 0x70)
 _POINTER_BITS, _OFFSET_BYTES = 64, 4
 ENDED = "it has no value at this instruction"
+NO_NOTES = (
+    "where it is, only the compiler's notes say, which the file lacks: make it with visim cl "
+    "--options -g, or give --notes (docs/debug.md)"
+)
 Load = Callable[[int, int], NDArray[np.uint8]]
 """Returns bytes of a memory from an address on; raises Unplaced if it does not hold them."""
 
@@ -75,10 +79,7 @@ class Registers:
         """Return which vISA variable has a byte of a register here, and where in it that is."""
         unit, pc = self.place
         if not self._natives.knows(unit):
-            raise Unplaced(
-                "it is in a register, and the file has no notes of the compiler on registers; "
-                "visim cl and visim run FILE.cl keep them"
-            )
+            raise Unplaced(NO_NOTES)
         found = self._natives.variable(unit, pc, register, byte)
         if found is None and self._end is not None:
             raise Unplaced(ENDED)
@@ -244,4 +245,4 @@ def in_memory(code: bytes) -> bool:
     return not code.endswith(_STACK_VALUE) and _BIT_PIECE not in code[-4:] and code[0] not in _REGS
 
 
-__all__ = ["ENDED", "FRAME_POINTER", "Registers", "in_memory"]
+__all__ = ["ENDED", "FRAME_POINTER", "NO_NOTES", "Registers", "in_memory"]
