@@ -59,6 +59,40 @@ class TestSourceLines:
         assert (session.describe()["line"], session.describe()["thread"]) == (line, thread)
 
 
+class TestWhoIsSteppedWith:
+    def test_steps_keep_the_work_item(self):
+        session = steps("pvc")
+        say(session, f"break {line_of('float v = x[i]')} if item == 75", "continue", "delete")
+        for command in ("next", "step", "nexti", f"until {line_of('out[i] = w')}", "back"):
+            say(session, command)
+            assert session.describe()["work_item"] == [75, 0, 0], command
+
+    def test_the_thread_that_is_looked_at_is_stepped(self):
+        session = turns("pvc")
+        say(session, f"break {line_of('int next')}", "continue", "delete", "thread 1")
+        before = session.describe()["pc"]
+        say(session, "nexti")
+        assert session.describe()["thread"] == 1
+        assert session.describe()["pc"] > before
+        say(session, f"until {line_of('out[get_global_id(0)] = next')}")
+        assert session.describe()["thread"] == 1
+
+    def test_finish_leaves_the_function_that_is_looked_at(self):
+        source = (
+            "int down(int depth) { int own = depth * 10;\n"
+            "    if (depth > 0)\n"
+            "        own += down(depth - 1);\n"
+            "    return own; }\n"
+            "kernel void go(global int *out) { out[get_global_id(0)] = down(3); }\n"
+        )
+        program = built(source, "pvc", "-g -cl-opt-disable")
+        session = Session(program["go"], [np.zeros(16, np.int32)], {"global_size": 16})
+        say(session, "break 2 if depth == 0", "continue", "delete")
+        depth = len(session.backtrace())
+        say(session, "frame 1", "finish")
+        assert len(session.backtrace()) == depth - 2
+
+
 class TestPlaces:
     def test_a_line_without_code_means_the_next_one_with_some(self):
         session = steps("pvc")

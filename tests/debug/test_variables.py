@@ -14,7 +14,7 @@ import pytest
 from tests.debug.client import Client
 from tests.debug.kernels import say
 from tests.debug.variables import ITEMS, LOCAL, SOURCE, TURNS, line, model, session
-from tests.opencl.building import built
+from tests.opencl.building import built, built_by_current
 from visim.binary.elf import ElfImage
 from visim.binary.notes import PREFIX, notes_on
 from visim.cli import main
@@ -193,6 +193,28 @@ def test_a_file_without_notes_shows_what_is_in_memory_and_says_so_of_registers(t
     whole.looker.sourced._natives._objects.clear()
     say(whole, f"break {line('sum += h')} if item == {ITEM}", "continue")
     assert execute(whole, "print i").data["value"][6] == ITEM
+
+
+@pytest.mark.parametrize(("device", "current"), [("pvc", False), ("bmg", True)])
+def test_vectors_in_registers_are_shown(device, current):
+    source = (
+        "kernel void go(global float4 *out, global const float *y) {\n"
+        "    int i = get_global_id(0);\n"
+        "    float2 u = vload2(i, y);\n"
+        "    float8 e = vload8(i, y);\n"
+        "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+        "    out[i] = u.xyxy + e.s0246 * e.s1357;\n"
+        "}\n"
+    )
+    program = (built_by_current if current else built)(source, device, "-g")
+    values = [np.zeros((64, 4), np.float32), np.arange(512, dtype=np.float32)]
+    found = Session(program["go"], values, {"global_size": 64})
+    say(found, "break 6 if item == 5", "continue")
+    known = execute(found, "info locals").data
+    lane = found.focus.lane
+    assert known["u"]["value"][lane] == [10.0, 11.0]
+    assert known["e"]["value"][lane] == [float(n) for n in range(40, 48)]
+    assert execute(found, "why e.s3").data["steps"][0]["value"] == "43.0"
 
 
 class TestZebinsOfOcloc:

@@ -191,30 +191,43 @@ class Control:
             return None
         return _Line(len(thread.frames), self._lines.source(place), place)
 
-    def step_instruction(self, *, over: bool = False, follow: Focus | None = None) -> Stop:
+    # Each is about a thread: that of `looked`, or if that is None the one that comes next. With
+    # `follows` it stops only where the channel of `looked` is on.
+
+    def step_instruction(
+        self, looked: Focus | None = None, *, over: bool = False, follows: bool = False
+    ) -> Stop:
         """Execute the thread's next instruction; `over` executes what it calls, too."""
-        ended, start, focus = self.ended(), self._line(), follow or self.focus
+        ended, focus = self.ended(), looked or self.focus
+        start = None if focus is None else self._line_of(focus)
         if ended is not None or start is None or focus is None:
             return ended or Stop("finished")
+        begun = [self._is_next(focus)]
 
         def arrived() -> Stop | None:
-            now = self._same_thread(focus, follow)
+            now = self._same_thread(focus, follows=follows)
             if now is None or (over and now.depth > start.depth):
+                return None
+            if not begun[0]:
+                begun[0] = True
                 return None
             return Stop("step", "", (), self._kept(focus))
 
         return self._stepped(arrived, focus)
 
-    def step_line(self, *, over: bool = False, follow: Focus | None = None) -> Stop:
+    def step_line(
+        self, looked: Focus | None = None, *, over: bool = False, follows: bool = False
+    ) -> Stop:
         """Go on to the thread's next source line; where it has none, to its next instruction."""
-        ended, start, focus = self.ended(), self._line(), follow or self.focus
+        ended, focus = self.ended(), looked or self.focus
+        start = None if focus is None else self._line_of(focus)
         if ended is not None or start is None or focus is None:
             return ended or Stop("finished")
         if start.line is None and not self._lines.has_sources:
-            return self.step_instruction(over=over, follow=follow)
+            return self.step_instruction(looked, over=over, follows=follows)
 
         def arrived() -> Stop | None:
-            now = self._same_thread(focus, follow)
+            now = self._same_thread(focus, follows=follows)
             if now is None or now.line is None or (over and now.depth > start.depth):
                 return None
             if now.line == start.line and now.depth == start.depth:
@@ -223,28 +236,32 @@ class Control:
 
         return self._stepped(arrived, focus)
 
-    def finish(self) -> Stop:
-        """Go on until the function that the thread is in returns, or the thread ends."""
-        ended, start, focus = self.ended(), self._line(), self.focus
+    def finish(self, looked: Focus | None = None) -> Stop:
+        """Go on until the function that is looked at returns, or the thread ends."""
+        ended, focus = self.ended(), looked or self.focus
+        start = None if focus is None else self._line_of(focus)
         if ended is not None or start is None or focus is None:
             return ended or Stop("finished")
+        depth = start.depth - focus.frame
 
         def arrived() -> Stop | None:
-            now = self._same_thread(focus, None)
-            if now is None or now.depth >= start.depth:
+            now = self._same_thread(focus, follows=False)
+            if now is None or now.depth >= depth:
                 return None
             return Stop("step", "", (), self._kept(focus))
 
         return self._stepped(arrived, focus)
 
-    def until(self, places: frozenset[Place], follow: Focus | None = None) -> Stop:
+    def until(
+        self, places: frozenset[Place], looked: Focus | None = None, *, follows: bool = False
+    ) -> Stop:
         """Go on until the thread is at one of some places, or ends."""
-        ended, focus = self.ended(), follow or self.focus
+        ended, focus = self.ended(), looked or self.focus
         if ended is not None or focus is None:
             return ended or Stop("finished")
 
         def arrived() -> Stop | None:
-            now = self._same_thread(focus, follow)
+            now = self._same_thread(focus, follows=follows)
             at = now is not None and now.place in places
             return Stop("step", "", (), self._kept(focus)) if at else None
 
@@ -264,13 +281,27 @@ class Control:
 
         return self._forward(or_over, None, everywhere=True)
 
-    def _same_thread(self, focus: Focus, follow: Focus | None) -> _Line | None:
-        """Return where the thread is, if it comes next; with `follow` its channel has to be on."""
-        stepper = self._timeline.stepper
-        thread = stepper.thread
+    def _line_of(self, focus: Focus) -> _Line | None:
+        """Return where a thread is, None if it has ended or not begun."""
+        if self._is_next(focus):
+            return self._line()
+        thread = self._timeline.stepper.group.threads.get(focus.thread)
+        if thread is None or self._timeline.group != focus.group:
+            return None
+        place = self._looker.place(Focus(focus.group, focus.thread))
+        return _Line(len(thread.frames), self._lines.source(place), place)
+
+    def _is_next(self, focus: Focus) -> bool:
+        """Whether a thread's instruction comes next."""
+        thread = self._timeline.stepper.thread
+        return thread is not None and thread.number == focus.thread
+
+    def _same_thread(self, focus: Focus, *, follows: bool) -> _Line | None:
+        """Return where the thread is, if it comes next; with `follows` its channel has to be on."""
+        thread = self._timeline.stepper.thread
         if thread is None or thread.number != focus.thread:
             return None
-        if follow is not None and not thread.active >> follow.lane & 1:
+        if follows and not thread.active >> focus.lane & 1:
             return None
         return self._line()
 
@@ -366,7 +397,7 @@ class Control:
             return Stop("back", "the thread is in the kernel itself, which nobody calls", (), focus)
 
         def look() -> Hit | None:
-            now = self._same_thread(focus, None)
+            now = self._same_thread(focus, follows=False)
             if now is None or now.depth >= start.depth or self._timeline.group != focus.group:
                 return None
             return Hit(self._timeline.moment, "", (), focus, "back")

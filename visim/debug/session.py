@@ -25,6 +25,7 @@ from visim.debug.places import Places, find_places
 from visim.errors import ArgumentError, Fault
 from visim.linker.program import LinkedUnit
 from visim.module import SourceLine
+from visim.runtime.arguments.images import Image
 from visim.runtime.building.sourcefiles import named_file
 from visim.runtime.kernel import Kernel
 from visim.runtime.launching.sources import with_source_line
@@ -91,6 +92,11 @@ class Session:
         self.stop = Stop("start", "the launch has not begun", (), self.focus)
         self.displayed: list[str] = []
         self._shown: dict[str, Any] = {}
+        self._pictures = frozenset(
+            one.name
+            for one, value in zip(kernel.args, self.debuggee.values, strict=True)
+            if isinstance(value, Image)
+        )
 
     # Memory of the host
 
@@ -105,6 +111,8 @@ class Session:
             if array is None or not array.flags.c_contiguous:
                 continue
             offset = address - int(array.ctypes.data)
+            if 0 <= offset < array.nbytes and name in self._pictures:
+                return f"{name}, an image", array.dtype
             if 0 <= offset < array.nbytes:
                 return f"{name}[{offset // array.itemsize}]", array.dtype
         return None
@@ -190,12 +198,26 @@ class Session:
 
     def step(self, count: int = 1, *, over: bool = False) -> Stop:
         """Go on by source lines; `over` does not go into functions."""
-        return self._repeat(count, lambda: self.control.step_line(over=over, follow=self.followed))
+        return self._repeat(
+            count,
+            lambda: self.control.step_line(self._looked, over=over, follows=self._follows),
+        )
+
+    @property
+    def _looked(self) -> Focus | None:
+        """The thread and channel that steps are about."""
+        return self.followed or self.focus
+
+    @property
+    def _follows(self) -> bool:
+        return self.followed is not None
 
     def step_instruction(self, count: int = 1, *, over: bool = False) -> Stop:
         """Go on by instructions of the thread."""
-        control, follow = self.control, self.followed
-        return self._repeat(count, lambda: control.step_instruction(over=over, follow=follow))
+        return self._repeat(
+            count,
+            lambda: self.control.step_instruction(self._looked, over=over, follows=self._follows),
+        )
 
     def _repeat(self, count: int, once: Callable[[], Stop]) -> Stop:
         stop = self.stop
@@ -207,12 +229,13 @@ class Session:
 
     def finish(self) -> Stop:
         """Go on until the function returns, or the thread ends."""
-        return self._stopped(self.control.finish())
+        return self._stopped(self.control.finish(self.focus))
 
     def until(self, text: str) -> Stop:
         """Go on until the thread is at a place."""
         places, _ = find_places(text, self.lines)
-        return self._stopped(self.control.until(places, self.followed))
+        stop = self.control.until(places, self._looked, follows=self._follows)
+        return self._stopped(stop)
 
     def back(self, count: int = 1) -> Stop:
         """Go back by source lines of the thread; where it has none, by instructions."""

@@ -166,7 +166,7 @@ def _part(
         if len(bounds) > 3:
             raise ArgumentError(f"{text}: a part of an array is begin:end")
         chosen.append(slice(*bounds) if len(bounds) > 1 else (bounds[0] or 0))
-    whole = array if len(chosen) == array.ndim else array.reshape(-1)
+    whole = array.reshape(-1) if len(chosen) == 1 else array
     places = tuple(slice(n, n + 1) if isinstance(n, int) and n >= 0 else n for n in chosen)
     if len(places) > whole.ndim:
         raise ArgumentError(f"{text}: the array has {array.ndim} dimensions")

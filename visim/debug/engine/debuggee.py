@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import random
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -19,7 +18,7 @@ from visim.debug.engine.undo import HostMemory
 from visim.engine.base import Exit, Machine, RunOptions
 from visim.engine.kernel_image import KernelImage
 from visim.engine.observers import Observer
-from visim.errors import Fault, FaultError, UnsupportedError
+from visim.errors import Fault, FaultError
 from visim.machine.surfaces import Surfaces
 from visim.runtime.kernel import Kernel
 from visim.runtime.launching.launch import Launch, LaunchKeywords
@@ -45,7 +44,7 @@ class GroupPlace:
 
 
 class Fast:
-    """The same launch on the JIT, or on the interpreter where the JIT does not run it.
+    """The same launch as it is run where nobody debugs: on the JIT, if that is worth it.
 
     Args:
         launch: what `Kernel.bind` returned. It runs on one worker, so that groups always run in
@@ -119,6 +118,7 @@ class Debuggee:
         given = {k: v for k, v in options.items() if k not in _NOT_DEBUGGED}
         self.options = given
         self.sanitize: object = options.get("sanitize")
+        self._engine: object = options.get("engine")
         keywords = cast("LaunchKeywords", {**given, "engine": "interpreter"})
         self.launch: Launch[Any] = kernel.bind(self.values, **keywords)
         self.plan = self.launch.plan
@@ -184,14 +184,11 @@ class Debuggee:
 
     @property
     def fast(self) -> Fast:
-        """The launch on the JIT, bound when it is first needed."""
+        """The launch on the engine that runs it where nobody debugs, bound when first needed."""
         if self._fast is None:
-            launch: Launch[Any] | None = None
-            with suppress(UnsupportedError):
-                keywords = cast("LaunchKeywords", {**self.options, "engine": "jit"})
-                launch = self.kernel.bind(self.values, **keywords)
-            keywords = cast("LaunchKeywords", {**self.options, "engine": "interpreter"})
-            self._fast = Fast(launch or self.kernel.bind(self.values, **keywords))
+            engine = {} if self._engine is None else {"engine": self._engine}
+            keywords = cast("LaunchKeywords", {**self.options, **engine})
+            self._fast = Fast(self.kernel.bind(self.values, **keywords))
         return self._fast
 
     def run_fast(

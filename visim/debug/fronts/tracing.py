@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from visim.debug.engine.memory import SCRATCH
@@ -19,7 +21,11 @@ from visim.operands import General, PredicateVariable
 from visim.types import DataType
 
 _LANE = re.compile(r"(%?[A-Za-z_]\w*)\s*\[\s*(\d+)\s*\]")
+_INDEX = re.compile(r"\[\d+\]")
 _MOST_BYTES = 16
+_MOST_SHOWN = 300
+_MOST_LINES = 40
+"""Steps that are shown one by one, and lines of those that are not."""
 
 
 class Asked(NamedTuple):
@@ -142,12 +148,30 @@ def show_chain(session: Session, name: str, chain: Chain) -> list[str]:
     """Return a chain as text: each instruction with what it was computed from, by numbers."""
     lines = [f"{name}: {len(chain.nodes)} steps, the newest first"]
     before: str | None = None
-    for node in chain.nodes:
+    for node in chain.nodes[:_MOST_SHOWN]:
         lines += _node_lines(session, node, before)
         before = _source_text(session, node) or before
+    left = chain.nodes[_MOST_SHOWN:]
+    if left:
+        lines.append(f"  ... and {len(left)} steps more, which --json has all:")
+        lines += _left_lines(session, left)
     if chain.is_cut:
         lines.append(f"  ... more than {len(chain.nodes)} steps; ask why of one of the last ones")
     return lines
+
+
+def _left_lines(session: Session, nodes: Sequence[Node]) -> list[str]:
+    """Return how many steps each line and each beginning has that are not shown one by one."""
+    counts = Counter(_source_text(session, one) or _where_text(session, one) for one in nodes)
+    found = [f"      {text}  ({count} step{'s' * (count != 1)})" for text, count in counts.items()]
+    more = len(found) - _MOST_LINES
+    return [*found[:_MOST_LINES], *([f"      ... of {more} places more"] if more > 0 else [])]
+
+
+def _where_text(session: Session, node: Node) -> str:
+    if node.record is None:
+        return _INDEX.sub("[...]", node.origin)
+    return session.lines.where((node.record.unit, node.record.pc))
 
 
 def _source_text(session: Session, node: Node) -> str | None:

@@ -172,7 +172,7 @@ _BREGX, _PIECE, _DEREF_SIZE, _BIT_PIECE, _IMPLICIT, _STACK_VALUE = (
 )  # fmt: skip
 _REGS, _PUSH_BIT_PIECE, _LANE, _PUSH_PIECE = 0xEB, 0xEC, 0xED, 0xFE
 """DW_OP_INTEL_regs, _push_bit_piece_stack, _push_simd_lane; the last is written since 2024 where
-the second was: its size is an operand."""
+the second was: its size is an operand, a byte of which 256 bits make 0."""
 
 
 def _step(code: bytes, at: int, state: _State, lane: int, machine: Machine) -> int:
@@ -192,6 +192,9 @@ def _step(code: bytes, at: int, state: _State, lane: int, machine: Machine) -> i
     elif op in _WITH_NUMBER:
         number, at = _leb(code, at, signed=op == _CONSTS)
         _with_number(op, number, state, machine)
+    elif op == _PUSH_PIECE:
+        _with_number(op, _take(code, at, 1)[0], state, machine)
+        return at + 1
     elif op in {_BRA, _SKIP}:
         offset = int.from_bytes(_take(code, at, 2), "little", signed=True)
         return at + 2 + (offset if op == _SKIP or state.pop() else 0)
@@ -202,11 +205,11 @@ def _step(code: bytes, at: int, state: _State, lane: int, machine: Machine) -> i
     return at
 
 
-_WITH_NUMBER = frozenset({_CONSTU, _CONSTS, _PLUS_UCONST, _REGX, _PIECE, _PUSH_PIECE})
+_WITH_NUMBER = frozenset({_CONSTU, _CONSTS, _PLUS_UCONST, _REGX, _PIECE})
 
 
 def _with_number(op: int, number: int, state: _State, machine: Machine) -> None:
-    """Do an operation whose operand is a number of variable length."""
+    """Do an operation whose operand is a number."""
     match op:
         case 0x10 | 0x11:
             state.push(number)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from visim.binary.dwarf.scopes import SourceVariable
+from visim.binary.dwarf.types import Kind
 from visim.debug.engine.memory import HOST, SCRATCH, SLM
 from visim.debug.naming.natives import Natives
 from visim.debug.naming.operations import Piece, Unplaced, pieces_of
@@ -34,7 +35,10 @@ Load = Callable[[int, int], NDArray[np.uint8]]
 
 
 class _Whole(Unplaced):
-    """The place is a vector in registers: compilers write that as pieces without a size."""
+    """The place is a vector in registers.
+
+    Compilers write that as pieces without a size, or with that of the vector for each element.
+    """
 
     def __init__(self, register: int, bit: int) -> None:
         super().__init__("the compiler does not say how large the parts of its place are")
@@ -73,6 +77,7 @@ class Registers:
         self._flat, self._scratch, self._local = flat, scratch, local
         self._lane = 0
         self._short: General | None = None
+        self._vector_bits = 0
         self._end: int | None = None
 
     def variable(self, register: int, byte: int) -> tuple[General, int]:
@@ -96,7 +101,7 @@ class Registers:
 
     def register(self, number: int, bit: int, bits: int) -> int:
         """Return bits of a register; see `operations.Machine`."""
-        if not bits:
+        if not bits or bits == self._vector_bits:
             raise _Whole(number, bit)
         if self._short is not None:
             data = self.bytes_of(self._short)[_OFFSET_BYTES * self._lane :][:_OFFSET_BYTES]
@@ -152,6 +157,8 @@ class Registers:
         octets = np.zeros((width, size), np.uint8)
         known, spots = np.zeros(size, np.bool_), Spots.nowhere(width, size)
         self._short, self._end = None, end
+        is_vector = variable.type.kind is Kind.ARRAY and variable.type.count > 1
+        self._vector_bits = 8 * size if is_vector else 0
         if end is not None and not _reads_registers(code):
             raise Unplaced(ENDED)
         for lane in range(width):

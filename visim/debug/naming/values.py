@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from visim.binary.dwarf.types import Kind, SourceType
 from visim.debug.engine.memory import HOST, SCRATCH, SLM
 
-_LETTERS = "biuf"
+_COMPONENTS = {
+    **{name: number for number, name in enumerate("xyzw")},
+    **{f"s{digit}": number for number, digit in enumerate("0123456789abcdef")},
+    **{f"s{digit}": number for number, digit in enumerate("ABCDEF", 10)},
+}
+"""How OpenCL C names the components of a vector (6.1.7)."""
 _SCALARS = {Kind.SIGNED: "i", Kind.UNSIGNED: "u", Kind.FLOAT: "f", Kind.POINTER: "u"}
 _SIZES = {"i": {1, 2, 4, 8}, "u": {1, 2, 4, 8}, "f": {2, 4, 8}}
 
@@ -163,14 +168,12 @@ class SourceValue:
         return self._part(kind, number * kind.size)
 
     def member(self, name: str) -> SourceValue | None:
-        """Return a member of a structure, or x, y, z, w of a vector; None if it has no such."""
+        """Return a member of a structure, or a component of a vector; None if it has no such."""
         for one in self.type.members:
             if one.name == name:
                 return self._part(one.type, one.offset)
-        if self.type.kind is Kind.ARRAY and name in {"x", "y", "z", "w"}:
-            number = "xyzw".index(name)
-            return self.element(number) if number < self.type.count else None
-        return None
+        number = _COMPONENTS.get(name) if self.type.kind is Kind.ARRAY else None
+        return self.element(number) if number is not None and number < self.type.count else None
 
     def _part(self, kind: SourceType, offset: int) -> SourceValue:
         end = offset + kind.size

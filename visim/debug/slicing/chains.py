@@ -54,7 +54,7 @@ from visim.sem.effects import (
 from visim.sem.expr import Expr
 from visim.types import DataType
 
-MOST_NODES = 300
+MOST_NODES = 3000
 _MOST_GROUPS = 8
 
 
@@ -479,7 +479,8 @@ class Slicer:
     def _shown(self, address: int, data: bytes | None) -> str:
         """Return bytes of an argument as an element of it."""
         found = self._session.element(address)
-        if data is None or found is None or len(data) != found[1].itemsize:
+        is_element = found is not None and found[0].endswith("]")
+        if data is None or found is None or not is_element or len(data) != found[1].itemsize:
             return ""
         return str(np.frombuffer(data, found[1])[0])
 
