@@ -168,6 +168,25 @@ def test_arrays_are_opened_element_by_element(bare_launch):
         np.testing.assert_array_equal([int(one["value"]) for one in rows], [45] * 8)
 
 
+def test_the_console_goes_and_looks_elsewhere(tmp_path):
+    arguments = {"out": f"zeros:{ITEMS}", "x": f"iota:{ITEMS}", "a": 2, "n": 250}
+    with Client() as client:
+        client.start(**opencl_launch(tmp_path, "pvc", "steps", **arguments), stopOnEntry=True)
+        client.go("configurationDone")
+        stop = client.go("evaluate", expression="goto item 200", context="repl")
+        assert stop["reason"] == "goto"
+        scopes = client.request("scopes", frameId=stop["frame"]["id"])["scopes"]
+        assert any(one["name"].endswith("work-item 200") for one in scopes)
+        line = line_of("out[i] = w")
+        stop = client.go("evaluate", expression=f"until {line}", context="repl")
+        assert stop["frame"]["line"] == line
+        client.request("evaluate", expression="item 201", context="repl")
+        client.event("stopped")
+        frame = client.request("stackTrace", threadId=stop["threadId"])["stackFrames"][0]["id"]
+        found = client.request("evaluate", expression="item", frameId=frame, context="repl")
+        assert found["result"].startswith("201")
+
+
 class TestPausing:
     def test_a_launch_that_runs_can_be_paused_and_goes_on(self, tmp_path):
         path = tmp_path / "count.visaasm"

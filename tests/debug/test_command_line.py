@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 
 import numpy as np
@@ -61,6 +62,20 @@ def test_without_a_terminal_lines_are_read_and_no_prompt_is_printed(words, monke
     captured = capsys.readouterr()
     assert "(visim)" not in captured.out + captured.err
     assert "count at count.visaasm:17" in captured.out
+
+
+def test_a_run_that_is_not_debugged_loads_nothing_of_the_debugger(words):
+    program = (
+        "import sys; from visim.cli import main; assert main(sys.argv[1:]) == 0; "
+        "print([one for one in sys.modules if one.startswith('visim.debug')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "run", *words[1:]],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_at_fault_stands_at_the_fault(words, capsys):

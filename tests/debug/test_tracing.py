@@ -96,6 +96,16 @@ class TestDifferences:
         found = json.loads(capsys.readouterr().out.partition("\n")[2])
         assert (found["first"]["value"], found["second"]["value"]) == (45, 55)
 
+    def test_an_empty_trace_is_told(self, tmp_path, capsys):
+        text, trace = tmp_path / "count.visaasm", tmp_path / "empty.json"
+        text.write_text(BARE)
+        launch = ["--groups", "4", "--arg", "data=zeros:u32:32", "--arg", "limit=10"]
+        words = ["run", str(text), "--device", "pvc", *launch, "--trace", str(trace)]
+        assert main([*words, "--trace-only", "group=9"]) == 0
+        assert "is empty: nothing of groups 0 to 3 is" in capsys.readouterr().err
+        assert main(["diff-trace", str(trace), str(trace)]) == 0
+        assert "neither writes anything" in capsys.readouterr().out
+
     @pytest.mark.parametrize("text", ["", "{}", "[]", '{"otherData": {"format": "visim trace 1"}}'])
     def test_what_is_no_trace_is_an_error(self, text):
         with pytest.raises(visim.ArgumentError):

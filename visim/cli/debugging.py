@@ -136,6 +136,7 @@ def diff_trace(first: str, second: str, *, rtol: float, as_json: bool) -> int:
     if as_json:
         print_json(difference_to_dict(found))
     else:
-        for line in difference_lines(found, first, second):
+        count = sum(len(writes) for writes in traces[0].values())
+        for line in difference_lines(found, first, second, count):
             click.echo(line)
     return 0 if found is None else 1

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
+
 from visim.cli.files import check_target, write_text
 from visim.cli.run import Prepared
 from visim.debug.engine.timeline import Moment
 from visim.debug.session import Session
-from visim.debug.tracing import Chosen, Difference, Tracer, Write
+from visim.debug.tracing import MOST_EVENTS, Chosen, Difference, Tracer, Write
 from visim.errors import ArgumentError
 from visim.runtime.files.run_options import RunOptions
 
@@ -60,12 +62,24 @@ def write_trace(options: RunOptions, prepared: Prepared, file: str) -> None:
     tracer.run()
     session.timeline.go_to(Moment(0, 0))
     write_text(file, json.dumps(tracer.to_dict()))
+    groups = len(session.debuggee.order)
+    if tracer.is_cut:
+        click.echo(
+            f"note: {file} ends at {MOST_EVENTS} events; --trace-only chooses groups and lines",
+            err=True,
+        )
+    if not tracer.events:
+        click.echo(
+            f"note: {file} is empty: nothing of groups 0 to {groups - 1} is what --trace-only "
+            f"{options.trace_only or ''} chooses",
+            err=True,
+        )
 
 
-def difference_lines(found: Difference | None, first: str, second: str) -> list[str]:
-    """Return where two traces differ, as text."""
+def difference_lines(found: Difference | None, first: str, second: str, count: int) -> list[str]:
+    """Return where two traces differ, as text; `count` is how many values the first has."""
     if found is None:
-        return ["both write the same"]
+        return [f"both write the same: {count} values" if count else "neither writes anything"]
     one = found.first or found.second
     if one is None:
         return []

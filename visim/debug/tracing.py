@@ -368,4 +368,4 @@ def _same(a: Any, b: Any, tolerance: float) -> bool:
     return False
 
 
-__all__ = ["Chosen", "Difference", "Tracer", "Write", "compare", "read_trace"]
+__all__ = ["MOST_EVENTS", "Chosen", "Difference", "Tracer", "Write", "compare", "read_trace"]

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO, cast
 from visim.debug.control import Stop
 from visim.debug.engine.timeline import Moment
 from visim.debug.fronts.breaking import Breaking
+from visim.debug.fronts.commands import execute
 from visim.debug.fronts.sourcing import Sourcing, reference
 from visim.debug.fronts.tree import Tree
 from visim.debug.fronts.wire import Broken, Wire
@@ -338,8 +339,13 @@ class Adapter:
 
     def evaluate(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the value of an expression, or the answer of a command."""
-        focus = self.tree.focus(given.get("frameId"))
-        return self.tree.evaluate(str(given["expression"]), focus, str(given.get("context")))
+        focus, text = self.tree.focus(given.get("frameId")), str(given["expression"])
+        context = str(given.get("context"))
+        if context == "repl" and self.tree.moves(text):
+            lines = execute(self.session, text).lines
+            self._after = lambda: self._stopped(self.session.stop)
+            return {"result": "\n".join(lines), "variablesReference": 0}
+        return self.tree.evaluate(text, focus, context)
 
     def exception_info(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return what the fault is."""

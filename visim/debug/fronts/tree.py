@@ -265,7 +265,15 @@ class Tree:
             lines = [f"error: {error}"]
         return {"result": "\n".join(lines), "variablesReference": 0}
 
+    def moves(self, text: str) -> bool:
+        """Whether a line of the console is a command that goes elsewhere, or looks elsewhere."""
+        words = text.split()
+        return bool(words) and (words[0] in _ALONE or (len(words) > 1 and words[0] in _ELSEWHERE))
 
+
+_ALONE = {"fault", "follow", "up", "down"}
+_ELSEWHERE = {"goto", "until", "item", "thread", "channel", "frame", "follow"}
+"""Commands that need more words; one alone is the name of a value."""
 _ASKING = {
     *("why", "who", "info", "disassemble", "list", "channels", "changes", "backtrace", "help"),
     *("picture", "print", "p"),
