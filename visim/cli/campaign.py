@@ -95,8 +95,11 @@ def _matrix(asked: Asked) -> Matrix:
             raise ArgumentError(f"{asked.what} is a file: PATH and --set are for presets")
         return read_matrix(asked.what)
     table = dict(_value(one) for one in asked.values)
+    key = "path" if asked.what in {"sanitize", "conform"} else "file"
     if asked.path is not None:
-        table["path" if asked.what in {"sanitize", "conform"} else "file"] = asked.path
+        table[key] = asked.path
+    elif asked.what != "fuzz" and not {key, "from", "launches"} & table.keys():
+        raise ArgumentError(f"{asked.what} needs PATH: visim campaign {asked.what} PATH")
     return matrix_of({asked.what: [table]}, Path.cwd(), asked.what)
 
 

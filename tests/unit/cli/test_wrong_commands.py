@@ -49,6 +49,7 @@ def folder(tmp_path, monkeypatch):
         (["toolchain"], "visim toolchain needs one of: install, list, remove", None),
         (["info", "folder/"], "did you mean folder", "visim info folder*"),
         (["campaign", "fuz"], "did you mean the preset fuzz?", "visim campaign fuzz"),
+        (["campaign", "sweep"], "sweep needs PATH: visim campaign sweep PATH", None),
         (["campaign", "fuzz", "nothing"], "there is no file or folder nothing", None),
         (["check", "--explain", "race"], "did you mean race-global or race-local", None),
         (["check", "--explain", "#"], "docs/rules.md lists all", None),
