@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from visim.binary.zebin import ZeKernel
 from visim.binary.zeinfo import PayloadArgument
@@ -36,6 +37,7 @@ from visim.runtime.launching.choice import Weight, fastest_engine, weight_of
 from visim.runtime.launching.launch import make_engine
 from visim.runtime.launching.running import ExecutablePool
 from visim.runtime.launching.sources import with_source_line
+from visim.runtime.payload.abi import IMPLICIT_BASE
 from visim.runtime.payload.geometry import Walk
 from visim.runtime.payload.layout import OfThreads, PayloadLayout, WalkDispatch
 from visim.runtime.payload.threads import LaunchPlan, Part
@@ -45,6 +47,7 @@ from visim.target import Platform
 
 _COMMON_ALIGNMENT = 32
 """Local ids in a walker's data begin at a multiple of this many bytes, on all devices."""
+_IMPLICIT_BUFFER, _IMPLICIT_ALIGNMENT = "implicit_arg_buffer", 64
 NEVER_COMPILED = Weight(0, 0, 0)
 """The weight of a kernel that the JIT refuses: the interpreter is always as fast."""
 
@@ -179,7 +182,10 @@ class Kernels:
         return self._contents[key]
 
     def _launch(self, prepared: Prepared, walk: ComputeWalk, groups: Triple, bases: Bases) -> None:
-        given = walk.inline + self._space.read(bases.indirect + walk.indirect, walk.indirect_bytes)
+        place = bases.indirect + walk.indirect
+        implicit = implicit_arguments(self._space, prepared.metadata, walk, place)
+        place += 0 if implicit is None else _aligned(implicit.size)
+        given = walk.inline + self._space.read(place, walk.indirect_bytes)
         payload, ids = self._payload(prepared, walk, given)
         payload, states = numbered(prepared.metadata, payload)
         private = self._private(prepared, walk)
@@ -188,7 +194,7 @@ class Kernels:
             Walk(walk.first_group, groups, walk.local_size),
             payload,
             slm_bytes=walk.slm_bytes,
-            implicit=0,
+            implicit=0 if implicit is None else IMPLICIT_BASE,
             private=private,
             of_threads=ids,
         )
@@ -201,7 +207,8 @@ class Kernels:
                 own = own if own is not memory else Memory(memory.allocations)
                 own.add(private, "private memory")
             with bound_surfaces(self._space, prepared.metadata, walk, bases, states) as surfaces:
-                machine = Machine(own, surfaces, prepared.layout.scratch_bytes)
+                scratch = prepared.layout.scratch_bytes
+                machine = Machine(own, surfaces, scratch, implicit, IMPLICIT_BASE)
                 recorded = self._record(prepared, around)
                 self._execute(prepared, dispatch, machine, around)
         if self._recorder is not None and recorded is not None:
@@ -335,6 +342,33 @@ def common_bytes(entries: Sequence[PayloadArgument]) -> int:
     """Return how much of a walker's data all threads share, inline data included."""
     end = max((entry.offset + entry.size for entry in entries), default=0)
     return -(-end // _COMMON_ALIGNMENT) * _COMMON_ALIGNMENT
+
+
+def implicit_arguments(
+    space: AddressSpace, kernel: ZeKernel, walk: ComputeWalk, place: int
+) -> NDArray[np.uint8] | None:
+    """Return the ImplicitArgs structure that stands before a walker's data, None without one.
+
+    Drivers put it there for kernels that call functions by a stack and have no entry for it in
+    their payload. Its first bytes are its size and its version, its fourth the channels.
+
+    Raises:
+        QueueError: what is there is no such structure.
+    """
+    is_told = any(entry.arg_type == _IMPLICIT_BUFFER for entry in kernel.payload)
+    if not kernel.execution_env.has_stack_calls or is_told:
+        return None
+    size, _, _, channels = head = space.read(place, 4)
+    if not size or channels != walk.simd_size:
+        raise QueueError(
+            f"kernel {kernel.name!r}: it calls functions by a stack, but no structure of implicit "
+            f"arguments stands before its data ({head.hex()})"
+        )
+    return np.frombuffer(bytearray(space.read(place, size)), np.uint8)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _IMPLICIT_ALIGNMENT) * _IMPLICIT_ALIGNMENT
 
 
 def _masks(walk: ComputeWalk) -> Sequence[int]:

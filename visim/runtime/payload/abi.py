@@ -65,7 +65,8 @@ LARGE_BUFFERS_OPTION = "-cl-intel-greater-than-4GB-buffer-required"
 
 _SLM_GRANULE = 1024
 _IMPLICIT_BYTES = 96
-_IMPLICIT_BASE = 0x4000_0000
+IMPLICIT_BASE = 0x4000_0000
+"""Where in a thread's scratch memory the ImplicitArgs structure stands."""
 
 
 class _Preparation:
@@ -290,7 +291,7 @@ class _Preparation:
             self.surfaces,
             scratch,
             implicit,
-            _IMPLICIT_BASE,
+            IMPLICIT_BASE,
             pointers=layout.pointers,
         )
         dispatch = WalkDispatch(
@@ -298,7 +299,7 @@ class _Preparation:
             walk,
             data,
             slm_bytes=self.slm_bytes,
-            implicit=_IMPLICIT_BASE if implicit is not None else 0,
+            implicit=IMPLICIT_BASE if implicit is not None else 0,
             private=private,
         )
         return Part(dispatch, machine)
