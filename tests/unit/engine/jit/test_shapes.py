@@ -265,6 +265,17 @@ def test_rows_of_a_register_that_may_wrap_are_compared_as_vectors_where_masks_ha
     assert ("@llvm.smax.i64" in body) != by_vector
 
 
+@pytest.mark.parametrize("piece", [2, 16, 32])
+@pytest.mark.parametrize("core_bits", [1, 3, 4, 5, 16])
+@pytest.mark.parametrize("step", [-3, -1, 1, 2])
+def test_pieces_that_always_wrap_are_those_that_are_straight_from_no_core(
+    piece: int, core_bits: int, step: int
+) -> None:
+    form = Form(piece, 32, core_bits, step, signed=False)
+    never = ShapeWriter(Text()).straight(form, "%core") == ["false"]
+    assert form.always_wraps == never
+
+
 @pytest.mark.parametrize(("relation", "holds"), [("lt", True), ("le", True), ("eq", False)])
 def test_numbers_compare_in_all_lanes_or_in_none(relation: str, holds: bool) -> None:
     text, library = Text(), Library(is_x86=IS_X86)

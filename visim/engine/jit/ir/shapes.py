@@ -59,6 +59,14 @@ class Form:
         """The difference of neighbours where nothing wraps."""
         return self.step * self.scale
 
+    @property
+    def always_wraps(self) -> bool:
+        """Whether a piece has more elements than its extended cores have room for.
+
+        So it is with few low bits of numbers, such as `x & 1`.
+        """
+        return self.signed is not None and abs(self.step) * (self.piece - 1) >= 1 << self.core_bits
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:

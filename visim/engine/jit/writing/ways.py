@@ -133,13 +133,18 @@ class WayFinder:
         return replace(ready, way=self._window(look, shape, near=near))
 
     def _shape(self, effect: Load | Store | Atomic) -> Shape | None:
-        """Return the shape of a message's addresses; those of 32 bits have one in any case."""
+        """Return the shape of a message's addresses; those of 32 bits have one in any case.
+
+        Pieces that wrap wherever they begin are no rows.
+        """
         expr = effect.addresses
         found = self.values.shape(expr, effect.mask)
+        if found is not None and not found.form.always_wraps:
+            return found
         shapes = self.values.shapes
-        if found is None and shapes is not None and expr.type.bits == 32:
+        if shapes is not None and expr.type.bits == 32:
             return shapes.ragged(expr, 64, signed=False)
-        return found
+        return None
 
     # Rows
 
