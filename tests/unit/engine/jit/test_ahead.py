@@ -424,6 +424,13 @@ def test_nothing_is_done_ahead_where_no_processor_is_free(monkeypatch: pytest.Mo
     assert not done
 
 
+def test_what_pays_alone_is_done_on_one_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    crew, end = Ahead(pays_alone=True), Event()
+    crew.begin(end.set)
+    assert end.wait(PATIENCE_S)
+
+
 @pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), KeyboardInterrupt()])
 def test_what_no_thread_could_be_had_for_is_done_by_the_next_one(
     monkeypatch: pytest.MonkeyPatch, error: BaseException
