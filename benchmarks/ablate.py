@@ -89,6 +89,7 @@ def noted() -> Generator[list[Made]]:
 def side(bench: Benchmark, program: bytes, scale: float, words: str) -> Side:
     """Return a kernel that is compiled, and has run once, with some passes."""
     values = copied(bench.make(np.random.default_rng(1), scale))
+    before = {name: values[name].copy() for name in bench.outputs}
     with passes(words):
         launches = bound_launches(bench, visim.load(program), values)
 
@@ -98,7 +99,12 @@ def side(bench: Benchmark, program: bytes, scale: float, words: str) -> Side:
 
         run()
     first = {name: values[name].copy() for name in bench.outputs}
-    return Side(run, first.__getitem__, 0.0)
+
+    def restore() -> None:
+        for name, array in before.items():
+            values[name][...] = array
+
+    return Side(run, first.__getitem__, 0.0, restore)
 
 
 def code(bench: Benchmark, program: bytes, scale: float) -> Code:

@@ -7,12 +7,13 @@ Run it in the repository:
 
 PoCL is always a peer. Intel's runtime for CPUs is one where `--intel` names the folder that has its
 `libintelocl.so` (`pip install intel-opencl-rt intel-cmplr-lib-rt` in an environment of its own puts
-it into `lib`). Every side has arrays of its own. In each round all sides take their turn, another
-one first each time, and run a few times; the least time counts, by the clock and in processor time
-of all threads. With `--cores 1` (usual) the process has one core: then a busy machine disturbs the
-processor time least, and threads that wait for work cost nothing. Each side's first results must be
-those that NumPy gives; what is wrong or does not build is told and has no times. A file that is
-there already is added to, unless its kernels are named.
+it into `lib`). Every side has arrays of its own, which get their first values again before each
+run. Sides may finish what they compile in the background. In each round all sides take their turn,
+another one first each time, and run a few times; the least time counts, by the clock and in
+processor time of all threads. With `--cores 1` (usual) the process has one core: then a busy
+machine disturbs the processor time least, and threads that wait for work cost nothing. Each side's
+first results must be those that NumPy gives; what is wrong or does not build is told and has no
+times. A file that is there already is added to, unless its kernels are named.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from benchmarks.drawn import SEED
 from benchmarks.pocl import Side, difference, geometric_mean, pocl_side, visim_side
 from benchmarks.sets import SETS, families
 from tests.opencl import pocl
+from visim.engine.jit.common.ahead import RENEWING
 
 POCL = "pocl"
 INTEL = "intel"
@@ -47,6 +49,10 @@ ENOUGH_S = 4e-3
 """A turn of a side ends when so much time has passed."""
 MOST_RUNS = 8
 """Or after so many runs."""
+SETTLING_RUNS = 2
+"""So many runs let a side find out what is worth a slower tier."""
+SETTLING_S = 120.0
+"""So long at most code is waited for that is made in the background."""
 
 Prepare = Callable[[Benchmark, Values], Side]
 
@@ -104,7 +110,19 @@ def prepared(
             failed[name] = reason
         else:
             working[name] = side
+    settle(working)
     return working, failed
+
+
+def settle(working: dict[str, Side]) -> None:
+    """Run each side until it has all the code that it makes beside its first launches."""
+    for side in working.values():
+        for _ in range(SETTLING_RUNS):
+            side.restore()
+            side.run()
+    end = time.perf_counter() + SETTLING_S
+    while RENEWING.is_busy and time.perf_counter() < end:
+        time.sleep(0.1)
 
 
 def take_turns(working: dict[str, Side], rounds: int) -> None:
