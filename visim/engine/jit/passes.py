@@ -91,8 +91,6 @@ class Pass(Enum):
                    "Sums that are computed twice in other orders are computed once.")
     OUTLINE = ("outline-strips", "writing.outlined",
                "Loops over strips become functions of their own.")
-    JAM = ("unroll-and-jam", "writing.jamming",
-           "Two threads run side by side between barriers where they only read.")
     CANONICALISE = ("canonicalise", "mir.canonicalise",
                     "Values of MIR are rewritten, numbered, folded, and left out if nobody asks.")
     BLENDS = ("blends", "mir.blends",

@@ -202,8 +202,7 @@ _NEXT = """
   store i64 %executed.now, ptr %executed
   br label %thread.ends
 thread.ends:
-$LAST$
-  %number.next = add i64 $NUMBER$, 1
+  %number.next = add i64 %number, 1
   $MORE$
   br i1 %more.threads, label %thread.begins, label %turn.is.over
 group.ends:
@@ -215,13 +214,9 @@ group.ends:
 `group.ends`; when all threads have had a turn, at `turn.is.over`, somebody else says whether."""
 
 
-def following(more: str, number: str = "%number", last: str = "") -> str:
-    """Return what follows a thread, where `more` finds out whether it is not the last one.
-
-    `number` is that of the thread which has run, and `last` what reads it.
-    """
-    found = _NEXT.replace("$MORE$", more).replace("$NUMBER$", number)
-    return found.replace("$LAST$", last)
+def following(more: str) -> str:
+    """Return what follows a thread, where `more` finds out whether it is not the last one."""
+    return _NEXT.replace("$MORE$", more)
 
 
 TAIL = f"""{WRONG}

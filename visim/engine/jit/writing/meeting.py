@@ -6,8 +6,7 @@ one runs. When all have come, the first one goes on. So code does once what it d
 threads of a group.
 
 What a thread starts with is done again when it goes on, since that is what a thread has which has
-not written it. What it finds in its frame comes over that. Where threads only read until they meet
-again, two of them go on side by side (`jamming`).
+not written it. What it finds in its frame comes over that.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from visim.engine.jit.ir.accesses import Body
 from visim.engine.jit.ir.crossing import Crossing, Part
 from visim.engine.jit.ir.storage import copying
 from visim.engine.jit.layout import BARRIERS_BETWEEN_LOOKS, STUCK, Context, Status, Thread, Work
-from visim.engine.jit.writing.jamming import Jam, Threads
 
 _LINE = 64
 _STATE = 8
@@ -28,8 +26,6 @@ _STATE = 8
 above that the number of its label. They are 0 if it has not begun or has ended. Either all threads
 of a group have a place to go on, or none."""
 _PLACE_BITS = 16
-_VECTOR = 16
-"""Parts of variables from so many bytes on are what LLVM keeps in registers for vectors."""
 COUNTS = "ptr %work, ptr %met, ptr %entrants, ptr %executed"
 """What carriers tell each other, and where they add up what has been executed."""
 
@@ -45,8 +41,6 @@ class Meeting:
 
     places: list[int] = field(default_factory=list[int])
     frame_bytes: int = 0
-    _jams: dict[str, Jam] = field(default_factory=dict[str, Jam])
-    _vector_bytes: dict[str, int] = field(default_factory=dict[str, int])
 
     def label(self, place: int) -> str:
         """Return the label of what follows a barrier."""
@@ -76,9 +70,6 @@ class Meeting:
         whole = [Part(name, 0, sizes[name]) for name in always]
         kept = [part for crossed in crossing.crossed.values() for part in crossed.kept]
         frame = self._frame([*kept, *whole])
-        for label, crossed in crossing.crossed.items():
-            sizes_there = [part.size for part in crossed.kept if part.size >= _VECTOR]
-            self._vector_bytes[label] = sum(sizes_there)
         found = list[str]()
         for number, line in enumerate(body):
             target = line.removeprefix("  br label %")
@@ -112,27 +103,9 @@ class Meeting:
         self.frame_bytes = -(-at // _LINE) * _LINE
         return places
 
-    def jammed(self, threads: Threads, register_bytes: int) -> tuple[list[str], list[str]]:
-        """Return the room for variables of threads that go side by side, and their lines.
-
-        Of what two threads keep beyond barriers half of the registers have to be left for the rest.
-        """
-        for label, state in self._labels.items():
-            if 4 * self._vector_bytes[label] <= register_bytes:
-                jam = threads.jam(label, state)
-                if jam is not None:
-                    self._jams[label] = jam
-        jams = self._jams.values()
-        room = [line for jam in jams for line in jam.room()]
-        return room, [line for jam in jams for line in jam.written()]
-
     def dispatch(self) -> list[str]:
         """Return how a thread begins, or goes on, behind what it starts with."""
-        labels = {
-            self._jams[label].name if label in self._jams else label: state
-            for label, state in self._labels.items()
-        }
-        cases = " ".join(f"i32 {state}, label %{label}" for label, state in labels.items())
+        cases = " ".join(f"i32 {state}, label %{label}" for label, state in self._labels.items())
         return [_DISPATCH.replace("$CASES$", cases)]
 
     def loop(self) -> tuple[str, str, str]:
@@ -144,8 +117,6 @@ class Meeting:
         return self._filled(_TAIL)
 
     def _filled(self, text: str) -> str:
-        for mark, filling in (_SOME_SIDE_BY_SIDE if self._jams else _ALL_ALONE).items():
-            text = text.replace(mark, filling)
         return text.replace("$FRAME$", str(self.frame_bytes))
 
 
@@ -171,7 +142,6 @@ _BEFORE = f"""
   %first.entrant = load i64, ptr %first.entrant.at
   %met = alloca i64
   %entrants = alloca i64
-  %number.last = alloca i64
   call void @find_carried(ptr %ctx, ptr %met, ptr %entrants)
   %entrants.at = getelementptr i64, ptr %ctx, i64 {int(Context.ENTRANTS)}
   %aside.at = getelementptr i64, ptr %ctx, i64 {int(Context.ASIDE)}
@@ -179,8 +149,8 @@ _BEFORE = f"""
 """
 """What is done in front of the loop over groups: `met` counts the threads that have met, `patience`
 the turns to the next look whether the launch is to stop, of this range of groups and later ones.
-Threads before number `entrants` begin one after another; `number.last` is the one that has run
-last. Carriers tell each other the first two where one leaves and where it goes on (`carrying`)."""
+Threads before number `entrants` begin one after another. Carriers tell each other both where one
+leaves and where it goes on (`carrying`)."""
 
 _GROUP = """
   br label %group.begins
@@ -208,7 +178,6 @@ thread.begins:
   %thread = load ptr, ptr %thread.at
   %kept.place = mul i64 %number, $FRAME$
   %kept = getelementptr i8, ptr %frames, i64 %kept.place
-$NOTE$
 """
 
 _DISPATCH = """
@@ -221,28 +190,6 @@ clear:
   br label %cleared
 cleared:
 """
-
-_ALL_ALONE = {
-    "$NOTE$": "",
-    "$READ$": "",
-    "$DONE$": "%number",
-    "$FIND$": "",
-    "$STOPPED$": "%number",
-    "$LAST$": "",
-}
-_SOME_SIDE_BY_SIDE = {
-    "$NOTE$": "  store i64 %number, ptr %number.last",
-    "$READ$": "  %number.done = load i64, ptr %number.last",
-    "$DONE$": "%number.done",
-    "$FIND$": """  %number.at.last = load i64, ptr %number.last
-  %thread.at.last = getelementptr ptr, ptr %records, i64 %number.at.last
-  %thread.last = load ptr, ptr %thread.at.last
-  %kept.place.last = mul i64 %number.at.last, $FRAME$
-  %kept.last = getelementptr i8, ptr %frames, i64 %kept.place.last""",
-    "$STOPPED$": "%number.at.last",
-    "$LAST$": ".last",
-}
-"""Which thread was the last one: where two have gone side by side, it is the second of them."""
 
 _MORE = """
   %entrants.now = load i64, ptr %entrants
@@ -265,7 +212,7 @@ thread.meets:
   %met.now = add i64 %met.before, 1
   store i64 %met.now, ptr %met
   br label %thread.gives
-thread.gives:{following(_MORE, "$DONE$", "$READ$")}
+thread.gives:{following(_MORE)}
 turn.is.over:
   %aside = load ptr, ptr %aside.at
   %is.over = icmp eq ptr %aside, null
@@ -292,11 +239,10 @@ look:
   store i64 {BARRIERS_BETWEEN_LOOKS}, ptr %patience
   %asks.at = getelementptr i64, ptr %ctx, i64 {int(Context.PATIENCE)}
   store i64 0, ptr %asks.at
-$FIND$
-  %last.state = load i32, ptr %kept$LAST$
+  %last.state = load i32, ptr %kept
   %last.low = trunc i32 %last.state to i16
   %last.place = zext i16 %last.low to i64
-  %stop = call i32 @pause(ptr %ctx, ptr %thread$LAST$, i64 %last.place, i64 0)
+  %stop = call i32 @pause(ptr %ctx, ptr %thread, i64 %last.place, i64 0)
   %goes.on = icmp eq i32 %stop, 0
   br i1 %goes.on, label %turn.begins, label %out, !prof !1
 turn.begins:
@@ -328,7 +274,7 @@ out:
                    [ %group, %stuck ]
   %begun = phi i64 [ 0, %group.ends ], [ %begun.wrong, %wrong ], [ %threads, %look ],
                    [ %threads, %stuck ]
-  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ $STOPPED$, %look ],
+  %faulted.thread = phi i64 [ %number, %group.ends ], [ %number, %wrong ], [ %number, %look ],
                             [ {STUCK}, %stuck ]
 """
 """What follows a thread that has met others, at `thread.meets`, has ended well, at `right`, or has

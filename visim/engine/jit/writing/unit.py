@@ -10,9 +10,6 @@ from visim.engine.jit.analysis.ages import Data
 from visim.engine.jit.analysis.apart import Region
 from visim.engine.jit.analysis.flow import Flow
 from visim.engine.jit.analysis.foreseen import Foreseen, foreseen_loops
-from visim.engine.jit.analysis.payload import (
-    Loop,
-)
 from visim.engine.jit.analysis.retries import retry_of
 from visim.engine.jit.analysis.slots import Slots
 from visim.engine.jit.analysis.sweeps import sweep_of
@@ -28,10 +25,9 @@ from visim.engine.jit.writing.certain import is_worth_it, written_twice
 from visim.engine.jit.writing.foreseen import ForeseenWriter
 from visim.engine.jit.writing.frame import ACTIVATION, UnitFrame
 from visim.engine.jit.writing.functions import ModuleFrame, full_entries
-from visim.engine.jit.writing.jamming import Threads
 from visim.engine.jit.writing.meeting import Meeting
 from visim.engine.jit.writing.nodes import NodeWriter
-from visim.engine.jit.writing.prologue import Prologue, parted
+from visim.engine.jit.writing.prologue import Prologue
 from visim.engine.jit.writing.retrying import RetryWriter
 from visim.engine.jit.writing.sweeping import SweepWriter
 from visim.engine.stops import go_on
@@ -118,18 +114,13 @@ class UnitWriter(UnitFrame):
     def _in_step(
         self, meeting: Meeting, prologue: Prologue, start: list[str], body: list[str]
     ) -> list[str]:
-        """Return a body whose threads go in step; `start` makes room for more variables."""
+        """Return a body whose threads go in step; `start` has the variables that it finds."""
         own = set(self.buffers)
         sizes = allocated(line for line in start if line not in own)
         for name in _OF_TURNS:
             sizes.pop(name, None)
         always = [name for name in (FIXED_HOME, MASKS) if name in sizes]
         found = meeting.written(body, sizes, always)
-        if not always and self.module.version.runs(Pass.JAM):
-            threads = self._threads(prologue.thread_loop(), start, found, meeting.frame_bytes)
-            room, jams = meeting.jammed(threads, self._register_bytes())
-            start += room
-            found += jams
         self.module.frame_bytes_in_step = meeting.frame_bytes
         return [*meeting.dispatch(), *found]
 
@@ -162,22 +153,6 @@ class UnitWriter(UnitFrame):
     def _meets_too_many(self) -> bool:
         masks = len(self.flow.slots) + len(self.storage.predicates)
         return meets_too_many([len(node.waiting) for node in self.flow.nodes.values()], masks)
-
-    def _threads(
-        self, loop: Loop, prologue: list[str], body: list[str], frame_bytes: int
-    ) -> Threads:
-        """Return what jams have to know of threads that go in step."""
-        room, rest = parted(prologue)
-        first = [line for text in loop.begin() for line in text.split("\n")]
-        kinds = dict(line.strip().split(" = ", 1) for line in room)
-        common = [line.split()[0] for line in self.surfaces.text.lines if " = load ptr, " in line]
-        start = [*first, *self.surfaces.thread.lines, *rest]
-        return Threads(body, start, kinds, common, frame_bytes)
-
-    def _register_bytes(self) -> int:
-        """Return how many bytes the processor's registers for vectors have."""
-        version = self.module.version
-        return 4 * version.vector_lanes * (32 if version.has_mask_registers else 16)
 
 
 def _pass_of(region: Region) -> Pass:
